@@ -25,8 +25,9 @@ constexpr std::size_t kFillers = 3;     // words between a negation and what it 
 constexpr std::size_t kCondition = 12;  // words between "if" and what it makes possible only
 
 constexpr std::array kSays = std::to_array<std::string_view>(
-    {"error",   "operation", "lost",     "closed",  "late",   "in-vain", "on-disk", "slow-disk", "stood", "panic",
-     "gave-up", "stopping",  "starting", "serving", "killed", "gone",    "helper",  "no-helper", "clock", "other"});
+    {"error",     "operation", "lost",   "closed",    "cut-off",  "late",     "in-vain", "on-disk",
+     "slow-disk", "stood",     "panic",  "gave-up",   "stopping", "starting", "serving", "killed",
+     "gone",      "sigkill",   "helper", "no-helper", "clock",    "relayed",  "other"});
 
 // Words of one place of a pattern.
 struct WordSet {
@@ -73,6 +74,11 @@ bool fills(std::string_view word) {
                        "also", "potentially", "it", "longer"});
 }
 
+// Nothing follows that belongs to it, as the value of a setting does: "heartbeat timeout 5000".
+bool ends_phrase(const Word& word) {
+  return word.after == 0 || std::string_view(",;.!)]}\"'").find(word.after) != std::string_view::npos;
+}
+
 // The pattern that begins at the word `first` says the contrary, or what may be.
 bool is_denied(const std::vector<Word>& words, std::size_t first) {
   std::size_t i = first;
@@ -91,7 +97,7 @@ bool is_denied(const std::vector<Word>& words, std::size_t first) {
 struct Meanings::Element {
   WordSet words;
   std::size_t gap = 0;  // words that may stand before it
-  bool optional = false, begins = false;
+  bool optional = false, begins = false, ends = false;
   char before = 0;  // the sign that must stand right before it; 0: any
   char after = 0;   // the sign that must follow; 0: any; only for '=' names of fields count
 };
@@ -116,7 +122,8 @@ struct Meanings::Index {
       const bool fits = word.matches && (!word.key || wanted.after == '=') &&
                         (wanted.after == 0 || word.after == wanted.after) &&
                         (wanted.before == 0 || word.before == wanted.before) &&
-                        (!wanted.begins || i == 0 || words[i - 1].clause != clause) && wanted.words.has(word.text);
+                        (!wanted.begins || i == 0 || words[i - 1].clause != clause) &&
+                        (!wanted.ends || ends_phrase(word)) && wanted.words.has(word.text);
       if (!fits) continue;
       if (const std::size_t end = match(pattern, words, i + 1, element + 1, clause); end != 0) return end;
     }
@@ -146,6 +153,7 @@ Result<Meanings::Pattern> Meanings::pattern_of(std::string_view text, const Clas
     Element element;
     element.gap = pattern.elements.empty() ? 0 : gap;
     gap = 0;
+    if (word.ends_with('$')) element.ends = true, word.remove_suffix(1);
     if (word.ends_with('?')) element.optional = true, word.remove_suffix(1);
     if (word.starts_with('^')) element.begins = true, word.remove_prefix(1);
     if (word.starts_with('+')) element.before = '+', word.remove_prefix(1);

@@ -24,6 +24,7 @@ enum class Says : std::uint8_t {
   operation,  // what was being done: `name`
   lost,       // a peer is gone, silent or refuses
   closed,     // lost: its machine answered, as when its process ends
+  cut_off,    // this node's own network interface is down
   late,       // something waited too long
   in_vain,    // something failed, and why is not said
   on_disk,    // it had to do with a file
@@ -36,9 +37,11 @@ enum class Says : std::uint8_t {
   serving,    // it can be reached from now on
   killed,     // the kernel ended it for want of memory
   gone,       // a process ended; by what, a signal or a code beside it says
+  sigkill,    // a process was ended by SIGKILL; by whom is not said
   helper,     // what ended had been started by the process that writes
   no_helper,  // what ended is the node's own process
   clock,      // a clock is wrong; `name` says how
+  relayed,    // behind it stands what somebody else said
   other       // the words mean nothing, whatever other patterns say of them
 };
 

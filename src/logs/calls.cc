@@ -11,7 +11,7 @@ using Calls = std::vector<std::string_view>;
 
 const Calls& calls_of(Operation operation) {
   static const Calls none;
-  static const std::array<Calls, 17> all = {{
+  static const std::array<Calls, 18> all = {{
       {},
       {"openat", "open", "creat"},
       {"read", "pread64", "readv"},
@@ -29,6 +29,7 @@ const Calls& calls_of(Operation operation) {
       {"clone", "clone3", "vfork", "execve"},
       {"mmap", "brk"},
       {"socket"},
+      {"inotify_init1"},
   }};
   const auto i = static_cast<std::size_t>(operation);
   return i < all.size() ? all[i] : none;
@@ -116,6 +117,10 @@ std::vector<std::string_view> calls_that_fail(int error, Operation operation, bo
   const auto add = [&](std::string_view call) {
     if (can_return(call, error) && std::find(all.begin(), all.end(), call) == all.end()) all.push_back(call);
   };
+  // What is sent, and to whom, needs a socket.
+  const bool needs_socket =
+      operation == Operation::connect || operation == Operation::send || operation == Operation::receive;
+  if ((error == EMFILE || error == ENFILE) && needs_socket) add("socket");
   for (const std::string_view call : by_word)
     if (std::find(by_error.begin(), by_error.end(), call) != by_error.end()) add(call);
   for (const std::string_view call : by_word) add(call);

@@ -52,7 +52,8 @@ std::optional<ClockWords> read_clock_words(std::string_view low, std::span<const
     if (is_limit(low.substr(before, one.begin - before))) continue;
     const bool own = is_kind(*one.entry, "own");
     const double times = is_kind(*one.entry, "double") ? kMoreThan : 1;
-    const std::size_t from = one.end, until = std::min(low.size(), from + kWithin);
+    // "the clock is 5s behind": the amount may stand among the words.
+    const std::size_t from = one.begin + 1, until = std::min(low.size(), one.end + kWithin);
     for (std::size_t at = from; at < until; ++at) {
       if (!is_digit(low[at])) continue;
       const Span span = read_span(low, at);

@@ -42,6 +42,7 @@ constexpr std::array kOperations = std::to_array<std::pair<std::string_view, Ope
     {"spawn", Operation::spawn},
     {"memory", Operation::memory},
     {"socket", Operation::socket},
+    {"watch", Operation::watch},
 });
 
 Operation operation_named(std::string_view name) {
@@ -80,6 +81,10 @@ bool begins_with_any(std::string_view text, std::initializer_list<std::string_vi
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.starts_with(word); });
 }
 
+bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.ends_with(word); });
+}
+
 // One message, and what it says.
 class MessageReader {
  public:
@@ -110,6 +115,8 @@ class MessageReader {
   [[nodiscard]] Found error_said(bool vague) const;
   [[nodiscard]] Operation find_operation(std::size_t from, const Found& error) const;
   [[nodiscard]] bool says_start() const;
+  [[nodiscard]] bool is_relayed(const Statement& said) const;
+  void read_stop();
   [[nodiscard]] std::vector<Stated> spans() const;
   [[nodiscard]] std::int64_t stood() const;
   [[nodiscard]] std::int64_t slow_disk() const;
@@ -178,18 +185,53 @@ bool MessageReader::says_start() const {
     // A part of a longer name is none: "starting_partitioned_network".
     if (one.end < low().size() && (low()[one.end] == '_' || low()[one.end] == '-')) return false;
     if (!one.entry->words.starts_with("version")) return true;
+    // That of a program has parts, "7.0.0"; those of blocks, protocols and files have none.
     const std::size_t digit = low().find_first_of("0123456789", one.end);
-    return digit != std::string_view::npos && digit <= one.end + 4;
+    if (digit == std::string_view::npos || digit > one.end + 4) return false;
+    const std::size_t behind = low().find_first_not_of("0123456789", digit);
+    return behind != std::string_view::npos && low()[behind] == '.';
   });
+}
+
+// Somebody else's words, behind what tells that they are: "error message from n2: it is shutting down", "connection to
+// n2 failed: FATAL: the system is shutting down". What follows from a failure has no subject: "cannot connect:
+// exiting".
+bool MessageReader::is_relayed(const Statement& said) const {
+  return std::any_of(said_.begin(), said_.end(), [&](const Statement& one) {
+    const bool of_peer = one.entry->says == Says::lost || one.entry->says == Says::closed;
+    if ((!of_peer && one.entry->says != Says::relayed) || one.end > said.begin) return false;
+    const std::string_view between = low().substr(one.end, said.begin - one.end);
+    const std::size_t colon = between.rfind(':');
+    if (colon == std::string_view::npos || between.find('\n') != std::string_view::npos) return false;
+    const auto words = std::count_if(sentence_.words().begin(), sentence_.words().end(), [&](const auto& word) {
+      return word.begin > one.end + colon && word.end <= said.begin;
+    });
+    return one.entry->says == Says::relayed || words >= 2;
+  });
+}
+
+void MessageReader::read_stop() {
+  bool relayed = false;
+  for (const Statement& one : said_) {
+    if (one.entry->says != Says::stopping) continue;
+    if (is_relayed(one)) relayed = true;
+    else if (meaning_.stops_at == 0 || one.end < meaning_.stops_at) meaning_.stops_at = one.end;
+  }
+  const bool stopping = meaning_.stops_at != 0;
+  meaning_.gave_up = stopping && (meaning_.error != 0 || says(Says::in_vain) || says(Says::gave_up));
+  meaning_.stopping = stopping && !meaning_.gave_up;
+  if (relayed && !stopping) meaning_.lost = meaning_.closed = true;
 }
 
 std::vector<Stated> MessageReader::spans() const {
   std::vector<Stated> all;
   for (std::size_t at = low().find_first_of("0123456789"); at != std::string_view::npos;) {
-    const Span span = read_span(low(), at);
+    Span span = read_span(low(), at);
+    const std::string_view before = low().substr(at - std::min(at, kBeforeNumber), std::min(at, kBeforeNumber));
+    if (ends_with_any(before, {" for ", " of ", "took ", "lasted "}))
+      if (const Span clock = read_clock_span(low(), at); clock.ns > 0) span = clock;
     const bool word = at != 0 && (word_char(low()[at - 1]) || low()[at - 1] == '.' || low()[at - 1] == '/');
     double ns = span.ns;
-    const std::string_view before = low().substr(at - std::min(at, kBeforeNumber), std::min(at, kBeforeNumber));
     // The unit may stand elsewhere: "pause (ms) 5210", "pause of 11832 > 5000 (milliseconds)", "takes_ms=4217".
     if (ns == 0 && (mentions(before, {"(ms)", "_ms=", "millis=", "millis:"}) ||
                     mentions(low().substr(std::min(low().size(), span.end), kUnitBehind), {"(milliseconds)", "(ms)"})))
@@ -216,6 +258,8 @@ std::int64_t MessageReader::stood() const {
   std::vector<Stated> stated;
   for (const Statement& one : said_) {
     if (one.entry->says != Says::stood) continue;
+    if (mentions(low().substr(one.begin, one.end - one.begin), {" may ", " might ", " can ", " could ", " would "}))
+      continue;
     if (stated.empty()) stated = spans();
     for (const Stated& span : stated)
       if (span.at >= one.begin && !span.bound) return std::llround(span.ns);
@@ -254,6 +298,10 @@ void MessageReader::read_end() {
     meaning_.ended = true;
     meaning_.exit_code = code;
     if (code == 128 + SIGKILL || code == 128 + SIGTERM) meaning_.signal = code - 128;
+  }
+  if (!meaning_.ended && says(Says::sigkill)) {
+    meaning_.ended = true;
+    meaning_.signal = signal > 0 && signal < 65 ? signal : SIGKILL;
   }
   meaning_.helper = meaning_.ended && says(Says::helper) && !says(Says::no_helper);
   // "server process (PID 88) was terminated by signal 6: Aborted": the one that writes lives on.
@@ -325,14 +373,17 @@ Meaning MessageReader::read() {
   meaning_.late = says(Says::late);
   meaning_.panic = says(Says::panic);
   meaning_.traceback = low().find("traceback (most recent call last)") != std::string_view::npos;
-  const bool in_vain = says(Says::in_vain), stopping = says(Says::stopping);
-  meaning_.gave_up = stopping && (meaning_.error != 0 || in_vain || says(Says::gave_up));
-  meaning_.stopping = stopping && !meaning_.gave_up;
+  meaning_.cut_off = says(Says::cut_off);
+  const bool in_vain = says(Says::in_vain);
+  read_stop();
   meaning_.starting = says_start();
   meaning_.serving = says(Says::serving) && !in_vain;
   meaning_.stood_ns = stood();
   meaning_.slow_disk_ns = slow_disk();
   meaning_.clock = read_clock_words(low(), said_);
+  // A pause cannot set a clock back.
+  if (meaning_.clock && meaning_.clock->stepped && !meaning_.clock->either_way && meaning_.clock->off_ns < 0)
+    meaning_.stood_ns = 0;
   meaning_.out_of_memory = says(Says::killed);
   read_end();
   if (meaning_.error != 0 || meaning_.lost || meaning_.late) read_failure();

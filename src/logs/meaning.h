@@ -30,7 +30,8 @@ enum class Operation : std::uint8_t {
   receive,
   spawn,
   memory,
-  socket
+  socket,
+  watch
 };
 
 inline constexpr std::int64_t kLeastStood = 1'000'000'000;  // ns: shorter standstills are everyday
@@ -51,6 +52,7 @@ struct Meaning {
   bool out_of_memory = false;
   bool lost = false;          // a peer is gone, silent or refuses
   std::size_t lost_at = 0;    // lost: behind the words that say so; 0: an error does
+  bool cut_off = false;       // its own network interface is down
   bool closed = false;        // lost: its machine answered, as when its process ends; one that is cut off says nothing
   bool failed = false;        // something with a file was tried in vain, and why is not said: `error` is 0
   bool late = false;          // a timeout, a missed heartbeat, a slow disk, a stopped clock: something waited
@@ -59,12 +61,13 @@ struct Meaning {
   std::optional<ClockWords> clock;  // one is said to be wrong
   std::string_view call;  // the system call behind a native method of the JDK that threw the error; "" none is named
   bool stopping = false;  // an orderly stop begins or is done
+  std::size_t stops_at = 0;  // stopping: behind the words that say so
   bool gave_up = false;   // the one that writes ends, for what it tells went wrong
   bool starting = false;  // a program begins
   bool serving = false;   // it can be reached from now on
 
   [[nodiscard]] bool says_something() const {
-    return error != 0 || ended || panic || gave_up || traceback || lost || late || failed || out_of_memory ||
+    return error != 0 || ended || panic || gave_up || traceback || lost || late || cut_off || failed || out_of_memory ||
            stood_ns >= kLeastStood || slow_disk_ns > 0 || clock;
   }
 };

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "logs/line/header.h"
 #include "logs/line/lines.h"
+#include "logs/meaning.h"
 #include "logs/time_keeper.h"
 
 namespace rose::logs {
@@ -105,6 +106,7 @@ class Sink {
         parts_.text.starts_with("Traceback (most recent call last)"))
       took = Took::rest;
     if (took == Took::rest && open_ && raised_ && begins_another(parts_.text)) took = Took::message;
+    if (took == Took::rest && open_ && states_failure(parts_.text)) took = Took::message;
     if (took == Took::message && open_ && !parts_.time && parts_.level != Level::none && is_only_place())
       return say_at_place();
     switch (took) {
@@ -152,6 +154,16 @@ class Sink {
   }
   static bool begins_another(std::string_view line) {
     return line.starts_with("-----") || line.starts_with("Exception occurred during") || begins_by_itself(line);
+  }
+
+  // A program's last words come without a time, behind what it says at a level of everyday: they are no part of that.
+  bool states_failure(std::string_view line) {
+    constexpr std::size_t kLongest = 400;
+    constexpr std::uint64_t kMostRead = 10'000;  // of a file
+    const bool everyday = now_.level == Level::info || now_.level == Level::debug || now_.level == Level::trace;
+    if (!everyday || line.size() > kLongest || looks_like_rest(line) || ++strays_read_ > kMostRead) return false;
+    const Meaning said = read_meaning(line);
+    return said.error != 0 || said.panic || said.ended;
   }
 
   // java.util.logging writes two lines: when and where, "Jan 2, 2026 3:04:05 AM com.example.Server run", then "INFO:
@@ -313,6 +325,7 @@ class Sink {
   // Python's: it has begun; it is over; a further one of the same message follows.
   bool traceback_ = false, raised_ = false, chained_ = false;
   std::size_t exceptions_ = 0;
+  std::uint64_t strays_read_ = 0;
   std::int64_t last_ns_ = kNoTime;
   TimeKind last_kind_ = TimeKind::date_time, kind_of_time_ = TimeKind::date_time;
   bool all_zoned_ = true;

@@ -73,4 +73,24 @@ Span read_span(std::string_view low, std::size_t at) {
   }
 }
 
+Span read_clock_span(std::string_view text, std::size_t at) {
+  const auto two_digits = [&] {
+    if (at + 3 > text.size() || text[at] != ':' || !is_digit(text[at + 1]) || !is_digit(text[at + 2])) return -1.0;
+    at += 3;
+    return 10.0 * (text[at - 2] - '0') + (text[at - 1] - '0');
+  };
+  Span span;
+  double hours = 0;
+  for (; at < text.size() && is_digit(text[at]); ++at) hours = hours * 10 + (text[at] - '0');
+  const double minutes = two_digits(), seconds = two_digits();
+  if (minutes < 0 || seconds < 0) return span;
+  double part = 0, place = 1;
+  if (at + 1 < text.size() && text[at] == '.' && is_digit(text[at + 1]))
+    for (++at; at < text.size() && is_digit(text[at]); ++at) part += (place /= 10) * (text[at] - '0');
+  span.number = hours;
+  span.ns = ((hours * 60 + minutes) * 60 + seconds + part) * 1e9;
+  span.end = at;
+  return span;
+}
+
 }  // namespace rose::logs

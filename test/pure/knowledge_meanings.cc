@@ -121,6 +121,9 @@ TEST_CASE("patterns: gaps, alternatives, classes, what may be absent, and what m
   CHECK(said(entry("operation", "*sync"), "fsync") == "operation: fsync");
   CHECK(said(entry("gone", "code= killed"), "code=killed") == "gone: code=killed");
   CHECK(said(entry("late", "timeout"), "timeout=3s").empty());
+  for (const char* text : {"ping timeout", "ping timeout, again", "(ping timeout)"})
+    CHECK(said(entry("late", "ping timeout$"), text) == "late: ping timeout");
+  CHECK(said(entry("late", "ping timeout$"), "ping timeout 5s").empty());
 }
 
 TEST_CASE("what is denied, or only possible, is not said") {

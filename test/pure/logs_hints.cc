@@ -113,6 +113,76 @@ TEST_CASE("a node that refuses connections has ended, one that does not answer i
   }
 }
 
+TEST_CASE("who does not answer may have ended or stand still as well as be cut off", "[logs]") {
+  const Hinted one({"2026-01-02 03:04:05 WARN n2: read timed out\n"}, {});
+  const Hint* ended = one.find(Hint::Kind::end, "n2");
+  const Hint* stands = one.find(Hint::Kind::stop, "n2");
+  const Hint* cut = one.find(Hint::Kind::silence, "n1");
+  REQUIRE((ended != nullptr && stands != nullptr && cut != nullptr));
+  CHECK(cut->timed_out);
+  CHECK(ended->weight < cut->weight / 2);
+  CHECK(stands->weight < cut->weight / 2);
+  CHECK(stands->missed);
+  // Its machine answered: its process is gone.
+  const Hinted closed({"2026-01-02 03:04:05 WARN n2: read timed out\n"
+                       "2026-01-02 03:04:06 WARN n2: unexpected EOF\n"},
+                      {});
+  CHECK(closed.find(Hint::Kind::stop, "n2") == nullptr);
+  REQUIRE(closed.find(Hint::Kind::end, "n2") != nullptr);
+  CHECK(closed.find(Hint::Kind::end, "n2")->weight > ended->weight);
+  // Without times as well.
+  REQUIRE(Hinted({"lost connection to n2\n"}, {}).find(Hint::Kind::end, "n2") != nullptr);
+}
+
+TEST_CASE("a node whose own interface is down is cut off from all others", "[logs]") {
+  for (const char* down : {"Netlink reports eth0 down", "eth0: lost carrier", "eno1: NIC Link is Down"}) {
+    INFO(down);
+    const Hinted one({std::string("2026-01-02 03:04:05 ") + down + "\n"}, {});
+    std::set<std::string> peers;
+    for (const Hint& hint : one.evidence.hints)
+      if (hint.kind == Hint::Kind::silence && hint.node == "n1") peers.insert(hint.peer);
+    CHECK(peers == std::set<std::string>{"n2", "n3"});
+    CHECK(one.find(Hint::Kind::end, "n2") == nullptr);  // nobody is missed for any other reason
+  }
+}
+
+TEST_CASE("that another node stops is no stop of one's own", "[logs]") {
+  const auto missed = [](const std::string& stop) {
+    return Hinted({"2026-01-02 03:04:05 INFO " + stop + "\n2026-01-02 03:04:06 WARN lost connection to n2\n"}, {})
+               .find(Hint::Kind::silence, "n1") != nullptr;
+  };
+  CHECK(!missed("shutting down"));
+  CHECK(!missed("shutting down, leadership goes to n3"));
+  CHECK(missed("removing a backend. shutdown host n2(5432)"));
+  CHECK(missed("error message from backend: the database system is shutting down"));
+  CHECK(missed("connection to n2 failed: FATAL: the database system is shutting down"));
+  CHECK(!missed("cannot connect to n2: exiting"));
+}
+
+TEST_CASE("nodes of one address are told apart by the port that they say is theirs", "[logs]") {
+  const std::string other = "[127.0.0.1]:7002 [dev] up\n[127.0.0.1]:7002 [dev] has 2 members\n";
+  const Hinted one({"[127.0.0.1]:7001 [dev] suspecting member [127.0.0.1]:7002, no heartbeat\n", other}, {});
+  const Hint* cut = one.find(Hint::Kind::silence, "n1");
+  REQUIRE(cut != nullptr);
+  CHECK(cut->peer == "n2");
+  CHECK(!cut->unnamed);
+  const Hinted listens({"lost connection to 127.0.0.1:7002\n", "Listening on 127.0.0.1:7002\nready\n"}, {});
+  REQUIRE(listens.find(Hint::Kind::silence, "n1") != nullptr);
+  CHECK(listens.find(Hint::Kind::silence, "n1")->peer == "n2");
+}
+
+TEST_CASE("of a lookup that waits in vain the resolver is missed", "[logs]") {
+  const auto missed = [](const std::string& text) {
+    const Hinted one({"2026-01-02 03:04:05 WARN " + text + "\n"}, {});
+    const Hint* cut = one.find(Hint::Kind::silence, "n1");
+    return cut == nullptr ? std::string() : cut->peer;
+  };
+  CHECK(missed("dial tcp: lookup n3 on 10.0.0.2:53: read udp 10.0.0.1:5112->10.0.0.2:53: i/o timeout") == "n2");
+  CHECK(missed("lookup failure \"n3\": lookup n3 on 10.0.0.2:53: server misbehaving") == "n2");
+  CHECK(missed("dial tcp: lookup n3 on 10.0.0.2:53: no such host") == "n3");
+  CHECK(missed("dial tcp: lookup n3 on 10.9.9.9:53: read udp 10.0.0.1:5112->10.9.9.9:53: i/o timeout").empty());
+}
+
 TEST_CASE("a program whose opening stands in the log once more began again, whatever its words", "[logs]") {
   const auto life = [](int second, int pid) {
     std::string text;

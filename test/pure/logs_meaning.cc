@@ -360,6 +360,40 @@ TEST_CASE("an operation on a file failed, without a reason") {
   }
 }
 
+TEST_CASE("a version that makes a beginning has parts", "[logs]") {
+  CHECK(read_meaning("Redis version=7.0.0, bits=64").starting);
+  CHECK(read_meaning("etcd Version: 3.5.2").starting);
+  CHECK(!read_meaning("UpdateTip: new best=00a1 height=587512 version=0x20000000").starting);
+  CHECK(!read_meaning("New outbound peer connected: version: 70015, blocks=607944").starting);
+}
+
+TEST_CASE("a process that was killed, as a shell tells it", "[logs]") {
+  for (const char* text : {"Killed", "./run.sh: line 9: 4727 Killed                  ./server --port 7000",
+                           "the server process was killed"}) {
+    INFO(text);
+    const Meaning meaning = read_meaning(text);
+    CHECK(meaning.ended);
+    CHECK(meaning.signal == SIGKILL);
+  }
+  for (const char* text : {"query 7 was killed", "Killed 3 idle sessions", "the process was not killed"}) {
+    INFO(text);
+    CHECK(!read_meaning(text).ended);
+  }
+}
+
+TEST_CASE("who waits for a heartbeat in vain misses somebody; a setting says nothing", "[logs]") {
+  for (const char* text : {"(vip_a) Receive advertisement timeout", "ping timeout of 5 secs expired, recv timeout 5",
+                           "keepalive timeout, closing", "connection to host:\"db-0.db.svc.local:5432\" failed",
+                           "connecting to b:5432 failed"}) {
+    INFO(text);
+    CHECK(read_meaning(text).lost);
+  }
+  for (const char* text : {"heartbeat timeout 5000", "with ping timeout: 5s", "connecting to b:5432"}) {
+    INFO(text);
+    CHECK(!read_meaning(text).lost);
+  }
+}
+
 TEST_CASE("the length of a pause that a program reports itself") {
   struct Row {
     const char* text;
@@ -386,6 +420,21 @@ TEST_CASE("the length of a pause that a program reports itself") {
       {"INFO: task kvd:4244 blocked for more than 120 seconds.", 0},
       {"request took 12s, duration [3]", 0},
       {"slept for a while", 0},
+      // Whatever it was that stood still, and however its length is written.
+      {"Runtime Platform stalled for 00:00:03.1200000 - possibly GC?", 3120},    // Orleans
+      {"Unreasonably long 5123ms poll interval (7ms user, 12ms system)", 5123},  // Open vSwitch
+      {"Event loop stalled for 27431ms with 4 jobs in flight", 27431},
+      {"VM was paused for 12 seconds", 12'000},
+      {"we were suspended for 1m3s", 63'000},
+      {"stop-the-world pause took 3.2s", 3200},
+      {"Garbage collection: Very long Execution Engine Suspension. Took: 5727ms", 5727},  // KurrentDB
+      {"GC duration: 1848 ms, GC threshold: 1000 ms", 1848},                              // Graylog
+      {"Event loop lag: 5s", 5000},
+      {"the loop stalled at 00:10:05.123", 0},
+      {"process replication lag: 30s", 0},
+      {"the job was stopped for 12s", 0},
+      {"the process may be paused for 12s", 0},
+      {"Too long request: 12s interval of retries", 0},
   };
   for (const Row& row : rows) {
     INFO(row.text);
@@ -447,7 +496,13 @@ TEST_CASE("messages about clocks: whose is wrong, and by how much", "[logs]") {
       {"clock offset: -2.9s", 2'900, true, false, false},  // systems disagree on which clock is subtracted from which
       {"clock offset of n2: 90s ahead", 90'000, false, false, false},
       {"clock offset of n2: 90s behind", -90'000, false, false, false},
+      {"System clock seems off by 11h59m42.1s, which can prevent network connectivity", 43'182'100, true, true, false},
+      {"local clock is off by 5s", 5'000, true, true, false},
+      {"Local clock is 93.2s behind the reference", -93'200, false, true, false},
+      {"remote clock is 7s ahead of ours", 7'000, false, false, false},
+      {"clock of peer n2 is off by 12.5s", 12'500, true, false, false},
       // No amount, a bound, too small an amount, a setting.
+      {"System clock is synchronized, next check in 60s", 0, false, false, false},
       {"Clock skew too great (37)", 0, false, false, false},
       {"max clock skew 5s", 0, false, false, false},
       {"clock drift 12ms, checked in 5s", 0, false, false, false},
@@ -467,6 +522,9 @@ TEST_CASE("messages about clocks: whose is wrong, and by how much", "[logs]") {
   }
   CHECK(read_meaning("HikariPool-1 - Thread starvation or clock leap detected (housekeeper delta=55s123ms462\u00b5s).")
             .stood_ns == 55'123'462'000);
+  // What jumped forth may have stood still; a pause cannot set a clock back.
+  CHECK(read_meaning("System clock apparently jumped since last heartbeat (+600000 ms)").stood_ns != 0);
+  CHECK(read_meaning("System clock apparently jumped since last heartbeat (-1800000 ms)").stood_ns == 0);
 }
 
 TEST_CASE("of a stack trace, the line that describes the error is quoted") {

@@ -323,6 +323,25 @@ TEST_CASE("a message that two logs of a node have at one moment is counted once"
   CHECK(node.messages.back().source == 1);
 }
 
+TEST_CASE("last words without a time are no part of an everyday message") {
+  const std::string up = "2026-11-22 18:24:21 INFO saved\n2026-11-22 18:24:22 INFO saved\n";
+  const Read failed(up + "cannot create a watcher: too many open files\n");
+  REQUIRE(failed.messages().size() == 3);
+  CHECK(failed.text(2) == "cannot create a watcher: too many open files");
+  CHECK(failed.messages()[2].ts_ns == failed.messages()[1].ts_ns);
+  CHECK(Read(up + "  and too many open files\n").messages().size() == 2);  // indented
+  CHECK(Read(up + "and 17 more\n").messages().size() == 2);
+  CHECK(Read(up + "2026-11-22 18:24:23 ERROR cannot save\ntoo many open files\n").messages().size() == 3);
+}
+
+TEST_CASE("one line of an error does not make the times a tool's") {
+  const Read one(
+      "2026-11-22T18:24:21Z begin 1\n2026-11-22T18:24:22Z begin 2\n2026-11-22T18:24:23Z Error: connect failed\n"
+      "2026-11-22T18:24:24Z begin 3\n");
+  CHECK(one.messages().size() == 4);
+  CHECK(one.source().timed == 4);
+}
+
 TEST_CASE("java.util.logging's two lines are one message") {
   const Read one(
       "Nov 26, 2026 9:20:15 PM com.example.store.impl.Keeper\nINFO: opened the store\n"

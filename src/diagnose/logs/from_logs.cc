@@ -251,7 +251,7 @@ class FromLogs {
     if (hint.helper && alive_.insert(node).second) out_.put_beside(start(node, std::min(case_.first(), gone - 1)));
     end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) |
                                                  (hint.out_of_memory ? trace::kOutOfMemory : 0));
-    const bool inferred = !hint.told && !hint.itself;  // from a silence, or from the next life
+    const bool inferred = (!hint.told && !hint.itself) || hint.unnamed;  // from a silence, or from the next life
     out_.put(end, {weight, hint.words, since, false, inferred});
     if (hint.until_ns != kNoTime)
       out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), {weight, hint.words});
@@ -302,7 +302,10 @@ class FromLogs {
   }
 
   void said_stop(const Hint& hint, const std::string& node, double weight) {
-    put_stop(node, hint.ts_ns, hint.until_ns, 0, {weight, hint.words, hint.since_ns == kNoTime ? 0 : hint.since_ns});
+    const std::int64_t since = case_.time_of(hint);
+    const std::int64_t until = hint.until_ns != kNoTime ? hint.until_ns : since + hint.took_ns;
+    const std::int64_t earliest = hint.since_ns == kNoTime ? 0 : hint.since_ns;
+    put_stop(node, since, until, 0, {weight, hint.words, earliest, false, hint.missed});
   }
 
   void put_stop(const std::string& node, std::int64_t since, std::int64_t until, unsigned flags, Said::Of said) {

@@ -21,10 +21,16 @@ std::int64_t last_of(const Logs& logs) {
   return last;
 }
 
-std::vector<std::int64_t> stops_of(const Logs& logs) {
+std::vector<std::int64_t> stops_of(const Logs& logs, const std::vector<NodeName>& names) {
   std::vector<std::int64_t> all;
-  for (const NodeLog& node : logs.nodes) all.push_back(last_stop(logs, node, 0, node.messages.size()).since_ns);
+  for (const NodeLog& node : logs.nodes) all.push_back(last_stop(logs, names, node, 0, node.messages.size()).since_ns);
   return all;
+}
+
+// That it has other nodes stopped, or hears of it, is no stop of its own: "shutdown host n2".
+bool is_of_another(const std::vector<NodeName>& names, const NodeLog& node, const Meaning& said,
+                   std::string_view text) {
+  return said.stops_at != 0 && is_object(names, node.node, text.substr(std::min(said.stops_at, text.size())));
 }
 
 }  // namespace
@@ -34,8 +40,8 @@ Findings::Findings(const Logs& failed, const Logs& sound, const Difference& betw
       normal(sound),
       difference(between),
       names(with_own_names(nodes, failed)),
-      stops(stops_of(failed)),
-      normal_stops(stops_of(sound)),
+      stops(stops_of(failed, names)),
+      normal_stops(stops_of(sound, names)),
       last_ns(last_of(failed)),
       normal_last_ns(last_of(sound)) {
   for (const NodeLog& one : normal.nodes)
@@ -119,20 +125,24 @@ bool is_timed(const NodeLog& node) {
 
 std::size_t tail_of(std::size_t begin, std::size_t end) { return end - std::min(end - begin, kTail); }
 
-bool stops_in_order(const Logs& logs, const NodeLog& node, std::size_t begin, std::size_t end) {
+bool stops_in_order(const Logs& logs, const std::vector<NodeName>& names, const NodeLog& node, std::size_t begin,
+                    std::size_t end) {
   for (std::size_t i = tail_of(begin, end); i < end; ++i)
-    if (read_meaning(logs.text(node.messages[i])).stopping) return true;
+    if (const Meaning said = read_meaning(logs.text(node.messages[i]));
+        said.stopping && !is_of_another(names, node, said, logs.text(node.messages[i])))
+      return true;
   return false;
 }
 
-Stop last_stop(const Logs& logs, const NodeLog& node, std::size_t begin, std::size_t end) {
+Stop last_stop(const Logs& logs, const std::vector<NodeName>& names, const NodeLog& node, std::size_t begin,
+               std::size_t end) {
   Stop stop;
   if (begin == end || !is_timed(node)) return stop;
   std::int64_t since = node.messages[end - 1].ts_ns;
   const std::size_t from = end - std::min(end - begin, kMostOfStop);
   for (std::size_t i = end; i-- > from && since - node.messages[i].ts_ns <= kStopGoesOn;) {
     const Meaning said = read_meaning(logs.text(node.messages[i]));
-    if (!said.stopping && !said.gave_up) continue;
+    if ((!said.stopping && !said.gave_up) || is_of_another(names, node, said, logs.text(node.messages[i]))) continue;
     stop.since_ns = since = node.messages[i].ts_ns;
     stop.gave_up = stop.gave_up || said.gave_up;
   }

@@ -110,12 +110,14 @@ void find_lost_roles(Findings& found);
 // The first of the messages before an end that may tell why it came.
 [[nodiscard]] std::size_t tail_of(std::size_t begin, std::size_t end);
 // Whether they tell of an orderly stop.
-[[nodiscard]] bool stops_in_order(const Logs& logs, const NodeLog& node, std::size_t begin, std::size_t end);
+[[nodiscard]] bool stops_in_order(const Logs& logs, const std::vector<NodeName>& names, const NodeLog& node,
+                                  std::size_t begin, std::size_t end);
 // The stop that they end with, by their times.
 struct Stop {
   std::int64_t since_ns = kNoTime;  // kNoTime: they tell of none
   bool gave_up = false;             // because of a failure, by its own words: it was not asked to stop
 };
-[[nodiscard]] Stop last_stop(const Logs& logs, const NodeLog& node, std::size_t begin, std::size_t end);
+[[nodiscard]] Stop last_stop(const Logs& logs, const std::vector<NodeName>& names, const NodeLog& node,
+                             std::size_t begin, std::size_t end);
 
 }  // namespace rose::logs

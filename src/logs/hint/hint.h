@@ -32,18 +32,20 @@ struct Hint {
   int error = 0;                    // call
   bool exact = false;               // call: the message names the call itself
   Limit limit = Limit::disk_full;   // limit
-  std::int64_t took_ns = 0;         // limit: disk_slow: how long a call took
+  std::int64_t took_ns = 0;         // limit: disk_slow: how long a call took; stop: how long, as it says itself
   std::vector<std::string_view> syscalls;  // call: likeliest first
   std::string path;                        // call; "" unknown
   std::string peer;                // call, silence: address or node name; clock: whose it differs from; "" unknown
   int signal = 0, exit_code = -1;  // end
   bool closed = false;             // silence: the peer's machine closed or refused the connection
+  bool answered = false;           // silence: one message or another says that it did so
   bool no_way = false;             // silence: there was no way to the peer, whatever it did;
   bool no_route = false;           // by the own machine's routes, and not because the peer's machine did not answer
   bool itself = false;             // end: by its own doing
   bool told = false;               // end: the message reports it, and was not logged before it
-  bool unnamed = false;            // silence: the message does not name the peer
-  bool missed = false;             // end: all that speaks for it is that others miss the node
+  bool unnamed = false;            // silence, end: the message does not name the peer
+  bool missed = false;             // end, stop: all that speaks for it is that others miss the node
+  bool timed_out = false;          // silence: somebody waited in vain; what is only said to be gone may have left
   bool fell_silent = false;        // end: all that tells of it is that nothing more is said
   bool helper = false;             // end: of a process that the node's main one had started, and which lives on
   bool out_of_memory = false;      // end: the kernel's, for want of memory

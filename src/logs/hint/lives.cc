@@ -95,8 +95,8 @@ bool dies_of(const Findings& found, const Message& message, bool is_last) {
 // Those that were there when all were stopped said so, as this one did when nothing was wrong.
 bool missed_the_stop(const Findings& found, std::size_t n) {
   const NodeLog* before = found.usual(n);
-  const auto stopping = [](const Logs& logs, const NodeLog& node) {
-    return stops_in_order(logs, node, 0, node.messages.size());
+  const auto stopping = [&](const Logs& logs, const NodeLog& node) {
+    return stops_in_order(logs, found.names, node, 0, node.messages.size());
   };
   if (before == nullptr || !stopping(found.normal, *before)) return false;
   return std::any_of(found.failure.nodes.begin(), found.failure.nodes.end(), [&](const NodeLog& other) {
@@ -118,7 +118,7 @@ Hint& add_end(Findings& found, std::size_t n, std::size_t begin, std::size_t end
   const std::vector<Message>& said = found.node(n).messages;
   std::size_t at = end - 1;  // what is quoted says something
   while (at > begin && found.failure.text(said[at]).find_first_not_of(" \t\r\n*") == std::string_view::npos) --at;
-  bool itself = last_stop(found.failure, found.node(n), begin, end).gave_up;
+  bool itself = last_stop(found.failure, found.names, found.node(n), begin, end).gave_up;
   for (std::size_t i = tail_of(begin, end); i < end; ++i)
     itself = itself || dies_of(found, said[i], i + 1 == end) || said[i].level == Level::fatal;
   Hint& hint = found.add(Hint::Kind::end, n, said[at], itself ? weight * kByItself : weight);
@@ -138,7 +138,7 @@ bool restarts_helpers(const Findings& found, const NodeLog& here, std::size_t be
 // One that another one follows, whose first message is `i`.
 void add_life(Findings& found, std::size_t n, std::size_t begin, std::size_t i) {
   if (i == begin || restarts_helpers(found, found.node(n), begin, i)) return;
-  const bool ordered = stops_in_order(found.failure, found.node(n), begin, i),
+  const bool ordered = stops_in_order(found.failure, found.names, found.node(n), begin, i),
              never_up = begin != 0 && i - begin < kOpening;
   Hint& hint = add_end(found, n, begin, i, (ordered ? kStood : kRestarted) * (never_up ? kNeverUp : 1));
   if (ordered && !hint.itself) hint.signal = SIGTERM;
@@ -260,7 +260,8 @@ void find_ends(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   const std::size_t since = add_lives(found, n), end = here.messages.size();
   if (end == 0 || add_panic(found, n, since) || !is_timed(here)) return;
-  if (stops_in_order(found.failure, here, since, end) && !last_stop(found.failure, here, since, end).gave_up) {
+  if (stops_in_order(found.failure, found.names, here, since, end) &&
+      !last_stop(found.failure, found.names, here, since, end).gave_up) {
     const bool missed = is_missed_after_stop(found, n);
     if (!missed && !is_stopped_by_itself(found, n)) return;
     Hint& hint = add_end(found, n, since, end, kStood);

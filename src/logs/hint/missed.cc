@@ -15,8 +15,15 @@ constexpr std::int64_t kNoticedSoon =
     2 * kSecond;                                   // they mostly say so soon: what it said last may be from long before
 constexpr std::int64_t kTogetherMissed = kSecond;  // two sides of a cut notice it within that of each other
 
+constexpr std::int64_t kStoodAtLeast = 10 * kSecond;  // what others miss for shorter, they mostly do not report
+
 constexpr std::size_t kExcerpt = 3;  // messages of a log that ends somewhere
 constexpr double kEndedOrCut = 0.7;  // times this: and its process may have ended, where nothing shows that it lives on
+// The same where nobody answered for it, neither by refusing nor by closing a connection: a process's end does that,
+// unless its machine went down with it. Such a silence is a cut or a pause as well, so these are too little to explain
+// it away (kHalfSaid).
+constexpr double kEndedUnanswered = 0.48;
+constexpr double kStoodUnanswered = 0.45;
 
 // Its log shows that it went on after that, or has too few messages to show that it did not.
 bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
@@ -32,7 +39,7 @@ void find_missed_ends(Findings& found) {
   std::map<std::string, std::size_t> missed;  // the first hint of each
   for (std::size_t i = 0; i < found.hints.size(); ++i) {
     const Hint& hint = found.hints[i];
-    if (hint.kind != Hint::Kind::silence || hint.no_way || hint.peer.empty() || hint.ts_ns == kNoTime) continue;
+    if (hint.kind != Hint::Kind::silence || hint.no_way || hint.peer.empty()) continue;
     const auto [first, fresh] = missed.try_emplace(hint.peer, i);
     if (!fresh && hint.weight > found.hints[first->second].weight) first->second = i;
   }
@@ -41,8 +48,22 @@ void find_missed_ends(Findings& found) {
     const bool told = std::any_of(found.hints.begin(), found.hints.end(),
                                   [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == name; });
     if (told || lives_on(found, name, silence.ts_ns)) continue;
-    Hint& hint = found.add(Hint::Kind::end, silence.log, found.node(silence.log).messages[silence.message],
-                           kEndedOrCut * silence.weight);
+    const bool unanswered = std::none_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
+      return hint.kind == Hint::Kind::silence && hint.answered && hint.peer == name;
+    });
+    const Message& message = found.node(silence.log).messages[silence.message];
+    const bool stands = std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
+      return hint.kind == Hint::Kind::stop && hint.node == name;
+    });
+    if (unanswered && silence.timed_out && !stands) {
+      Hint& stop = found.add(Hint::Kind::stop, silence.log, message, kStoodUnanswered * silence.weight);
+      stop.node = name;
+      stop.took_ns = kStoodAtLeast;
+      stop.missed = true;
+      stop.words += fmt::format("; {} may have stood still", name);
+    }
+    Hint& hint = found.add(Hint::Kind::end, silence.log, message,
+                           (unanswered && silence.timed_out ? kEndedUnanswered : kEndedOrCut) * silence.weight);
     hint.node = name;
     hint.signal = SIGKILL;
     hint.missed = true;

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -26,6 +27,7 @@ constexpr double kOneOfTwoClocks = 0.6;  // or that another one's differs
 constexpr double kSpokenOf = 0.6;        // others miss it
 constexpr double kNobodyNamed = 0.4;     // factor: of two nodes one misses an unnamed peer, which may be a client
 constexpr double kAnyOfSeveral = 0.25;   // times this: the same of more nodes
+constexpr double kOwnInterface = 0.7;    // its own interface is down, by which it spoke with the others or not
 constexpr double kRefused =
     0.6;  // no process listens there any more, and the machine answers: usually the process has ended
 constexpr double kSpeaksOn = 0.2;         // times this: but its own log goes on; had it begun again, that would say so
@@ -106,13 +108,16 @@ double weight_of(Level level) {
 }
 
 void add_silence(Findings& found, std::size_t n, const std::string& other, const Said& said, double weight,
-                 bool unnamed = false) {
+                 bool unnamed = false, bool answered = false) {
   Hint& hint = found.add(Hint::Kind::silence, n, said, weight);
   hint.unnamed = unnamed;
   hint.no_way = said.meaning.error == EINVAL || said.meaning.error == ENETUNREACH || said.meaning.error == EHOSTUNREACH;
   hint.no_route = hint.no_way && said.meaning.error != EHOSTUNREACH;
+  if (said.meaning.cut_off) hint.no_way = hint.no_route = true;
   hint.peer = other;
   hint.closed = said.meaning.closed;
+  hint.answered = said.meaning.closed || answered;
+  hint.timed_out = said.meaning.error == ETIMEDOUT || (said.meaning.late && said.meaning.error == 0);
 }
 
 // The errors that such calls return in practice.
@@ -173,7 +178,7 @@ class Sayings {
                     const std::optional<FailedCall>& told_behind);
   void keep_missing(const Message& message, const Kind& kind, double weight);
   void keep_clock(const Message& message, const Kind& kind, double weight);
-  void add_refused();
+  void add_refusal(const std::string& other, const Said& said, bool unnamed);
   void add_standstill();
   void add_processes();
   void add_clocks();
@@ -185,9 +190,11 @@ class Sayings {
   std::map<FailedCall, Said> calls_;
   std::map<std::pair<Operation, std::string>, Said> in_vain_;  // operation, path
   std::map<std::string, Said> peers_, refusing_, unnamed_;     // by node
+  std::set<std::string> answered_;                             // of peers_: whose machine answered
   std::map<std::pair<std::string, int>, Said> processes_;      // by node; signal, or 1000 and the exit code
   std::map<std::string, Said> clocks_;  // by the node whose clock it is, or differs from the own; "" unknown
   Said longest_;                        // of the pauses that it tells of
+  Said cut_off_;                        // by its own interface
   Said slowest_;                        // of the calls that waited for a disk
   std::uint64_t read_behind_ = 0;
 };
@@ -247,7 +254,8 @@ void Sayings::keep(const Message& message, const Kind& kind, const std::optional
                   : found_.is_everyday(n_, message.kind) ? kEveryday
                   : found_.normal.nodes.empty()          ? kPlain
                                                          : kUsual;
-  const bool misses = !meaning.clock && meaning.slow_disk_ns == 0 && (meaning.lost || meaning.late);
+  if (meaning.cut_off) put(cut_off_, message, meaning, weight);
+  const bool misses = !meaning.clock && !meaning.cut_off && meaning.slow_disk_ns == 0 && (meaning.lost || meaning.late);
   const bool for_a_reason = misses && found_.misses_for_a_reason(n_, kind.other, message.ts_ns);
   if (for_a_reason) weight = std::min(weight, kUsual);
   keep_failure(message, meaning, weight * weight_of(message.level), told_behind);
@@ -264,7 +272,8 @@ void Sayings::keep(const Message& message, const Kind& kind, const std::optional
   if (!meaning.ended || meaning.panic) return;
   // Helpers that are ended in an orderly stop exit as they like.
   const auto at = static_cast<std::size_t>(&message - here_.messages.data());
-  if (meaning.signal == 0 && kind.times <= kMostRead && stops_in_order(found_.failure, here_, 0, at)) return;
+  if (meaning.signal == 0 && kind.times <= kMostRead && stops_in_order(found_.failure, found_.names, here_, 0, at))
+    return;
   put(processes_[{kind.other.empty() ? here_.node : kind.other,
                   meaning.signal != 0 ? meaning.signal : 1000 + meaning.exit_code}],
       message, meaning, weight);
@@ -279,9 +288,11 @@ void Sayings::keep_failure(const Message& message, const Meaning& meaning, doubl
 
 void Sayings::keep_missing(const Message& message, const Kind& kind, double weight) {
   const std::vector<NodeName>& names = found_.names;
+  if (kind.meaning.closed && !kind.other.empty()) answered_.insert(kind.other);
   if (!kind.other.empty())
     put((kind.meaning.error == ECONNREFUSED ? refusing_ : peers_)[kind.other], message, kind.meaning, weight);
-  else if (kind.meaning.peer.empty() && !here_.node.empty() && (names.size() == 2 || kind.meaning.lost))
+  else if ((kind.meaning.peer.empty() || kind.meaning.peer.starts_with("127.")) && !here_.node.empty() &&
+           (names.size() == 2 || kind.meaning.lost))
     // With more than two nodes, any other may be meant.
     for (const NodeName& other : names)
       if (other.node != here_.node)
@@ -295,36 +306,43 @@ void Sayings::keep_clock(const Message& message, const Kind& kind, double weight
 void Sayings::add_hints() {
   for (const auto& [key, said] : calls_) add_call(found_, n_, said);
   for (const auto& [key, said] : in_vain_) add_in_vain(found_, n_, said);
-  for (const auto& [other, said] : peers_) add_silence(found_, n_, other, said, kSpokenOf);
+  for (const auto& [other, said] : peers_)
+    add_silence(found_, n_, other, said, kSpokenOf, false, answered_.contains(other));
+  if (cut_off_.first != nullptr && !here_.node.empty())
+    for (const NodeName& other : found_.names)
+      if (other.node != here_.node) add_silence(found_, n_, other.node, cut_off_, kOwnInterface, true);
   for (const auto& [other, said] : unnamed_)
     if ((found_.names.size() == 2 || (peers_.empty() && refusing_.empty())) && !peers_.contains(other) &&
-        !refusing_.contains(other))
-      add_silence(found_, n_, other, said, kSpokenOf, true);
-  add_refused();
+        !refusing_.contains(other)) {
+      if (said.meaning.error == ECONNREFUSED) add_refusal(other, said, true);
+      else add_silence(found_, n_, other, said, kSpokenOf, true);
+    }
+  for (const auto& [other, said] : refusing_) add_refusal(other, said, false);
   add_standstill();
   add_processes();
   add_clocks();
   add_slow_disk();
 }
 
-void Sayings::add_refused() {
-  for (const auto& [other, said] : refusing_) {
-    if (!peers_.contains(other)) add_silence(found_, n_, other, said, kRefusedByCut);
-    if (std::any_of(found_.hints.begin(), found_.hints.end(),
-                    [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == other; }))
-      continue;
-    Hint& hint = found_.add(Hint::Kind::end, n_, *said.first,
-                            kRefused * said.weight * (speaks_around(found_.log_of(other), said) ? kSpeaksOn : 1));
-    hint.node = other;
-    hint.signal = SIGKILL;
-    hint.count = said.count;
-    hint.told = true;
-  }
+void Sayings::add_refusal(const std::string& other, const Said& said, bool unnamed) {
+  if (!peers_.contains(other)) add_silence(found_, n_, other, said, kRefusedByCut, unnamed);
+  if (std::any_of(found_.hints.begin(), found_.hints.end(),
+                  [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == other; }))
+    return;
+  Hint& hint = found_.add(Hint::Kind::end, n_, *said.first,
+                          kRefused * said.weight * (speaks_around(found_.log_of(other), said) ? kSpeaksOn : 1));
+  hint.node = other;
+  hint.signal = SIGKILL;
+  hint.count = said.count;
+  hint.told = true;
+  hint.unnamed = unnamed;
 }
 
 void Sayings::add_standstill() {
-  if (longest_.first == nullptr || longest_.first->ts_ns == kNoTime) return;
+  if (longest_.first == nullptr) return;
   Hint& hint = found_.add(Hint::Kind::stop, n_, *longest_.first, kSaysItStood * longest_.weight);
+  hint.took_ns = longest_.meaning.stood_ns;
+  if (hint.ts_ns == kNoTime) return;
   hint.until_ns = longest_.first->ts_ns;
   hint.ts_ns = hint.until_ns - longest_.meaning.stood_ns;
 }

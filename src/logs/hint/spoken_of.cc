@@ -1,6 +1,7 @@
 #include "logs/hint/spoken_of.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstddef>
 #include <map>
@@ -8,6 +9,7 @@
 #include <set>
 
 #include "base/ascii.h"
+#include "logs/found.h"
 
 namespace rose::logs {
 namespace {
@@ -15,6 +17,7 @@ namespace {
 constexpr std::size_t kReadForIds = 5'000;  // messages of a node, for what it calls itself
 constexpr std::size_t kLeastId = 6;         // characters: shorter ones stand for much else
 constexpr std::size_t kLeastHexId = 8;      // of hexadecimal digits only
+constexpr std::array kOtherRoles = std::to_array<std::string_view>({" to ", " from ", " by ", " with ", " for "});
 
 // As a word of its own; npos: it is not named.
 std::size_t place_of(std::string_view text, std::string_view name) {
@@ -160,10 +163,79 @@ void add_ids_of_addresses(std::vector<NodeName>& names, const Logs& logs) {
     if (nodes.size() == 1 && id != names[*nodes.begin()].node) names[*nodes.begin()].also.push_back(id);
 }
 
+// "127.0.0.1:5706" or "[127.0.0.1]:5706" at the beginning, as "127.0.0.1:5706"; "" none.
+std::string endpoint_at_beginning(std::string_view text) {
+  const bool bracket = text.starts_with('[');
+  if (bracket) text.remove_prefix(1);
+  const std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
+  const std::string_view address = text.substr(0, end);
+  text.remove_prefix(end);
+  if (bracket && !text.starts_with(']')) return {};
+  if (bracket) text.remove_prefix(1);
+  if (std::count(address.begin(), address.end(), '.') != 3 || text.size() < 2 || text[0] != ':') return {};
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789", 1), text.size());
+  return digits < 2 ? std::string() : std::string(address) + std::string(text.substr(0, digits));
+}
+
+// An address with its port by which a node tells itself from others of its host: what most of its messages begin
+// with, or where it says that it listens; "" none.
+std::string own_endpoint(const Logs& logs, const NodeLog& here) {
+  constexpr std::size_t kLeastMessages = 2;
+  std::map<std::string, std::size_t> begin;
+  std::size_t read = 0;
+  std::string listens;
+  for (; read < std::min(here.messages.size(), kReadForIds); ++read) {
+    const std::string_view text = logs.text(here.messages[read]);
+    if (std::string one = endpoint_at_beginning(text); !one.empty()) ++begin[one];
+    if (!listens.empty() || (text.find("isten") == std::string_view::npos)) continue;
+    const Meaning said = read_meaning(text);
+    if (said.serving) listens = find_peer(text);
+  }
+  for (const auto& [endpoint, times] : begin)
+    if (times >= kLeastMessages && times * 10 >= read * 6) return endpoint;
+  return listens.find(':') != std::string::npos ? listens : std::string();
+}
+
+void add_own_endpoints(std::vector<NodeName>& names, const Logs& logs) {
+  std::map<std::string, std::set<std::string>> nodes_of;  // of an address with a port
+  for (const NodeLog& here : logs.nodes)
+    if (const std::string one = own_endpoint(logs, here); !one.empty() && !here.node.empty())
+      nodes_of[one].insert(here.node);
+  for (const auto& [endpoint, nodes] : nodes_of)
+    for (NodeName& name : names) {
+      if (nodes.size() != 1 || name.node != *nodes.begin()) continue;
+      const std::size_t colon = endpoint.find(':');
+      name.also.push_back(endpoint);
+      name.also.push_back("[" + endpoint.substr(0, colon) + "]" + endpoint.substr(colon));
+    }
+}
+
+// "lookup n2 on 10.0.0.53:53: read udp ...: i/o timeout": the resolver is missed, and not the one whose name was looked
+// up. That it knows no such name says something of the name. Nothing: no lookup failed so.
+struct Lookup {
+  std::string_view name, resolver;
+  bool unknown = false;
+};
+std::optional<Lookup> failed_lookup(std::string_view text) {
+  constexpr std::string_view kLookup = "lookup ", kOn = " on ";
+  for (std::size_t at = text.find(kLookup); at != std::string_view::npos; at = text.find(kLookup, at + 1)) {
+    std::string_view rest = text.substr(at + kLookup.size());
+    const std::string_view name = rest.substr(0, std::min(rest.find(' '), rest.size()));
+    rest.remove_prefix(name.size());
+    if (!rest.starts_with(kOn)) continue;
+    rest.remove_prefix(kOn.size());
+    const std::string_view address = rest.substr(0, std::min(rest.find_first_not_of("0123456789."), rest.size()));
+    if (std::count(address.begin(), address.end(), '.') == 3)
+      return Lookup{name, address, text.find("no such host") != std::string_view::npos};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<NodeName> with_own_names(std::vector<NodeName> names, const Logs& logs) {
   add_ids_of_addresses(names, logs);
+  add_own_endpoints(names, logs);
   for (const NodeLog& here : logs.nodes) {
     const auto name =
         std::find_if(names.begin(), names.end(), [&](const NodeName& one) { return one.node == here.node; });
@@ -178,8 +250,29 @@ std::vector<NodeName> with_own_names(std::vector<NodeName> names, const Logs& lo
   return names;
 }
 
+bool is_object(const std::vector<NodeName>& names, std::string_view by, std::string_view text) {
+  constexpr std::size_t kNear = 24;  // characters: "of the node", quotes
+  return std::any_of(names.begin(), names.end(), [&](const NodeName& one) {
+    const std::size_t place = one.node == by ? std::string_view::npos : place_of(text, one);
+    if (place > kNear) return false;
+    const std::string between = " " + lower_case(text.substr(0, place));
+    return std::all_of(between.begin(), between.end(),
+                       [](char c) { return is_alpha(c) || std::string_view(" \"'`([:=").find(c) < 8; }) &&
+           !std::any_of(std::begin(kOtherRoles), std::end(kOtherRoles),
+                        [&](std::string_view role) { return between.find(role) != std::string::npos; });
+  });
+}
+
 std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, const Meaning& meaning,
                       std::string_view text) {
+  if (const std::optional<Lookup> lookup = failed_lookup(text)) {
+    const auto known = std::find_if(names.begin(), names.end(), [&](const NodeName& one) {
+      return one.node != by &&
+             (lookup->unknown ? is_named(lookup->name, one)
+                              : std::find(one.also.begin(), one.also.end(), lookup->resolver) != one.also.end());
+    });
+    return known != names.end() ? known->node : std::string();
+  }
   // Behind " @ ", Redis Sentinel names the master of the group, which the message is not about.
   const std::size_t master =
       text.find("+sdown") != std::string_view::npos || text.find("+odown") != std::string_view::npos
@@ -198,12 +291,12 @@ std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, c
         std::find_if(names.begin(), names.end(), [&](const NodeName& one) { return one.node != by && speaks_of(one); });
     return found != names.end() ? found->node : std::string();
   };
-  if (!address.empty())
-    if (std::string known = first([&](const NodeName& one) {
-          return std::find(one.also.begin(), one.also.end(), address) != one.also.end();
-        });
-        !known.empty())
-      return known;
+  for (const std::string_view peer : {std::string_view(meaning.peer), address})  // nodes of one host differ in the port
+    if (!peer.empty() && !address.empty())
+      if (std::string known = first(
+              [&](const NodeName& one) { return std::find(one.also.begin(), one.also.end(), peer) != one.also.end(); });
+          !known.empty())
+        return known;
   return first([&](const NodeName& one) { return is_named(text, one); });
 }
 

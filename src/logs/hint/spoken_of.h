@@ -18,4 +18,7 @@ namespace rose::logs {
 [[nodiscard]] std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, const Meaning& meaning,
                                     std::string_view text);
 
+// Whether `text`, which follows a verb, begins with another node than `by`: " host n2".
+[[nodiscard]] bool is_object(const std::vector<NodeName>& names, std::string_view by, std::string_view text);
+
 }  // namespace rose::logs

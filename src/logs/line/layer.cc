@@ -531,7 +531,9 @@ bool Layer::fits(std::span<const std::string> sample) {
     if (kind_ == Kind::timestamp || kind_ == Kind::stern || kind_ == Kind::stream) {
       Parts parts;
       const bool header = read_header(out.text, parts);
-      further += kind_ == Kind::timestamp ? (looks_like_rest(out.text) && !out.text.empty()) || (header && parts.time)
+      // "Error: ..." may be a message of its own.
+      const bool rest = looks_like_rest(out.text) && !out.text.empty() && !names_exception(out.text);
+      further += kind_ == Kind::timestamp ? rest || (header && parts.time)
                                           : header || out.text.starts_with('{') || looks_like_rest(out.text);
     }
   }
