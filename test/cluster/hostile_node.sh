@@ -191,7 +191,8 @@ granter=$!
 replay --report report
 wait $granter || fail "the access list could not be set"
 [ "$(stat -c '%U %a' $n1/data/secret)" = "root 640" ] || fail "root's file: $(stat -c '%U %a' $n1/data/secret)"
-python3 -c "import os; assert not os.listxattr('$n1/data/secret')" || fail "root's file has an access list of the node's"
+python3 -c "import os; assert not os.listxattr('$n1/data/secret')" ||
+  fail "root's file has an access list of the node's"
 rm setup.sh
 
 # --- a log with a hole that is far larger than the disk
