@@ -360,6 +360,17 @@ TEST_CASE("an operation on a file failed, without a reason") {
   }
 }
 
+TEST_CASE("the end of one connection is no end of the program", "[logs]") {
+  CHECK(read_meaning("Ping failed. Terminating the channel agent-7.").lost);
+  for (const char* text : {"Ping failed. Terminating the channel agent-7.", "stopping session 7 of a client"}) {
+    INFO(text);
+    CHECK(!read_meaning(text).stopping);
+    CHECK(!read_meaning(text).gave_up);
+  }
+  CHECK(read_meaning("Received an OS signal, exiting gracefully...").stopping);
+  CHECK(read_meaning("connection to node 'kv@kv-2.kv.svc.cluster.local' has been closed").closed);
+}
+
 TEST_CASE("a version that makes a beginning has parts", "[logs]") {
   CHECK(read_meaning("Redis version=7.0.0, bits=64").starting);
   CHECK(read_meaning("etcd Version: 3.5.2").starting);
