@@ -377,9 +377,11 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   std::vector<std::string> python;
   for (const config::Node& node : watchable.config.nodes)
     if (node.python) python.push_back(node.name);
-  log::info("{}{} functions are watched; up to {} runs of the schedule, {} without faults",
-            python.empty() ? "" : fmt::format("functions of Python in {} and ", fmt::join(python, ", ")),
-            watchable.functions.functions.size(), contrast_options.most_tries(), contrast_options.most_sound());
+  const std::size_t native = watchable.functions.functions.size();
+  std::string watched = python.empty() ? "" : fmt::format("functions of Python in {}", fmt::join(python, ", "));
+  if (native > 0 || python.empty()) watched += fmt::format("{}{} functions", python.empty() ? "" : " and ", native);
+  log::info("{} are watched; up to {} runs of the schedule, {} without faults", watched, contrast_options.most_tries(),
+            contrast_options.most_sound());
   ComparedRuns runs(config, watchable, report.schedule, contrast_options, store);
   runs.may_add(!options.runs);
   ROSE_TRY(Compared compared, runs.make(asked, contrast_options.besides));

@@ -8,8 +8,8 @@ def _begin():
     folder = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [path for path in sys.path if path != folder]
     agent, state = os.environ.get("ROSE_PYTHON_AGENT"), os.environ.get("ROSE_PYTHON_STATE")
-    if not agent or not state:
-        return
+    if not agent or not state or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return  # the agent relies on the interpreter's lock
     try:
         import ctypes
         import threading
