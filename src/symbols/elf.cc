@@ -221,10 +221,7 @@ bool is_safe_to_read(Elf* elf) {
   constexpr std::uint64_t kUnpackedAnyway = std::uint64_t{16} << 20;  // bytes
   // libdw unpacks other sections by itself and without a bound, so all of them count. Debug information shrinks to a
   // third or a tenth; what shrinks to less was made to fill rose's memory.
-  std::size_t size = 0;
-  if (elf_rawfile(elf, &size) == nullptr) return false;
-  const std::uint64_t most = std::uint64_t{kMostPacked} * size + kUnpackedAnyway;
-  std::uint64_t unpacked = 0;
+  std::uint64_t unpacked = 0, end = 0;  // end: of the last packed section, which is no more than the file has
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0) return false;
   Elf_Scn* section = nullptr;
@@ -241,14 +238,17 @@ bool is_safe_to_read(Elf* elf) {
       const std::string_view file = link.substr(0, link.find('\0'));
       if (!file.starts_with("/usr/lib/debug/") || file.find("..") != std::string_view::npos) return false;
     }
+    const bool is_packed = (header.sh_flags & SHF_COMPRESSED) != 0;
+    if (is_packed) {
+      GElf_Chdr packed;
+      if (gelf_getchdr(section, &packed) == nullptr) return false;
+      end = std::max<std::uint64_t>(end, header.sh_offset + header.sh_size);
+      if (packed.ch_size > kMostPacked * end + kUnpackedAnyway - unpacked) return false;
+      unpacked += packed.ch_size;
+    }
     const bool strings = text.ends_with("_str") || text.ends_with("_str.dwo");
     if (!strings || !(text.starts_with(".debug") || text.starts_with(".zdebug"))) continue;
-    if ((header.sh_flags & SHF_COMPRESSED) != 0) {
-      GElf_Chdr packed;
-      if (gelf_getchdr(section, &packed) == nullptr || packed.ch_size > most - unpacked) return false;
-      unpacked += packed.ch_size;
-      if (elf_compress(section, 0, 0) < 0) return false;
-    }
+    if (is_packed && elf_compress(section, 0, 0) < 0) return false;
     Elf_Data* data = elf_getdata(section, nullptr);
     if (data == nullptr || data->d_buf == nullptr || data->d_size == 0) return false;
     if (static_cast<const char*>(data->d_buf)[data->d_size - 1] != '\0') return false;

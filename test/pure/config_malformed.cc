@@ -682,9 +682,9 @@ syscall = "ptrace"
      "4:1: log: a table was found, a list of tables ([[log]]) is needed",
      ""},
     {kNode + "[[meaning]]\nsays = \"eror\"\nwords = \"bent\"\n",
-     "5:8: meaning.says: 'eror' is not one of \"error\", \"operation\", \"lost\", \"closed\", \"late\", \"in-vain\", "
-     "\"on-disk\", \"slow-disk\", \"stood\", \"panic\", \"gave-up\", \"stopping\", \"starting\", \"serving\", "
-     "\"killed\", \"gone\", \"helper\", \"no-helper\", \"clock\", \"other\"",
+     "5:8: meaning.says: 'eror' is not one of \"error\", \"operation\", \"lost\", \"closed\", \"cut-off\", \"late\", "
+     "\"in-vain\", \"on-disk\", \"slow-disk\", \"stood\", \"panic\", \"gave-up\", \"stopping\", \"starting\", \"serving\", "
+     "\"killed\", \"gone\", \"sigkill\", \"helper\", \"no-helper\", \"clock\", \"relayed\", \"other\"",
      "did you mean 'error'?"},
     {kNode + "[[meaning]]\nsays = \"error\"\nwords = \"bent\"\n",
      "4:1: meaning: 'error' is missing",
@@ -698,7 +698,7 @@ syscall = "ptrace"
     {kNode + "[[meaning]]\nsays = \"operation\"\nwords = \"bent\"\noperation = \"bend\"\n",
      "7:13: meaning.operation: 'bend' is not one of \"accept\", \"connect\", \"listen\", \"memory\", \"mkdir\", "
      "\"open\", \"read\", \"receive\", \"rename\", \"send\", \"socket\", \"spawn\", \"sync\", \"truncate\", "
-     "\"unlink\", \"write\"",
+     "\"unlink\", \"watch\", \"write\"",
      "did you mean 'send'?"},
     {kNode + "[[meaning]]\nsays = \"late\"\nwords = \"<bent>\"\n",
      "6:9: meaning.words: there are no words '<bent>'",
