@@ -683,8 +683,8 @@ syscall = "ptrace"
      ""},
     {kNode + "[[meaning]]\nsays = \"eror\"\nwords = \"bent\"\n",
      "5:8: meaning.says: 'eror' is not one of \"error\", \"operation\", \"lost\", \"closed\", \"cut-off\", \"late\", "
-     "\"in-vain\", \"on-disk\", \"slow-disk\", \"stood\", \"panic\", \"gave-up\", \"stopping\", \"starting\", \"serving\", "
-     "\"killed\", \"gone\", \"sigkill\", \"helper\", \"no-helper\", \"clock\", \"relayed\", \"other\"",
+     "\"in-vain\", \"on-disk\", \"slow-disk\", \"stood\", \"panic\", \"gave-up\", \"stopping\", \"starting\", "
+     "\"serving\", \"killed\", \"gone\", \"sigkill\", \"helper\", \"no-helper\", \"clock\", \"relayed\", \"other\"",
      "did you mean 'error'?"},
     {kNode + "[[meaning]]\nsays = \"error\"\nwords = \"bent\"\n",
      "4:1: meaning: 'error' is missing",
