@@ -71,10 +71,13 @@ LogFollower::Took LogFollower::take(const std::function<bool(std::string_view)>&
     offset_ = 0;
     partial_.clear();
   }
-  // Holes may be far larger than the disk.
-  if (const off_t data = ::lseek(file_.get(), static_cast<off_t>(offset_), SEEK_DATA);
-      data > 0 && static_cast<std::uint64_t>(data) > offset_)
+  // Holes may be far larger than the disk. Nothing is behind this one yet, or a line begins there.
+  const off_t data = ::lseek(file_.get(), static_cast<off_t>(offset_), SEEK_DATA);
+  if (data < 0 && errno == ENXIO) return Took::all;
+  if (data > 0 && static_cast<std::uint64_t>(data) > offset_) {
     offset_ = static_cast<std::uint64_t>(data);
+    partial_.clear();
+  }
   char block[std::size_t{16} << 10];
   while (budget >= sizeof block) {
     const ssize_t got = ::pread(file_.get(), block, sizeof block, static_cast<off_t>(offset_));

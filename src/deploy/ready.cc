@@ -107,9 +107,13 @@ class LogProbe : public Probe {
     bool more = false;
     // The rest is searched the next time, so that a node that writes without end delays nobody.
     for (std::size_t left = kMostAtOnce; left > 0; left -= kChunk) {
-      // Holes may be far larger than the disk.
-      if (const off_t data = ::lseek(fd.get(), static_cast<off_t>(log.offset), SEEK_DATA); data > 0)
-        log.offset = std::max(log.offset, static_cast<std::uint64_t>(data));
+      // Holes may be far larger than the disk. Nothing is behind this one yet, or a line begins there.
+      const off_t data = ::lseek(fd.get(), static_cast<off_t>(log.offset), SEEK_DATA);
+      if (data < 0 && errno == ENXIO) break;
+      if (data > 0 && static_cast<std::uint64_t>(data) > log.offset) {
+        log.offset = static_cast<std::uint64_t>(data);
+        log.rest.clear();
+      }
       const ssize_t n = ::pread(fd.get(), buffer.data(), buffer.size(), static_cast<off_t>(log.offset));
       if (n <= 0) break;
       more = true;

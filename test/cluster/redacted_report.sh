@@ -72,10 +72,16 @@ python3 -c 'import json, sys; sys.exit(json.load(open("shown/diagnosis.json"))["
   fail "diagnosis.json is damaged"
 [ -z "$(find "$work" -maxdepth 1 -name 'rose-report-*')" ] || fail "left: $(ls -d rose-report-*)"
 
-expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --report told --redact -o explanation.md
+# On a busy machine chance may explain the differences (exit code 4): what is written must not be told all the same.
+explain() {
+  local status=0
+  "$rose" explain "$@" > out 2> err || status=$?
+  [ $status -eq 0 ] || [ $status -eq 4 ] || { fail "explain $* ends with $status"; tail -5 err >&2; }
+}
+explain schedule.toml -c rose.toml --runs 4 --report told --redact -o explanation.md
 [ -z "$(told told)" ] || fail "told to strangers by explain: $(told told)"
 [ ! -e told/record.jsonl ] && [ ! -e told/traces ] || fail "explain kept its record: $(ls told)"
-expect 0 "$rose" explain --from told
+explain --from told
 
 # What cannot be kept together is refused.
 expect 2 "$rose" diagnose --trace dump.bin -c rose.toml --redact
