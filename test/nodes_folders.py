@@ -78,7 +78,7 @@ BESIDE = {
     "deploy/volumes.cc": (4, "mountinfo; mounts that hold files of the machine; the root; the top of a mount"),
     "engine/fleet.cc": (1, "files of the configuration"),
     "engine/worker.cc": (8, "the worker's own folder"),
-    "jvm/session.cc": (5, "a folder of rose's own in the run's, which is root's"),
+    "jvm/session.cc": (4, "a folder of rose's own in the run's, which is root's"),
     "logs/line/bytes.cc": (1, "a log that the user names"),
     "replay/alone.cc": (3, "recordings that the user names"),
     "replay/log_times.cc": (1, "the node's folder itself, by its name in the run's, which is root's"),

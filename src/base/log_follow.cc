@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/folder.h"
+#include "base/read_at.h"
 
 namespace rose {
 namespace {
@@ -72,12 +74,9 @@ LogFollower::Took LogFollower::take(const std::function<bool(std::string_view)>&
     partial_.clear();
   }
   // Holes may be far larger than the disk. Nothing is behind this one yet, or a line begins there.
-  const off_t data = ::lseek(file_.get(), static_cast<off_t>(offset_), SEEK_DATA);
-  if (data < 0 && errno == ENXIO) return Took::all;
-  if (data > 0 && static_cast<std::uint64_t>(data) > offset_) {
-    offset_ = static_cast<std::uint64_t>(data);
-    partial_.clear();
-  }
+  const auto data = next_data(file_.get(), offset_);
+  if (!data) return Took::all;
+  if (std::exchange(offset_, *data) != *data) partial_.clear();
   char block[std::size_t{16} << 10];
   while (budget >= sizeof block) {
     const ssize_t got = ::pread(file_.get(), block, sizeof block, static_cast<off_t>(offset_));

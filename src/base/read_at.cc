@@ -18,4 +18,10 @@ std::size_t read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset) {
   return done;
 }
 
+std::optional<std::uint64_t> next_data(int fd, std::uint64_t offset) {
+  const off_t data = ::lseek(fd, static_cast<off_t>(offset), SEEK_DATA);
+  if (data < 0 && errno == ENXIO) return std::nullopt;
+  return data < 0 ? offset : static_cast<std::uint64_t>(data);
+}
+
 }  // namespace rose

@@ -11,10 +11,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/read_at.h"
 #include "base/regex.h"
 #include "base/text.h"
 #include "base/units.h"
@@ -108,12 +110,9 @@ class LogProbe : public Probe {
     // The rest is searched the next time, so that a node that writes without end delays nobody.
     for (std::size_t left = kMostAtOnce; left > 0; left -= kChunk) {
       // Holes may be far larger than the disk. Nothing is behind this one yet, or a line begins there.
-      const off_t data = ::lseek(fd.get(), static_cast<off_t>(log.offset), SEEK_DATA);
-      if (data < 0 && errno == ENXIO) break;
-      if (data > 0 && static_cast<std::uint64_t>(data) > log.offset) {
-        log.offset = static_cast<std::uint64_t>(data);
-        log.rest.clear();
-      }
+      const auto data = next_data(fd.get(), log.offset);
+      if (!data) break;
+      if (std::exchange(log.offset, *data) != *data) log.rest.clear();
       const ssize_t n = ::pread(fd.get(), buffer.data(), buffer.size(), static_cast<off_t>(log.offset));
       if (n <= 0) break;
       more = true;

@@ -25,6 +25,7 @@
 namespace rose::inject {
 namespace {
 
+constexpr std::string_view kSocketLink = "socket:[";  // what /proc says of a descriptor of one
 constexpr unsigned kPidfdThread = O_EXCL;  // PIDFD_THREAD, Linux 6.9
 
 // The complete target of a link under /proc; "" if it cannot be read.
@@ -56,7 +57,7 @@ bool has_mount(const std::string& in, const std::string& number) {
 // True for sockets, pipes, and files whose file system answers. `path`: what /proc says of the descriptor. Nothing is
 // asked of the file itself.
 bool answers(pid_t tid, int fd, const std::string& path) {
-  if (path.empty() || path.starts_with("socket:[") || path.starts_with("pipe:[")) return true;
+  if (path.empty() || path.starts_with(kSocketLink) || path.starts_with("pipe:[")) return true;
   if (!path.starts_with('/')) return false;
   const std::string info = read_small(fmt::format("/proc/{}/fdinfo/{}", tid, fd));
   constexpr std::string_view kKey = "mnt_id:\t";
@@ -174,11 +175,13 @@ const std::vector<std::string>& NotifiedCall::paths() {
 }
 
 Fd NotifiedCall::duplicate(int fd, int& err) {
+  if (answers(tid_, fd, descriptor_path(fd))) return take(fd, err);
+  err = -EXDEV;
+  return {};
+}
+
+Fd NotifiedCall::take(int fd, int& err) {
   err = 0;
-  if (!answers(tid_, fd, descriptor_path(fd))) {
-    err = -EXDEV;
-    return {};
-  }
   const auto get = [&](const Fd& pidfd) {
     Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd.get(), fd, 0)));
     err = copy ? 0 : -errno;
@@ -206,8 +209,9 @@ void NotifiedCall::look_at_socket() {
   if (have_socket_) return;
   have_socket_ = true;
   if (info_ == nullptr || info_->fd < 0) return;
+  const auto fd = static_cast<int>(argument(info_->fd));
   int err = 0;
-  if (const Fd socket = duplicate(static_cast<int>(argument(info_->fd)), err)) {
+  if (const Fd socket = descriptor_path(fd).starts_with(kSocketLink) ? take(fd, err) : Fd()) {
     sockaddr_storage address{};
     socklen_t size = sizeof address;
     if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {

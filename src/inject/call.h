@@ -48,6 +48,7 @@ class NotifiedCall final : public CallFacts {
   void add_path(int path_argument, int dirfd_argument);
   [[nodiscard]] std::string address_argument() const;
   void look_at_socket();
+  [[nodiscard]] Fd take(int fd, int& err);  // as duplicate(), of anything
 
   int number_;
   pid_t tid_;

@@ -101,10 +101,9 @@ std::optional<CarriedFile> carried_file(NotifiedCall& call) {
     return file;
   int domain = 0;
   socklen_t size = sizeof domain;
-  if (::getsockopt(file.fd.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
-      (domain == AF_INET || domain == AF_INET6 || domain == AF_UNIX))
-    return file;
-  return std::nullopt;
+  if (::getsockopt(file.fd.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0) return std::nullopt;
+  file.unix_socket = domain == AF_UNIX;
+  return file.unix_socket || domain == AF_INET || domain == AF_INET6 ? std::optional(std::move(file)) : std::nullopt;
 }
 
 namespace {
@@ -155,7 +154,7 @@ class Interruptions {
 class CarriedCall {
  public:
   CarriedCall(NotifiedCall& call, const CarriedFile& file, std::int64_t most, const std::function<bool()>& alive)
-      : call_(call), most_(most), alive_(alive), fd_(file.fd), may_wait_(!file.quick) {}
+      : call_(call), most_(most), alive_(alive), fd_(file.fd), may_wait_(!file.quick), unix_socket_(file.unix_socket) {}
 
   std::int64_t run() {
     if (const auto problem = take_arguments(); problem != 0) return problem;
@@ -200,12 +199,9 @@ class CarriedCall {
     switch (call_.number()) {
       case SYS_write:
       case SYS_writev:
-      case SYS_sendto: break;
+      case SYS_sendto: return unix_socket_;
       default: return false;
     }
-    int domain = 0;
-    socklen_t size = sizeof domain;
-    return ::getsockopt(fd_.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
   }
 
   // As the caller's process.
@@ -347,7 +343,7 @@ class CarriedCall {
   socklen_t address_size_ = 0;
   std::optional<CallerView> view_;
   std::optional<ucred> sender_;
-  const bool may_wait_;
+  const bool may_wait_, unix_socket_;
   bool gives_up_ = false;  // the thread wants EAGAIN instead of waiting
 };
 

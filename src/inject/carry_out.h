@@ -19,6 +19,7 @@ struct CarriedFile {
   Fd fd;              // a duplicate; invalid: the thread has no such descriptor
   int error = 0;      // then, -errno
   bool quick = true;  // regular files and block devices; others may block for a long time
+  bool unix_socket = false;
 };
 // What a call acts on. None if rose must not act on it in the thread's place, so that the call has to go on by itself:
 // a file of a file system that another user mounted, whose program could hold rose up for ever, and descriptors that

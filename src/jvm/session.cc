@@ -1,15 +1,14 @@
 #include "jvm/session.h"
 
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 
+#include "base/agent_folder.h"
 #include "base/file.h"
-#include "base/folder.h"
 #include "jvm/agent_file.h"
 
 namespace rose::jvm {
@@ -81,13 +80,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_
   session->run_dir_ = run_dir;
   session->folder_ = run_dir / "rose.jvm";
   session->agent_ = session->folder_ / "rose-jvm.so";
-  struct statvfs info{};
-  if (::statvfs(run_dir.c_str(), &info) == 0 && (info.f_flag & ST_NOEXEC) != 0) {
-    return fail(
-        ErrorKind::environment,
-        fmt::format("JVMs cannot load rose's agent from {}: its file system is mounted noexec", run_dir.string()),
-        "set TMPDIR to a folder on another file system");
-  }
+  ROSE_CHECK(check_loadable(run_dir, "JVMs"));
   // Nodes may run as other users, so they must be able to read this folder.
   ROSE_CHECK(make_folder(session->folder_, 0755));
   ROSE_CHECK(write_file(session->agent_, agent_bytes(), 0755));
@@ -103,13 +96,7 @@ void Session::add_places(const std::string& node, const std::vector<PlaceRequest
 Result<void> Session::write() {
   for (const auto& [node, asked] : asked_) {
     const std::filesystem::path state_folder = state(node);
-    std::optional<Owner> owner;
-    if (const Result<OpenFolder> own = OpenFolder::open(run_dir_ / node)) {
-      ROSE_TRY(const struct stat status, own->status());
-      if (status.st_uid != 0) owner = Owner{status.st_uid, status.st_gid};
-    }
-    ROSE_TRY(const OpenFolder folder, OpenFolder::open(folder_));
-    ROSE_TRY([[maybe_unused]] const OpenFolder made, folder.make(node, owner, 0700));
+    ROSE_CHECK(make_notes_folder(run_dir_, folder_, node));
     ROSE_CHECK(write_file(folder_ / (node + ".spec"),
                           instructions(state_folder, asked.places, asked.watch, asked.stacks, asked.asks), 0644));
   }

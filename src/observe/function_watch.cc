@@ -58,15 +58,14 @@ RateLimits recording_limits(double hot_rate, double share, double entry_seconds)
   return limits;
 }
 
-// Many runs start with the same binaries and profile, so warn only once.
+}  // namespace
+
 void warn_once(const std::string& text) {
   static std::mutex mutex;
   static std::set<std::string> told;
   const std::lock_guard lock(mutex);
   if (told.size() < 256 && told.insert(text).second) log::warning(std::string_view(text));
 }
-
-}  // namespace
 
 void UnmapCounts::operator()(std::uint64_t* counts) const { ::munmap(counts, bytes); }
 

@@ -22,6 +22,10 @@
 
 namespace rose::observe {
 
+// A warning; further ones of this text, and those after the first 256, are left out: a command makes many runs with the
+// same programs, profile and functions.
+void warn_once(const std::string& text);
+
 struct UnmapCounts {
   std::size_t bytes = 0;
   void operator()(std::uint64_t* counts) const;

@@ -130,12 +130,7 @@ void KernelTracer::take(std::span<const std::byte> record) {
 // The agent has detached it.
 void KernelTracer::warn_of_hot_method() {
   if ((decoded_.event.flags & trace::kTruncated) == 0) return;
-  // A command makes many runs with the same functions.
-  static std::mutex mutex;
-  static auto& hot = *new std::set<std::string>;
-  const std::lock_guard lock(mutex);
-  if (hot.size() < 1024 && hot.insert(decoded_.path).second)
-    log::warning("'{}' is entered too often: temporarily not recorded while it is that busy", decoded_.path);
+  warn_once(fmt::format("'{}' is entered too often: temporarily not recorded while it is that busy", decoded_.path));
 }
 
 void KernelTracer::take_counted(Decoded& counted) {

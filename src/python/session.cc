@@ -1,12 +1,9 @@
 #include "python/session.h"
 
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
+#include "base/agent_folder.h"
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/text.h"
@@ -35,12 +32,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_
   session->run_dir_ = run_dir;
   session->folder_ = run_dir / "rose.python";
   session->agent_ = session->folder_ / "rose-python.so";
-  struct statvfs system {};
-  if (::statvfs(run_dir.c_str(), &system) == 0 && (system.f_flag & ST_NOEXEC) != 0)
-    return fail(
-        ErrorKind::environment,
-        fmt::format("Python cannot load rose's agent from {}: its file system is mounted noexec", run_dir.string()),
-        "set TMPDIR to a folder on another file system");
+  ROSE_CHECK(check_loadable(run_dir, "Python"));
   // Nodes may run as other users, so they must be able to read these.
   ROSE_CHECK(make_own_folder(session->folder_, 0755));
   ROSE_CHECK(make_own_folder(session->folder_ / "site", 0755));
@@ -50,13 +42,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_
 }
 
 Result<void> Session::watch(const std::string& node) {
-  std::optional<Owner> owner;
-  if (const Result<OpenFolder> own = OpenFolder::open(run_dir_ / node)) {
-    ROSE_TRY(const struct stat status, own->status());
-    if (status.st_uid != 0) owner = Owner{status.st_uid, status.st_gid};
-  }
-  ROSE_TRY(const OpenFolder folder, OpenFolder::open(folder_));
-  ROSE_TRY([[maybe_unused]] const OpenFolder made, folder.make(node, owner, 0700));
+  ROSE_CHECK(make_notes_folder(run_dir_, folder_, node));
   watched_.insert(node);
   return {};
 }

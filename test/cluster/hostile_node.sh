@@ -70,6 +70,24 @@ replay() {
   [ $status -lt 70 ] || { fail "rose ended with $status"; tail -5 err >&2; }
 }
 n1=report/runs/run-0001/n1
+# attack_below COMMAND: replays a run with setup.sh and a file system of rose on data. Meanwhile a process of the node's
+# user executes COMMAND in a mount namespace that does not have that file system. Its status is COMMAND's.
+attack_below() {
+  local until='until [ -e n1/attacked ]; do sleep 0.02; done'
+  sed -i -e "s|^network = .*|&\nsetup = [\"$work/setup.sh\"]|" \
+    -e "s|^command = ..bin/sleep.*|command = [\"/bin/sh\", \"-c\", \"$until\"]|" rose.toml
+  schedule 'kind = "disk-full"
+path = "data"'
+  rm -rf report
+  unshare --mount --propagation private setpriv --reuid nobody --clear-groups --inh-caps=-all sh -c "
+    for i in \$(seq 2400); do
+      [ ! -e $n1/begun ] || { $1 && touch $n1/attacked; exit; }
+      sleep 0.05
+    done" &
+  local attacker=$!
+  replay --report report
+  wait $attacker
+}
 
 reset_roots
 before=$(roots)
@@ -137,20 +155,7 @@ chmod 600 n1/data/secret
 SH
 chmod +x setup.sh
 config "echo mine > data/own; touch begun; echo up; exec sleep 100"
-sed -i -e "s|^network = .*|&\nsetup = [\"$work/setup.sh\"]|" \
-  -e "s|^command = ..bin/sleep.*|command = [\"/bin/sh\", \"-c\", \"until [ -e n1/removed ]; do sleep 0.02; done\"]|" \
-  rose.toml
-schedule 'kind = "disk-full"
-path = "data"'
-rm -rf report
-unshare --mount --propagation private setpriv --reuid nobody --clear-groups --inh-caps=-all sh -c "
-  for i in \$(seq 2400); do
-    [ ! -e $n1/begun ] || { rmdir $n1/data && touch $n1/removed; exit; }
-    sleep 0.05
-  done" &
-remover=$!
-replay --report report
-wait $remover || fail "the folder below the file system could not be removed"
+attack_below "rmdir $n1/data" || fail "the folder below the file system could not be removed"
 says err 'files of the file system that rose mounted at .*n1/data are in .*/\.rescued/0'
 rescued=report/runs/run-0001/.rescued
 [ "$(stat -c '%U %a' $rescued)" = "root 700" ] || fail "not root's alone: $(stat -c '%U %a' $rescued)"
@@ -176,20 +181,7 @@ everything = struct.pack("<I", 2) + entry(1) + entry(2, 65534) + entry(4) + entr
 os.setxattr(sys.argv[1], "system.posix_acl_default", everything)
 PY
 config "touch begun; echo up; exec sleep 100"
-sed -i -e "s|^network = .*|&\nsetup = [\"$work/setup.sh\"]|" \
-  -e "s|^command = ..bin/sleep.*|command = [\"/bin/sh\", \"-c\", \"until [ -e n1/granted ]; do sleep 0.02; done\"]|" \
-  rose.toml
-schedule 'kind = "disk-full"
-path = "data"'
-rm -rf report
-unshare --mount --propagation private setpriv --reuid nobody --clear-groups --inh-caps=-all sh -c "
-  for i in \$(seq 2400); do
-    [ ! -e $n1/begun ] || { python3 grant.py $n1/data && touch $n1/granted; exit; }
-    sleep 0.05
-  done" &
-granter=$!
-replay --report report
-wait $granter || fail "the access list could not be set"
+attack_below "python3 grant.py $n1/data" || fail "the access list could not be set"
 [ "$(stat -c '%U %a' $n1/data/secret)" = "root 640" ] || fail "root's file: $(stat -c '%U %a' $n1/data/secret)"
 python3 -c "import os; assert not os.listxattr('$n1/data/secret')" ||
   fail "root's file has an access list of the node's"

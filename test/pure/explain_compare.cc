@@ -202,7 +202,7 @@ TEST_CASE("functions that were detached are not reported as missing", "[explain]
 
 TEST_CASE("a step that only failing runs make is reported even if it is so frequent that it was detached",
           "[explain]") {
-  const auto with = [](int unseen) {  // correct runs in which it is let go of before the fault, and not seen behind it
+  const auto with = [](int unseen) {  // correct runs in which it is detached before the fault, and not seen behind it
     Case one;
     for (int i = 0; i < 5; ++i) {
       one.add(Group::failing,
