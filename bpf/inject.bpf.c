@@ -600,7 +600,6 @@ static __always_inline void forget_restart(struct rose_settings *set, __u32 tid)
 }
 
 enum {
-	NR_RESTART_SYSCALL = 219,
 	NR_NONE = -1,			/* rt_sigreturn leaves no number */
 };
 
@@ -630,8 +629,8 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (!interrupted && !ROSE_READ(set->pending) && !ROSE_READ(set->restarts))
 		return 0;
 	visit->tid = (__u32)bpf_get_current_pid_tgid();
-	number = BPF_CORE_READ(regs, orig_ax);
-	ip = BPF_CORE_READ(regs, ip);
+	number = rose_read_number(regs);
+	ip = rose_read_ip(regs);
 	if (interrupted) {
 		if (number == NR_RESTART_SYSCALL || current_node(set) < 0)
 			return 0;

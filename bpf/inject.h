@@ -30,6 +30,15 @@ enum {
 	ROSE_CHAIN_NODES = 0x20000,
 	ROSE_ANY_NODE = 0xffffffff,
 	ROSE_MAX_CHAIN_CONDITIONS = 4000,
+#if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
+	ROSE_REGISTERS = 33,
+	ROSE_STACK_POINTER = 31,	/* its number */
+	ROSE_ADDRESS_BITS = 48,		/* of a program's addresses; larger ones are given only on request */
+#else
+	ROSE_REGISTERS = 17,
+	ROSE_STACK_POINTER = 7,
+	ROSE_ADDRESS_BITS = 47,
+#endif
 	ROSE_STACK_WORDS = 4096,	/* of a thread's stack, from the stack pointer upwards */
 	ROSE_STACK_MAPS = 40,		/* mappings of code that the words may point into */
 	ROSE_STACK_PATH = 512,
@@ -327,7 +336,7 @@ struct rose_stack_range {
  * to. */
 struct rose_stack {
 	__u64 at_ns;
-	__u64 registers[17];		/* by DWARF register number (psABI); the last is the instruction pointer */
+	__u64 registers[ROSE_REGISTERS]; /* by DWARF register number (psABI); the last is the instruction pointer */
 	__u32 pid;
 	__u32 tid;
 	__u32 ready;			/* written last */
@@ -477,7 +486,7 @@ ROSE_SIZE(rose_call_arguments, 8);
 ROSE_SIZE(rose_firing, 512);
 ROSE_SIZE(rose_stack_map, 552);
 ROSE_SIZE(rose_stack_range, 16);
-ROSE_SIZE(rose_stack, 56320);
+ROSE_SIZE(rose_stack, 56184 + 8 * ROSE_REGISTERS);
 ROSE_SIZE(rose_rule, 96);
 ROSE_SIZE(rose_link, 184);
 ROSE_SIZE(rose_flow, 44);

@@ -182,7 +182,6 @@ enum {
 	PF_KTHREAD = 0x00200000, /* task_struct.flags */
 	CGRP_FREEZE_BIT = 1 << 2, /* cgroup.flags: frozen by itself or through an ancestor */
 	PF_FORKNOEXEC = 0x40,  /* task_struct.flags */
-	TS_COMPAT = 2,         /* thread_info.status: a 32-bit syscall */
 	PIPEFS_MAGIC = 0x50495045,
 	ANON_INODE_FS_MAGIC = 0x09041934,
 	SOCKFS_MAGIC = 0x534f434b,
@@ -201,12 +200,23 @@ typedef struct {
 	int counter;
 } atomic_t;
 
+#ifdef __TARGET_ARCH_arm64
+struct user_pt_regs {
+	unsigned long long regs[31], sp, pc, pstate;
+};
+struct pt_regs {
+	unsigned long long regs[31], sp, pc, pstate;
+	unsigned long long orig_x0;
+	int syscallno;
+};
+#else
 struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di;
 	unsigned long orig_ax;
 	unsigned long ip;
 	unsigned long sp;
 };
+#endif
 
 struct hlist_bl_node {
 	struct hlist_bl_node *next, **pprev;
@@ -361,7 +371,11 @@ struct css_set {
 };
 
 struct thread_info {
+#ifdef __TARGET_ARCH_arm64
+	unsigned long flags;
+#else
 	__u32 status;
+#endif
 };
 struct list_head {
 	struct list_head *next, *prev;
@@ -505,19 +519,7 @@ static __always_inline long rose_read_user_text(void *to, __u32 room, __u64 addr
 
 #include "rose_old.h"
 
-/* Argument `n` of the system call with these registers; also valid at its exit (x86-64). */
-static __always_inline __u64 rose_argument(const struct pt_regs *regs, int n)
-{
-	switch (n) {
-	case 0: return BPF_CORE_READ(regs, di);
-	case 1: return BPF_CORE_READ(regs, si);
-	case 2: return BPF_CORE_READ(regs, dx);
-	case 3: return BPF_CORE_READ(regs, r10);
-	case 4: return BPF_CORE_READ(regs, r8);
-	case 5: return BPF_CORE_READ(regs, r9);
-	}
-	return 0;
-}
+#include "arch.h"
 
 /* The id of the cgroup's ancestor at a level, including itself; 0 if the cgroup is above that level. */
 static __always_inline __u64 rose_ancestor_id(struct cgroup *cgroup, __u32 level)

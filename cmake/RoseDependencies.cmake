@@ -1,6 +1,12 @@
 # Every library comes from a Debian 12 package; deps.txt lists them for the set-up scripts.
 find_package(PkgConfig REQUIRED)
 
+# One file that runs on any distribution: no shared library is needed, not even the C library.
+option(ROSE_STATIC "Link rose statically" OFF)
+if(ROSE_STATIC)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+endif()
+
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
@@ -14,3 +20,18 @@ pkg_check_modules(LIBZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)
 pkg_check_modules(TOMLPP REQUIRED IMPORTED_TARGET tomlplusplus)
 pkg_check_modules(YAMLCPP REQUIRED IMPORTED_TARGET yaml-cpp)
+
+if(ROSE_STATIC)
+  # Debian packages fmt as a shared library only; its functions are compiled here (base/fmt_library.cc).
+  set_target_properties(fmt::fmt-header-only PROPERTIES INTERFACE_COMPILE_DEFINITIONS "")
+  add_library(rose_fmt STATIC ${PROJECT_SOURCE_DIR}/src/base/fmt_library.cc)
+  target_link_libraries(rose_fmt PUBLIC fmt::fmt-header-only)
+  set(ROSE_FMT rose_fmt)
+  # What the static libraries need of each other.
+  target_link_libraries(PkgConfig::LIBDW INTERFACE PkgConfig::LIBELF PkgConfig::LIBLZMA BZip2::BZip2 ZLIB::ZLIB
+    PkgConfig::LIBZSTD)
+  target_link_libraries(PkgConfig::LIBBPF INTERFACE PkgConfig::LIBELF ZLIB::ZLIB)
+  target_link_libraries(PkgConfig::LIBELF INTERFACE ZLIB::ZLIB)
+else()
+  set(ROSE_FMT fmt::fmt)
+endif()

@@ -7,7 +7,6 @@
 
 #include "inject/call_text.h"
 
-enum { OPENAT2 = 437 };
 
 /* Sized to the schedule before loading. */
 struct {
@@ -561,7 +560,7 @@ static __always_inline void read_call(struct deciding *d, struct pt_regs *regs, 
 	clear_call(scratch);
 	for (int i = 0; i < 6; i++)
 		scratch->arguments[i] = rose_argument(regs, i);
-	if (number == OPENAT2) {
+	if (number == NR_OPENAT2) {
 		/* Its flags are in memory; they are compared as those of openat. */
 		__u64 how = scratch->arguments[2];
 
@@ -669,7 +668,7 @@ static __always_inline void carry_out(struct pt_regs *ctx, struct deciding *d, _
 SEC("kprobe")
 int rose_call(struct pt_regs *ctx)
 {
-	struct pt_regs *regs = (void *)ctx->di;
+	struct pt_regs *regs = (void *)rose_entered_with(ctx);
 	struct rose_settings *set = settings();
 	struct deciding d = {};
 	struct rose_site *list;
@@ -683,7 +682,7 @@ int rose_call(struct pt_regs *ctx)
 	node = current_node(set);
 	if (node < 0 || is_launching(set))
 		return 0;
-	number = BPF_CORE_READ(regs, orig_ax);
+	number = rose_read_number(regs);
 	if (number >= ROSE_SYSCALLS)	/* x32 */
 		return 0;
 	d.node = node;
@@ -700,7 +699,7 @@ int rose_call(struct pt_regs *ctx)
 	count = list->count;
 	read_call(&d, regs, number, count);
 
-	ip = BPF_CORE_READ(regs, ip);
+	ip = rose_read_ip(regs);
 	if (scratch->unread) {
 		if (make_again(set, scratch->missing, d.tid, number, ip)) {
 			bpf_override_return(ctx, -ERESTARTNOINTR_);

@@ -126,9 +126,9 @@ int rose_java(void *ctx)
 	node = current_node(set);
 	if (node < 0)
 		return 0;
-	java->entries = BPF_CORE_READ(regs, di);
-	count = BPF_CORE_READ(regs, si);
-	number = BPF_CORE_READ(regs, dx);
+	java->entries = rose_parameter(regs, 0);
+	count = rose_parameter(regs, 1);
+	number = rose_parameter(regs, 2);
 	if (count > ROSE_MAX_LIST)
 		count = ROSE_MAX_LIST;
 	java->visit.tid = (__u32)bpf_get_current_pid_tgid();

@@ -32,18 +32,18 @@ enum { ON_PATH = 6, ELSEWHERE = 7 };
 static __always_inline int room_of(__u32 number)
 {
 	switch (number) {
-	case 1: case 18: case 20: case 296: case 328:	/* write, pwrite64, writev, pwritev, pwritev2 */
-	case 77: case 285:				/* ftruncate, fallocate */
-	case 74: case 75: case 277:			/* fsync, fdatasync, sync_file_range */
-	case 40: case 190:				/* sendfile, fsetxattr */
+	case NR_WRITE: case NR_PWRITE64: case NR_WRITEV: case NR_PWRITEV: case NR_PWRITEV2:
+	case NR_FTRUNCATE: case NR_FALLOCATE:
+	case NR_FSYNC: case NR_FDATASYNC: case NR_SYNC_FILE_RANGE:
+	case NR_SENDFILE: case NR_FSETXATTR:
 		return 0;
-	case 275: case 326:				/* splice, copy_file_range */
+	case NR_SPLICE: case NR_COPY_FILE_RANGE:
 		return 2;
-	case 2: case 85: case 257: case 437:		/* open, creat, openat, openat2 */
-	case 83: case 258: case 133: case 259:		/* mkdir, mkdirat, mknod, mknodat */
-	case 88: case 266: case 86: case 265:		/* symlink, symlinkat, link, linkat */
-	case 82: case 264: case 316:			/* rename, renameat, renameat2 */
-	case 76: case 188: case 189:			/* truncate, setxattr, lsetxattr */
+	case NR_OPENAT: case NR_OPENAT2: case NR_MKDIRAT: case NR_MKNODAT: case NR_SYMLINKAT: case NR_LINKAT:
+	case NR_RENAMEAT: case NR_RENAMEAT2: case NR_TRUNCATE: case NR_SETXATTR: case NR_LSETXATTR:
+#ifdef __TARGET_ARCH_x86
+	case NR_OPEN: case NR_CREAT: case NR_MKDIR: case NR_MKNOD: case NR_SYMLINK: case NR_LINK: case NR_RENAME:
+#endif
 		return ON_PATH;
 	}
 	return ELSEWHERE;
@@ -76,11 +76,17 @@ static __always_inline int is_beyond_limit(const struct pt_regs *regs, __u32 num
 	__u64 most = BPF_CORE_READ(task, signal, rlim[DESCRIPTORS].rlim_cur);
 	__u32 second = (__u32)rose_argument(regs, 1);
 
+#ifdef __TARGET_ARCH_x86
+	if (number == NR_DUP2)
+		number = NR_DUP3;
+	if (number == NR_POLL)
+		number = NR_PPOLL;
+#endif
 	if (result == NO_SUCH_DESCRIPTOR)
-		return (number == 33 || number == 292) && second >= most;	/* dup2, dup3 */
-	if (number == 72)							/* fcntl */
+		return number == NR_DUP3 && second >= most;
+	if (number == NR_FCNTL)
 		return (second == DUPLICATE || second == DUPLICATE_CLOEXEC) && (__u32)rose_argument(regs, 2) >= most;
-	return (number == 7 || number == 271) && second > most;			/* poll, ppoll */
+	return number == NR_PPOLL && second > most;
 }
 
 SEC("raw_tp/sys_exit")
@@ -96,9 +102,9 @@ int rose_limit_met(struct bpf_raw_tracepoint_args *ctx)
 	if (result < 0 && result != LACKS_ROOM && result != LACKS_DESCRIPTOR && result != NO_SUCH_DESCRIPTOR &&
 	    result != IS_INVALID)
 		return 0;
-	number = BPF_CORE_READ(regs, orig_ax);
+	number = rose_read_number(regs);
 	/* A write that ended where the room did. */
-	if (result >= 0 && ((number != 1 && number != 18) || (__u64)result >= rose_argument(regs, 2)))
+	if (result >= 0 && ((number != NR_WRITE && number != NR_PWRITE64) || (__u64)result >= rose_argument(regs, 2)))
 		return 0;
 	state = current_state();
 	if (!state)

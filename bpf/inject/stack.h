@@ -44,23 +44,8 @@ struct taking {
 
 static __always_inline void copy_registers(__u64 *to, const struct pt_regs *regs)
 {
-	to[0] = BPF_CORE_READ(regs, ax);
-	to[1] = BPF_CORE_READ(regs, dx);
-	to[2] = BPF_CORE_READ(regs, cx);
-	to[3] = BPF_CORE_READ(regs, bx);
-	to[4] = BPF_CORE_READ(regs, si);
-	to[5] = BPF_CORE_READ(regs, di);
-	to[6] = BPF_CORE_READ(regs, bp);
-	to[7] = BPF_CORE_READ(regs, sp);
-	to[8] = BPF_CORE_READ(regs, r8);
-	to[9] = BPF_CORE_READ(regs, r9);
-	to[10] = BPF_CORE_READ(regs, r10);
-	to[11] = BPF_CORE_READ(regs, r11);
-	to[12] = BPF_CORE_READ(regs, r12);
-	to[13] = BPF_CORE_READ(regs, r13);
-	to[14] = BPF_CORE_READ(regs, r14);
-	to[15] = BPF_CORE_READ(regs, r15);
-	to[16] = BPF_CORE_READ(regs, ip);
+	for (int i = 0; i < ROSE_REGISTERS; i++)
+		to[i] = rose_register(regs, i);
 }
 
 static long copy_chunk(__u32 i, struct taking *t)
@@ -225,7 +210,7 @@ static __always_inline long look_up(struct taking *t, __u64 address)
 	struct rose_stack *stack = t->stack;
 	struct rose_stack_range *range;
 
-	if (address < STACK_PAGE || address >= 1ULL << 47 || address - t->sp < NEAR_STACK)
+	if (address < STACK_PAGE || address >= 1ULL << ROSE_ADDRESS_BITS || address - t->sp < NEAR_STACK)
 		return 0;
 	t->range = (address >> 18) & (ROSE_STACK_RANGES - 1);
 	range = &stack->ranges[t->range & (ROSE_STACK_RANGES - 1)];
@@ -249,7 +234,7 @@ static __always_inline long look_up(struct taking *t, __u64 address)
 static long scan_word(__u32 i, struct taking *t)
 {
 	struct rose_stack *stack = t->stack;
-	__u64 word = stack->registers[16];
+	__u64 word = stack->registers[ROSE_REGISTERS - 1];
 
 	if (i) {
 		i--;
@@ -304,7 +289,7 @@ __noinline int rose_take_stack(__u32 index)
 		return 0;
 	regs = rose_task_regs(rose_current_btf());
 	copy_registers(t->stack->registers, regs);
-	t->sp = t->stack->registers[7];
+	t->sp = t->stack->registers[ROSE_STACK_POINTER];
 	t->stack->at_ns = bpf_ktime_get_ns();
 	t->stack->pid = id >> 32;
 	t->stack->tid = (__u32)id;
@@ -329,7 +314,7 @@ SEC("iter/task")
 int rose_registers(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	__u64 registers[17];
+	__u64 registers[ROSE_REGISTERS];
 
 	if (!task)
 		return 0;

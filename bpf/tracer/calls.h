@@ -88,7 +88,7 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 	struct task_struct *task = (void *)bpf_get_current_task();
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	const volatile struct rose_call_signature *signature;
-	__u64 nr = BPF_CORE_READ(regs, orig_ax);
+	__u64 nr = rose_read_number(regs);
 	bool failed = result < 0;
 	struct rose_call *call;
 	__u32 open_flags = 0;
@@ -98,7 +98,7 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 	node = node_of_current(tgid, NULL);
 	if (node < 0)
 		return 0;
-	if (nr >= ROSE_SYSCALLS || (BPF_CORE_READ(task, thread_info.status) & TS_COMPAT)) {
+	if (nr >= ROSE_SYSCALLS || (BPF_CORE_READ(task, thread_info.ROSE_THREAD_FLAGS) & ROSE_COMPAT)) {
 		struct rose_stats *stats = failed ? stats_of(node) : NULL;
 
 		/* Not the 64-bit table, so its name is unknown. (-1 is a call that ptrace or seccomp skipped; its
@@ -199,9 +199,8 @@ static __always_inline struct rose_call *begin_silent(struct scratch *s, __u32 n
  * to the file's end. */
 static __noinline int record_short(struct pt_regs *regs, __s64 result, __u64 *stream, __u64 key)
 {
-	enum { READ = 0, PREAD64 = 17 };
 	struct task_struct *task = (void *)bpf_get_current_task();
-	__u64 nr = BPF_CORE_READ(regs, orig_ax), asked = rose_argument(regs, 2);
+	__u64 nr = rose_read_number(regs), asked = rose_argument(regs, 2);
 	__s32 fd = rose_argument(regs, 0), node;
 	struct file *file = rose_file_of(task, fd);
 	struct rose_call *call;
@@ -217,10 +216,10 @@ static __noinline int record_short(struct pt_regs *regs, __s64 result, __u64 *st
 	}
 	if (asked > ROSE_MOST_AT_ONCE)
 		asked = ROSE_MOST_AT_ONCE;
-	if (result >= (__s64)asked || (BPF_CORE_READ(task, thread_info.status) & TS_COMPAT))
+	if (result >= (__s64)asked || (BPF_CORE_READ(task, thread_info.ROSE_THREAD_FLAGS) & ROSE_COMPAT))
 		return 0;
-	if (nr == READ || nr == PREAD64) {
-		__s64 end = nr == READ ? BPF_CORE_READ(file, f_pos) : (__s64)rose_argument(regs, 3) + result;
+	if (nr == NR_READ || nr == NR_PREAD64) {
+		__s64 end = nr == NR_READ ? BPF_CORE_READ(file, f_pos) : (__s64)rose_argument(regs, 3) + result;
 
 		if (end >= BPF_CORE_READ(file, f_inode, i_size))
 			return 0;
@@ -247,7 +246,7 @@ SEC("tp_btf/sys_exit")
 int BPF_PROG(rose_sys_exit, struct pt_regs *regs, long ret)
 {
 	if ((unsigned long)ret < -(unsigned long)MAX_ERRNO) {
-		unsigned long nr = regs->orig_ax;
+		unsigned long nr = rose_number_of(regs);
 		__u8 class;
 
 		if (nr >= ROSE_SYSCALLS)
@@ -259,11 +258,11 @@ int BPF_PROG(rose_sys_exit, struct pt_regs *regs, long ret)
 			char *streams = (char *)rose_streams;
 			__u64 key, *stream;
 
-			if ((unsigned long)ret >= regs->dx)
+			if ((unsigned long)ret >= rose_third_of(regs))
 				return 0;
 			/* Sockets and pipes first: they are read all the time, and mostly less is there than fits. The
 			 * registers are on the thread's own stack, which is 2^14 bytes long: they identify it. */
-			key = (__u64)regs - (__u64)streams + regs->di * 0x4001;
+			key = (__u64)regs - (__u64)streams + rose_first_of(regs) * 0x4001;
 			stream = (__u64 *)(streams + (key >> 11 & (ROSE_STREAMS - 1) * sizeof(key)));
 			if (*stream == key)
 				return 0;
@@ -280,7 +279,7 @@ int BPF_PROG(rose_sys_exit, struct pt_regs *regs, long ret)
 SEC("raw_tp/io_uring_complete")
 int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 {
-	enum { ETIME_ = 62, ECANCELED_ = 125, IO_URING_ENTER = 426 };
+	enum { ETIME_ = 62, ECANCELED_ = 125 };
 	struct io_kiocb *request = (void *)ctx->args[1];
 	struct rose_call *call;
 	struct scratch *s;
@@ -301,7 +300,7 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 	/* Expired timeouts, cancelled waits and "not yet" belong to the normal use of a ring. */
 	if (result == -ETIME_ || result == -ECANCELED_ || result == -EAGAIN_ || result == -EINPROGRESS_ ||
 	    result == -EALREADY_) {
-		count_noise(node, IO_URING_ENTER, -result);
+		count_noise(node, NR_IO_URING_ENTER, -result);
 		return 0;
 	}
 	s = take_scratch(node);
@@ -310,7 +309,7 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 	call = (void *)s->record;
 	fill_head(&call->head, ROSE_FAILED, 0, node);
 	call->result = result;
-	call->nr = IO_URING_ENTER;
+	call->nr = NR_IO_URING_ENTER;
 	call->operation = rose_uring_form == ROSE_URING_DATA ? 0 : BPF_CORE_READ(request, opcode);
 	call->flags = call_state((void *)bpf_get_current_task());
 	call->fd = -1;
@@ -330,12 +329,12 @@ SEC("tp_btf/sys_exit")
 int BPF_PROG(rose_sys_count, struct pt_regs *regs, long ret)
 {
 	struct task_struct *task = rose_current_btf();
-	unsigned long nr = regs->orig_ax;
+	unsigned long nr = rose_number_of(regs);
 	__s32 node;
 	__u64 *count;
 	__u32 key;
 
-	if (nr >= ROSE_SYSCALLS || (BPF_CORE_READ(task, thread_info.status) & TS_COMPAT))
+	if (nr >= ROSE_SYSCALLS || (BPF_CORE_READ(task, thread_info.ROSE_THREAD_FLAGS) & ROSE_COMPAT))
 		return 0;
 	node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
 	if (node < 0)

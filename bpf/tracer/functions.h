@@ -51,9 +51,9 @@ int rose_method(void *ctx)
 	record = (void *)s->record;
 	fill_head(&record->head, ROSE_ENTERED, 0, node);
 	record->function = ROSE_NAMED;
-	record->link = BPF_CORE_READ(regs, si) != 0;
+	record->link = rose_parameter(regs, 1) != 0;
 	s->size = sizeof(*record);
-	put_user_path(s, BPF_CORE_READ(regs, di), ROSE_NAME);
+	put_user_path(s, rose_parameter(regs, 0), ROSE_NAME);
 	size = s->size;
 	if (size > ROSE_RECORD_BYTES)
 		size = ROSE_RECORD_BYTES;

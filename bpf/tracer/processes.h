@@ -52,7 +52,6 @@ static __always_inline bool is_first(struct task_struct *task, void *map)
 	return !bpf_map_update_elem(map, &identity, &one, BPF_NOEXIST);
 }
 
-enum { EXECVE = 59 };
 #define DEV_FD 0x2f64662f7665642full /* "/dev/fd/" */
 
 SEC("tp_btf/sched_process_exec")
@@ -86,7 +85,7 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 	fill_head(&call->head, ROSE_CHANGED, 0, node);
 	/* The kernel has set orig_ax to the execve of the new program's table, whichever call it was. In the table of
 	 * 32-bit programs that number denotes another call. */
-	call->nr = EXECVE;
+	call->nr = NR_EXECVE;
 	call->result = 0;
 	call->fd = -1;
 	call->operation = 0;
@@ -307,7 +306,7 @@ static long put_mapping(struct task_struct *task, struct vm_area_struct *vma, st
 /* An access to a mapped file for which the file system has no space or no data, or that is beyond its end. */
 static __noinline int note_bus_error(struct kernel_siginfo *info)
 {
-	enum { BUS_ADRALN = 1, MMAP = 9 };
+	enum { BUS_ADRALN = 1 };
 	struct task_struct *task = rose_current_btf();
 	struct mapping mapping = {};
 	__u64 address;
@@ -321,7 +320,7 @@ static __noinline int note_bus_error(struct kernel_siginfo *info)
 	mapping.s = take_scratch(node);
 	if (!mapping.s)
 		return 0;
-	begin_silent(mapping.s, node, MMAP, ROSE_BUS);
+	begin_silent(mapping.s, node, NR_MMAP, ROSE_BUS);
 	address = (__u64)BPF_CORE_READ(info, _sifields._sigfault._addr);
 	rose_find_area(task, address, put_mapping, &mapping);
 	emit_call(mapping.s, node);
@@ -369,9 +368,9 @@ static __always_inline void note_interrupted(struct k_sigaction *action)
 	if ((unsigned long)BPF_CORE_READ(action, sa.sa_handler) <= 1)
 		return; /* SIG_DFL, SIG_IGN */
 	regs = rose_task_regs(rose_current_btf());
-	if ((long)BPF_CORE_READ(regs, orig_ax) == -1)
+	if ((long)rose_read_number(regs) == -1)
 		return; /* not in a call */
-	left = BPF_CORE_READ(regs, ax);
+	left = rose_interrupted(regs);
 	if (left == -ERESTARTNOHAND || left == -ERESTART_RESTARTBLOCK ||
 	    (left == -ERESTARTSYS && !(BPF_CORE_READ(action, sa.sa_flags) & SA_RESTART)))
 		record_call(regs, -EINTR);

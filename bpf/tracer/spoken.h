@@ -8,17 +8,6 @@
 #include "tracer/records.h"
 
 enum {
-	NR_READ = 0,
-	NR_WRITE = 1,
-	NR_READV = 19,
-	NR_WRITEV = 20,
-	NR_SENDFILE = 40,
-	NR_SENDTO = 44,
-	NR_RECVFROM = 45,
-	NR_SENDMSG = 46,
-	NR_RECVMSG = 47,
-	NR_RECVMMSG = 299,
-	NR_SENDMMSG = 307,
 	MSG_PEEK_ = 2,
 	ROSE_MMSGHDR = 64, /* struct mmsghdr: the message's header and its length */
 	ROSE_MMSG_LENGTH = 56,
@@ -239,7 +228,7 @@ static __noinline int look_at_spoken(struct pt_regs *regs, __u64 nr, __u64 count
 	__u16 mode;
 
 	speaking.node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
-	if (speaking.node < 0 || (BPF_CORE_READ(task, thread_info.status) & TS_COMPAT))
+	if (speaking.node < 0 || (BPF_CORE_READ(task, thread_info.ROSE_THREAD_FLAGS) & ROSE_COMPAT))
 		return 0;
 	file = rose_file_of(task, (__s32)rose_argument(regs, 0));
 	if (!file)
@@ -275,7 +264,7 @@ static __noinline int look_at_spoken(struct pt_regs *regs, __u64 nr, __u64 count
 SEC("tp_btf/sys_exit")
 int BPF_PROG(rose_spoken, struct pt_regs *regs, long ret)
 {
-	unsigned long nr = regs->orig_ax;
+	unsigned long nr = rose_number_of(regs);
 
 	if (ret <= 0 || !speaks(nr))
 		return 0;

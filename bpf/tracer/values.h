@@ -5,34 +5,10 @@
 
 #include "tracer/maps.h"
 
-static __always_inline __u64 register_of(const struct pt_regs *regs, __u32 number)
-{
-	switch (number) {
-	case 0: return BPF_CORE_READ(regs, ax);
-	case 1: return BPF_CORE_READ(regs, dx);
-	case 2: return BPF_CORE_READ(regs, cx);
-	case 3: return BPF_CORE_READ(regs, bx);
-	case 4: return BPF_CORE_READ(regs, si);
-	case 5: return BPF_CORE_READ(regs, di);
-	case 6: return BPF_CORE_READ(regs, bp);
-	case 7: return BPF_CORE_READ(regs, sp);
-	case 8: return BPF_CORE_READ(regs, r8);
-	case 9: return BPF_CORE_READ(regs, r9);
-	case 10: return BPF_CORE_READ(regs, r10);
-	case 11: return BPF_CORE_READ(regs, r11);
-	case 12: return BPF_CORE_READ(regs, r12);
-	case 13: return BPF_CORE_READ(regs, r13);
-	case 14: return BPF_CORE_READ(regs, r14);
-	case 15: return BPF_CORE_READ(regs, r15);
-	case 16: return BPF_CORE_READ(regs, ip);
-	}
-	return 0;
-}
-
 /* Returns false if an address on the way is not in memory. */
 static __always_inline bool follow_chain(const struct pt_regs *regs, const struct rose_chain *chain, __u64 *out)
 {
-	__u64 at = register_of(regs, chain->base) + chain->offsets[0];
+	__u64 at = rose_register(regs, chain->base) + chain->offsets[0];
 
 	for (int i = 1; i < ROSE_CHAIN_STEPS; i++) {
 		if (i > chain->reads)
@@ -65,9 +41,9 @@ static __noinline int fetch_value(const struct pt_regs *regs, const struct rose_
 		}
 		return ROSE_UNREADABLE;
 	case ROSE_FETCH_CODE:
-		if (bpf_probe_read_user(&value->word, sizeof(value->word), (void *)at))
+		if (!rose_code_at(at, &value->word))
 			return ROSE_UNREADABLE;
-		value->word -= BPF_CORE_READ(regs, ip);
+		value->word -= rose_read_ip(regs);
 		return 0;
 	case ROSE_FETCH_TEXT:
 		if (!at)
@@ -165,9 +141,9 @@ int rose_java_value(struct pt_regs *ctx)
 
 	if (node < 0)
 		return 0;
-	if (bpf_probe_read_user(&value.fetch, sizeof(value) - sizeof(value.head), (void *)BPF_CORE_READ(ctx, di)))
+	if (bpf_probe_read_user(&value.fetch, sizeof(value) - sizeof(value.head), (void *)rose_parameter(ctx, 0)))
 		return 0;
-	key = (BPF_CORE_READ(ctx, si) & 0xffff) * (rose_node_count + 1) + (__u32)node;
+	key = (rose_parameter(ctx, 1) & 0xffff) * (rose_node_count + 1) + (__u32)node;
 	comings = bpf_map_lookup_elem(&rose_comings, &key);
 	if (comings)
 		__sync_fetch_and_add(comings, 1);

@@ -1,9 +1,10 @@
 #include "deploy/launch.h"
 
+#ifdef __x86_64__
 #include <asm/prctl.h>
+#endif
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/futex.h>
 #include <linux/openat2.h>
@@ -33,6 +34,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/relax.h"
+#include "kernel/arch.h"
 #include "kernel/capability_sets.h"
 #include "kernel/processes.h"
 
@@ -174,8 +177,8 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
     const long folder = ::syscall(SYS_openat2, AT_FDCWD, plan.inside, &how, sizeof how);
     if (folder < 0 || ::syscall(SYS_fchdir, folder) != 0) give_up(kDirectory);
   }
-  if (::syscall(SYS_dup2, plan.null_fd, 0) < 0 || ::syscall(SYS_dup2, plan.out_fd, 1) < 0 ||
-      ::syscall(SYS_dup2, plan.err_fd, 2) < 0 || ::syscall(SYS_dup3, plan.exec_fd, 3, O_CLOEXEC) < 0)
+  if (::syscall(SYS_dup3, plan.null_fd, 0, 0) < 0 || ::syscall(SYS_dup3, plan.out_fd, 1, 0) < 0 ||
+      ::syscall(SYS_dup3, plan.err_fd, 2, 0) < 0 || ::syscall(SYS_dup3, plan.exec_fd, 3, O_CLOEXEC) < 0)
     give_up(kDescriptors);
   // Now rather than at the execve: a child that waits for a dead rose must not hold its locks and links.
   if (::syscall(SYS_close_range, 4, ~0U, 0) != 0) give_up(kDescriptors);
@@ -213,7 +216,7 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
     // About a minute, counted in instructions so that time in the freezer does not count.
     std::uint64_t spins = std::uint64_t{1} << 31;
     while (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kWaiting) {
-      __builtin_ia32_pause();
+      relax();
       if (--spins == 0) give_up(kExec);
     }
   }
@@ -288,13 +291,19 @@ std::vector<ClockCall> clock_calls(ClockCalls which) {
     waits.push_back(FUTEX_WAIT_BITSET);
   }
   constexpr std::uint32_t kAll = ~0U;
-  return {{SYS_arch_prctl, {{0, kAll, {ARCH_SET_FS}}}},
-          {SYS_gettimeofday, {}},
-          {SYS_time, {}},
-          {SYS_clock_gettime, {{0, kAll, clocks}}},
-          {SYS_clock_nanosleep, {{0, kAll, clocks}, {1, kAll, {TIMER_ABSTIME}}}},
-          {SYS_timerfd_settime, {{1, TFD_TIMER_ABSTIME, {TFD_TIMER_ABSTIME}}}},
-          {SYS_futex, {{1, ~static_cast<std::uint32_t>(FUTEX_PRIVATE_FLAG), waits}, {3, kAll, {}}}}};
+#ifdef __x86_64__
+  const std::vector<ClockCall> own = {{kernel::kFirstCall, {{0, kAll, {ARCH_SET_FS}}}}, {SYS_time, {}}};
+#else
+  const std::vector<ClockCall> own = {{kernel::kFirstCall, {}}};
+#endif
+  std::vector<ClockCall> calls = {
+      {SYS_gettimeofday, {}},
+      {SYS_clock_gettime, {{0, kAll, clocks}}},
+      {SYS_clock_nanosleep, {{0, kAll, clocks}, {1, kAll, {TIMER_ABSTIME}}}},
+      {SYS_timerfd_settime, {{1, TFD_TIMER_ABSTIME, {TFD_TIMER_ABSTIME}}}},
+      {SYS_futex, {{1, ~static_cast<std::uint32_t>(FUTEX_PRIVATE_FLAG), waits}, {3, kAll, {}}}}};
+  calls.insert(calls.begin(), own.begin(), own.end());
+  return calls;
 }
 
 void add_clock_calls(std::vector<sock_filter>& program, ClockCalls which) {
@@ -332,7 +341,7 @@ void add_clock_calls(std::vector<sock_filter>& program, ClockCalls which) {
 std::vector<sock_filter> notify_filter(const std::vector<int>& syscalls, ClockCalls clocks) {
   std::vector<sock_filter> program = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kernel::kAuditArch, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
   };

@@ -8,6 +8,7 @@
 #include "base/embedded_file.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "kernel/arch.h"
 
 #ifdef ROSE_LIBC_RECORDER
 ROSE_EMBED_FILE(rose_libc_recorder, ROSE_LIBC_RECORDER);
@@ -34,11 +35,12 @@ Result<void> check_takes_recorder(const std::filesystem::path& program) {
       std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
     return {};  // a script; its interpreter is not checked
   const char* hint = "link it with librose-rr and record what matters: rose_rr.h";
-  if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
-    return fail(ErrorKind::input,
-                fmt::format("{} is not a 64-bit program for x86-64: its calls of the C library cannot be recorded",
-                            program.string()),
-                hint);
+  if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != kernel::kElfMachine)
+    return fail(
+        ErrorKind::input,
+        fmt::format("{} is not a 64-bit program for this processor: its calls of the C library cannot be recorded",
+                    program.string()),
+        hint);
   for (unsigned i = 0; i < head.e_phnum; ++i) {
     Elf64_Phdr part;
     if (::pread(file.get(), &part, sizeof part, static_cast<off_t>(head.e_phoff + std::uint64_t{i} * sizeof part)) !=

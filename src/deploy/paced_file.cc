@@ -24,6 +24,10 @@
 #include "base/units.h"
 #include "kernel/processes.h"
 
+#ifndef FOPEN_PARALLEL_DIRECT_WRITES
+#define FOPEN_PARALLEL_DIRECT_WRITES (1 << 6)  // Linux 6.2
+#endif
+
 namespace rose::deploy {
 namespace {
 

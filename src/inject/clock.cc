@@ -1,6 +1,8 @@
 #include "inject/clock.h"
 
+#ifdef __x86_64__
 #include <asm/prctl.h>
+#endif
 #include <capstone/capstone.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -24,6 +26,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "base/units.h"
+#include "kernel/arch.h"
 #include "kernel/maps.h"
 
 // Defined by the linker for the section of clock_hook.c.
@@ -37,10 +40,16 @@ namespace rose::inject {
 namespace {
 
 constexpr std::size_t kAlign = 64;
+constexpr std::size_t kFunctionCount = ROSE_CLOCK_FUNCTIONS;
+#ifdef __x86_64__
 constexpr std::size_t kJump = 5;
+constexpr const char* kFunctions[] = {"__vdso_clock_gettime", "__vdso_gettimeofday", "__vdso_time"};
+#else
+constexpr std::size_t kJump = 4;
+constexpr const char* kFunctions[] = {"__kernel_clock_gettime", "__kernel_gettimeofday"};
+#endif
 constexpr std::int64_t kMostWaitNs = 2 * kSecond;  // for a thread to begin its wait
 constexpr std::int64_t kReadsArgumentsNs = 500'000;
-constexpr const char* kFunctions[] = {"__vdso_clock_gettime", "__vdso_gettimeofday", "__vdso_time"};
 
 kernel::MappedRange vdso_of(pid_t pid) {
   for (kernel::MappedRange& range : kernel::maps_of(pid))
@@ -53,8 +62,8 @@ struct Recipe {
   std::size_t size = 0;
   std::size_t cave = 0;
   std::string code;
-  std::array<std::size_t, 3> at{};
-  std::array<std::string, 3> before, after;  // 8 bytes each
+  std::array<std::size_t, kFunctionCount> at{};
+  std::array<std::string, kFunctionCount> before, after;  // 8 bytes each
 };
 
 // The address at which the image defines a function; 0: not defined.
@@ -90,6 +99,7 @@ std::size_t symbol(std::string_view image, std::string_view name) {
 }
 
 // The number of bytes of whole instructions that have to be moved to make space for a jump; 0: they cannot be moved.
+#ifdef __x86_64__
 std::size_t movable(std::string_view code, std::uint64_t address) {
   csh handle = 0;
   if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK) return 0;
@@ -122,11 +132,28 @@ std::string jump(std::size_t from, std::size_t to) {
   std::memcpy(code.data() + 1, &distance, sizeof distance);
   return code;
 }
+#else
+std::size_t movable(std::string_view code, std::uint64_t) {
+  std::uint32_t one = 0;
+  if (code.size() < sizeof one) return 0;
+  std::memcpy(&one, code.data(), sizeof one);
+  // Branches, adr and adrp, and loads of words beside the code: the encodings that depend on their own address.
+  const bool fixed =
+      (one & 0x1c000000) == 0x14000000 || (one & 0x1f000000) == 0x10000000 || (one & 0x3b000000) == 0x18000000;
+  return fixed ? 0 : sizeof one;
+}
+
+std::string jump(std::size_t from, std::size_t to) {
+  const auto words = (static_cast<std::int64_t>(to) - static_cast<std::int64_t>(from)) / 4;
+  const std::uint32_t branch = 0x14000000U | (static_cast<std::uint32_t>(words) & 0x03ffffffU);
+  return {reinterpret_cast<const char*>(&branch), sizeof branch};
+}
+#endif
 
 Result<Recipe> make_recipe() {
   const auto lacking = [](std::string_view what) {
     return fail(ErrorKind::environment, fmt::format("clocks cannot be changed on this machine: {}", what),
-                "clock faults need the x86-64 vDSO of Debian's or the upstream Linux kernel");
+                "clock faults need the vDSO of Debian's or the upstream Linux kernel");
   };
   const kernel::MappedRange range = vdso_of(::getpid());
   if (range.begin == 0) return lacking("processes have no vDSO");
@@ -140,12 +167,16 @@ Result<Recipe> make_recipe() {
                      static_cast<std::size_t>(__stop_rose_clock - __start_rose_clock));
   if (recipe.cave + recipe.code.size() > image.size())
     return lacking(fmt::format("its vDSO has {} free bytes, {} are needed", image.size() - end, recipe.code.size()));
+#ifdef __x86_64__
   const unsigned char* const targets[] = {rose_clock_gettime, rose_clock_gettimeofday, rose_clock_time};
+#else
+  const unsigned char* const targets[] = {rose_clock_gettime, rose_clock_gettimeofday};
+#endif
   const auto offset = [](const unsigned char* place) { return static_cast<std::size_t>(place - __start_rose_clock); };
   const auto block = offset(rose_clock_block);
   rose_clock_parameters parameters{};
   parameters.magic = ROSE_CLOCK_MAGIC;
-  for (std::size_t i = 0; i < 3; ++i) {
+  for (std::size_t i = 0; i < kFunctionCount; ++i) {
     recipe.at[i] = symbol(image, kFunctions[i]);
     if (recipe.at[i] == 0) return lacking(fmt::format("its vDSO has no {}", kFunctions[i]));
     recipe.before[i] = image.substr(recipe.at[i], 8);
@@ -237,6 +268,15 @@ int clock_of_timer(pid_t tid, int fd) {
   return at == std::string::npos ? -1 : std::atoi(info.c_str() + at + 8);
 }
 
+// The call by which a new program is known to have its C library's thread, but to have read no clock.
+bool is_first([[maybe_unused]] const NotifiedCall& call) {
+#ifdef __x86_64__
+  return call.argument(0) == ARCH_SET_FS;
+#else
+  return true;
+#endif
+}
+
 }  // namespace
 
 // Pure functions
@@ -325,7 +365,7 @@ void NodeClocks::hook(pid_t pid) {
   if (block == 0) {
     const Recipe& how = *recipe();
     std::string code = how.code;
-    for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < kFunctionCount; ++i) {
       std::string head(8, '\0');
       if (!transfer(memory.get(), false, vdso.begin + how.at[i], head.data(), head.size()) || head != how.before[i])
         return;
@@ -333,7 +373,7 @@ void NodeClocks::hook(pid_t pid) {
     if (!transfer(memory.get(), true, vdso.begin + how.cave, code.data(), code.size())) return;
     block = block_in(memory.get(), vdso);
     if (block == 0 || !write_shifts(memory.get(), block, now_, announced())) return;
-    for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t i = 0; i < kFunctionCount; ++i) {
       std::string head = how.after[i];
       if (!transfer(memory.get(), true, vdso.begin + how.at[i], head.data(), head.size())) return;
     }
@@ -377,12 +417,14 @@ rose_clock_shift NodeClocks::shift_of(int clock) const {
 
 NodeClocks::Answer NodeClocks::answer(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive) {
   switch (call.number()) {
-    case SYS_arch_prctl:
-      if (call.argument(0) == ARCH_SET_FS && alive()) hook(call.tid());
+    case kernel::kFirstCall:
+      if (is_first(call) && alive()) hook(call.tid());
       return {};
     case SYS_clock_gettime:
-    case SYS_gettimeofday:
+    case SYS_gettimeofday: return read_for(call, ip);
+#ifdef SYS_time
     case SYS_time: return read_for(call, ip);
+#endif
     case SYS_futex: {
       const auto operation = static_cast<int>(call.argument(1));
       if ((operation & FUTEX_CMD_MASK) != FUTEX_WAIT_BITSET || call.argument(3) == 0) return {};
@@ -414,12 +456,14 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
   std::array<long, 2> shown = split_ns(now + more);
   Answer answer;
   answer.done = true;
+#ifdef SYS_time
   if (call.number() == SYS_time) {
     answer.result = shown[0];
     if (call.argument(0) != 0 && !call.write_memory(call.argument(0), shown.data(), sizeof shown[0]))
       answer.result = -EFAULT;
     return answer;
   }
+#endif
   std::uint64_t to = call.argument(1);
   if (call.number() == SYS_gettimeofday) {
     if (call.argument(1) != 0 || call.argument(0) == 0) return {};  // the kernel returns the time zone

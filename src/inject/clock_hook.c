@@ -22,16 +22,31 @@ _Static_assert(sizeof(struct rose_clock_parameters) == 144, "as many bytes as th
 extern struct rose_clock_parameters rose_clock_block __attribute__((visibility("hidden")));
 extern long rose_clock_rest(int clock, struct moment *to) __attribute__((visibility("hidden")));
 
+#ifdef __x86_64__
+enum { CALL_CLOCK_GETTIME = 228, CALL_GETTIMEOFDAY = 96 };
+static inline __attribute__((always_inline)) long call2(long number, long first, void *second) {
+  long result;
+
+  __asm__ volatile("syscall" : "=a"(result) : "0"(number), "D"(first), "S"(second) : "rcx", "r11", "memory");
+  return result;
+}
+#else
+enum { CALL_CLOCK_GETTIME = 113, CALL_GETTIMEOFDAY = 169 };
+static inline __attribute__((always_inline)) long call2(long number, long first, void *second) {
+  register long x8 __asm__("x8") = number;
+  register long x0 __asm__("x0") = first;
+  register void *x1 __asm__("x1") = second;
+
+  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1) : "memory");
+  return x0;
+}
+#endif
+
 /* No process can count what it reads: the page is not writable for it. So the first reading is reported by a call, and
  * rose takes the bit back. */
 static inline __attribute__((always_inline)) void announce(int group)
 {
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "0"(228L), "D"(0L), "S"(ROSE_CLOCK_READ + group)
-			 : "rcx", "r11", "memory");
+  call2(CALL_CLOCK_GETTIME, 0, (void *)(ROSE_CLOCK_READ + group));
 }
 
 static inline __attribute__((always_inline)) void adjust(int group, struct moment *at)
@@ -76,15 +91,10 @@ HOOK long rose_clock_gettimeofday(struct moment *to, void *zone)
 		to->seconds = now.seconds;
 		to->part = now.part / 1000;
 	}
-	if (zone) {
-		long result;
-
-		__asm__ volatile("syscall" : "=a"(result) : "0"(96L), "D"(0L), "S"(zone) : "rcx", "r11", "memory");
-		return result;
-	}
-	return 0;
+        return zone ? call2(CALL_GETTIMEOFDAY, 0, zone) : 0;
 }
 
+#ifdef __x86_64__
 HOOK long rose_clock_time(long *to)
 {
 	struct moment now;
@@ -95,3 +105,4 @@ HOOK long rose_clock_time(long *to)
 		*to = now.seconds;
 	return now.seconds;
 }
+#endif

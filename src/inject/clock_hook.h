@@ -8,6 +8,12 @@ extern "C" {
 #endif
 
 enum { ROSE_CLOCK_GROUPS = 2, ROSE_CLOCK_DISPLACED = 32 };
+/* clock_gettime, gettimeofday, and, where the vDSO has it, time. */
+#ifdef __x86_64__
+enum { ROSE_CLOCK_FUNCTIONS = 3 };
+#else
+enum { ROSE_CLOCK_FUNCTIONS = 2 };
+#endif
 /* Where clock_gettime(REALTIME) would write: by this, and the group beside it, the hook says that the clock was read
  * while it was wrong. The supervisor answers; without one the kernel refuses the address. */
 #define ROSE_CLOCK_READ 0xff524f5345000000UL
@@ -25,7 +31,7 @@ struct rose_clock_parameters {
   unsigned long magic;
   unsigned long version;
   struct rose_clock_shift shift[2][ROSE_CLOCK_GROUPS]; /* realtime, monotonic */
-  unsigned char heads[3][8];                           /* what stood at the heads of the three functions */
+  unsigned char heads[3][8];                           /* what stood at the heads of the functions */
   unsigned long announce; /* by group, a bit: the next time that the clock is read and wrong is to be announced */
 };
 

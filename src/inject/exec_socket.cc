@@ -22,6 +22,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "base/relax.h"
 #include "base/text.h"
 #include "base/unix_socket.h"
 #include "deploy/environment.h"
@@ -340,7 +341,7 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
   // Some minutes, counted in instructions so that time in the freezer does not count. Without a keeper, calls would
   // hang.
   for (std::uint64_t spins = std::uint64_t{1} << 33; __atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) != kGo;) {
-    __builtin_ia32_pause();
+    relax();
     if (--spins == 0) __builtin_trap();
   }
   return execute(*file, argv);

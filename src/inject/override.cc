@@ -11,6 +11,7 @@
 #include <fstream>
 #include <set>
 
+#include "kernel/arch.h"
 #include "kernel/attach.h"
 #include "kernel/syscalls.h"
 
@@ -29,7 +30,7 @@ const std::set<std::string>& entries() {
     std::ifstream symbols("/proc/kallsyms");
     std::string line;
     while (std::getline(symbols, line)) {
-      const auto at = line.find(" __x64_sys_");
+      const auto at = line.find(fmt::format(" {}", kernel::kCallPrefix));
       if (at == std::string::npos) continue;
       names.insert(line.substr(at + 1, line.find_first_of(" \t", at + 1) - at - 1));
     }
@@ -151,7 +152,7 @@ std::optional<std::string> entry_of(int syscall) {
   for (const auto& [call, function] : kRenamed) {
     if (name == call) name = function;
   }
-  auto entry = fmt::format("__x64_sys_{}", name);
+  auto entry = fmt::format("{}{}", kernel::kCallPrefix, name);
   if (entries().count(entry) == 0) return std::nullopt;
   return entry;
 }

@@ -163,6 +163,9 @@ Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std
 
 bool is_instruction_boundary(std::string_view code, std::uint64_t offset) {
   if (offset == 0) return true;
+#ifdef __aarch64__
+  return offset % 4 == 0 && offset < code.size();
+#endif
   csh handle = 0;
   if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle) != CS_ERR_OK) return false;
   cs_insn* instruction = cs_malloc(handle);

@@ -407,7 +407,7 @@ class LoadedPrograms final : public Programs {
     return ready;
   }
 
-  Result<std::array<std::uint64_t, 17>> registers(pid_t tid) const override {
+  Result<StackRegisters> registers(pid_t tid) const override {
     bpf_iter_link_info about{};
     about.task.tid = static_cast<__u32>(tid);
     LIBBPF_OPTS(bpf_link_create_opts, options, .iter_info = &about, .iter_info_len = sizeof about);
@@ -422,7 +422,7 @@ class LoadedPrograms final : public Programs {
                                   kernel::is_old() ? nullptr : &options));
     if (!link) return kernel::bpf_failure("cannot read a thread's registers", errno);
     const Fd iterator(bpf_iter_create(link.get()));
-    std::array<std::uint64_t, 17> registers{};
+    StackRegisters registers{};
     if (!iterator) return kernel::bpf_failure("cannot read a thread's registers", errno);
     if (::read(iterator.get(), registers.data(), sizeof registers) != static_cast<ssize_t>(sizeof registers))
       return fail(ErrorKind::environment, "the thread ended before its registers could be read");

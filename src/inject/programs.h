@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@
 #include "inject/state.h"
 
 namespace rose::inject {
+
+// By DWARF register number; the last is the instruction pointer.
+using StackRegisters = std::array<std::uint64_t, ROSE_REGISTERS>;
 
 inline constexpr std::size_t kMostChangedCalls = 65'536;  // limit for remembered calls
 
@@ -76,7 +80,7 @@ class Programs {
   // The recorded state of affected threads.
   [[nodiscard]] virtual std::vector<const rose_stack*> stacks(std::size_t chain) const = 0;
   // For a thread that is in the kernel.
-  [[nodiscard]] virtual Result<std::array<std::uint64_t, 17>> registers(pid_t tid) const = 0;
+  [[nodiscard]] virtual Result<StackRegisters> registers(pid_t tid) const = 0;
   virtual void detach() = 0;
 };
 

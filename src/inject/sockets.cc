@@ -121,7 +121,9 @@ std::optional<SocketWait> socket_wait(pid_t pid, pid_t tid) {
     case SYS_sendto:
     case SYS_sendmsg:
     case SYS_connect: return SocketWait{std::string(kernel::syscall_name(number)), static_cast<int>(first)};
+#ifdef SYS_poll
     case SYS_poll:
+#endif
     case SYS_ppoll: {
       if (second != 1) return std::nullopt;
       pollfd polled{};

@@ -31,7 +31,7 @@ constexpr std::int64_t kOneNs = 2 * kSecond, kAllNs = 10 * kSecond;
 constexpr std::size_t kMostThreadsSeen = 128;  // threads examined to find running ones
 constexpr std::int64_t kStillNs =
     20'000'000;  // how long a thread may take to stop after SIGSTOP, by which the kill is delayed
-constexpr std::size_t kStackPointer = 7;
+constexpr std::size_t kStackPointer = ROSE_STACK_POINTER;
 constexpr long kOverlayMagic = 0x794c7630;
 
 std::string text_of(const char* bytes, std::size_t room) { return std::string(bytes, ::strnlen(bytes, room)); }

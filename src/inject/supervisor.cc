@@ -1,6 +1,5 @@
 #include "inject/supervisor.h"
 
-#include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -23,6 +22,7 @@
 #include "base/thread.h"
 #include "inject/carry_out.h"
 #include "jvm/stacks_layout.h"
+#include "kernel/arch.h"
 
 // Linux 6.6: wakes the supervisor on the caller's processor, which makes answers four times faster.
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
@@ -238,7 +238,7 @@ class Supervisor::Listener {
 
   void decide(const seccomp_notif& request) {
     const auto work = Work::begin(owner_);
-    if (request.data.arch != AUDIT_ARCH_X86_64 || !work) {
+    if (request.data.arch != kernel::kAuditArch || !work) {
       go_on(request.id);
       return;
     }

@@ -12,18 +12,54 @@ struct Flag {
   std::uint32_t bits;
 };
 
+// Where processors differ. A new file (O_TMPFILE) is made in a folder, so its number contains O_DIRECTORY.
+struct OwnFlags {
+  std::uint32_t direct, largefile, directory, nofollow;
+};
+constexpr OwnFlags kPortable = {040000, 0100000, 0200000, 0400000};
+#ifdef __aarch64__
+constexpr OwnFlags kNative = {0200000, 0400000, 040000, 0100000};
+#else
+constexpr OwnFlags kNative = kPortable;
+#endif
+
 // From asm-generic/fcntl.h. A flag of several bits comes before the flags that it contains.
 constexpr std::uint32_t kAccess = 3;
 constexpr Flag kAccessModes[] = {{"O_RDONLY", 0}, {"O_WRONLY", 1}, {"O_RDWR", 2}, {"O_ACCMODE", 3}};
 constexpr Flag kFlags[] = {
-    {"O_CREAT", 0100},        {"O_EXCL", 0200},        {"O_NOCTTY", 0400},       {"O_TRUNC", 01000},
-    {"O_APPEND", 02000},      {"O_NONBLOCK", 04000},   {"O_SYNC", 04010000},     {"O_DSYNC", 010000},
-    {"O_ASYNC", 020000},      {"O_DIRECT", 040000},    {"O_LARGEFILE", 0100000}, {"O_TMPFILE", 020200000},
-    {"O_DIRECTORY", 0200000}, {"O_NOFOLLOW", 0400000}, {"O_NOATIME", 01000000},  {"O_CLOEXEC", 02000000},
+    {"O_CREAT", 0100},
+    {"O_EXCL", 0200},
+    {"O_NOCTTY", 0400},
+    {"O_TRUNC", 01000},
+    {"O_APPEND", 02000},
+    {"O_NONBLOCK", 04000},
+    {"O_SYNC", 04010000},
+    {"O_DSYNC", 010000},
+    {"O_ASYNC", 020000},
+    {"O_DIRECT", kNative.direct},
+    {"O_LARGEFILE", kNative.largefile},
+    {"O_TMPFILE", 020000000 | kNative.directory},
+    {"O_DIRECTORY", kNative.directory},
+    {"O_NOFOLLOW", kNative.nofollow},
+    {"O_NOATIME", 01000000},
+    {"O_CLOEXEC", 02000000},
     {"O_PATH", 010000000},
 };
 
+std::uint32_t translated(std::uint32_t flags, const OwnFlags& from, const OwnFlags& to) {
+  std::uint32_t out = flags & ~(from.direct | from.largefile | from.directory | from.nofollow);
+  if ((flags & from.direct) != 0) out |= to.direct;
+  if ((flags & from.largefile) != 0) out |= to.largefile;
+  if ((flags & from.directory) != 0) out |= to.directory;
+  if ((flags & from.nofollow) != 0) out |= to.nofollow;
+  return out;
+}
+
 }  // namespace
+
+std::uint32_t portable_open_flags(std::uint32_t flags) { return translated(flags, kNative, kPortable); }
+
+std::uint32_t native_open_flags(std::uint32_t portable) { return translated(portable, kPortable, kNative); }
 
 std::string open_flags_text(std::uint32_t flags) {
   std::string out(kAccessModes[flags & kAccess].name);

@@ -1,4 +1,5 @@
-// Converts the flags of open(2) to text, "O_WRONLY|O_CREAT|O_TRUNC", and back, without loss. The numbers are x86-64's.
+// Converts the flags of open(2) to text, "O_WRONLY|O_CREAT|O_TRUNC", and back, without loss. The numbers are this
+// processor's.
 #pragma once
 
 #include <cstdint>
@@ -12,5 +13,9 @@ namespace rose::kernel {
 [[nodiscard]] std::string open_flags_text(std::uint32_t flags);
 // Accepts any order, and hexadecimal numbers anywhere. Returns nothing if a word is not a flag.
 [[nodiscard]] std::optional<std::uint32_t> open_flags_number(std::string_view text);
+
+// What dumps have for flags, whichever processor wrote them: their numbers on x86-64. And back.
+[[nodiscard]] std::uint32_t portable_open_flags(std::uint32_t flags);
+[[nodiscard]] std::uint32_t native_open_flags(std::uint32_t portable);
 
 }  // namespace rose::kernel

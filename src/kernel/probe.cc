@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "kernel/arch.h"
 #include "kernel/attach.h"
 #include "kernel/old_kernel.h"
 #include "kernel/privilege.h"
@@ -65,8 +66,8 @@ Finding probe_capabilities() {
 Finding probe_architecture() {
   utsname name = {};
   ::uname(&name);
-  if (std::string_view(name.machine) == "x86_64") return yes(fmt::format("Linux {} on x86_64", name.release));
-  return no(fmt::format("Linux {} on {}", name.release, name.machine));
+  const std::string found = fmt::format("Linux {} on {}", name.release, name.machine);
+  return name.machine == kMachine ? yes(found) : no(found);
 }
 
 Finding probe_btf() {
@@ -115,8 +116,8 @@ constexpr Probe kProbes[] = {
      "run rose as root: sudo rose ..."},
     {"capabilities", probe_capabilities, true, "", "commands that start, trace or inject fail",
      "run rose as root; start a container it runs in with --privileged"},
-    {"architecture", probe_architecture, true, "", "rose knows the system calls of x86-64 only",
-     "use an x86-64 machine"},
+    {"architecture", probe_architecture, true, "", "this rose was built for another processor",
+     "use the rose for this machine: there is one for x86-64 and one for arm64"},
     {"kernel_btf", probe_btf, true, "the tracer fits its programs to this kernel",
      "the tracer cannot read kernel structures",
      "use a kernel with CONFIG_DEBUG_INFO_BTF=y (Debian's and Ubuntu's have it)"},

@@ -18,7 +18,12 @@
 namespace rose::kernel::probing {
 namespace {
 
-constexpr std::int16_t kOffsetOfDi = 112;  // struct pt_regs of x86-64
+// The first parameter in struct pt_regs.
+#ifdef __x86_64__
+constexpr std::int16_t kOffsetOfFirst = 112;
+#else
+constexpr std::int16_t kOffsetOfFirst = 0;
+#endif
 
 bpf_insn insn(int code, int dst, int src, int off, std::int32_t imm) {
   bpf_insn made = {};
@@ -117,8 +122,8 @@ Code override_when(std::uint64_t argument, int err) {
   Code code;
   code.push_back(copy(BPF_REG_6, BPF_REG_1));
   // The system call wrapper receives a pointer to the caller's registers as its own argument.
-  code.push_back(insn(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_3, BPF_REG_1, kOffsetOfDi, 0));
-  code.push_back(add(BPF_REG_3, kOffsetOfDi));
+  code.push_back(insn(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_3, BPF_REG_1, kOffsetOfFirst, 0));
+  code.push_back(add(BPF_REG_3, kOffsetOfFirst));
   code.push_back(copy(BPF_REG_1, BPF_REG_10));
   code.push_back(add(BPF_REG_1, -8));
   code.push_back(move(BPF_REG_2, 8));

@@ -49,7 +49,7 @@ inline constexpr std::uint32_t kLoopStep = 8;
 [[nodiscard]] Code loop_once();  // bpf_loop over a callback, which begins at kLoopStep
 [[nodiscard]] Code send_kill();  // bpf_send_signal(SIGKILL)
 [[nodiscard]] Code output_to_ring(int ring_fd, std::uint64_t record);
-// For the entry of an x86-64 system call wrapper: returns -`err` if the first argument is `argument`.
+// For the entry of a system call wrapper: returns -`err` if the first argument is `argument`.
 [[nodiscard]] Code override_when(std::uint64_t argument, int err);
 
 // Loads a program. On failure, `error` is set to -errno.

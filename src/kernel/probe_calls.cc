@@ -1,6 +1,5 @@
 // Probes for answering system calls of other processes: seccomp listeners and shared descriptors.
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/ioctl.h>
@@ -14,6 +13,7 @@
 #include <cstring>
 
 #include "base/unix_socket.h"
+#include "kernel/arch.h"
 #include "kernel/probe_child.h"
 #include "kernel/probes.h"
 
@@ -29,7 +29,7 @@ constexpr std::uint64_t kSyncWakeUp = 1;                          // SECCOMP_USE
 int seccomp_child(int socket, unsigned flags) {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 0, 3),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kAuditArch, 0, 3),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),

@@ -17,6 +17,7 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "kernel/arch.h"
 #include "kernel/maps.h"
 #include "kernel/old_kernel.h"
 #include "kernel/probe_child.h"
@@ -24,6 +25,9 @@
 
 namespace rose::kernel::probing {
 namespace {
+
+// A function of the kernel that nothing else calls while it is probed.
+std::string some_call() { return fmt::format("{}sched_get_priority_max", kCallPrefix); }
 
 constexpr const char* kSelf = "/proc/self/exe";
 
@@ -303,7 +307,7 @@ Finding probe_kprobe() {
   const Fd program = load(BPF_PROG_TYPE_KPROBE, count_and_return(counter, 0), error);
   if (!program) return no_errno("loading a kprobe program", error);
   Fd event;
-  Finding found = attach_perf("kprobe", "__x64_sys_sched_get_priority_max", 0, -1, program.get(), event);
+  Finding found = attach_perf("kprobe", some_call().c_str(), 0, -1, program.get(), event);
   if (!found.ok) return found;
   ::syscall(SYS_sched_get_priority_max, kOverrideMark);
   if (counter.value() == 0) return no("attached to a kernel function, but its call was not seen");
@@ -316,7 +320,7 @@ Finding probe_override_return() {
   const Fd program = load(BPF_PROG_TYPE_KPROBE, override_when(kOverrideMark, EXFULL), error);
   if (!program) return no_errno("loading a program that calls bpf_override_return", error);
   Fd event;
-  Finding found = attach_perf("kprobe", "__x64_sys_sched_get_priority_max", 0, -1, program.get(), event);
+  Finding found = attach_perf("kprobe", some_call().c_str(), 0, -1, program.get(), event);
   if (!found.ok) return found;
   errno = 0;
   if (::syscall(SYS_sched_get_priority_max, kOverrideMark) == -1 && errno == EXFULL) {

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <unordered_map>
+
+#include "kernel/syscalls_arm64.h"
 
 namespace rose::kernel {
 
@@ -471,10 +474,27 @@ constexpr bool table_is_ordered() {
 }
 static_assert(table_is_ordered());
 
-struct Name {
-  int number;
-  std::string_view name;
-};
+#ifdef __aarch64__
+// This processor's numbers. Calls that it does not have get numbers that the kernel does not use, so that schedules and
+// dumps of other machines can name them.
+constexpr int kUnusedNumbers = 300;
+constexpr std::array<SyscallInfo, kTable.size()> native_table() {
+  std::array<SyscallInfo, kTable.size()> table = kTable;
+  int unused = kUnusedNumbers;
+  for (SyscallInfo& info : table) {
+    if (info.number >= kSharedNumbers) continue;
+    const auto* const found = std::find_if(kArm64Calls.begin(), kArm64Calls.end(),
+                                           [&](const NumberedName& call) { return call.name == info.name; });
+    info.number = found != kArm64Calls.end() ? found->number : unused++;
+  }
+  return unused < 403 ? table : throw "no numbers are left";
+}
+constexpr auto kNative = native_table();
+#else
+constexpr const auto& kNative = kTable;
+#endif
+
+using Name = NumberedName;
 
 constexpr auto kErrnos = std::to_array<Name>({
     {1, "EPERM"},
@@ -659,7 +679,7 @@ std::unordered_map<std::string_view, int> by_name(const Container& names) {
 const SyscallInfo* find_syscall(int number) {
   static const auto index = [] {
     std::array<const SyscallInfo*, kMostSyscalls> table{};
-    for (const SyscallInfo& info : kTable) table[static_cast<std::size_t>(info.number)] = &info;
+    for (const SyscallInfo& info : kNative) table[static_cast<std::size_t>(info.number)] = &info;
     return table;
   }();
   if (number < 0 || number >= kMostSyscalls) return nullptr;
@@ -667,13 +687,13 @@ const SyscallInfo* find_syscall(int number) {
 }
 
 const SyscallInfo* find_syscall(std::string_view name) {
-  static const auto numbers = by_name(kTable);
+  static const auto numbers = by_name(kNative);
   const auto found = numbers.find(name);
   return found == numbers.end() ? nullptr : find_syscall(found->second);
 }
 
 const std::vector<SyscallInfo>& all_syscalls() {
-  static const std::vector<SyscallInfo> all(kTable.begin(), kTable.end());
+  static const std::vector<SyscallInfo> all(kNative.begin(), kNative.end());
   return all;
 }
 
@@ -689,6 +709,20 @@ std::optional<int> syscall_number(std::string_view name) {
   return number;
 }
 
+int portable_call(int number) {
+  if (number < 0 || number >= kSharedNumbers) return number;
+  const SyscallInfo* info = find_syscall(number);
+  return info == nullptr ? number : kTable[static_cast<std::size_t>(info - kNative.data())].number;
+}
+
+int native_call(int portable) {
+  if (portable < 0 || portable >= kSharedNumbers) return portable;
+  const auto found = std::lower_bound(kTable.begin(), kTable.end(), portable,
+                                      [](const SyscallInfo& info, int number) { return info.number < number; });
+  if (found == kTable.end() || found->number != portable) return portable;
+  return kNative[static_cast<std::size_t>(found - kTable.begin())].number;
+}
+
 bool names_own_address(std::string_view syscall) {
   return syscall == "accept" || syscall == "accept4" || syscall == "bind" || syscall == "listen";
 }
@@ -699,8 +733,8 @@ bool sends_datagrams(std::string_view syscall) { return syscall == "sendto" || n
 
 std::vector<std::string> syscall_names() {
   std::vector<std::string> names;
-  names.reserve(kTable.size());
-  for (const SyscallInfo& info : kTable) names.emplace_back(info.name);
+  names.reserve(kNative.size());
+  for (const SyscallInfo& info : kNative) names.emplace_back(info.name);
   return names;
 }
 

@@ -1,5 +1,5 @@
-// The x86-64 system calls, errno and signal names, and what each argument of a call refers to. Pure data: usable
-// without privilege.
+// The system calls with this processor's numbers, errno and signal names, and what each argument of a call refers to.
+// Pure data: usable without privilege.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,11 @@
 
 namespace rose::kernel {
 
+#ifdef __x86_64__
+inline constexpr bool kPortableNumbers = true;
+#else
+inline constexpr bool kPortableNumbers = false;  // dumps have other numbers than the kernel
+#endif
 inline constexpr int kMostSyscalls = 512;  // numbers at or above this are refused
 
 // The argument positions by meaning; -1 if the call has no such argument.
@@ -33,6 +38,10 @@ struct SyscallInfo {
 // The inverse of syscall_name, including "syscall_470".
 [[nodiscard]] std::optional<int> syscall_number(std::string_view name);
 [[nodiscard]] std::vector<std::string> syscall_names();
+// What dumps have for a call's number, whichever processor wrote them: its number on x86-64. And back; a call that this
+// processor does not have gets a number that its kernel does not use.
+[[nodiscard]] int portable_call(int number);
+[[nodiscard]] int native_call(int portable);
 // True for bind, listen and accept: the address of such a call is the caller's own.
 [[nodiscard]] bool names_own_address(std::string_view syscall);
 // True for sendmsg and sendmmsg: the destination may be in the msghdr that argument 1 points to (for sendmmsg, in the

@@ -21,7 +21,7 @@ constexpr int kDeepest = 3;                      // levels of calls followed bel
 constexpr std::uint64_t kMostOfOne = 64 << 10;   // size limit, in bytes, for a function that is only followed through
 constexpr std::uint64_t kMostBelowOne = 40'000;  // instructions decoded to analyse one call
 constexpr std::uint64_t kMostBelowAll = 1'500'000;  // instructions decoded to analyse all calls of a function
-constexpr int kStubInstructions = 4;                // the entries of a .plt have at most endbr64 and bnd jmp
+constexpr int kStubInstructions = 5;                // of a .plt: endbr64 and bnd jmp; arm64: bti, adrp, ldr, add and br
 
 // What a call leads to.
 struct Reach {
@@ -43,14 +43,18 @@ struct Instruction {
   std::optional<std::uint64_t> slot;    // address of the word that holds the destination of a call or jump
   bool tail = false;                    // jump through memory that is not the jump table of a switch
   std::optional<std::uint32_t> number;  // mov $number,%eax: possibly the number of a system call
+  // arm64: a page's address (adrp), and the offset from a register of the word that is read (ldr)
+  std::optional<std::uint64_t> page, within_page;
   bool probed = true;                   // the kernel accepts a probe on it
   std::string_view mnemonic;            // valid only during the callback
 };
 
 class Decoder {
  public:
-  Decoder() {
-    if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle_) != CS_ERR_OK) return;
+  explicit Decoder(const Machine& machine) : arm64_(machine.elf == EM_AARCH64) {
+    const auto opened =
+        arm64_ ? cs_open(CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, &handle_) : cs_open(CS_ARCH_X86, CS_MODE_64, &handle_);
+    if (opened != CS_ERR_OK) return;
     cs_option(handle_, CS_OPT_DETAIL, CS_OPT_ON);
   }
   Decoder(const Decoder&) = delete;
@@ -68,7 +72,7 @@ class Decoder {
     const std::uint8_t* bytes = code.data();
     std::size_t left = code.size();
     while (raw && left > 0 && cs_disasm_iter(handle_, &bytes, &left, &address, raw.get()))
-      if (!each(read(*raw))) return;
+      if (!each(arm64_ ? read_arm64(*raw) : read(*raw))) return;
   }
 
  private:
@@ -119,6 +123,75 @@ class Decoder {
     return found;
   }
 
+  static Instruction read_arm64(const cs_insn& raw) {
+    Instruction found;
+    found.address = raw.address;
+    found.next = raw.address + raw.size;
+    found.mnemonic = raw.mnemonic;
+    if (raw.detail == nullptr) return found;
+    const cs_arm64& arm = raw.detail->arm64;
+    const auto immediate = [&](int i) -> std::optional<std::uint64_t> {
+      if (arm.op_count <= i || arm.operands[i].type != ARM64_OP_IMM) return std::nullopt;
+      return static_cast<std::uint64_t>(arm.operands[i].imm);
+    };
+    switch (raw.id) {
+      // arch/arm64/kernel/probes/decode-insn.c refuses exceptions and exclusive accesses.
+      case ARM64_INS_SVC:
+        found.flow = Instruction::Flow::syscall;
+        found.probed = false;
+        return found;
+      case ARM64_INS_BRK:
+      case ARM64_INS_HLT:
+      case ARM64_INS_HVC:
+      case ARM64_INS_SMC: found.probed = false; return found;
+      case ARM64_INS_RET: found.flow = Instruction::Flow::ret; return found;
+      case ARM64_INS_BL:
+        found.flow = Instruction::Flow::call;
+        found.target = immediate(0);
+        return found;
+      case ARM64_INS_BLR: found.flow = Instruction::Flow::call; return found;
+      case ARM64_INS_B:
+        found.flow =
+            arm.cc == ARM64_CC_INVALID || arm.cc == ARM64_CC_AL ? Instruction::Flow::jump : Instruction::Flow::branch;
+        found.target = immediate(0);
+        return found;
+      // To a stub's function, to a function by a pointer, or by the table of a switch: x16 and x17 are the stubs'.
+      case ARM64_INS_BR:
+        found.flow = Instruction::Flow::jump;
+        found.tail =
+            arm.op_count == 1 && (arm.operands[0].reg == ARM64_REG_X16 || arm.operands[0].reg == ARM64_REG_X17);
+        return found;
+      case ARM64_INS_CBZ:
+      case ARM64_INS_CBNZ:
+        found.flow = Instruction::Flow::branch;
+        found.target = immediate(1);
+        return found;
+      case ARM64_INS_TBZ:
+      case ARM64_INS_TBNZ:
+        found.flow = Instruction::Flow::branch;
+        found.target = immediate(2);
+        return found;
+      case ARM64_INS_ADRP: found.page = immediate(1); return found;
+      case ARM64_INS_MOV:
+      case ARM64_INS_MOVZ:
+        if (arm.op_count > 0 && (arm.operands[0].reg == ARM64_REG_X8 || arm.operands[0].reg == ARM64_REG_W8)) {
+          if (const auto number = immediate(1)) found.number = static_cast<std::uint32_t>(*number);
+        }
+        return found;
+      case ARM64_INS_LDR:
+        if (arm.op_count == 2 && arm.operands[1].type == ARM64_OP_MEM && arm.operands[1].mem.index == ARM64_REG_INVALID)
+          found.within_page = static_cast<std::uint64_t>(arm.operands[1].mem.disp);
+        return found;
+      default: break;
+    }
+    const std::string_view name = raw.mnemonic;
+    if (name.starts_with("ldx") || name.starts_with("ldax") || name.starts_with("stx") || name.starts_with("stlx") ||
+        name == "mrs" || name == "msr" || name == "prfm")
+      found.probed = false;
+    return found;
+  }
+
+  bool arm64_ = false;
   csh handle_ = 0;
 };
 
@@ -127,7 +200,11 @@ class Decoder {
 class CodeFile::Reader {
  public:
   explicit Reader(ElfFile file, std::filesystem::path path)
-      : file_(std::move(file)), path_(std::move(path)), symbols_(file_.functions()), slots_(file_.slots()) {
+      : file_(std::move(file)),
+        path_(std::move(path)),
+        symbols_(file_.functions()),
+        slots_(file_.slots()),
+        decoder_(file_.machine()) {
     // If the file imports nothing, libraries are linked in statically.
     whole_ = std::none_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot.second.address == 0; });
   }
@@ -311,11 +388,13 @@ class CodeFile::Reader {
       return best;
     }
     // No named function begins here. It may be an entry of a .plt.
-    std::optional<std::uint64_t> slot;
+    std::optional<std::uint64_t> slot, page;
     int count = 0;
     if (stubs == 0)
       decoder_.decode(file_.code(address, 32), address, [&](const Instruction& one) {
-        if (one.flow == Instruction::Flow::jump) slot = one.slot;
+        if (one.page) page = one.page;
+        if (page && one.within_page) slot = *page + *one.within_page;
+        if (one.flow == Instruction::Flow::jump && one.slot) slot = one.slot;
         return one.flow == Instruction::Flow::none && ++count < kStubInstructions;
       });
     if (slot && slots_.contains(*slot)) return through(*slot, "@plt");
@@ -364,8 +443,8 @@ class CodeFile::Reader {
   }
 
   // `mov $1,%eax; ...; syscall`: the number of the system call usually precedes the instruction.
-  static void follow(const Instruction& at, std::string_view& entered) {
-    if (at.number) entered = call_of_number(*at.number);
+  void follow(const Instruction& at, std::string_view& entered) const {
+    if (at.number) entered = call_of_number(*at.number, file_.machine());
     if (at.flow == Instruction::Flow::call) entered = {};
   }
 

@@ -1,5 +1,5 @@
-// Disassembles a function (x86-64) and lists the places in it at which a fault could be injected, best first. Input
-// files may be hostile.
+// Disassembles a function (x86-64 or arm64) and lists the places in it at which a fault could be injected, best first.
+// Input files may be hostile.
 #pragma once
 
 #include <cstdint>

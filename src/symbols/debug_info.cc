@@ -114,6 +114,7 @@ std::unique_ptr<DebugInfo> DebugInfo::open(const ElfFile& file) {
     }
     std::unique_ptr<DebugInfo> info(new DebugInfo());
     info->dwarf_ = dwarf;
+    info->machine_ = &file.machine();
     info->eh_frame_ = dwarf_getcfi_elf(file.handle());
     info->debug_frame_ = dwarf_getcfi(dwarf);
     return info;
@@ -399,7 +400,7 @@ std::string DebugInfo::source_of(std::uint64_t address) const {
 }
 
 Stand DebugInfo::stand(Dwarf_Die variable, std::uint64_t address, bool entry, Dwarf_Die* function) const {
-  Context context{address, entry, eh_frame_, debug_frame_, function};
+  Context context{address, entry, eh_frame_, debug_frame_, machine_, function};
   return stand_of(&variable, context);
 }
 

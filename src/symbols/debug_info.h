@@ -83,6 +83,7 @@ class DebugInfo {
   Dwarf* dwarf_ = nullptr;
   Dwarf_CFI* eh_frame_ = nullptr;
   Dwarf_CFI* debug_frame_ = nullptr;  // owned by dwarf_
+  const Machine* machine_ = &machine::kOwn;
 };
 
 }  // namespace rose::symbols

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t kMostOperations = 64;
 constexpr int kDeepestExpression = 4;  // nested expressions: a frame base, the address of a frame
-constexpr unsigned kInstructionPointer = 16;
 
 const char* const kGone = "optimized out at that address";
 Stand gone() { return Stand::nowhere(kGone); }
@@ -57,14 +56,18 @@ class Evaluation {
   }
   std::optional<Stand> constant(std::uint64_t value) { return push({kNoRegister, {value}}); }
 
+  [[nodiscard]] bool is_real(std::uint64_t number) const {
+    return context_.machine->elf == EM_AARCH64 ? number >= 64 && number <= 95 : number <= 32;
+  }
+
   std::optional<Stand> in_register(std::uint64_t number) {
-    if (number > kInstructionPointer)
-      return unsupported(number <= 32 ? "in a floating-point register" : "in a register of another kind");
+    if (number > context_.machine->instruction)
+      return unsupported(is_real(number) ? "in a floating-point register" : "in a register of another kind");
     current_ = Stand::in_register(static_cast<std::uint8_t>(number));
     return std::nullopt;
   }
   std::optional<Stand> by_register(std::uint64_t number, std::uint64_t offset) {
-    if (number > kInstructionPointer) return unsupported("relative to a register of another kind");
+    if (number > context_.machine->instruction) return unsupported("relative to a register of another kind");
     return push({static_cast<std::uint8_t>(number), {offset}});
   }
 
@@ -145,7 +148,7 @@ class Evaluation {
       case DW_OP_fbreg: return frame_base(op.number);
       case DW_OP_call_frame_cfa: return frame_address();
       // Expressed relative to the instruction, which works wherever the file is loaded.
-      case DW_OP_addr: return push({kInstructionPointer, {op.number - context_.address}});
+      case DW_OP_addr: return push({context_.machine->instruction, {op.number - context_.address}});
       case DW_OP_const1u:
       case DW_OP_const1s:
       case DW_OP_const2u:

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "symbols/machine.h"
 #include "symbols/values.h"
 
 namespace rose::symbols {
@@ -52,6 +53,7 @@ struct Context {
   bool entry = false;             // the probe is on a function's first instruction
   Dwarf_CFI* eh_frame = nullptr;  // may be null
   Dwarf_CFI* debug_frame = nullptr;
+  const Machine* machine = &machine::kOwn;
   Dwarf_Die* function = nullptr;  // the function to which the frame belongs; may be null
 };
 

@@ -212,6 +212,28 @@ void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>
   }
 }
 
+// What the loader writes to a word.
+enum class Relocation {
+  moved,     // an address in this file
+  resolved,  // what a function in this file returns
+  symbol,    // the address of a symbol
+  other,
+};
+
+Relocation meaning_of(const Elf64_Rela& rela, const Machine& machine) {
+  const auto type = ELF64_R_TYPE(rela.r_info);
+  if (machine.elf == EM_AARCH64) {
+    if (type == R_AARCH64_RELATIVE) return Relocation::moved;
+    if (type == R_AARCH64_IRELATIVE) return Relocation::resolved;
+    return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT || type == R_AARCH64_ABS64 ? Relocation::symbol
+                                                                                                : Relocation::other;
+  }
+  if (type == R_X86_64_RELATIVE) return Relocation::moved;
+  if (type == R_X86_64_IRELATIVE) return Relocation::resolved;
+  return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT || type == R_X86_64_64 ? Relocation::symbol
+                                                                                        : Relocation::other;
+}
+
 }  // namespace
 
 // libdw 0.188 searches for the end of a string without checking the end of the section. In a damaged file without a
@@ -292,11 +314,12 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
                 "functions are looked up in programs and shared libraries; for a script, set `binary` of the node "
                 "to its interpreter or to a .so file");
   }
-  if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64) {
+  file.machine_ = machine_of(header.e_machine);
+  if (file.machine_ == nullptr || header.e_ident[EI_CLASS] != ELFCLASS64) {
     return fail(ErrorKind::input,
                 fmt::format("{}: built for another machine (ELF machine {}, class {})", path.native(), header.e_machine,
                             header.e_ident[EI_CLASS] * 32),
-                "rose knows 64-bit x86-64 files");
+                "rose knows 64-bit files of x86-64 and arm64");
   }
   if (header.e_type != ET_EXEC && header.e_type != ET_DYN) {
     return fail(ErrorKind::input,
@@ -449,7 +472,7 @@ std::uint64_t ElfFile::go_text(const GoHeader& header, std::uint64_t table) cons
     for (std::size_t at = 0; at + sizeof(Elf64_Rela) <= bytes.size(); at += sizeof(Elf64_Rela)) {
       Elf64_Rela rela;
       std::memcpy(&rela, bytes.data() + at, sizeof rela);
-      if (ELF64_R_TYPE(rela.r_info) != R_X86_64_RELATIVE) continue;
+      if (meaning_of(rela, *machine_) != Relocation::moved) continue;
       const auto word = static_cast<std::uint64_t>(rela.r_addend);
       moved.emplace(rela.r_offset, word);
       if (word == table) modules.push_back(rela.r_offset);
@@ -529,7 +552,7 @@ void ElfFile::read_go_table() {
 std::uint64_t ElfFile::stack_check(std::uint64_t offset) const {
   std::array<std::uint8_t, 48> code{};  // the longest stack check has 27 bytes
   const ssize_t got = ::pread(fd_.get(), code.data(), code.size(), static_cast<off_t>(offset));
-  return got <= 0 ? 0 : stack_check_bytes(std::span(code).first(static_cast<std::size_t>(got)));
+  return got <= 0 ? 0 : stack_check_bytes(std::span(code).first(static_cast<std::size_t>(got)), *machine_);
 }
 
 std::vector<RawSymbol> ElfFile::functions() const {
@@ -590,14 +613,12 @@ std::map<std::uint64_t, Slot> ElfFile::slots() const {
       Elf64_Rela rela;
       std::memcpy(&rela, bytes.data() + at, sizeof rela);
       Slot slot;
-      switch (ELF64_R_TYPE(rela.r_info)) {
-        case R_X86_64_RELATIVE:
-        case R_X86_64_IRELATIVE:  // the symbol is a resolver that selects the implementation; calls use its name
+      switch (meaning_of(rela, *machine_)) {
+        case Relocation::moved:
+        case Relocation::resolved:  // the symbol is a resolver that selects the implementation; calls use its name
           slot.address = static_cast<std::uint64_t>(rela.r_addend);
           break;
-        case R_X86_64_JUMP_SLOT:
-        case R_X86_64_GLOB_DAT:
-        case R_X86_64_64: {
+        case Relocation::symbol: {
           GElf_Sym symbol;
           if (symbols == nullptr || ELF64_R_SYM(rela.r_info) > INT32_MAX ||
               gelf_getsym(symbols, static_cast<int>(ELF64_R_SYM(rela.r_info)), &symbol) == nullptr)
@@ -607,7 +628,7 @@ std::map<std::uint64_t, Slot> ElfFile::slots() const {
           if (symbol.st_shndx != SHN_UNDEF) slot.address = symbol.st_value + static_cast<std::uint64_t>(rela.r_addend);
           break;
         }
-        default: continue;
+        case Relocation::other: continue;
       }
       if (slot.address != 0 && !file_offset(slot.address)) slot.address = 0;  // data, not code
       if (slot.address != 0 || !slot.name.empty()) found.emplace(rela.r_offset, std::move(slot));

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "symbols/gopclntab.h"
+#include "symbols/machine.h"
 
 struct Elf;
 
@@ -36,11 +37,13 @@ struct Slot {
 
 class ElfFile {
  public:
-  // Returns ErrorKind::input if the file is missing, is not an x86-64 program or shared library, or has damaged
-  // headers.
+  // Returns ErrorKind::input if the file is missing, is not an x86-64 or arm64 program or shared library, or has
+  // damaged headers.
   [[nodiscard]] static Result<ElfFile> open(const std::filesystem::path& path);
   ElfFile(ElfFile&&) noexcept = default;
   ElfFile& operator=(ElfFile&&) noexcept = default;
+
+  [[nodiscard]] const Machine& machine() const { return *machine_; }
 
   // Function symbols with code in the file, from .symtab, .dynsym, the debug file and MiniDebugInfo, sorted by address
   // and without duplicates. Functions without a symbol come from Go's .gopclntab if the file has one.
@@ -84,6 +87,7 @@ class ElfFile {
   [[nodiscard]] std::uint64_t stack_check(std::uint64_t offset) const;
 
   Fd fd_;
+  const Machine* machine_ = &machine::kOwn;
   Fd debug_fd_;
   std::unique_ptr<Elf, ElfEnd> elf_;
   std::unique_ptr<Elf, ElfEnd> debug_;

@@ -29,10 +29,29 @@ class Code {
   std::size_t at_ = 0;
 };
 
+// The check as cmd/internal/obj/arm64 (stacksplit) generates it; g is in x28.
+std::size_t arm64_stack_check_bytes(std::span<const std::uint8_t> bytes) {
+  std::size_t at = 0;
+  const auto eat = [&](std::uint32_t mask, std::uint32_t wanted) {
+    std::uint32_t word = 0;
+    if (bytes.size() < at + sizeof word) return false;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    if ((word & mask) != wanted) return false;
+    at += sizeof word;
+    return true;
+  };
+  if (!eat(0xffffffe0, 0xf9400b80)) return 0;                                        // ldr xN,[x28,#16]
+  if (!eat(0xffffffe0, 0x910003e0))                                                  // mov xN,sp
+    (void)eat(0xff8003e0, 0xd10003e0);                                               // sub xN,sp,#n
+  const bool compared = eat(0xff20001f, 0xeb00001f) || eat(0xff20001f, 0xeb20001f);  // cmp xN or sp,xM
+  return compared && eat(0xff80001f, 0x54000009) ? at : 0;                           // b.ls forward
+}
+
 }  // namespace
 
 // The check as cmd/internal/obj/x86 (stacksplit) generates it. The limit is at offset 16 of the goroutine's g.
-std::size_t stack_check_bytes(std::span<const std::uint8_t> bytes) {
+std::size_t stack_check_bytes(std::span<const std::uint8_t> bytes, const Machine& machine) {
+  if (machine.elf == EM_AARCH64) return arm64_stack_check_bytes(bytes);
   Code code(bytes);
   bool compared = false;
   if (code.eat({0x64, 0x48, 0x8b, 0x0c, 0x25, 0xf8, 0xff, 0xff,

@@ -60,8 +60,8 @@ struct Layout {
 std::optional<Layout> layout_of(const Bytes& bytes) {
   const auto magic = bytes.u32(0);
   const auto rest = bytes.u32(4);
-  // Two zero bytes, an instruction size of one byte and a pointer size of eight.
-  if (!magic || !rest || *rest != 0x08010000) return std::nullopt;
+  // Two zero bytes, an instruction size of one byte (arm64: four) and a pointer size of eight.
+  if (!magic || !rest || (*rest != 0x08010000 && *rest != 0x08040000)) return std::nullopt;
   Layout out;
   auto& header = out.header;
   switch (*magic) {

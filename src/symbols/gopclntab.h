@@ -28,7 +28,7 @@ struct GoHeader {
   [[nodiscard]] bool relative() const { return version >= 18; }
 };
 
-// Returns the header if a table begins here. Accepts only 64-bit little-endian tables for x86.
+// Returns the header if a table begins here. Accepts only 64-bit little-endian tables, as x86-64 and arm64 have.
 [[nodiscard]] std::optional<GoHeader> go_header(std::span<const std::uint8_t> table);
 
 // Offsets in `bytes` at which the magic number occurs. go_header() decides whether they are tables.

@@ -1,7 +1,5 @@
 #include "symbols/library_calls.h"
 
-#include <sys/syscall.h>
-
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -424,75 +422,85 @@ LibraryCall library_call(std::string_view linkage_name, std::string_view bare, b
   return {};
 }
 
-std::string_view call_of_number(std::uint64_t number) {
-  switch (number) {
-#define ROSE_CALL(name) \
-  case SYS_##name: return #name
-    ROSE_CALL(write);
-    ROSE_CALL(pwrite64);
-    ROSE_CALL(writev);
-    ROSE_CALL(pwritev);
-    ROSE_CALL(pwritev2);
-    ROSE_CALL(open);
-    ROSE_CALL(openat);
-    ROSE_CALL(creat);
-    ROSE_CALL(rename);
-    ROSE_CALL(renameat);
-    ROSE_CALL(renameat2);
-    ROSE_CALL(link);
-    ROSE_CALL(linkat);
-    ROSE_CALL(symlink);
-    ROSE_CALL(symlinkat);
-    ROSE_CALL(unlink);
-    ROSE_CALL(unlinkat);
-    ROSE_CALL(mkdir);
-    ROSE_CALL(mkdirat);
-    ROSE_CALL(rmdir);
-    ROSE_CALL(truncate);
-    ROSE_CALL(ftruncate);
-    ROSE_CALL(fallocate);
-    ROSE_CALL(fsync);
-    ROSE_CALL(fdatasync);
-    ROSE_CALL(sync);
-    ROSE_CALL(syncfs);
-    ROSE_CALL(sync_file_range);
-    ROSE_CALL(msync);
-    ROSE_CALL(sendto);
-    ROSE_CALL(sendmsg);
-    ROSE_CALL(sendmmsg);
-    ROSE_CALL(sendfile);
-    ROSE_CALL(splice);
-    ROSE_CALL(copy_file_range);
-    ROSE_CALL(connect);
-    ROSE_CALL(bind);
-    ROSE_CALL(listen);
-    ROSE_CALL(accept);
-    ROSE_CALL(accept4);
-    ROSE_CALL(shutdown);
-    ROSE_CALL(socket);
-    ROSE_CALL(clone);
-    ROSE_CALL(fork);
-    ROSE_CALL(vfork);
-    ROSE_CALL(execve);
-    ROSE_CALL(kill);
-    ROSE_CALL(tgkill);
-    ROSE_CALL(chmod);
-    ROSE_CALL(fchmod);
-    ROSE_CALL(flock);
-    ROSE_CALL(ioctl);
-    ROSE_CALL(io_submit);
-    ROSE_CALL(io_uring_enter);
-    ROSE_CALL(read);
-    ROSE_CALL(pread64);
-    ROSE_CALL(close);
-    ROSE_CALL(lseek);
-    ROSE_CALL(recvfrom);
-    ROSE_CALL(recvmsg);
-    ROSE_CALL(futex);
-    ROSE_CALL(nanosleep);
-#undef ROSE_CALL
-    default: return {};
+namespace {
+
+struct NumberedCall {
+  std::string_view name;
+  int x86, arm64;  // -1: there is none
+};
+constexpr NumberedCall kCalls[] = {
+    {"write", 1, 64},
+    {"pwrite64", 18, 68},
+    {"writev", 20, 66},
+    {"pwritev", 296, 70},
+    {"pwritev2", 328, 287},
+    {"open", 2, -1},
+    {"openat", 257, 56},
+    {"creat", 85, -1},
+    {"rename", 82, -1},
+    {"renameat", 264, 38},
+    {"renameat2", 316, 276},
+    {"link", 86, -1},
+    {"linkat", 265, 37},
+    {"symlink", 88, -1},
+    {"symlinkat", 266, 36},
+    {"unlink", 87, -1},
+    {"unlinkat", 263, 35},
+    {"mkdir", 83, -1},
+    {"mkdirat", 258, 34},
+    {"rmdir", 84, -1},
+    {"truncate", 76, 45},
+    {"ftruncate", 77, 46},
+    {"fallocate", 285, 47},
+    {"fsync", 74, 82},
+    {"fdatasync", 75, 83},
+    {"sync", 162, 81},
+    {"syncfs", 306, 267},
+    {"sync_file_range", 277, 84},
+    {"msync", 26, 227},
+    {"sendto", 44, 206},
+    {"sendmsg", 46, 211},
+    {"sendmmsg", 307, 269},
+    {"sendfile", 40, 71},
+    {"splice", 275, 76},
+    {"copy_file_range", 326, 285},
+    {"connect", 42, 203},
+    {"bind", 49, 200},
+    {"listen", 50, 201},
+    {"accept", 43, 202},
+    {"accept4", 288, 242},
+    {"shutdown", 48, 210},
+    {"socket", 41, 198},
+    {"clone", 56, 220},
+    {"fork", 57, -1},
+    {"vfork", 58, -1},
+    {"execve", 59, 221},
+    {"kill", 62, 129},
+    {"tgkill", 234, 131},
+    {"chmod", 90, -1},
+    {"fchmod", 91, 52},
+    {"flock", 73, 32},
+    {"ioctl", 16, 29},
+    {"io_submit", 209, 2},
+    {"io_uring_enter", 426, -1},
+    {"read", 0, 63},
+    {"pread64", 17, 67},
+    {"close", 3, 57},
+    {"lseek", 8, 62},
+    {"recvfrom", 45, 207},
+    {"recvmsg", 47, 212},
+    {"futex", 202, 98},
+    {"nanosleep", 35, 101},
+};
+
+}  // namespace
+
+std::string_view call_of_number(std::uint64_t number, const Machine& machine) {
+  for (const NumberedCall& call : kCalls) {
+    const int own = machine.elf == EM_AARCH64 ? call.arm64 : call.x86;
+    if (own >= 0 && static_cast<std::uint64_t>(own) == number) return call.name;
   }
+  return {};
 }
 
 }  // namespace rose::symbols

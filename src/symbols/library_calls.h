@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "symbols/machine.h"
+
 namespace rose::symbols {
 
 struct LibraryCall {
@@ -18,7 +20,7 @@ struct LibraryCall {
 // comes from another file, or libraries were linked in; otherwise a C function called "send" is the program's own.
 [[nodiscard]] LibraryCall library_call(std::string_view linkage_name, std::string_view bare, bool library);
 
-// "write" for 1; "" for calls that are not relevant here.
-[[nodiscard]] std::string_view call_of_number(std::uint64_t number);
+// "write" for 1 on x86-64; "" for calls that are not relevant here.
+[[nodiscard]] std::string_view call_of_number(std::uint64_t number, const Machine& machine);
 
 }  // namespace rose::symbols

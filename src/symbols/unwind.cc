@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kMostMaps = 4096;
 constexpr std::uint64_t kPage = 4096;
-constexpr std::size_t kStackPointer = 7, kInstruction = 16;
+constexpr std::size_t kStackPointer = machine::kOwn.stack, kInstruction = machine::kOwn.instruction;
 constexpr std::int64_t kThread = 1;  // libdw requires a thread id; there is only one thread
 
 std::uint64_t page_below(std::uint64_t address) { return address & ~(kPage - 1); }
@@ -78,7 +78,8 @@ bool place(Module& module) {
   GElf_Ehdr header;
   std::size_t count = 0;
   if (!elf || elf_kind(elf.get()) != ELF_K_ELF || gelf_getehdr(elf.get(), &header) == nullptr) return false;
-  if (header.e_machine != EM_X86_64 || header.e_ident[EI_CLASS] != ELFCLASS64 || elf_getphdrnum(elf.get(), &count) != 0)
+  if (header.e_machine != machine::kOwn.elf || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+      elf_getphdrnum(elf.get(), &count) != 0)
     return false;
   std::uint64_t first = UINT64_MAX, last = 0;
   bool found = false;
@@ -338,10 +339,12 @@ class Unwinder {
   }
   static bool set_registers(Dwfl_Thread* thread, void* self) {
     const auto& registers = static_cast<Unwinder*>(self)->snapshot_.registers;
-    Dwarf_Word words[17];
+    // On arm64, libdw takes the instruction pointer only by itself.
+    constexpr unsigned kCount = machine::kOwn.elf == EM_AARCH64 ? kInstruction : kInstruction + 1;
+    Dwarf_Word words[kInstruction + 1];
     std::copy(registers.begin(), registers.end(), words);
     dwfl_thread_state_register_pc(thread, words[kInstruction]);
-    return dwfl_thread_state_registers(thread, 0, 17, words);
+    return dwfl_thread_state_registers(thread, 0, kCount, words);
   }
   static int on_frame(Dwfl_Frame* frame, void* self) {
     Dwarf_Addr pc = 0;

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "symbols/machine.h"
+
 namespace rose::symbols {
 
 inline constexpr std::size_t kMostFrames = 256;
@@ -24,7 +26,8 @@ struct Mapping {
 };
 
 struct Snapshot {
-  std::array<std::uint64_t, 17> registers{};  // by DWARF register number (psABI); the last is the instruction pointer
+  // By DWARF register number (psABI); the last is the instruction pointer. Of this machine.
+  std::array<std::uint64_t, machine::kOwn.instruction + 1> registers{};
   std::vector<std::uint8_t> stack;            // from the stack pointer upwards
   std::vector<Mapping> maps;
   std::filesystem::path runtime_list;  // the runtime's list of generated code (runtime_names.h); "" if there is none

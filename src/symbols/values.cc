@@ -22,11 +22,6 @@ constexpr std::size_t kMostInlinedCopies = 32;
 constexpr std::size_t kMostCalls = 32;       // per function
 constexpr std::size_t kMostAskedOfOne = 12;  // arguments and members recorded per function
 
-// DWARF numbers of the registers that hold arguments, in order.
-constexpr std::uint8_t kSystemV[] = {5, 4, 1, 2, 8, 9};        // rdi, rsi, rdx, rcx, r8, r9
-constexpr std::uint8_t kGo[] = {0, 3, 2, 5, 4, 8, 9, 10, 11};  // rax, rbx, rcx, rdi, rsi, r8, r9, r10, r11
-constexpr std::uint8_t kReturned = 0, kCaller = 7;
-
 }  // namespace
 
 class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<Reader> {
@@ -108,6 +103,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   }
 
  private:
+  [[nodiscard]] const Machine& machine() const { return file_.machine(); }
+
   [[nodiscard]] std::string no_debug_info(std::string_view what) const {
     return fmt::format(
         "{} needs debug information, and '{}' has none: build it with -g, or put its debug file beside it", what,
@@ -144,13 +141,13 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return {};
   }
 
-  // At the entry, the word at the top of the stack is the return address.
+  // At the entry, the return address is the word at the top of the stack (x86-64) or in a register (arm64).
   void callers(const Function& function, Answer& answer) {
     Site site;
     site.offset = function.offset;
     site.function = function.name;
     site.fetch.kind = Fetch::Kind::code;
-    site.fetch.at = {kCaller, {0}};
+    site.fetch.at = {machine().caller, {0}};
     site.form.kind = Form::Kind::code;
     site.form.code = shared_from_this();
     site.form.origin = function.address;
@@ -215,8 +212,9 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     Stand stand = own ? debug_->stand(wanted->die, address, true, &function.die) : debug_->stand(wanted->die, address);
     // Not optimised: the parameter is in the frame that the function's prologue creates, unless the caller put it on
     // the stack.
-    const bool by_caller = stand.how == Stand::How::memory && stand.chain.base == kCaller &&
-                           stand.chain.offsets.size() == 1 && static_cast<std::int64_t>(stand.chain.offsets[0]) >= 8;
+    const bool by_caller = stand.how == Stand::How::memory && stand.chain.base == machine().stack &&
+                           stand.chain.offsets.size() == 1 &&
+                           static_cast<std::int64_t>(stand.chain.offsets[0]) >= (machine().caller_on_stack ? 8 : 0);
     if (own && function.begun > address && !by_caller &&
         (stand.how == Stand::How::memory || stand.how == Stand::How::unknown) && in_frame(wanted->die)) {
       address = function.begun;
@@ -261,18 +259,19 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     site.function = function.name;
     const auto n = static_cast<std::size_t>(query.number) - 1;
     if (file_.is_go()) {
-      if (n >= std::size(kGo)) {
+      if (n >= machine().go_arguments.size()) {
         answer.refused = fmt::format(
             "only the first {} words of arguments are in registers: build with debug information to record the others",
-            std::size(kGo));
+            machine().go_arguments.size());
         return {};
       }
-      site.fetch.at.base = kGo[n];
-    } else if (n < std::size(kSystemV)) {
-      site.fetch.at.base = kSystemV[n];
-    } else {  // above the return address
+      site.fetch.at.base = machine().go_arguments[n];
+    } else if (n < machine().arguments.size()) {
+      site.fetch.at.base = machine().arguments[n];
+    } else {  // on the stack, above a return address
       site.fetch.kind = Fetch::Kind::memory;
-      site.fetch.at = {kCaller, {8 + 8 * (n - std::size(kSystemV))}};
+      const std::uint64_t first = machine().caller_on_stack ? 8 : 0;
+      site.fetch.at = {machine().stack, {first + 8 * (n - machine().arguments.size())}};
     }
     answer.sites.push_back(std::move(site));
     return {};
@@ -281,7 +280,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   Result<void> result(const Query& query, const Function& function, Answer& answer) const {
     Site site;
     site.function = function.name;
-    site.fetch.at.base = kReturned;
+    site.fetch.at.base = machine().returned;
     if (auto die = known(function)) {
       ROSE_TRY(const Reading reading, returned(query, *die));
       if (!reading.refused.empty()) {
@@ -332,12 +331,12 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       // The first result: one word, or the words of a string, a slice or an interface.
       Stand words;
       words.how = Stand::How::pieces;
-      for (const std::uint8_t number : {kGo[0], kGo[1], kGo[2]})
+      for (const std::uint8_t number : machine().go_arguments.first(3))
         words.pieces.push_back({Stand::in_register(number), 8});
       auto type = type_of(&results[0].die);
       const bool one = type && dwarf_tag(&*type) != DW_TAG_structure_type;
-      return read_down(&results[0].die, one ? Stand::in_register(kGo[0]) : words, query.members, query.contents,
-                       "return");
+      return read_down(&results[0].die, one ? Stand::in_register(machine().go_arguments[0]) : words, query.members,
+                       query.contents, "return");
     }
     auto type = type_of(&function.die);
     if (!type) {

@@ -1,6 +1,6 @@
 // Locates the answer to a query in a program's code, registers and memory, through the psABI's registers alone or
-// through DWARF if available. x86-64. Files may be hostile. Works on the file, so the result holds for every process
-// that runs it.
+// through DWARF if available. x86-64 and arm64. Files may be hostile. Works on the file, so the result holds for every
+// process that runs it.
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernel/open_flags.h"
+#include "kernel/syscalls.h"
 #include "trace/limits.h"
 
 namespace rose::trace {
@@ -218,6 +220,15 @@ std::optional<std::string> open_block(std::string_view bytes, BlockHeader& heade
 }
 
 Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const std::string_view> strings) {
+  std::vector<Event> portable;
+  if constexpr (!kernel::kPortableNumbers) {
+    portable.assign(events.begin(), events.end());
+    for (Event& event : portable) {
+      event.syscall = static_cast<std::int16_t>(kernel::portable_call(event.syscall));
+      event.open_flags = kernel::portable_open_flags(event.open_flags);
+    }
+    events = portable;
+  }
   std::size_t string_bytes = 0;
   for (const auto text : strings) {
     string_bytes += text.size();
@@ -353,6 +364,10 @@ std::optional<std::string> unpack_events(const BlockHeader& header, std::string_
     if (event.ts_ns >= -kLatestTs && event.ts_ns <= kLatestTs) event.ts_ns += shift_ns;
     if (auto fault = event_fault(event, count + 1))
       return refuse(fmt::format("event {} of a block is not valid: {}", i, *fault));
+    if constexpr (!kernel::kPortableNumbers) {
+      event.syscall = static_cast<std::int16_t>(kernel::native_call(event.syscall));
+      event.open_flags = kernel::native_open_flags(event.open_flags);
+    }
   }
   if (count > kMostStrings - std::min(kMostStrings, into.strings.size()) ||
       bytes.size() > kMostStringBytes - std::min(kMostStringBytes, into.strings.bytes()))

@@ -111,7 +111,7 @@ Event to_event(const Record& r) {
   e.exit_code = r.exit_code;
   e.packets = r.packets;
   e.count = r.count;
-  e.syscall = r.syscall;
+  e.syscall = static_cast<std::int16_t>(kernel::native_call(r.syscall));
   e.err = r.err;
   e.sport = r.sport;
   e.dport = r.dport;
@@ -320,6 +320,7 @@ class Reader {
         SuppressedCall call;
         if (value.size() != 16) return false;
         std::memcpy(&call.syscall, value.data(), sizeof(call.syscall));
+        call.syscall = static_cast<std::int16_t>(kernel::native_call(call.syscall));
         std::memcpy(&call.err, value.data() + 2, sizeof(call.err));
         std::memcpy(&call.count, value.data() + 8, sizeof(call.count));
         if (call.syscall < 0 || call.syscall >= kernel::kMostSyscalls || call.err < 1 || call.err > kMostErrno)
@@ -453,7 +454,7 @@ Result<void> DumpWriter::begin(const Meta& meta, std::int64_t shift_ns) {
   for (const SuppressedCall& call : meta.suppressed_calls) {
     if (call.syscall < 0 || call.syscall >= kernel::kMostSyscalls || call.err < 0 || call.err > kMostErrno) continue;
     std::string packed;
-    append(packed, call.syscall);
+    append(packed, static_cast<std::int16_t>(kernel::portable_call(call.syscall)));
     append(packed, call.err);
     append(packed, std::uint32_t{0});
     append(packed, call.count);

@@ -99,7 +99,7 @@ struct Event {
   std::int32_t exit_code = -1;  // PS exited
   std::uint32_t packets = 0;    // ND: packets between the two before the silence
   std::uint32_t count = 1;      // number of equal events that this record stands for
-  std::int16_t syscall = -1;    // SCF, SYS: x86-64 number
+  std::int16_t syscall = -1;    // SCF, SYS: this processor's number
   std::int16_t err = 0;         // SCF: errno, positive; 0: it did less than was asked, or ended in `signal`
   std::uint16_t sport = 0;      // ND: 0 unknown
   std::uint16_t dport = 0;

@@ -642,7 +642,7 @@ class LineReader {
           return std::nullopt;
         }
         return unknown_word("syscall", word, kernel::syscall_names(),
-                            "an x86-64 name such as openat, or syscall_470 for one newer than this rose");
+                            "a name such as openat, or syscall_470 for one newer than this rose");
       case Key::err:
         if (const auto number = kernel::errno_number(word)) {
           e.err = static_cast<std::int16_t>(*number);

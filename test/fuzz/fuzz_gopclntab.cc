@@ -11,7 +11,8 @@ using namespace rose::symbols;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span<const std::uint8_t> bytes(data, size);
-  if (stack_check_bytes(bytes) > size) std::abort();
+  for (const Machine* machine : {&machine::kX86, &machine::kArm64})
+    if (stack_check_bytes(bytes, *machine) > size) std::abort();
   for (const std::size_t at : go_table_candidates(bytes)) {
     if (at >= size || !go_header(bytes.subspan(at))) std::abort();
   }

@@ -47,9 +47,16 @@
 
 using Steps = std::vector<std::string>;
 
+#ifdef __x86_64__
 // Its first instruction is 10 bytes long, whatever the compiler adds elsewhere.
 asm(".text\n.globl probed_function\n.type probed_function, @function\nprobed_function:\n"
     "movabs $0x1122334455667788, %rax\nret\n.size probed_function, .-probed_function\n");
+#else
+asm(".text\n.globl probed_function\n.type probed_function, @function\nprobed_function:\n"
+    "mov x0, #7\nmov x1, #7\nmov x2, #7\nret\n.size probed_function, .-probed_function\n");
+// Calls that this processor does not have.
+constexpr long SYS_rename = -1, SYS_unlink = -1, SYS_mkdir = -1;
+#endif
 
 // Two marks that a probe inside the function lies between: step_middle is an address in it.
 extern "C" void step_middle();

@@ -143,6 +143,10 @@ static int execs(char *exe, int count) {
 }
 
 static int foreign(int count) {
+#ifndef __x86_64__
+  (void)count;
+  return 77;
+#else
   /* close(-1) by the table of 32-bit programs */
   for (int i = 0; i < count; i++) {
     long result;
@@ -151,6 +155,7 @@ static int foreign(int count) {
     if ((int)result != -EBADF) return 90;
   }
   return 0;
+#endif
 }
 
 static int eat(void) {

@@ -65,7 +65,11 @@ class Ledger {
 // At -O2 `gone` is in no register behind the call.
 __attribute__((noipa)) int forgets(int gone) {
   int doubled = gone * 2;
+#ifdef __x86_64__
   asm volatile("" : "+r"(doubled) : : "rdi");
+#else
+  asm volatile("" : "+r"(doubled) : : "x0");
+#endif
   return doubled + in_all;  // line: forgets
 }
 

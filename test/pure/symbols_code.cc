@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/file.h"
+#include "skip.h"
 #include "symbols/code.h"
 #include "symbols/library_calls.h"
 #include "symbols/symbols.h"
@@ -63,6 +64,39 @@ TEST_CASE(
     CHECK(places[1].name == "ret");
     CHECK(places[1].kind == PlaceKind::other);
   }
+}
+
+TEST_CASE("code of arm64 is read on any machine") {
+  const fs::path binary = victim("code_arm64");
+  if (!fs::exists(binary)) rose::test::skip_case("clang-19 and mold are not installed");
+  const auto places = places_of(binary, "update");
+  CAPTURE(names(places, PlaceKind::syscall), names(places, PlaceKind::call));
+  // Through stubs of the .plt, through a function that calls one, by an instruction of its own, and by a pointer.
+  for (const char* name : {"rename@plt", "store", "direct"}) {
+    CAPTURE(name);
+    const Place* place = named(places, name);
+    REQUIRE(place != nullptr);
+    CHECK(place->kind == PlaceKind::syscall);
+    CHECK(place->changes);
+  }
+  REQUIRE(named(places, "store") != nullptr);
+  CHECK(named(places, "store")->depth == 1);
+  CHECK(named(places, "store")->loop);
+  CHECK(contains(names(places, PlaceKind::call), "through a pointer"));
+  for (const Place& place : places) CHECK(place.offset % 4 == 0);
+  // The kernel refuses probes on the instruction that enters it.
+  CHECK(named(places_of(binary, "direct"), "write") == nullptr);
+  const auto file = CodeFile::open(binary);
+  REQUIRE(file);
+  const auto functions = list_functions(binary);
+  REQUIRE(functions);
+  const auto update =
+      std::find_if(functions->begin(), functions->end(), [](const Function& f) { return f.name == "update"; });
+  REQUIRE(update != functions->end());
+  const auto exits = file->exits(update->address);
+  REQUIRE(exits);
+  CHECK(exits->whole);
+  CHECK_FALSE(exits->returns.empty());
 }
 
 TEST_CASE("calls are found and named, whichever way they go") {
@@ -235,6 +269,8 @@ TEST_CASE("library functions by name") {
     CHECK(call.depth == row.depth);
   }
   CHECK(library_call("memcpy", "memcpy", true).quiet);
-  CHECK(call_of_number(1) == "write");
-  CHECK(call_of_number(100000).empty());
+  CHECK(call_of_number(1, machine::kX86) == "write");
+  CHECK(call_of_number(64, machine::kArm64) == "write");
+  CHECK(call_of_number(1, machine::kArm64).empty());
+  CHECK(call_of_number(100000, machine::kX86).empty());
 }

@@ -317,7 +317,7 @@ TEST_CASE("what is not a program is refused with its name") {
   REQUIRE(rose::write_file(file, changed));
   CHECK_FALSE(list_functions(file));
   changed = *whole;
-  changed[18] = static_cast<char>(EM_AARCH64);
+  changed[18] = static_cast<char>(EM_RISCV);
   REQUIRE(rose::write_file(file, changed));
   refused(file, "another machine");
   changed = *whole;

@@ -92,13 +92,25 @@ TEST_CASE("Go's stack checks are known by their instructions") {
       {"4c 8d 64 24 d8 49 3b 66 10 76 40", 0},  // another register
       {"49 3b 66 18 76 29 55", 0},              // another limit
   };
-  for (const auto& [text, bytes] : cases) {
-    CAPTURE(text);
-    const auto code = code_of(text);
-    CHECK(stack_check_bytes(code) == bytes);
+  const Case arm64[] = {
+      {"90 0b 40 f9 ff 63 30 eb a9 02 00 54 fe 0f 1e f8", 12},              // small frames
+      {"90 0b 40 f9 f1 c3 01 d1 3f 02 10 eb a9 02 00 54 fe 0f 1e f8", 16},  // larger ones
+      {"81 0b 40 f9 f1 03 00 91 3f 02 01 eb a9 02 00 54 fe 0f 1e f8", 16},  // until Go 1.18
+      {"fe 0f 1e f8 fd 83 1f f8 fd 23 00 d1", 0},                           // no check
+      {"90 0b 40 f9 ff 63 30 eb a8 02 00 54", 0},                           // another jump
+      {"90 0b 40 f9 ff 63 30 eb 89 ff ff 54", 0},                           // backwards
+      {"90 0f 40 f9 ff 63 30 eb a9 02 00 54", 0},                           // another limit
+  };
+  const auto check = [](const Case& one, const Machine& machine) {
+    CAPTURE(one.code);
+    const auto code = code_of(one.code);
+    CHECK(stack_check_bytes(code, machine) == one.bytes);
     // Truncated at any byte, it is refused.
-    for (std::size_t size = 0; size < bytes; ++size) CHECK(stack_check_bytes(std::span(code).first(size)) == 0);
-  }
+    for (std::size_t size = 0; size < one.bytes; ++size)
+      CHECK(stack_check_bytes(std::span(code).first(size), machine) == 0);
+  };
+  for (const Case& one : cases) check(one, machine::kX86);
+  for (const Case& one : arm64) check(one, machine::kArm64);
 }
 
 TEST_CASE("Go's own packages are distinguished from modules, wherever they were built") {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <set>
 
+#include "skip.h"
 #include "symbols/code.h"
 #include "symbols/symbols.h"
 #include "symbols/values.h"
@@ -30,6 +31,26 @@ Answer ask(const std::string& binary, const std::string& text) {
 }
 
 }  // namespace
+
+TEST_CASE("arguments of arm64 are where its ABI has them") {
+  if (!std::filesystem::exists(std::filesystem::path(ROSE_PROGRAMS_DIR) / "code_arm64"))
+    rose::test::skip_case("clang-19 and mold are not installed");
+  for (int n = 1; n <= 8; ++n) {
+    const Answer answer = ask("code_arm64", "many(arg" + std::to_string(n) + ")");
+    REQUIRE(answer.sites.size() == 1);
+    CHECK(answer.sites[0].fetch.kind == Fetch::Kind::word);
+    CHECK(answer.sites[0].fetch.at.base == n - 1);
+  }
+  // Nothing but arguments is on the stack: the return address is in a register.
+  const Answer stack = ask("code_arm64", "many(arg9)");
+  REQUIRE(stack.sites.size() == 1);
+  CHECK(stack.sites[0].fetch.kind == Fetch::Kind::memory);
+  CHECK(stack.sites[0].fetch.at.base == 31);
+  CHECK(stack.sites[0].fetch.at.offsets == std::vector<std::uint64_t>{0});
+  const Answer callers = ask("code_arm64", "many:callers");
+  REQUIRE(callers.sites.size() == 1);
+  CHECK(callers.sites[0].fetch.at.base == 30);
+}
 
 TEST_CASE("without debug information arguments are where the ABI has them") {
   const std::uint8_t registers[] = {5, 4, 1, 2, 8, 9};

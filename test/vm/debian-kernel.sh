@@ -2,23 +2,31 @@
 # Gets a kernel as Debian packages it (nothing is built) for run.sh --kernel: 5.10 of Debian 11, 6.1 of 12, 6.12 of 13.
 # Nothing is downloaded when it is there already; remove its folder to get the newest one.
 #
-#   debian-kernel.sh 5.10|6.1|6.12
+#   debian-kernel.sh 5.10|6.1|6.12 [arm64]
 #
-# The kernel and its modules are stored in ${XDG_CACHE_HOME:-~/.cache}/rose/vm/VERSION, the lists of packages in apt/
-# beside it: the machine's own sources of apt stay as they are. Needs root once, to install the packages that run.sh
+# The kernel and its modules are stored in ${XDG_CACHE_HOME:-~/.cache}/rose/vm/VERSION (arm64: VERSION-arm64), the lists
+# of packages in apt/ beside it: the machine's own sources of apt stay as they are. Needs root once, to install the packages that run.sh
 # needs.
 set -eu
 
 version=${1:-}
+arch=${2:-amd64}
 case $version in
   5.10) suite=bullseye ;;
   6.1) suite=bookworm ;;
   6.12) suite=trixie ;;
   *) sed -n '2,8p' "$0" >&2; exit 2 ;;
 esac
+name=$version
+qemu=qemu-system-x86
+case $arch in
+  amd64) ;;
+  arm64) name=$version-arm64 qemu=qemu-system-arm ;;
+  *) sed -n '2,8p' "$0" >&2; exit 2 ;;
+esac
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/rose/vm
 missing=
-for package in busybox-static cpio debian-archive-keyring dpkg kmod qemu-system-x86 xz-utils; do
+for package in busybox-static cpio debian-archive-keyring dpkg kmod "$qemu" xz-utils; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing="$missing $package"
 done
 if [ -n "$missing" ]; then
@@ -30,30 +38,32 @@ fi
 mkdir -p "$cache"
 exec 9>"$cache/debian.lock"
 flock 9
-if [ -s "$cache/$version/release" ]; then exit 0; fi
+if [ -s "$cache/$name/release" ]; then exit 0; fi
 
 # The mirror that apt on this machine uses.
 # shellcheck disable=SC2016
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
   sed -n '\,/debian/*$,{p;q;}')
-lists=$cache/apt/$suite
+lists=$cache/apt/$suite-$arch
 mkdir -p "$lists/lists/partial" "$lists/cache/archives/partial"
+: >"$lists/status"
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 echo "deb [signed-by=$keyring] ${mirror:-http://deb.debian.org/debian/} $suite main" >"$lists/sources.list"
 of_suite() {
   command=$1
   shift
   "$command" -o Dir::Etc::sourcelist="$lists/sources.list" -o Dir::Etc::sourceparts=- -o Acquire::Languages=none \
-    -o APT::Sandbox::User=root \
+    -o APT::Sandbox::User=root -o APT::Architecture="$arch" -o APT::Architectures="$arch" \
+    -o Dir::State::status="$lists/status" \
     -o Dir::State::Lists="$lists/lists" -o Dir::Cache="$lists/cache" "$@"
 }
 of_suite apt-get -qq update >&2
-package=$(of_suite apt-cache depends linux-image-amd64 |
+package=$(of_suite apt-cache depends "linux-image-$arch" |
   sed -n 's/^ *Depends: \(linux-image-'"$version"'\.[^ ]*\)$/\1/p' | head -n 1)
 [ -n "$package" ] || { echo "vm: no packaged Linux $version is to be had: $suite at $mirror has none" >&2; exit 1; }
 release=${package#linux-image-}
-new=$cache/$version.new
-rm -rf "${cache:?}/$version" "$new"
+new=$cache/$name.new
+rm -rf "${cache:?}/$name" "$new"
 mkdir -p "$new"
 (
   cd "$new"
@@ -70,5 +80,5 @@ mkdir -p "$new"
   /sbin/depmod -b modules "$release"
   echo "$release" >release
 )
-mv "$new" "$cache/$version"
-echo "vm: Debian's Linux $release is in $cache/$version" >&2
+mv "$new" "$cache/$name"
+echo "vm: Debian's Linux $release is in $cache/$name" >&2

@@ -3,7 +3,11 @@
 # the host's, shared read-only, with everything that is written kept in the guest's memory. With KVM where the machine
 # has it, else emulated (about ten times slower).
 #
-#   run.sh [--kernel VERSION] [--build DIR] [--timeout SECONDS] [--memory MB] [--processors N] [--kvm] [TEST...]
+#   run.sh [--kernel VERSION] [--arch arm64] [--build DIR] [--timeout SECONDS] [--memory MB] [--processors N] [--kvm]
+#          [TEST...]
+#
+# --arch arm64 emulates an arm64 machine: its root is the folder of cmake/arm64-root.sh, and the build is the preset
+# arm64's, at its own path. The kernel is 6.12 unless --kernel says otherwise.
 #
 # --kernel takes a kernel as Debian ships it (debian-kernel.sh): 5.10, 6.1 (also called --packaged) or 6.12. Nothing is
 # built, and it cannot override returns. A TEST is a command for sh, run in the build's test folder; the default is the
@@ -19,23 +23,36 @@ memory=3072
 processors=2
 kvm=no
 packaged=
+arch=
 while [ $# -gt 0 ]; do
   case $1 in
-    --build) build=$2; shift 2 ;;
+    --build) build=$2 named=yes; shift 2 ;;
+    --arch) arch=$2; shift 2 ;;
     --timeout) timeout=$2; shift 2 ;;
     --memory) memory=$2; shift 2 ;;
     --processors) processors=$2; shift 2 ;;
     --kvm) kvm=yes; shift ;;
     --kernel) packaged=$2; shift 2 ;;
     --packaged) packaged=6.1; shift ;;
-    -*) sed -n '2,11p' "$0" >&2; exit 2 ;;
+    -*) sed -n '2,15p' "$0" >&2; exit 2 ;;
     *) break ;;
   esac
 done
+case $arch in
+  ''|x86-64|amd64) arch=amd64 root=/ busybox=/bin/busybox ;;
+  arm64|aarch64)
+    arch=arm64
+    root=$("$here/../../cmake/arm64-root.sh")
+    busybox=$root/bin/busybox
+    [ -n "${named:-}" ] || build=$here/../../build/arm64
+    packaged=${packaged:-6.12} ;;
+  *) echo "run.sh: --arch '$arch': arm64 or x86-64" >&2; exit 2 ;;
+esac
 build=$(CDPATH= cd -- "$build" && pwd)
 if [ -n "$packaged" ]; then
   [ $# -gt 0 ] || set -- "./kernel_inject" "./kernel_kernel"
-  "$here/debian-kernel.sh" "$packaged"
+  "$here/debian-kernel.sh" "$packaged" "$arch"
+  [ "$arch" = amd64 ] || packaged=$packaged-$arch
   kernel=$cache/$packaged/vmlinuz
 else
   [ $# -gt 0 ] || set -- "ROSE_TEST_BACKEND=override ./kernel_inject" \
@@ -68,7 +85,7 @@ mkdir -p "$work/out" "$work/root/bin"
   echo 'echo $worst >/tmp/rose-vm/status'
 } >"$work/out/tests.sh"
 
-cp /bin/busybox "$work/root/bin/busybox"
+cp "$busybox" "$work/root/bin/busybox"
 # A packaged kernel has as modules what it needs to reach the host's root, each after those that it needs.
 shared=
 if [ -n "$packaged" ]; then
@@ -106,6 +123,13 @@ cd /root
 /bin/busybox mount -t tracefs tracefs sys/kernel/tracing
 /bin/busybox mount -t debugfs debugfs sys/kernel/debug
 /bin/busybox mkdir -p run/netns tmp/rose-vm
+# The project's and the build's folders, where the root is not the host's.
+while read -r tag folder; do
+  /bin/busybox mkdir -p "/$tag" "/writable/$tag" "/writable/$tag-work" ".$folder"
+  /bin/busybox mount -t 9p -o "ro,trans=virtio,version=9p2000.L,cache=loose,msize=512000" "$tag" "/$tag" &&
+    /bin/busybox mount -t overlay -o "lowerdir=/$tag,upperdir=/writable/$tag,workdir=/writable/$tag-work" overlay ".$folder" ||
+    exec /bin/busybox poweroff -f
+done </folders
 /bin/busybox mount -t 9p -o trans=virtio,version=9p2000.L out tmp/rose-vm
 if [ -f /modules/order ]; then
   /bin/busybox mkdir -p lib/modules
@@ -125,6 +149,15 @@ exec /bin/busybox switch_root /root /bin/busybox sh -c '
   exec /bin/busybox poweroff -f'
 INIT
 chmod +x "$work/root/init"
+: >"$work/root/folders"
+if [ "$arch" != amd64 ]; then
+  source=$(CDPATH= cd -- "$here/../.." && pwd)
+  echo "source $source" >"$work/root/folders"
+  case $build/ in
+    "$source"/*) ;;
+    *) echo "build $build" >>"$work/root/folders" ;;
+  esac
+fi
 (cd "$work/root" && find . | cpio --quiet -o -H newc | gzip -1) >"$work/initramfs"
 
 # Inside of another virtual machine /dev/kvm may be there and not work: the guest hangs in its first instructions. --kvm
@@ -132,12 +165,20 @@ chmod +x "$work/root/init"
 accel=tcg,thread=multi
 if [ "$kvm" = yes ] || { [ -w /dev/kvm ] && ! grep -qw hypervisor /proc/cpuinfo; }; then accel=kvm; fi
 # no_timer_check: a guest that a busy machine keeps from running takes its timer for broken, and panics.
-set -- -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
+set -- -virtfs local,path="$root",mount_tag=host,security_model=none,readonly=on,multidevs=remap \
   -virtfs local,path="$work/out",mount_tag=out,security_model=none
 [ -z "$shared" ] || set -- "$@" -virtfs local,path="$shared",mount_tag=modules,security_model=none,readonly=on
-qemu-system-x86_64 -accel "$accel" -cpu max -smp "$processors" -m "$memory" -nographic -no-reboot -nodefaults \
+while read -r tag folder; do
+  set -- "$@" -virtfs local,path="$folder",mount_tag="$tag",security_model=none,readonly=on,multidevs=remap
+done <"$work/root/folders"
+case $arch in
+  amd64) emulator=qemu-system-x86_64 processor=max console=ttyS0 machine= ;;
+  arm64) emulator=qemu-system-aarch64 processor=cortex-a76 console=ttyAMA0 machine=virt,gic-version=3 accel=tcg,thread=multi ;;
+esac
+[ -z "$machine" ] || set -- -machine "$machine" "$@"
+"$emulator" -accel "$accel" -cpu "$processor" -smp "$processors" -m "$memory" -nographic -no-reboot -nodefaults \
   -serial file:"$work/console" -kernel "$kernel" -initrd "$work/initramfs" \
-  -append 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr no_timer_check' "$@" >"$work/qemu" 2>&1 &
+  -append "console=$console quiet panic=-1 mitigations=off nokaslr no_timer_check" "$@" >"$work/qemu" 2>&1 &
 qemu=$!
 touch "$work/console"
 tail -n +1 -f --pid=$qemu "$work/console" &

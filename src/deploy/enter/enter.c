@@ -50,6 +50,24 @@ struct control {
   int descriptors[ROSE_ENTER_DESCRIPTORS];
 };
 
+#ifdef __aarch64__
+static inline long call6(long number, long a, long b, long c, long d, long e, long f) {
+  register long x8 __asm__("x8") = number;
+  register long x0 __asm__("x0") = a;
+  register long x1 __asm__("x1") = b;
+  register long x2 __asm__("x2") = c;
+  register long x3 __asm__("x3") = d;
+  register long x4 __asm__("x4") = e;
+  register long x5 __asm__("x5") = f;
+
+  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+  return x0;
+}
+#define RELAX() __asm__ volatile("yield" ::: "memory")
+/* Calls that arm64 has only in their newer form. */
+#define PAUSE() call6(__NR_ppoll, 0, 0, 0, 0, 0, 0)
+#define DUP_TO(from, to) call6(__NR_dup3, from, to, 0, 0, 0, 0)
+#else
 static inline long call6(long number, long a, long b, long c, long d, long e, long f) {
   register long r10 __asm__("r10") = d;
   register long r8 __asm__("r8") = e;
@@ -62,7 +80,21 @@ static inline long call6(long number, long a, long b, long c, long d, long e, lo
                    : "rcx", "r11", "memory");
   return result;
 }
+#define RELAX() __builtin_ia32_pause()
+#define PAUSE() call6(__NR_pause, 0, 0, 0, 0, 0, 0)
+#define DUP_TO(from, to) call6(__NR_dup2, from, to, 0, 0, 0, 0)
+#endif
 #define CALL(number, a, b, c) call6(number, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+
+#ifdef __aarch64__
+/* The compiler calls it to clear structures. */
+__attribute__((used)) void *memset(void *to, int value, unsigned long size) {
+  unsigned long i;
+
+  for (i = 0; i < size; i++) ((volatile char *)to)[i] = (char)value;
+  return to;
+}
+#endif
 
 static unsigned long length_of(const char *text) {
   unsigned long n = 0;
@@ -234,7 +266,7 @@ static void await_release(struct rose_enter_page *page, int socket) {
 
   while (__atomic_load_n(&page->state, __ATOMIC_ACQUIRE) == ROSE_ENTER_WAITING) {
     if (!page->may_call) {
-      __builtin_ia32_pause();
+      RELAX();
       if (--spins == 0) fail(page, ROSE_ENTER_EXEC, -ETIMEDOUT);
       continue;
     }
@@ -278,7 +310,7 @@ __attribute__((used)) static _Noreturn void begin(long *stack) {
   int socket, size;
 
   if (stack[0] == 2 && same_text((const char *)stack[2], ROSE_ENTER_HOLD))
-    for (;;) CALL(__NR_pause, 0, 0, 0);
+    for (;;) PAUSE();
   if (stack[0] > 2 && same_text((const char *)stack[2], ROSE_ENTER_INIT)) be_init((char **)stack + 3, own);
   socket = (int)CALL(__NR_socket, AF_UNIX_, SOCK_SEQPACKET_CLOEXEC, 0);
   if (socket < 0) give_up("no socket can be made");
@@ -287,8 +319,7 @@ __attribute__((used)) static _Noreturn void begin(long *stack) {
   if (!page || page->magic != ROSE_ENTER_MAGIC || page->version != ROSE_ENTER_VERSION)
     give_up("it is of another version");
   /* Files opened by name (/dev/stdout) are opened again, so both must have their usual numbers. */
-  if (CALL(__NR_dup2, descriptors[1], 1, 0) < 0 || CALL(__NR_dup2, descriptors[2], 2, 0) < 0)
-    fail(page, ROSE_ENTER_STREAMS, -EBADF);
+  if (DUP_TO(descriptors[1], 1) < 0 || DUP_TO(descriptors[2], 2) < 0) fail(page, ROSE_ENTER_STREAMS, -EBADF);
 
   argv = memory((page->argc + page->envc + 2) * sizeof(char *), -1);
   if (!argv) give_up("no memory");
@@ -311,6 +342,15 @@ __attribute__((used)) static _Noreturn void begin(long *stack) {
   fail(page, ROSE_ENTER_EXEC, CALL(__NR_execve, file, argv, environment));
 }
 
+#ifdef __aarch64__
+__asm__(
+    ".globl _start\n"
+    "_start:\n"
+    "	mov x29, #0\n"
+    "	mov x30, #0\n"
+    "	mov x0, sp\n"
+    "	bl begin\n");
+#else
 __asm__(
     ".globl _start\n"
     "_start:\n"
@@ -318,3 +358,4 @@ __asm__(
     "	mov %rsp, %rdi\n"
     "	and $-16, %rsp\n"
     "	call begin\n");
+#endif

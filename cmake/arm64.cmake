@@ -1,0 +1,21 @@
+# The toolchain of the preset arm64: cross-compiles with Debian's gcc against arm64 packages that arm64-root.sh unpacks.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+if(NOT ROSE_ARM64_ROOT)
+  execute_process(COMMAND ${CMAKE_CURRENT_LIST_DIR}/arm64-root.sh
+    OUTPUT_VARIABLE ROSE_ARM64_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set(ROSE_ARM64_ROOT ${ROSE_ARM64_ROOT} CACHE PATH "Folder of unpacked arm64 packages")
+endif()
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ROSE_ARM64_ROOT)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_SYSROOT ${ROSE_ARM64_ROOT})
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${ROSE_ARM64_ROOT})
+set(ENV{PKG_CONFIG_LIBDIR} ${ROSE_ARM64_ROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${ROSE_ARM64_ROOT}/usr/share/pkgconfig)
+# The build runs rose once, for its man pages.
+set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static;-L;${ROSE_ARM64_ROOT})

@@ -1,0 +1,44 @@
+// What programs of x86-64 and arm64 differ in: registers by DWARF number, and how calls use them. A file is read as the
+// machine's that it was built for, whichever machine reads it.
+// https://gitlab.com/x86-psABIs/x86-64-ABI, https://github.com/ARM-software/abi-aa (aapcs64, aadwarf64)
+#pragma once
+
+#include <elf.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace rose::symbols {
+
+struct Machine {
+  int elf = 0;                                 // e_machine
+  std::uint8_t instruction = 0;                // the instruction pointer; all integer registers have smaller numbers
+  std::uint8_t stack = 0;                      // the stack pointer
+  std::span<const std::uint8_t> arguments;     // of C functions, in order; further ones are on the stack
+  std::span<const std::uint8_t> go_arguments;  // of Go functions
+  std::uint8_t returned = 0;                   // the result of a C function
+  std::uint8_t caller = 0;                     // holds the return address at a function's entry, or points to it:
+  bool caller_on_stack = false;
+};
+
+namespace machine {
+inline constexpr std::array<std::uint8_t, 6> kX86Arguments = {5, 4, 1, 2, 8, 9};      // rdi rsi rdx rcx r8 r9
+inline constexpr std::array<std::uint8_t, 9> kX86Go = {0, 3, 2, 5, 4, 8, 9, 10, 11};  // rax rbx rcx rdi rsi r8-r11
+inline constexpr std::array<std::uint8_t, 8> kArm64Arguments = {0, 1, 2, 3, 4, 5, 6, 7};
+inline constexpr std::array<std::uint8_t, 16> kArm64Go = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+inline constexpr Machine kX86 = {EM_X86_64, 16, 7, kX86Arguments, kX86Go, 0, 7, true};
+inline constexpr Machine kArm64 = {EM_AARCH64, 32, 31, kArm64Arguments, kArm64Go, 0, 30, false};
+#ifdef __aarch64__
+inline constexpr const Machine& kOwn = kArm64;
+#else
+inline constexpr const Machine& kOwn = kX86;
+#endif
+}  // namespace machine
+
+// nullptr: rose does not know it.
+inline const Machine* machine_of(int elf) {
+  return elf == EM_X86_64 ? &machine::kX86 : elf == EM_AARCH64 ? &machine::kArm64 : nullptr;
+}
+
+}  // namespace rose::symbols
