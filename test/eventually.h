@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "base/clock.h"
@@ -12,9 +13,10 @@ namespace rose::test {
 
 inline bool eventually(const std::function<bool()>& condition, std::int64_t limit_ns = 300 * kSecond) {
   const std::int64_t until = monotonic_ns() + limit_ns;
-  while (!condition()) {
+  // Often at first; what takes long may be noticed a little later, so that asking does not take the processors.
+  for (useconds_t rest = 1000; !condition(); rest = std::min<useconds_t>(rest + rest / 4, 20'000)) {
     if (monotonic_ns() > until) return false;
-    ::usleep(2000);
+    ::usleep(rest);
   }
   return true;
 }

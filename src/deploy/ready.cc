@@ -138,7 +138,7 @@ class LogProbe : public Probe {
 // After a negative answer, the command is not repeated for this multiple of its duration, so that probes (starting an
 // interpreter or a JVM) do not take the processors from the nodes that they wait for. The pause is limited, so that
 // readiness is still noticed soon.
-constexpr std::int64_t kRestPerQuestion = 3;
+constexpr std::int64_t kRestPerQuestion = 6;
 constexpr std::int64_t kLongestRest = 500 * kMillisecond;
 
 class CommandProbe : public Probe {

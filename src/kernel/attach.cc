@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "kernel/kernel_types.h"
 #include "kernel/link_create.h"
 #include "kernel/maps.h"
 #include "kernel/old_kernel.h"
@@ -380,7 +381,8 @@ Result<Fd> attach_xdp(const bpf_program* program, int ifindex) {
 }
 
 bool tracepoint_passes_pointer(const std::string& tracepoint, int index) {
-  btf* kernel = btf__load_vmlinux_btf();
+  const std::shared_ptr<const btf> types = kernel_types();
+  const btf* kernel = types.get();
   if (kernel == nullptr) return false;
   const auto id = btf__find_by_name_kind(kernel, ("btf_trace_" + tracepoint).c_str(), BTF_KIND_TYPEDEF);
   const btf_type* type =
@@ -391,7 +393,6 @@ bool tracepoint_passes_pointer(const std::string& tracepoint, int index) {
     const auto* value = btf__type_by_id(kernel, btf_params(type)[index].type);
     pointer = value != nullptr && btf_is_ptr(value);
   }
-  btf__free(kernel);
   return pointer;
 }
 
@@ -411,14 +412,14 @@ int tracepoint_arguments(const std::string& tracepoint) {
   const std::lock_guard lock(mutex);
   const auto [found, fresh] = known.try_emplace(tracepoint, 0);
   if (!fresh) return found->second;
-  btf* kernel = btf__load_vmlinux_btf();
+  const std::shared_ptr<const btf> types = kernel_types();
+  const btf* kernel = types.get();
   if (kernel == nullptr) return 0;
   const auto id = btf__find_by_name_kind(kernel, ("btf_trace_" + tracepoint).c_str(), BTF_KIND_TYPEDEF);
   const btf_type* type =
       id <= 0 ? nullptr : btf__type_by_id(kernel, btf__type_by_id(kernel, static_cast<std::uint32_t>(id))->type);
   if (type != nullptr && btf_is_ptr(type)) type = btf__type_by_id(kernel, type->type);
   if (type != nullptr && btf_is_func_proto(type)) found->second = btf_vlen(type);
-  btf__free(kernel);
   return found->second;
 }
 

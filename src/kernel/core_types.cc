@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "kernel/attach.h"
+#include "kernel/kernel_types.h"
 
 namespace rose::kernel {
 namespace {
@@ -199,7 +200,7 @@ Fd make(const void* elf, std::size_t size) {
   btf_ext* read_ext = nullptr;
   const Btf object(object_file ? btf__parse_elf(path_of(object_file).c_str(), &read_ext) : nullptr);
   const std::unique_ptr<btf_ext, Free> ext(read_ext);
-  const Btf kernel(btf__load_vmlinux_btf());
+  const std::shared_ptr<const btf> kernel = kernel_types();
   if (!object || !ext || !kernel) return {};
   const Btf few = chosen(kernel.get(), object.get(), roots(ext.get()));
   std::uint32_t bytes = 0;

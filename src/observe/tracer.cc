@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "kernel/kernel_types.h"
 #include "kernel/lru.h"
 #include "kernel/old_kernel.h"
 #include "kernel/privilege.h"
@@ -40,7 +41,8 @@ struct TracepointForms {
 TracepointForms tracepoint_forms() {
   static const TracepointForms answer = [] {
     TracepointForms forms;
-    btf* kernel = btf__load_vmlinux_btf();
+    const std::shared_ptr<const btf> types = kernel::kernel_types();
+    const btf* kernel = types.get();
     if (kernel == nullptr) return forms;
     const auto arguments = [&](const char* name) -> const btf_type* {
       const auto id = btf__find_by_name_kind(kernel, name, BTF_KIND_TYPEDEF);
@@ -53,7 +55,6 @@ TracepointForms tracepoint_forms() {
       const auto* type = btf__type_by_id(kernel, btf_params(form)[1].type);
       forms.victim_task = type != nullptr && btf_is_ptr(type);
     }
-    btf__free(kernel);
     return forms;
   }();
   return answer;
@@ -390,6 +391,7 @@ Result<DumpTotals> Tracer::write_dump(const std::filesystem::path& path, const s
 }
 
 Result<std::unique_ptr<Tracer>> Tracer::start(const TracerOptions& options, const std::vector<Target>& targets) {
+  const kernel::KeepKernelTypes types;  // only until it runs: it may run for months
   auto tracer = std::make_unique<KernelTracer>(options, targets);
   ROSE_CHECK(tracer->begin());
   return tracer;

@@ -55,7 +55,9 @@ class Turns {
     // Assume that the runs of this turn succeed.
     int reproduced = done_.reproduced, good = done_.sound;
     while (static_cast<int>(turns.size()) < options_.jobs) {
-      const bool more = reproduced < options_.wanted && tries < options_.most_tries();
+      // Where the faults have never had an effect, further runs will not tell more.
+      const bool hopeless = done_.inconclusive >= options_.wanted && done_.inconclusive == tries;
+      const bool more = reproduced < options_.wanted && tries < options_.most_tries() && !hopeless;
       const bool begun = done_.reproduced > 0;
       const bool more_sound = begun && good < options_.wanted && sound < options_.most_sound();
       if (more && (!more_sound || reproduced <= good)) {

@@ -46,7 +46,8 @@ struct ContrastOptions {
   std::size_t besides = 6;  // variants, one run each
   RunOptions run;           // its number is that of the first run
 
-  // Upper limits for runs of the schedule and without faults.
+  // Upper limits for runs of the schedule and without faults. If the first `wanted` runs of the schedule are all
+  // inconclusive, they are all.
   [[nodiscard]] int most_tries() const { return 2 * wanted + 2; }
   [[nodiscard]] int most_sound() const { return wanted + 2; }
 };

@@ -25,6 +25,7 @@
 #include "jvm/session.h"
 #include "jvm/state.h"
 #include "kernel/cgroup2.h"
+#include "kernel/kernel_types.h"
 #include "python/session.h"
 #include "replay/injected.h"
 
@@ -238,6 +239,7 @@ class OneRun {
   }
 
   Result<void> drive() {
+    const kernel::KeepKernelTypes types;
     ROSE_CHECK(cancel::check());
     ROSE_TRY(deployment_, deploy::Deployment::create(config_, options_.run_dir, options_.number, &observers_));
     ROSE_CHECK(watch_python());

@@ -3,7 +3,7 @@
 # earlier function in none, and no thread stays held or traced after rose was interrupted or killed.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 . "$(dirname "${BASH_SOURCE[0]}")/example.bash"
-begin race 4
+begin race
 sed -i "s#../../build/release#$build#" rose.toml
 
 # --- the same order of threads in each run

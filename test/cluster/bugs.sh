@@ -61,13 +61,10 @@ for case in "$examples"/*/case.json; do
   [ $status -eq 0 ] || { fail "$bug: install exits $status: $(tail -3 "$work/install.err")"; continue; }
 
   ran=$((ran + 1))
-  # On a shared machine one or two runs may miss because of the load.
   for schedule in schedule by-hand; do
     [ -e "$folder/$schedule.toml" ] || continue
-    expect 0 "$rose" replay "$folder/$schedule.toml" -c "$folder/rose.toml" --runs 2 --json
+    replays 2 "$folder/$schedule.toml" "$folder/rose.toml"
     if [ $failures -gt 0 ]; then break 2; fi
-    json_is 'j["verdict"]' reproduced
-    json_is 'all(f["fired"] >= 1 for f in j["faults"])' True
     echo "$bug: $schedule replayed, $(json 'j["reproduced"]') of $(json 'j["runs"]') in $(json 'round(j["seconds"])') s"
   done
 done

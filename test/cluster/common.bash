@@ -81,6 +81,15 @@ signalled() {
   wait $pid 2>/dev/null || true
 }
 
+# replays RUNS SCHEDULE CONFIG [OPTION...]: at least one run of the schedule reproduces, and its faults fire. A fault
+# that comes at a time may miss on a busy machine, so no rate is demanded of so few runs.
+replays() {
+  local runs=$1 schedule=$2 config=$3
+  shift 3
+  "$rose" replay "$schedule" -c "$config" --runs "$runs" --json "$@" > "$work/out" 2> "$work/err" || true
+  json_is 'j["reproduced"] >= 1, any(f["fired"] for f in j["faults"])' "(True, True)"
+}
+
 # Fault 'eio': the 17th folder (or the one given) that n1 creates fails.
 mkdir_fails() {
   cat <<TOML

@@ -43,7 +43,7 @@ podman unpause $name >freeze.log
 kill -INT $tracer
 wait $tracer || fail "the tracer failed: $(cat trace.err)"
 expect 0 "$rose" dump show beside.bin --type ps
-says out ' PS .* paused for [12]\.[0-9]*s$'
+says out ' PS .* paused for [1-9][0-9]*\.[0-9]*s$'
 ! grep -q blocked out || fail "a pause is called a wait: $(grep blocked out)"
 podman rm -f -t 0 $name >/dev/null
 
@@ -84,11 +84,11 @@ SH
 chmod +x workload.sh incident.sh
 expect 1 "$rose" trace -c rose.toml --incident ./incident.sh -o dump.bin
 expect 0 "$rose" dump show dump.bin --type ps
-says out ' app +PS .* paused for [12]\.[0-9]*s, main process$'
+says out ' app +PS .* paused for [1-9][0-9]*\.[0-9]*s, main process$'
 ! grep -E ' other +PS .* paused' out || fail "the other node was not paused"
 expect 0 "$rose" diagnose --plan --trace dump.bin -c rose.toml --json
 json_is '[(c["kind"], c["node"]) for c in j["candidates"]][0]' "('pause', 'app')"
 json_is 'j["candidates"][0]["words"].split(" for ")[0]' 'pause app (all its processes)'
-json_is 'j["candidates"][0]["words"].split(" for ")[1][0] in "12"' True
+json_is 'float(j["candidates"][0]["words"].split(" for ")[1].split("s")[0]) >= 1' True
 nothing_left "after a dump"
 no_containers "after a dump"

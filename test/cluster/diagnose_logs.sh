@@ -9,7 +9,6 @@ cp -r "$here/../planted" "$work/planted"
 cd "$work/planted/scf-on-socket"
 rm -rf build
 ./install > "$work/out" 2>&1 || skip "the case cannot be built here: $(tail -1 "$work/out")"
-if [ -z "${ROSE_TEST_LONG:-}" ]; then printf '\n[diagnose]\nconfirm_runs = 4\nsimplify = false\n' >> rose.toml; fi
 
 expect 0 "$rose" trace -c rose.toml --incident ./incident -o "$work/dump.bin" --keep --json
 json_is 'j["verdict"]' reproduced
@@ -24,20 +23,19 @@ json_is 'j["candidates"][0]["kind"], j["candidates"][0]["syscall"], j["candidate
 json_is '"server.log.1.gz:1 of greeter" in j["candidates"][0]["why"]' True
 says err 'server.log.1.gz: .* lines, .* messages.* \(gzip\)'
 
+# Its rate is measured where the same failure is found in its dump (planted.sh).
 expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 4 \
-  --report "$work/report" --json
-json_is 'j["verdict"], j["schedules"] <= 5, j["rate"] >= 0.8' "('reproduced', True, True)"
+  --report "$work/report" --stop-after found --json
+json_is 'j["verdict"], j["schedules"] <= 5' "('reproduced', True)"
 json '"from logs alone: %d schedules, %d runs" % (j["schedules"], j["runs"])'
-# The fault comes at a time, so on a busy machine not every run reproduces; the rate was measured above.
-"$rose" replay "$work/schedule.toml" -c rose.toml --runs 4 --jobs 4 --json > "$work/out" 2> "$work/err" || true
-json_is 'j["reproduced"] >= 1, j["inconclusive"]' "(True, 0)"
+replays 4 "$work/schedule.toml" rose.toml --jobs 4
 nothing_left "by a diagnosis from logs"
 
 # The record contains every run: resuming from it makes no run and gives the same result.
 cp "$work/report/record.jsonl" "$work/record"
 cp "$work/schedule.toml" "$work/first.toml"
 expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 4 \
-  --report "$work/report" --resume --json
+  --report "$work/report" --stop-after found --resume --json
 cmp "$work/report/record.jsonl" "$work/record" || fail "--resume made further runs"
 cmp "$work/schedule.toml" "$work/first.toml" || fail "--resume found another schedule"
 

@@ -2,7 +2,7 @@
 # examples/kv/split-lost-writes: a partition.
 . "$(dirname "$0")/common.bash"
 . "$(dirname "$0")/example.bash"
-begin kv/split-lost-writes 4
-whole_path '"type":"nd","src":"10\.77\.3\.[1-3]","dst":"10\.77\.3\.[1-3]"' partition 1
+begin kv/split-lost-writes
+whole_path '"type":"nd","src":"10\.77\.3\.[1-3]","dst":"10\.77\.3\.[1-3]"' partition found
 cp "$work/schedule.toml" "$work/out"
 says out '^node *= *"n1"'

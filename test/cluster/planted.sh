@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# planted.sh ROSE BUILD CASE: one of the three quickest planted failures, by the script that measures all of them
+# planted.sh ROSE BUILD CASE: one of the quickest planted failures, by the script that measures all of them
 # (test/planted/run-all). CASE `runner`: its table, its refusals, and its leftovers when it is interrupted.
 . "$(dirname "$0")/common.bash"
 for need in ip gcc g++ prlimit python3; do command -v $need > /dev/null || skip "$need is missing"; done

@@ -68,10 +68,10 @@ subprocess.check_call(["umount", "-l", folder])
 subprocess.check_call(["mount", "-o", "loop", os.path.join(os.environ["ROSE_RUN_DIR"], "disk.img"), folder])
 PY
 configuration default 1s > test.toml
-printf '[diagnose]\njobs = 2\nconfirm_runs = 2\nmax_runs = 100\nsimplify = false\n' >> test.toml
+printf '[diagnose]\njobs = 2\nmax_runs = 100\n' >> test.toml
 { cat test.toml; printf '[deployment]\nsetup = ["./disk.sh"]\nteardown = ["./undo.sh"]\n'; } > production.toml
 expect 0 "$rose" trace -c production.toml --incident "/usr/bin/python3 $work/incident.py" -o dump.bin
 expect 0 "$rose" profile -c test.toml -o profile.json --runs 1
-expect 0 "$rose" diagnose --trace dump.bin -c test.toml --profile profile.json -o found.toml
+expect 0 "$rose" diagnose --trace dump.bin -c test.toml --profile profile.json -o found.toml --stop-after found
 grep -qE '^lose += "unsynced"' found.toml || { fail "not the loss of power was found:"; cat found.toml >&2; }
 nothing_left "diagnose"

@@ -58,7 +58,7 @@ told() {
 
 # Without --redact they are there, so that the search below would find them.
 expect 0 "$rose" diagnose --trace dump.bin --map db-7.prod.example=n1 -c rose.toml --profile profile.json \
-  -o schedule.toml --report plain
+  -o schedule.toml --report plain --stop-after found
 [ -n "$(told plain)" ] || fail "the plain report has no secret: the test cannot fail"
 [ -e plain/record.jsonl ] || fail "no record"
 

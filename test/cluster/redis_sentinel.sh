@@ -5,7 +5,7 @@
 for need in redis-server redis-sentinel redis-cli; do
   command -v "$need" > /dev/null || skip "$need is missing (examples/bugs/redis-sentinel/install installs it)"
 done
-begin bugs/redis-sentinel 3
-whole_path '"type":"nd","src":"10\.86\.4\.[1-3]","dst":"10\.86\.4\.[1-3]"' partition 1 2
+begin bugs/redis-sentinel
+whole_path '"type":"nd","src":"10\.86\.4\.[1-3]","dst":"10\.86\.4\.[1-3]"' partition found 2
 cp "$work/schedule.toml" "$work/out"
 says out '^node *= *"n1"'

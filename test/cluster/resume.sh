@@ -11,7 +11,7 @@ touch broken
 for f in one two three four; do echo "$f" > $f; done
 touch rounds ready
 while :; do
-  for f in one two three four; do cat $f >/dev/null 2>&1 || echo "no $f" >> broken; done
+  for f in one two three four; do { read -r line < $f; } 2>/dev/null || echo "no $f" >> broken; done
   echo >> rounds
   sleep 0.1
 done
@@ -31,7 +31,7 @@ name = "a"
 command = ["/bin/sh", "./node.sh"]
 ready = { command = ["test", "-e", "a/ready"], timeout = "60s" }
 [workload]
-command = ["/bin/sh", "./rounds.sh", "0.5"]
+command = ["/bin/sh", "./rounds.sh", "0.3"]
 timeout = "60s"
 [oracle]
 command = ["grep", "-q", "no three", "a/broken"]
@@ -71,6 +71,11 @@ PY
 ended() { ! kill -0 "$pid" 2>/dev/null; }
 
 for jobs in 1 3; do
+  if [ $jobs = 3 ]; then
+    # Minimisation makes one run at a time, so it is cut once.
+    sed 's/^confirm_runs.*/&\nsimplify = false/' rose.toml > several.toml
+    config=several.toml
+  fi
   diagnose whole$jobs $jobs
   status=0
   wait $pid || status=$?
@@ -115,9 +120,8 @@ for jobs in 1 3; do
   status=0
   wait $pid || status=$?
   [ $status -eq 0 ] || { fail "the resumed diagnosis ended with $status"; tail -5 cut$jobs.err >&2; }
-  # Every workload sleeps for half a second: runs from before the kills count in the total, too.
-  python3 -c "import json, sys; j = json.load(open('cut$jobs.out')); sys.exit(j['seconds'] < 0.4 * j['runs'] / $jobs)" \
-    ||
+  # Every workload sleeps for 0.3 s: runs from before the kills count in the total, too.
+  python3 -c "import json; j = json.load(open('cut$jobs.out')); assert j['seconds'] >= 0.25 * j['runs'] / $jobs" ||
     fail "the seconds of a resumed diagnosis are only those since it was resumed"
   [ "$(result cut$jobs)" = "$(result whole$jobs)" ] || {
     fail "$jobs at once: another result after resuming"
@@ -129,6 +133,8 @@ for jobs in 1 3; do
   wait $pid || fail "a finished diagnosis does not resume"
   [ "$(runs cut$jobs)" -eq "$total" ] || fail "a finished diagnosis made further runs"
 done
+
+config=rose.toml
 
 # Once it has found a schedule, Ctrl-C is not a failure: it prints what it has, and can continue later.
 sed 's/confirm_runs = 4/confirm_runs = 40/' rose.toml > longer.toml
@@ -157,7 +163,7 @@ wait $pid || fail "a diagnosis that was interrupted after it had found a schedul
 [ "$(result enough)" = "$(result whole1)" ] || fail "another result after Ctrl-C once a schedule was found"
 
 # The record of another system is refused; other differences are accepted.
-sed 's/"0.5"/"0.6"/' rose.toml > other.toml
+sed 's/"0.3"/"0.4"/' rose.toml > other.toml
 expect 2 "$rose" diagnose --trace dump.jsonl -c other.toml --report whole1 --resume -o x.toml
 says err 'workload'
 sed 's/max_runs = 60/max_runs = 50/' rose.toml > fewer.toml

@@ -5,16 +5,22 @@
 cd "$work"
 export TMPDIR=$work
 
-
 # The node reads four files again and again, and prints which it could not read. Only the third is the bug.
 cat > node.sh <<'SH'
 touch broken
 for f in one two three four; do echo "$f" > $f; done
-touch ready
+touch rounds ready
 while :; do
-  for f in one two three four; do cat $f >/dev/null 2>&1 || echo "no $f" >> broken; done
+  for f in one two three four; do { read -r line < $f; } 2>/dev/null || echo "no $f" >> broken; done
+  echo >> rounds
   sleep 0.1
 done
+SH
+# On a busy machine, too, a run lasts until the node has read all of them.
+cat > rounds.sh <<'SH'
+begun=$(wc -l < a/rounds)
+sleep 0.3
+until [ $(wc -l < a/rounds) -ge $((begun + 3)) ]; do sleep 0.05; done
 SH
 cat > rose.toml <<'TOML'
 name = "resume"
@@ -25,7 +31,7 @@ name = "a"
 command = ["/bin/sh", "./node.sh"]
 ready = { command = ["test", "-e", "a/ready"], timeout = "60s" }
 [workload]
-command = ["sleep", "0.5"]
+command = ["/bin/sh", "./rounds.sh"]
 timeout = "60s"
 [oracle]
 command = ["grep", "-q", "no three", "a/broken"]
@@ -33,7 +39,7 @@ command = ["grep", "-q", "no three", "a/broken"]
 max_runs = 60
 confirm_runs = 4
 TOML
-sed -i "s#\"./node.sh\"#\"$work/node.sh\"#" rose.toml
+sed -i -e "s#\"./node.sh\"#\"$work/node.sh\"#" -e "s#\"./rounds.sh\"#\"$work/rounds.sh\"#" rose.toml
 {
   echo '{"meta":{"version":1,"node":"a","window":1000,"lost":0,"workload_ts":1763755200000000000}}'
   at=0
@@ -74,7 +80,7 @@ check found.out 'j["verdict"] == "reproduced" and j["rate"] is None and j["confi
 grep -q '"\*/three"' found.toml || fail "--stop-after found: the schedule is not of the third file"
 
 # Nodes of different runs that write the same file of the machine.
-sed "s#touch ready#touch ready; echo x > $work/shared#" node.sh > sharing.sh
+sed "s#touch rounds ready#&; echo x > $work/shared#" node.sh > sharing.sh
 sed "s#/node.sh#/sharing.sh#" rose.toml > sharing.toml
 "$rose" diagnose --trace dump.jsonl -c sharing.toml --stop-after found -o sharing-found.toml \
   --json > sharing.out 2> sharing.err ||

@@ -14,16 +14,16 @@ command = ["./workload.sh"]
 command = ["./oracle.sh"]
 [diagnose]
 jobs = 2
-confirm_runs = 5
-simplify = false
 TOML
 }
 
-# finds_limit KIND: diagnose finds a fault of this kind in dump.bin, and every replay of it reproduces the bug.
+# finds_limit KIND: diagnose finds a fault of this kind in dump.bin, and every replay of it reproduces the bug: limits
+# depend on no time.
 finds_limit() {
   expect 0 "$rose" profile -c rose.toml -o profile.json --runs 1
-  expect 0 "$rose" diagnose --trace dump.bin -c rose.toml --profile profile.json -o found.toml --json
+  expect 0 "$rose" diagnose --trace dump.bin -c rose.toml --profile profile.json -o found.toml \
+    --stop-after confirmed --json
   grep -qE "^kind += \"$1\"" found.toml || { fail "not the limit was found:"; cat found.toml >&2; }
-  expect 0 "$rose" replay found.toml -c rose.toml --runs 10 --json
-  json_is 'j["reproduced"]' 10
+  expect 0 "$rose" replay found.toml -c rose.toml --runs 4 --json
+  json_is 'j["reproduced"]' 4
 }

@@ -196,7 +196,7 @@ TEST_CASE("a readiness command rests longer than it works", "[deploy]") {
   asked >> from;
   int rests = 0;
   for (; answered >> to && asked >> next; from = next, ++rests)
-    CHECK(next - to >= std::min(3 * (to - from), kSecond / 2));
+    CHECK(next - to >= std::min(6 * (to - from), kSecond / 2));
   CHECK(rests == 4);
 }
 

@@ -506,7 +506,7 @@ TEST_CASE("connections of one pair that begin and end on two processors at once:
     if (CPU_ISSET(i, &allowed)) processors.push_back(i);
   }
   if (processors.size() < 2) ::rose::test::skip_case("needs two processors");
-  constexpr std::uint32_t kPairs = 3000;
+  constexpr std::uint32_t kPairs = 1500;
   rose_tracer* skeleton = rose_tracer__open();
   REQUIRE(skeleton != nullptr);
   skeleton->rodata->rose_network.ephemeral_low = 32768;

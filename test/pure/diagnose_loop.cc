@@ -169,7 +169,7 @@ TEST_CASE("an interrupted diagnosis continues from its record to the same end") 
       config.diagnose.max_runs = 60;
       Record whole(rule);
       const std::string expected = summary(diagnosis_of(config, dump, whole));
-      for (int kill = 0; kill < whole.real_runs; kill += 1 + static_cast<int>(random() % 3)) {
+      for (int kill = 0; kill < whole.real_runs; kill += 2 + static_cast<int>(random() % 5)) {
         INFO("killed at run " << kill << " with " << jobs << " jobs");
         Record first(rule);
         first.killed_at = kill;
@@ -421,7 +421,7 @@ TEST_CASE("the bug of 60 % is found in nearly all searches, whatever the dice sa
   config.diagnose.max_runs = 120;
   int found = 0;
   double rates = 0;
-  for (unsigned seed = 0; seed < 100; ++seed) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
     std::mt19937 random(seed);
     Cluster cluster([&](const Schedule& s, int) {
       const schedule::Fault* f = fault_of(s, FaultKind::syscall);
@@ -434,7 +434,7 @@ TEST_CASE("the bug of 60 % is found in nearly all searches, whatever the dice sa
     ++found;
     rates += d.tally.rate();
   }
-  CHECK(found >= 98);
+  CHECK(found >= 59);
   CHECK(rates / found >= 0.48);  // 80 % of what can be had
 }
 

@@ -1,7 +1,6 @@
 """Asks the planted programs, line by line over TCP; what workloads and oracles share."""
 import os
 import socket
-import subprocess
 import time
 
 NODES = os.environ.get("ROSE_NODES", "").split()
@@ -116,6 +115,7 @@ def until(action, seconds):
 
 def node(action, name):
     """rose node stop|start|restart|kill NAME"""
+    import subprocess  # most workloads and oracles do not need it, and each run starts several
     subprocess.run([os.environ["ROSE_EXE"], "node", action, name, "--quiet"], check=True)
 
 
