@@ -370,7 +370,7 @@ Meaning MessageReader::read() {
   error_ = find_error();
   meaning_.error = error_.error, meaning_.vague = error_.vague;
   read_lost();
-  meaning_.late = says(Says::late);
+  meaning_.late = says(Says::late) && !says(Says::stood);
   meaning_.panic = says(Says::panic);
   meaning_.traceback = low().find("traceback (most recent call last)") != std::string_view::npos;
   meaning_.cut_off = says(Says::cut_off);
