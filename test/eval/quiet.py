@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""False alarms: of a fault-free log, at most three candidates, and none that a message states. Exits 1 when one has more.
+"""False alarms: a fault-free log has at most three candidates, and none that a message states. Exits 1 when one has
+more.
 
 Usage: quiet.py ROSE
 """
