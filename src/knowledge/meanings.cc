@@ -67,11 +67,11 @@ bool denies(std::string_view word) {
 }
 bool deems_possible(std::string_view word) {
   return one_of(word, {"may", "might", "could", "would", "should", "can", "avoid", "avoids", "prevent", "prevents",
-                       "unless", "whether", "possibly", "cause", "causing"});
+                       "unless", "whether", "possibly", "cause", "causing", "likely", "probably", "perhaps", "maybe"});
 }
 bool fills(std::string_view word) {
-  return one_of(word, {"be", "been", "being", "a", "an", "the", "yet", "any", "is", "to", "get", "become", "have",
-                       "also", "potentially", "it", "longer"});
+  return one_of(word, {"be",     "been", "being", "a",           "an", "the",    "yet",  "any", "is",      "to", "get",
+                       "become", "have", "also",  "potentially", "it", "longer", "from", "due", "because", "of"});
 }
 
 // Nothing follows that belongs to it, as the value of a setting does: "heartbeat timeout 5000".
@@ -90,6 +90,15 @@ bool is_denied(const std::vector<Word>& words, std::size_t first) {
   for (std::size_t k = first, n = 0; k > 0 && n < kCondition && words[k - 1].clause == words[first].clause; --k, ++n)
     if (words[k - 1].text == "if") return true;
   return false;
+}
+
+// A counter that has counted none follows: "stall: 00:00:0.000", "timeouts=0".
+bool is_none(std::string_view behind) {
+  const std::size_t value = behind.find_first_not_of(":= ");
+  if (value == std::string_view::npos) return false;
+  if (behind.substr(0, value).find_first_of(":=") == std::string_view::npos) return false;
+  const std::string_view number = behind.substr(value, behind.find_first_not_of("0123456789:.", value) - value);
+  return number.find('0') != std::string_view::npos && number.find_first_of("123456789") == std::string_view::npos;
 }
 
 }  // namespace
@@ -293,7 +302,7 @@ std::vector<Statement> Meanings::read(const Sentence& sentence) const {
       if (end == 0) return;
       const bool of_fact = entry.says == Says::error || entry.says == Says::operation || entry.says == Says::on_disk ||
                            entry.says == Says::helper || entry.says == Says::no_helper || entry.says == Says::other;
-      if (!of_fact && is_denied(words, i)) return;
+      if (!of_fact && (is_denied(words, i) || is_none(sentence.low().substr(words[end - 1].end)))) return;
       found.push_back({&entry, words[i].begin, words[end - 1].end, words[i].clause});
     });
   }

@@ -132,7 +132,12 @@ void Sentence::read_compound(std::size_t begin, std::size_t end, bool in_frame) 
     const std::string_view rest = text_.substr(behind);
     const bool listed = at > 2 && text_[at - 1] == ' ' && text_[at - 2] == ',' && rest.size() > 2 && rest[0] == ':' &&
                         rest[1] == ' ' && is_digit(rest[2]);
-    const bool key = listed || identifier || rest.starts_with('=') || rest.starts_with("\":") ||
+    // "  timeout: 30", on a line of its own in a list of them.
+    const std::size_t line = text_.find_last_of('\n', begin) + 1;
+    const bool item = line != 0 && begin > line && rest.size() > 1 && rest[0] == ':' && blank(rest[1]) &&
+                      is_lower(text_[begin]) &&
+                      text_.substr(line, begin - line).find_first_not_of(" \t") == std::string_view::npos;
+    const bool key = listed || item || identifier || rest.starts_with('=') || rest.starts_with("\":") ||
                      rest.starts_with(" = ") || rest.starts_with(" => ") || rest.starts_with("\\\":");
     add(at, stop, !in_frame, key);
     at = stop;

@@ -340,11 +340,11 @@ void MessageReader::read_in_vain() {
 }
 
 void MessageReader::read_lost() {
-  const Statement* closed = first(Says::closed);
-  const Statement* lost = first(Says::lost);
+  const Statement *closed = first(Says::closed), *lost = first(Says::lost), *stood = first(Says::stood);
+  // "failed to send out heartbeat on time": it is late itself, and misses nobody.
+  if (lost != nullptr && stood != nullptr && lost->begin < stood->end && stood->begin < lost->end) lost = nullptr;
   meaning_.closed = closed != nullptr;
-  meaning_.lost = lost != nullptr || closed != nullptr;
-  meaning_.lost_at = lost != nullptr ? lost->end : closed != nullptr ? closed->end : 0;
+  if (const Statement* said = lost != nullptr ? lost : closed) meaning_.lost = true, meaning_.lost_at = said->end;
 }
 
 void MessageReader::conclude_from_error() {
@@ -368,9 +368,9 @@ void MessageReader::conclude_from_error() {
 
 Meaning MessageReader::read() {
   error_ = find_error();
-  meaning_.error = error_.error;
+  meaning_.error = error_.error, meaning_.vague = error_.vague;
   read_lost();
-  meaning_.late = says(Says::late);
+  meaning_.late = says(Says::late) && !says(Says::stood);
   meaning_.panic = says(Says::panic);
   meaning_.traceback = low().find("traceback (most recent call last)") != std::string_view::npos;
   meaning_.cut_off = says(Says::cut_off);

@@ -38,6 +38,7 @@ inline constexpr std::int64_t kLeastStood = 1'000'000'000;  // ns: shorter stand
 
 struct Meaning {
   int error = 0;  // errno that is named, by its name, number or text, or by an exception that stands for one; 0: none
+  bool vague = false;  // the error is what such words mostly stand for: "disk failed"
   Operation operation = Operation::unknown;
   bool exact =
       false;  // the message names the call itself, not what it was for: "write /x: ...", "write() failed (28: ...)"
@@ -59,12 +60,12 @@ struct Meaning {
   std::int64_t stood_ns = 0;  // it stood still for so long, as it says itself; 0: no word of that
   std::int64_t slow_disk_ns = 0;    // a disk, or a call that waits for one, took so long; 0: no word of that
   std::optional<ClockWords> clock;  // one is said to be wrong
-  std::string_view call;  // the system call behind a native method of the JDK that threw the error; "" none is named
-  bool stopping = false;  // an orderly stop begins or is done
+  std::string_view call;     // the system call behind a native method of the JDK that threw the error; "" none is named
+  bool stopping = false;     // an orderly stop begins or is done
   std::size_t stops_at = 0;  // stopping: behind the words that say so
-  bool gave_up = false;   // the one that writes ends, for what it tells went wrong
-  bool starting = false;  // a program begins
-  bool serving = false;   // it can be reached from now on
+  bool gave_up = false;      // the one that writes ends, for what it tells went wrong
+  bool starting = false;     // a program begins
+  bool serving = false;      // it can be reached from now on
 
   [[nodiscard]] bool says_something() const {
     return error != 0 || ended || panic || gave_up || traceback || lost || late || cut_off || failed || out_of_memory ||

@@ -38,13 +38,24 @@ const Unit* unit_at(std::string_view low, std::size_t at) {
   return nullptr;
 }
 
+// "15,727": groups of three digits, the first one of up to three.
+bool groups_digits(std::string_view low, std::size_t comma, std::size_t first) {
+  if (comma - first > 3) return false;
+  std::size_t digits = 0;
+  while (comma + 1 + digits < low.size() && is_digit(low[comma + 1 + digits])) ++digits;
+  return digits == 3;
+}
+
 double decimal_at(std::string_view low, std::size_t& at) {
   double number = 0, place = 1;
   bool point = false;
-  for (; at < low.size() &&
-         (is_digit(low[at]) || (low[at] == '.' && !point && at + 1 < low.size() && is_digit(low[at + 1])));
-       ++at) {
-    if (low[at] == '.') point = true;
+  std::size_t group = at;
+  for (; at < low.size(); ++at) {
+    const bool dot = low[at] == '.' && !point && at + 1 < low.size() && is_digit(low[at + 1]);
+    const bool comma = low[at] == ',' && !point && groups_digits(low, at, group);
+    if (!is_digit(low[at]) && !dot && !comma) break;
+    if (dot) point = true;
+    else if (comma) group = at + 1;
     else if (point) number += (place /= 10) * (low[at] - '0');
     else number = number * 10 + (low[at] - '0');
   }

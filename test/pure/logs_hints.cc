@@ -348,3 +348,25 @@ TEST_CASE("a clock that differs from most others is wrong, whichever node report
   const Hint* usual = always.find(Hint::Kind::clock, "n3");
   CHECK((usual == nullptr || usual->weight < 0.1));
 }
+
+TEST_CASE("what belongs to a start that went well, or is logged for debugging, is nothing wrong", "[logs]") {
+  const auto line = [](int second, const std::string& text) {
+    return fmt::format("2026-01-02 03:{:02}:{:02} {}\n", 4 + second / 60, second % 60, text);
+  };
+  const std::string refused = "WARN  cannot connect to 10.0.0.2:2380: connection refused";
+  std::string start = line(0, "INFO  starting kvd 3.1.0") + line(2, refused), later = start, debug = start;
+  for (int second = 10; second < 600; second += 10) {
+    const std::string usual = line(second, fmt::format("INFO  round {} is done", second));
+    start += usual;
+    later += usual + (second == 400 ? line(second, refused) : "");
+    debug += usual + (second == 400 ? line(second, "DEBUG cannot read /srv/x: Connection reset by peer") : "");
+  }
+  CHECK(Hinted({start}, {}).evidence.hints.empty());
+  CHECK(Hinted({debug}, {}).evidence.hints.empty());
+  const Hinted missed({later}, {});
+  REQUIRE(missed.find(Hint::Kind::end, "n2") != nullptr);
+  CHECK(missed.find(Hint::Kind::end, "n2")->message > 40);
+  // What ends soon after its start did not go well.
+  CHECK(Hinted({line(0, "INFO  starting kvd 3.1.0") + line(2, refused) + line(9, "INFO  round 1 is done")}, {})
+            .find(Hint::Kind::end, "n2") != nullptr);
+}

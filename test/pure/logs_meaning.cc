@@ -371,6 +371,22 @@ TEST_CASE("the end of one connection is no end of the program", "[logs]") {
   CHECK(read_meaning("connection to node 'kv@kv-2.kv.svc.cluster.local' has been closed").closed);
 }
 
+TEST_CASE("counters of nothing, guesses, items of a list and what was before say nothing", "[logs]") {
+  for (const char* text :
+       {"Cumulative stall: 00:00:0.000 H:M:S, 0.0 percent", "No will message specified.",
+        "Current configuration:\n  timeout: 30\n  graceful_timeout: 30", "the leader is busy, likely from slow disk",
+        "database system was shut down at 2024-03-11 10:00:00 UTC",
+        "database system was interrupted; last known up at 2024-03-11 10:00:00 UTC",
+        "Router connection closed: Duplicate Route", "kernel file descriptor limit: 20000 (hard: 20000)",
+        "established a connection with remote peer n2"}) {
+    CAPTURE(text);
+    CHECK_FALSE(read_meaning(text).says_something());
+  }
+  CHECK(read_meaning("Worker (pid:21) was sent SIGKILL! Perhaps out of memory?").signal == SIGKILL);
+  CHECK(read_meaning("Worker with pid 21 was terminated due to signal 9").helper);
+  CHECK(read_meaning("JVM pause of 15,727ms").stood_ns == 15'727'000'000);
+}
+
 TEST_CASE("a version that makes a beginning has parts", "[logs]") {
   CHECK(read_meaning("Redis version=7.0.0, bits=64").starting);
   CHECK(read_meaning("etcd Version: 3.5.2").starting);

@@ -49,7 +49,10 @@ Findings::Findings(const Logs& failed, const Logs& sound, const Difference& betw
       if (normal.text(message).find('\n') != std::string_view::npos) with_lines_behind_.insert(message.kind);
   observed_.resize(failure.nodes.size());
   for (const Observed& one : difference.observed) observed_[one.node].emplace(one.kind, &one);
-  for (const NodeLog& one : failure.nodes) serves_from_.push_back(serves_from(failure, one));
+  for (const NodeLog& one : failure.nodes) {
+    serves_from_.push_back(serves_from(failure, one));
+    start_.push_back(normal.nodes.empty() ? messages_of_start(failure, one) : 0);
+  }
   find_everyday();
 }
 
@@ -98,6 +101,10 @@ bool Findings::misses_for_a_reason(std::size_t by, std::string_view of, std::int
   if (log == nullptr) return false;
   const auto other = static_cast<std::size_t>(log - failure.nodes.data());
   return starts(other, ts_ns) || has_stopped(other);
+}
+
+bool Findings::said_all_at_start(std::size_t n) const {
+  return normal.nodes.empty() && last_ns - node(n).messages.front().ts_ns >= kRanOn && only_started(failure, node(n));
 }
 
 Hint& Findings::add(Hint::Kind kind, std::size_t n, const Message& message, double weight) {

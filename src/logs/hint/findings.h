@@ -26,7 +26,8 @@ inline constexpr double kUsual = 0.1;      // times this: runs without faults sa
 
 inline constexpr std::int64_t kNoticed =
     8 * kSecond;  // after a node was paused or partitioned, others report that they miss it within this time
-inline constexpr std::int64_t kEarly = 3 * kSecond;  // a log that ends so long before the others' ends early
+inline constexpr std::int64_t kRanOn = 300 * kSecond;  // a program that went on for so long has started well
+inline constexpr std::int64_t kEarly = 3 * kSecond;    // a log that ends so long before the others' ends early
 
 // One thing, however often it is said.
 struct Repeated {
@@ -61,6 +62,13 @@ struct Findings {
   [[nodiscard]] std::string_view told_behind(const Message& message) const;
 
   Hint& add(Hint::Kind kind, std::size_t n, const Message& message, double weight);
+  // True if the message belongs to the start of a program that then ran on for minutes. A program that is well misses
+  // files and peers then, too; what a fault that lasts causes is repeated later.
+  [[nodiscard]] bool is_of_start(std::size_t n, const Message& message) const {
+    return static_cast<std::size_t>(&message - node(n).messages.data()) < start_[n];
+  }
+  // It said all when it began, long before the logs end: that it says nothing any more tells nothing.
+  [[nodiscard]] bool said_all_at_start(std::size_t n) const;
   // It does not listen yet, as it says itself.
   [[nodiscard]] bool starts(std::size_t n, std::int64_t ts_ns) const {
     return ts_ns != kNoTime && ts_ns < serves_from_[n];
@@ -88,7 +96,14 @@ struct Findings {
   std::vector<std::set<TemplateId>> everyday_;  // by node
   std::set<TemplateId> with_lines_behind_;      // kinds of messages of runs without faults
   std::vector<std::int64_t> serves_from_;       // by node
+  std::vector<std::size_t> start_;              // by node: messages of the start of a program that ran on
 };
+
+// How many of its messages belong to the start of a program that ran on for minutes; 0: it did not, or its log begins
+// later than the program.
+[[nodiscard]] std::size_t messages_of_start(const Logs& logs, const NodeLog& node);
+// True if it began, by its own words, and said nothing any more soon after that.
+[[nodiscard]] bool only_started(const Logs& logs, const NodeLog& node);
 
 // When it began, and could be reached by others, by its own words; kNoTime: its log does not tell.
 [[nodiscard]] std::int64_t serves_from(const Logs& logs, const NodeLog& node);

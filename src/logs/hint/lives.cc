@@ -200,7 +200,7 @@ bool all_silent(const Findings& found, std::size_t n, std::int64_t begin, std::i
     const std::vector<Message>& all = found.node(other).messages;
     std::int64_t longest = 0, since = begin;
     for (auto next = std::lower_bound(all.begin(), all.end(), begin,
-                                      [](const Message& one, std::int64_t ts) { return one.ts_ns < ts; });
+                                      [](const Message&one, std::int64_t ts) { return one.ts_ns < ts; });
          next != all.end() && next->ts_ns < end; ++next) {
       longest = std::max(longest, next->ts_ns - since);
       since = next->ts_ns;
@@ -273,7 +273,7 @@ void find_ends(Findings& found, std::size_t n) {
   // Some have said all when they have begun, and are well.
   const NodeLog* other = found.usual(n);
   // Few messages have no rhythm that could be missed: an excerpt ends somewhere.
-  if (other == nullptr && here.messages.size() <= kRhythm) return;
+  if (other == nullptr && (here.messages.size() <= kRhythm || found.said_all_at_start(n))) return;
   std::int64_t gap = longest_gap(other != nullptr ? *other : here);
   if (other != nullptr && is_timed(*other)) gap = std::max(gap, found.normal_last_ns - other->messages.back().ts_ns);
   const std::int64_t silent = found.last_ns - here.messages.back().ts_ns;

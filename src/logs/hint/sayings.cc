@@ -12,81 +12,31 @@
 
 #include "kernel/syscalls.h"
 #include "logs/hint/findings.h"
+#include "logs/hint/said.h"
 #include "logs/hint/spoken_of.h"
 
 namespace rose::logs {
 namespace {
 
-constexpr std::uint64_t kMostRead = 500;    // messages of one kind that are read one by one
-constexpr std::size_t kMostFolded = 1'000;  // failures of a node that are compared by their paths
-constexpr std::size_t kErrorAlone = 60;  // characters of a message that says nothing but how the one before it failed
-constexpr double kOutweighs = 3;         // of two messages of one thing, so much more weight has the one that counts
-constexpr double kSaysItStood = 0.6;     // its message tells of a pause of its own
-constexpr double kOwnClock = 0.8;        // it says that its own clock is wrong,
-constexpr double kOneOfTwoClocks = 0.6;  // or that another one's differs
-constexpr double kSpokenOf = 0.6;        // others miss it
-constexpr double kNobodyNamed = 0.4;     // factor: of two nodes one misses an unnamed peer, which may be a client
-constexpr double kAnyOfSeveral = 0.25;   // times this: the same of more nodes
-constexpr double kOwnInterface = 0.7;    // its own interface is down, by which it spoke with the others or not
+constexpr std::uint64_t kMostRead = 500;  // messages of one kind that are read one by one
+constexpr std::size_t kLongLog = 500;     // messages of a log that tells what is usual by itself
+constexpr std::size_t kErrorAlone = 60;   // characters of a message that says nothing but how the one before it failed
+constexpr double kSaysItStood = 0.6;      // its message tells of a pause of its own
+constexpr double kOwnClock = 0.8;         // it says that its own clock is wrong,
+constexpr double kOneOfTwoClocks = 0.6;   // or that another one's differs
+constexpr double kSpokenOf = 0.6;         // others miss it
+constexpr double kNobodyNamed = 0.4;      // factor: of two nodes one misses an unnamed peer, which may be a client
+constexpr double kAnyOfSeveral = 0.25;    // times this: the same of more nodes
+constexpr double kOwnInterface = 0.7;     // its own interface is down, by which it spoke with the others or not
 constexpr double kRefused =
     0.6;  // no process listens there any more, and the machine answers: usually the process has ended
-constexpr double kSpeaksOn = 0.2;         // times this: but its own log goes on; had it begun again, that would say so
-constexpr double kRefusedByCut = 0.25;    // a rule of a firewall may say so, too
-constexpr double kResourceItself = 0.35;  // an error of a resource, beside the calls that the message may mean
-constexpr double kFailedSomehow = 0.28;   // something with a file failed, and why is not said
-constexpr double kNextError = 0.5;        // times the weight of the likeliest error, for the next one
-
-struct Said : Repeated {
-  Meaning meaning;  // of the first one
-};
-
-using FailedCall = std::tuple<int, std::string, std::string>;  // error, path, peer
-
-// A message that runs without faults also have neither begins nor prolongs what only the failure reports.
-void put(Said& said, const Message& message, const Meaning& meaning, double weight) {
-  if (weight * kOutweighs <= said.weight) return;
-  if (weight >= said.weight * kOutweighs) said = {};
-  if (said.first == nullptr) {
-    said.first = &message;
-    said.meaning = meaning;
-  }
-  said.last = &message;
-  ++said.count;
-  said.weight = std::max(said.weight, weight);
-}
+constexpr double kSpeaksOn = 0.2;       // times this: but its own log goes on; had it begun again, that would say so
+constexpr double kRefusedByCut = 0.25;  // a rule of a firewall may say so, too
 
 // Both before and after that was said first.
 bool speaks_around(const NodeLog* log, const Repeated& said) {
   if (log == nullptr || !is_timed(*log) || said.first->ts_ns == kNoTime) return false;
   return log->messages.front().ts_ns < said.first->ts_ns && log->messages.back().ts_ns > said.first->ts_ns + kEarly;
-}
-
-// The layers of a program tell of one failure in turn, each with as much of the path as it knows: "/srv/n1/data/db",
-// "data/db".
-void fold_paths(std::map<FailedCall, Said>& calls) {
-  if (calls.size() > kMostFolded) return;
-  for (auto it = calls.begin(); it != calls.end();) {
-    const auto& [error, path, peer] = it->first;
-    Said* whole = nullptr;
-    std::size_t fits = 0;
-    for (auto& [key, said] : calls)
-      if (std::get<0>(key) == error && std::get<2>(key) == peer && !path.empty() && path[0] != '/' &&
-          std::get<1>(key).ends_with("/" + path)) {
-        whole = &said;
-        ++fits;
-      }
-    if (fits != 1 || (it->second.meaning.operation != whole->meaning.operation &&
-                      it->second.meaning.operation != Operation::unknown)) {
-      ++it;
-      continue;
-    }
-    const Said& part = it->second;
-    if (part.first < whole->first) whole->first = part.first;
-    whole->last = std::max(whole->last, part.last);
-    whole->count = std::max(whole->count, part.count);
-    whole->weight = std::max(whole->weight, part.weight);
-    it = calls.erase(it);
-  }
 }
 
 // "Error: Is a directory." as a message of its own, right behind the one that says what failed.
@@ -105,51 +55,6 @@ bool take_error_behind(const Findings& found, const NodeLog& here, const Message
 
 double weight_of(Level level) {
   return level == Level::info || level == Level::debug || level == Level::trace ? kInPassing : 1;
-}
-
-void add_silence(Findings& found, std::size_t n, const std::string& other, const Said& said, double weight,
-                 bool unnamed = false, bool answered = false) {
-  Hint& hint = found.add(Hint::Kind::silence, n, said, weight);
-  hint.unnamed = unnamed;
-  hint.no_way = said.meaning.error == EINVAL || said.meaning.error == ENETUNREACH || said.meaning.error == EHOSTUNREACH;
-  hint.no_route = hint.no_way && said.meaning.error != EHOSTUNREACH;
-  if (said.meaning.cut_off) hint.no_way = hint.no_route = true;
-  hint.peer = other;
-  hint.closed = said.meaning.closed;
-  hint.answered = said.meaning.closed || answered;
-  hint.timed_out = said.meaning.error == ETIMEDOUT || (said.meaning.late && said.meaning.error == 0);
-}
-
-// The errors that such calls return in practice.
-void add_in_vain(Findings& found, std::size_t n, const Said& said) {
-  const std::vector<std::string_view> tried = calls_of_operation(said.meaning.operation);
-  if (tried.empty()) return;
-  double weight = kFailedSomehow;
-  const std::vector<int> errors = errors_of(tried.front());
-  for (std::size_t i = 0; i < std::min<std::size_t>(errors.size(), 2); ++i, weight *= kNextError) {
-    Hint& hint = found.add(Hint::Kind::call, n, said, weight);
-    hint.error = errors[i];
-    hint.syscalls = tried;
-    hint.path = said.meaning.path;
-  }
-}
-
-void add_call(Findings& found, std::size_t n, const Said& said) {
-  Hint& hint = found.add(Hint::Kind::call, n, said, kPlain);
-  hint.error = said.meaning.error;
-  hint.syscalls = calls_that_fail(said.meaning.error, said.meaning.operation, said.meaning.exact);
-  if (const auto exact = std::find(hint.syscalls.begin(), hint.syscalls.end(), said.meaning.call);
-      exact != hint.syscalls.end())
-    std::rotate(hint.syscalls.begin(), exact, exact + 1);
-  hint.exact = said.meaning.exact;
-  hint.path = said.meaning.path;
-  hint.peer = said.meaning.lost ? said.meaning.peer : std::string();
-  // A file that is named says more. Without one, the resource itself is what the message is about.
-  if (!said.meaning.path.empty()) return;
-  const bool full = said.meaning.error == ENOSPC || said.meaning.error == EDQUOT;
-  if (!full && said.meaning.error != EMFILE && said.meaning.error != ENFILE) return;
-  Hint& limit = found.add(Hint::Kind::limit, n, said, kResourceItself);
-  limit.limit = full ? Hint::Limit::disk_full : Hint::Limit::descriptors;
 }
 
 // What the messages of a node say.
@@ -173,6 +78,7 @@ class Sayings {
   std::optional<FailedCall> read_behind(const Message& message);
   // Whether the next message was taken for a part of this one.
   bool read_itself(const Message& message, Kind& kind);
+  [[nodiscard]] bool is_nothing(const Message& message, const Meaning& meaning) const;
   void keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind);
   void keep_failure(const Message& message, const Meaning& meaning, double weight,
                     const std::optional<FailedCall>& told_behind);
@@ -247,8 +153,18 @@ bool Sayings::read_itself(const Message& message, Kind& kind) {
   return next_too;
 }
 
+// It reports nothing wrong: it is logged for debugging, belongs to a start that went well, or is said all the time.
+bool Sayings::is_nothing(const Message& message, const Meaning& meaning) const {
+  if (meaning.ended || meaning.panic || (kernel::resource_error(meaning.error) && !meaning.vague)) return false;
+  if (found_.is_of_start(n_, message)) return true;
+  if (meaning.clock || meaning.stood_ns != 0) return false;
+  return message.level == Level::debug || message.level == Level::trace ||
+         (here_.messages.size() >= kLongLog && found_.is_everyday(n_, message.kind));
+}
+
 void Sayings::keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind) {
   const Meaning& meaning = kind.meaning;
+  if (is_nothing(message, meaning)) return;
   const Observed* observed = found_.observed_as(n_, message.kind);
   double weight = observed != nullptr                    ? observed->weight
                   : found_.is_everyday(n_, message.kind) ? kEveryday
