@@ -173,8 +173,8 @@ static __always_inline __u64 rose_parameter(const struct pt_regs *regs, int n)
 	return 0;
 }
 
-/* The return address of a function at its entry, from what leads to it: arm64 has it in a register, x86-64 on the stack.
- * Addresses of arm64 may be signed, in their upper bits. */
+/* The return address of a function at its entry, from what leads to it: arm64 has it in a register, x86-64 on the
+ * stack. Addresses of arm64 may be signed, in their upper bits. */
 static __always_inline bool rose_code_at(__u64 at, __u64 *to)
 {
 #ifdef __TARGET_ARCH_arm64

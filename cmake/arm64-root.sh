@@ -23,9 +23,11 @@ if [ -n "$missing" ]; then
 fi
 
 # What is compiled against, and what the tests run. The machine's compiler, tools and test programs are not needed.
-wanted="$(sed -n '/^[^#]/p' "$here/deps.txt" | grep -vx 'ca-certificates\|cmake\|g++\|mold\|ninja-build\|pkg-config')
-  libc6-dev libstdc++-12-dev base-files base-passwd bash busybox-static coreutils dash diffutils e2fsprogs findutils gawk
-  grep hostname iproute2 kmod libc-bin login mount nftables passwd procps python3 redis-server redis-sentinel runc conmon
+compiled=$(sed -n '/^[^#]/p' "$here/deps.txt" |
+  grep -vx 'ca-certificates\|cmake\|g++\|mold\|ninja-build\|pkg-config')
+wanted="$compiled
+  libc6-dev libstdc++-12-dev base-files base-passwd bash busybox-static coreutils dash diffutils e2fsprogs findutils
+  gawk grep hostname iproute2 kmod libc-bin login mount nftables passwd procps python3 redis-server redis-sentinel runc conmon
   sed tar util-linux xz-utils zstd"
 digest=$(printf '%s' "$wanted" | sha256sum | cut -c1-16)
 
@@ -48,8 +50,8 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 echo "deb [signed-by=$keyring] ${mirror:-http://deb.debian.org/debian/} bookworm main" >"$apt/sources.list"
 of_arm64() {
   apt-get -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::Etc::sourcelist="$apt/sources.list" \
-    -o Dir::Etc::sourceparts=- -o Acquire::Languages=none -o APT::Sandbox::User=root -o Dir::State::status="$apt/status" \
-    -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt/cache" -qq "$@"
+    -o Dir::Etc::sourceparts=- -o Acquire::Languages=none -o APT::Sandbox::User=root \
+    -o Dir::State::status="$apt/status" -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt/cache" -qq "$@"
 }
 of_arm64 update >&2
 rm -f "$apt"/cache/archives/*.deb

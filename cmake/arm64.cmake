@@ -16,6 +16,7 @@ set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${ROSE_ARM64_ROOT})
-set(ENV{PKG_CONFIG_LIBDIR} ${ROSE_ARM64_ROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${ROSE_ARM64_ROOT}/usr/share/pkgconfig)
+set(ENV{PKG_CONFIG_LIBDIR}
+  ${ROSE_ARM64_ROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${ROSE_ARM64_ROOT}/usr/share/pkgconfig)
 # The build runs rose once, for its man pages.
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static;-L;${ROSE_ARM64_ROOT})

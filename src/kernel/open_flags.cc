@@ -16,11 +16,11 @@ struct Flag {
 struct OwnFlags {
   std::uint32_t direct, largefile, directory, nofollow;
 };
-constexpr OwnFlags kPortable = {040000, 0100000, 0200000, 0400000};
+constexpr OwnFlags kPortableFlags = {040000, 0100000, 0200000, 0400000};
 #ifdef __aarch64__
-constexpr OwnFlags kNative = {0200000, 0400000, 040000, 0100000};
+constexpr OwnFlags kNativeFlags = {0200000, 0400000, 040000, 0100000};
 #else
-constexpr OwnFlags kNative = kPortable;
+constexpr OwnFlags kNativeFlags = kPortableFlags;
 #endif
 
 // From asm-generic/fcntl.h. A flag of several bits comes before the flags that it contains.
@@ -36,11 +36,11 @@ constexpr Flag kFlags[] = {
     {"O_SYNC", 04010000},
     {"O_DSYNC", 010000},
     {"O_ASYNC", 020000},
-    {"O_DIRECT", kNative.direct},
-    {"O_LARGEFILE", kNative.largefile},
-    {"O_TMPFILE", 020000000 | kNative.directory},
-    {"O_DIRECTORY", kNative.directory},
-    {"O_NOFOLLOW", kNative.nofollow},
+    {"O_DIRECT", kNativeFlags.direct},
+    {"O_LARGEFILE", kNativeFlags.largefile},
+    {"O_TMPFILE", 020000000 | kNativeFlags.directory},
+    {"O_DIRECTORY", kNativeFlags.directory},
+    {"O_NOFOLLOW", kNativeFlags.nofollow},
     {"O_NOATIME", 01000000},
     {"O_CLOEXEC", 02000000},
     {"O_PATH", 010000000},
@@ -57,9 +57,9 @@ std::uint32_t translated(std::uint32_t flags, const OwnFlags& from, const OwnFla
 
 }  // namespace
 
-std::uint32_t portable_open_flags(std::uint32_t flags) { return translated(flags, kNative, kPortable); }
+std::uint32_t portable_open_flags(std::uint32_t flags) { return translated(flags, kNativeFlags, kPortableFlags); }
 
-std::uint32_t native_open_flags(std::uint32_t portable) { return translated(portable, kPortable, kNative); }
+std::uint32_t native_open_flags(std::uint32_t portable) { return translated(portable, kPortableFlags, kNativeFlags); }
 
 std::string open_flags_text(std::uint32_t flags) {
   std::string out(kAccessModes[flags & kAccess].name);

@@ -428,7 +428,7 @@ struct NumberedCall {
   std::string_view name;
   int x86, arm64;  // -1: there is none
 };
-constexpr NumberedCall kCalls[] = {
+constexpr NumberedCall kNumbered[] = {
     {"write", 1, 64},
     {"pwrite64", 18, 68},
     {"writev", 20, 66},
@@ -496,7 +496,7 @@ constexpr NumberedCall kCalls[] = {
 }  // namespace
 
 std::string_view call_of_number(std::uint64_t number, const Machine& machine) {
-  for (const NumberedCall& call : kCalls) {
+  for (const NumberedCall& call : kNumbered) {
     const int own = machine.elf == EM_AARCH64 ? call.arm64 : call.x86;
     if (own >= 0 && static_cast<std::uint64_t>(own) == number) return call.name;
   }

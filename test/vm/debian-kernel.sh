@@ -5,8 +5,8 @@
 #   debian-kernel.sh 5.10|6.1|6.12 [arm64]
 #
 # The kernel and its modules are stored in ${XDG_CACHE_HOME:-~/.cache}/rose/vm/VERSION (arm64: VERSION-arm64), the lists
-# of packages in apt/ beside it: the machine's own sources of apt stay as they are. Needs root once, to install the packages that run.sh
-# needs.
+# of packages in apt/ beside it: the machine's own sources of apt stay as they are. Needs root once, to install the
+# packages that run.sh needs.
 set -eu
 
 version=${1:-}

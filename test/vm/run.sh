@@ -127,7 +127,8 @@ cd /root
 while read -r tag folder; do
   /bin/busybox mkdir -p "/$tag" "/writable/$tag" "/writable/$tag-work" ".$folder"
   /bin/busybox mount -t 9p -o "ro,trans=virtio,version=9p2000.L,cache=loose,msize=512000" "$tag" "/$tag" &&
-    /bin/busybox mount -t overlay -o "lowerdir=/$tag,upperdir=/writable/$tag,workdir=/writable/$tag-work" overlay ".$folder" ||
+    /bin/busybox mount -t overlay overlay ".$folder" \
+      -o "lowerdir=/$tag,upperdir=/writable/$tag,workdir=/writable/$tag-work" ||
     exec /bin/busybox poweroff -f
 done </folders
 /bin/busybox mount -t 9p -o trans=virtio,version=9p2000.L out tmp/rose-vm
@@ -173,7 +174,9 @@ while read -r tag folder; do
 done <"$work/root/folders"
 case $arch in
   amd64) emulator=qemu-system-x86_64 processor=max console=ttyS0 machine= ;;
-  arm64) emulator=qemu-system-aarch64 processor=cortex-a76 console=ttyAMA0 machine=virt,gic-version=3 accel=tcg,thread=multi ;;
+  arm64)
+    emulator=qemu-system-aarch64 processor=cortex-a76 console=ttyAMA0 machine=virt,gic-version=3
+    accel=tcg,thread=multi ;;
 esac
 [ -z "$machine" ] || set -- -machine "$machine" "$@"
 "$emulator" -accel "$accel" -cpu "$processor" -smp "$processors" -m "$memory" -nographic -no-reboot -nodefaults \
