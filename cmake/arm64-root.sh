@@ -27,9 +27,10 @@ compiled=$(sed -n '/^[^#]/p' "$here/deps.txt" |
   grep -vx 'ca-certificates\|cmake\|g++\|mold\|ninja-build\|pkg-config')
 wanted="$compiled
   libc6-dev libstdc++-12-dev base-files base-passwd bash busybox-static coreutils dash diffutils e2fsprogs findutils
-  gawk grep hostname iproute2 kmod libc-bin login mount nftables passwd procps python3 redis-server redis-sentinel runc conmon
-  sed tar util-linux xz-utils zstd"
-digest=$(printf '%s' "$wanted" | sha256sum | cut -c1-16)
+  gawk grep hostname iproute2 kmod libc-bin login mount nftables passwd procps python3 redis-server redis-sentinel
+  runc conmon sed tar util-linux xz-utils zstd"
+# shellcheck disable=SC2086
+digest=$(printf '%s\n' $wanted | sha256sum | cut -c1-16)
 
 mkdir -p "$cache"
 exec 9>"$cache/lock"
