@@ -375,6 +375,13 @@ class CodeFile::Reader {
 
   Callee at_address(std::uint64_t address, int stubs) const {
     if (const RawSymbol* symbol = at(address); symbol != nullptr) {
+      // mold names the entries of a .plt.
+      if (constexpr std::string_view kStub = "$plt"; symbol->linkage_name.ends_with(kStub)) {
+        const std::string_view name = symbol->linkage_name;
+        Callee callee = named(name.substr(0, name.size() - kStub.size()), 0, true);
+        callee.name += "@plt";
+        return callee;
+      }
       // Among aliases, take the most informative name: "write" rather than "__write".
       Callee best = named(symbol->linkage_name, address, whole_);
       for (const RawSymbol* other = symbol + 1; other != symbols_.data() + symbols_.size() && other->address == address;

@@ -101,7 +101,7 @@ TEST_CASE("Go's stack checks are known by their instructions") {
       {"90 0b 40 f9 ff 63 30 eb 89 ff ff 54", 0},                           // backwards
       {"90 0f 40 f9 ff 63 30 eb a9 02 00 54", 0},                           // another limit
   };
-  const auto check = [](const Case& one, const Machine& machine) {
+  const auto check = [&](const Case& one, const Machine& machine) {
     CAPTURE(one.code);
     const auto code = code_of(one.code);
     CHECK(stack_check_bytes(code, machine) == one.bytes);
