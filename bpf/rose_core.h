@@ -201,9 +201,6 @@ typedef struct {
 } atomic_t;
 
 #ifdef __TARGET_ARCH_arm64
-struct user_pt_regs {
-	unsigned long long regs[31], sp, pc, pstate;
-};
 struct pt_regs {
 	unsigned long long regs[31], sp, pc, pstate;
 	unsigned long long orig_x0;

@@ -50,3 +50,14 @@ TEST_CASE("operations of io_uring by name", "[open-flags]") {
   for (int i = 0; i <= 255; ++i) CHECK(uring_operation_number(uring_operation_name(i)) == i);
   for (const char* text : {"", "read", "op_", "op_256", "op_-1", "op_1x"}) CHECK_FALSE(uring_operation_number(text));
 }
+
+TEST_CASE("dumps have flags that every processor reads alike", "[open-flags]") {
+  for (int bit = 0; bit < 32; ++bit) {
+    const std::uint32_t flag = 1U << bit;
+    CAPTURE(flag);
+    CHECK(native_open_flags(portable_open_flags(flag)) == flag);
+  }
+  CHECK(portable_open_flags(O_DIRECTORY | O_CREAT) == (0200000U | 0100U));
+  CHECK(portable_open_flags(O_NOFOLLOW) == 0400000U);
+  CHECK(open_flags_text(native_open_flags(0200000U)) == "O_RDONLY|O_DIRECTORY");
+}

@@ -10,6 +10,8 @@
 #include <csignal>
 #include <set>
 
+#include "kernel/syscalls_arm64.h"
+
 namespace kernel = rose::kernel;
 
 TEST_CASE("the table knows every number once", "[kernel]") {
@@ -160,4 +162,28 @@ TEST_CASE("signal names", "[kernel]") {
     INFO(bad);
     CHECK_FALSE(kernel::signal_number(bad));
   }
+}
+
+TEST_CASE("dumps have numbers that every processor reads alike", "[kernel]") {
+  for (int number = -1; number < kernel::kMostSyscalls; ++number) {
+    CAPTURE(number);
+    if (kernel::find_syscall(number) != nullptr || kernel::kPortableNumbers)
+      CHECK(kernel::native_call(kernel::portable_call(number)) == number);
+  }
+  // A dump says 1 for write and 263 for unlinkat (x86-64), whatever they are here.
+  CHECK(kernel::portable_call(kernel::find_syscall("write")->number) == 1);
+  CHECK(kernel::portable_call(kernel::find_syscall("unlinkat")->number) == 263);
+  CHECK(kernel::syscall_name(kernel::native_call(2)) == "open");  // also where the processor has no such call
+  CHECK(kernel::syscall_name(kernel::native_call(437)) == "openat2");
+}
+
+TEST_CASE("the calls of arm64 are calls that the table knows", "[kernel]") {
+  std::set<int> numbers;
+  for (const kernel::NumberedName& call : kernel::kArm64Calls) {
+    CAPTURE(call.name);
+    CHECK(kernel::find_syscall(call.name) != nullptr);
+    CHECK(numbers.insert(call.number).second);
+    CHECK(call.number < kernel::kSharedNumbers);
+  }
+  CHECK(numbers.size() > 270);
 }
