@@ -20,11 +20,11 @@ cd "$(dirname "$0")/.."
 skel=${to:-skel}
 clang=${CLANG:-clang-19}
 bpftool=${BPFTOOL:-bpftool}
+PATH=$PATH:/usr/sbin
 for tool in "$clang" "$bpftool"; do
-  command -v "$tool" >/dev/null || PATH=$PATH:/usr/sbin command -v "$tool" >/dev/null || {
+  command -v "$tool" >/dev/null || {
     echo "make-skeletons: $tool is missing: apt-get install clang-19 bpftool" >&2; exit 3; }
 done
-PATH=$PATH:/usr/sbin
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 if [ $# -gt 0 ]; then sources=("${@/%/.bpf.c}"); sources=("${sources[@]/#/bpf/}"); else sources=(bpf/*.bpf.c); fi

@@ -200,7 +200,7 @@ bool all_silent(const Findings& found, std::size_t n, std::int64_t begin, std::i
     const std::vector<Message>& all = found.node(other).messages;
     std::int64_t longest = 0, since = begin;
     for (auto next = std::lower_bound(all.begin(), all.end(), begin,
-                                      [](const Message&one, std::int64_t ts) { return one.ts_ns < ts; });
+                                      [](const Message& one, std::int64_t ts) { return one.ts_ns < ts; });
          next != all.end() && next->ts_ns < end; ++next) {
       longest = std::max(longest, next->ts_ns - since);
       since = next->ts_ns;

@@ -47,7 +47,9 @@ bool only_started(const Logs& logs, const NodeLog& node) {
 
 std::int64_t serves_from(const Logs& logs, const NodeLog& node) {
   if (!is_timed(node)) return kNoTime;
-  const auto says = [&](std::size_t i, bool Meaning::*what) { return read_meaning(logs.text(node.messages[i])).*what; };
+  const auto says = [&](std::size_t i, bool Meaning::* what) {
+    return read_meaning(logs.text(node.messages[i])).*what;
+  };
   std::size_t i = 0;
   const std::size_t all = node.messages.size();
   while (i < std::min(all, kBeginsWithin) && !says(i, &Meaning::starting)) ++i;
