@@ -319,6 +319,7 @@ class Worker {
     options.run_dir = run_dir;
     options.allow_attached = allow_attached_;
     options.tracer = replay::tracer_options(*config_);
+    options.tracer.programs = programs_;
     options.code_book = &code;
     if (profile_) options.profile = &*profile_, options.usual_work = profile_->workload;
     std::optional<logs::Watch> watch;
@@ -357,6 +358,7 @@ class Worker {
   std::optional<config::Config> config_;
   std::unique_ptr<deploy::ImageFiles> image_files_;  // outlives the runs
   std::optional<profile::Profile> profile_;
+  const std::shared_ptr<observe::KeptPrograms> programs_ = observe::keep_programs();
   Json elsewhere_ = Json::object();
   bool allow_attached_ = false, logs_ = false, keep_ = false;
 };

@@ -22,6 +22,7 @@
 #include "observe/clock_steps.h"
 #include "observe/decode.h"
 #include "observe/function_watch.h"
+#include "observe/loaded_programs.h"
 #include "observe/network_watch.h"
 #include "observe/ring.h"
 #include "observe/spoken_watch.h"
@@ -39,9 +40,6 @@ namespace rose::observe {
 // For libbpf's links of tracepoints.
 struct LinkCloser {
   void operator()(bpf_link* link) const { bpf_link__destroy(link); }
-};
-struct SkeletonCloser {
-  void operator()(rose_tracer* skeleton) const { rose_tracer__destroy(skeleton); }
 };
 
 class KernelTracer final : public Tracer {
@@ -71,6 +69,7 @@ class KernelTracer final : public Tracer {
   Result<void> find_targets();
   Result<void> load();
   Result<void> set_constants();
+  [[nodiscard]] NetworkWatch::Kernel network_parts() const;
   Result<void> share_memory();
   void size_maps();
   void choose_programs();
@@ -113,7 +112,8 @@ class KernelTracer final : public Tracer {
   int cpus_ = 1;
   std::uint64_t ring_bytes_ = 0;
   std::uint64_t kernel_bytes_ = 0;
-  std::unique_ptr<rose_tracer, SkeletonCloser> skeleton_;
+  Programs skeleton_;                // before everything that maps their memory or attaches them
+  std::uint64_t missed_before_ = 0;  // runs that the kernel skipped while earlier tracers used the programs
   std::vector<std::unique_ptr<bpf_link, LinkCloser>> links_;
   NetworkWatch network_;
 

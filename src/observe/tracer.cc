@@ -115,15 +115,15 @@ Result<void> KernelTracer::find_targets() {
 
 Result<void> KernelTracer::load() {
   kernel::route_libbpf_log();
-  skeleton_.reset(kernel::open_skeleton(rose_tracer__create_skeleton, rose_tracer_old__elf_bytes));
+  skeleton_ = Programs(kernel::open_skeleton(rose_tracer__create_skeleton, rose_tracer_old__elf_bytes));
   if (!skeleton_) return kernel::bpf_failure("cannot open the tracer's programs", errno);
   ROSE_CHECK(set_constants());
   ROSE_CHECK(share_memory());
   size_maps();
   choose_programs();
-  if (const int error = rose_tracer__load(skeleton_.get()); error != 0) {
-    return kernel::bpf_failure("cannot load the tracer's programs", -error);
-  }
+  ROSE_CHECK(load_programs(skeleton_, options_.programs));
+  missed_before_ = kernel::missed_runs(skeleton_->obj);
+  network_.use(network_parts());
   ROSE_CHECK(fill_maps());
   return open_window();
 }
@@ -150,10 +150,19 @@ Result<void> KernelTracer::set_constants() {
   return {};
 }
 
+NetworkWatch::Kernel KernelTracer::network_parts() const {
+  const auto& maps = skeleton_->maps;
+  const auto& progs = skeleton_->progs;
+  return {progs.rose_ingress,     progs.rose_tc,        progs.rose_xdp,
+          progs.rose_closed,      progs.rose_resent,    progs.rose_socket,
+          progs.rose_socket_scan, maps.rose_pairs,      maps.rose_fresh,
+          maps.rose_conns,        maps.rose_over,       maps.rose_addresses,
+          maps.rose_attached,     maps.rose_handshakes, &skeleton_->rodata->rose_network,
+          progs.rose_connections, maps.rose_closing};
+}
+
 // Divides the memory: at most one eighth for the ring, about the same for network pairs, the rest for the window.
 Result<void> KernelTracer::share_memory() {
-  auto& maps = skeleton_->maps;
-  auto& progs = skeleton_->progs;
   auto& fixed = *skeleton_->rodata;
   // A per-CPU map has one value per possible CPU. With too small a buffer, the kernel would write beyond it.
   cpus_ = libbpf_num_possible_cpus();
@@ -166,12 +175,7 @@ Result<void> KernelTracer::share_memory() {
       options_.memory / 64 / sizeof(rose_storm) / static_cast<std::uint64_t>(cpus_), 64, 1024)));
   fixed.rose_storm_slots = storms;
   storm_places_ = std::size_t{storms} * static_cast<std::size_t>(cpus_);
-  const NetworkWatch::Kernel network{
-      progs.rose_ingress,     progs.rose_tc,          progs.rose_xdp,     progs.rose_closed,    progs.rose_resent,
-      progs.rose_socket,      progs.rose_socket_scan, maps.rose_pairs,    maps.rose_fresh,      maps.rose_conns,
-      maps.rose_over,         maps.rose_addresses,    maps.rose_attached, maps.rose_handshakes, &fixed.rose_network,
-      progs.rose_connections, maps.rose_closing};
-  network_.prepare(network, options_, targets_, places_, surrounding_);
+  network_.prepare(network_parts(), options_, targets_, places_, surrounding_);
   kernel_bytes_ = network_.kernel_bytes() + ring_bytes_ + 1024 * (64 + 8 * static_cast<std::uint64_t>(cpus_)) +
                   static_cast<std::uint64_t>(cpus_) * ROSE_SCRATCHES * (ROSE_RECORD_BYTES + 8) +
                   storm_places_ * sizeof(rose_storm);

@@ -55,6 +55,8 @@ struct ValuePlace {
   bool told = false;  // not a location in a file: a JVM's agent (jvm) reads it, and its only fetch identifies it
 };
 
+class KeptPrograms;  // the kernel has checked them; see loaded_programs.h
+
 struct TracerOptions {
   std::uint64_t window = 1'000'000;                // in events
   std::uint64_t memory = std::uint64_t{64} << 20;  // in bytes, including kernel buffers and paths
@@ -75,7 +77,10 @@ struct TracerOptions {
   std::string host_node;            // Meta.node
   std::vector<std::string> labels;  // for all targets: "cluster:east"
   kernel::NoiseTable noise = kernel::builtin_noise();  // failures that are counted instead of recorded
+  std::shared_ptr<KeptPrograms> programs = nullptr;    // of earlier tracers, to use again; null: load them
 };
+// For TracerOptions::programs of all tracers of one command.
+[[nodiscard]] std::shared_ptr<KeptPrograms> keep_programs();
 
 struct SeenValue {
   std::uint32_t place = 0, fetch = 0;  // indices in TracerOptions::values and in the location's fetches

@@ -270,7 +270,7 @@ TracerStats KernelTracer::stats() {
   const std::lock_guard lock(mutex_);
   TracerStats out;
   out.recorded = recorded_;
-  out.lost = sum.lost + sum.foreign + unreadable_ + kernel::missed_runs(skeleton_->obj);
+  out.lost = sum.lost + sum.foreign + unreadable_ + kernel::missed_runs(skeleton_->obj) - missed_before_;
   out.suppressed = sum.suppressed;
   out.stored = window_->size();
   out.memory = kernel_bytes_ + storms_.bytes() + window_->bytes();

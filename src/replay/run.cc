@@ -604,6 +604,7 @@ observe::TracerOptions tracer_options(const config::Config& config) {
   options.pause_ns = config.trace.pause_ns;
   if (auto noise = kernel::noise_table(config.trace.noise))
     options.noise = std::move(*noise);  // read_config has checked it
+  options.programs = observe::keep_programs();
   return options;
 }
 

@@ -16,9 +16,10 @@ while :; do
   sleep 0.05
 done
 SH
-# On a busy machine, too, a run lasts until the node has read all of them.
+# The first schedule has its faults 500 ms after the workload began. On a busy machine, too, a run lasts until the node
+# has read all files after that.
 cat > rounds.sh <<'SH'
-sleep 0.4
+sleep 0.9
 begun=$(wc -l < a/rounds)
 until [ $(wc -l < a/rounds) -ge $((begun + 3)) ]; do sleep 0.05; done
 SH

@@ -1,0 +1,60 @@
+// The tracer's programs in the kernel. The kernel checks all of their 50,000 instructions when it loads them, which
+// takes half of the processor time that rose spends on a short run. A command that makes many runs therefore keeps the
+// programs of a tracer that has stopped, and gives them to the next one that needs exactly the same.
+#pragma once
+
+#include <bpf/libbpf.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bpf/tracer.h"
+#include "skel/tracer.skel.h"
+
+namespace rose::observe {
+
+class KeptPrograms;
+
+// Destroys programs, or gives them back to where they are kept.
+class ProgramsCloser {
+ public:
+  ProgramsCloser() = default;
+  ProgramsCloser(std::shared_ptr<KeptPrograms> kept, std::string key) : kept_(std::move(kept)), key_(std::move(key)) {}
+  void operator()(rose_tracer* programs) const;
+
+ private:
+  std::shared_ptr<KeptPrograms> kept_;  // null: they are not kept
+  std::string key_;
+};
+// Nothing may be attached to the programs any more when this is destroyed, and none of their maps may be mapped.
+using Programs = std::unique_ptr<rose_tracer, ProgramsCloser>;
+
+// Shared by the tracers of a command; thread-safe. Keeps no more programs than were in use at the same time.
+class KeptPrograms {
+ public:
+  // What the kernel would load: settings, sizes of maps, selected programs.
+  [[nodiscard]] static std::string key_of(const rose_tracer& opened);
+  // Programs with this key whose maps are empty; null: there are none.
+  [[nodiscard]] rose_tracer* take(const std::string& key);
+  // The caller has loaded programs of its own and will put them back.
+  void lent();
+  void put_back(std::string key, rose_tracer* programs);
+  ~KeptPrograms();
+
+ private:
+  struct Kept {
+    std::string key;
+    rose_tracer* programs;
+  };
+  std::mutex mutex_;
+  std::vector<Kept> kept_;  // oldest first
+  std::size_t in_use_ = 0, most_in_use_ = 0;
+};
+
+// Loads `opened` into the kernel, or replaces it by equal programs that `kept` has; null: they are not kept.
+[[nodiscard]] Result<void> load_programs(Programs& opened, const std::shared_ptr<KeptPrograms>& kept);
+
+}  // namespace rose::observe
