@@ -27,7 +27,7 @@ if(ROSE_STATIC)
   add_library(rose_fmt STATIC ${PROJECT_SOURCE_DIR}/src/base/fmt_library.cc)
   target_link_libraries(rose_fmt PUBLIC fmt::fmt-header-only)
   set(ROSE_FMT rose_fmt)
-  # What the static libraries need of each other.
+  # Dependencies between the static libraries.
   target_link_libraries(PkgConfig::LIBDW INTERFACE PkgConfig::LIBELF PkgConfig::LIBLZMA BZip2::BZip2 ZLIB::ZLIB
     PkgConfig::LIBZSTD)
   target_link_libraries(PkgConfig::LIBBPF INTERFACE PkgConfig::LIBELF ZLIB::ZLIB)

@@ -22,7 +22,8 @@ if [ -n "$missing" ]; then
   apt-get install -y -qq --no-install-recommends $missing >&2
 fi
 
-# What is compiled against, and what the tests run. The machine's compiler, tools and test programs are not needed.
+# The packages that are compiled against, and those that the tests run. The machine's compiler, tools and test programs
+# are not needed.
 compiled=$(sed -n '/^[^#]/p' "$here/deps.txt" |
   grep -vx 'ca-certificates\|cmake\|g++\|mold\|ninja-build\|pkg-config')
 wanted="$compiled
@@ -68,7 +69,7 @@ for package in "$apt"/cache/archives/*.deb; do
     tar -C "$root.new" --keep-directory-symlink --exclude='./usr/share/doc' --exclude='./usr/share/man' \
       --exclude='./usr/share/locale' -xf -
 done
-# What installing would have made.
+# Folders and links that an installation would have created.
 mkdir -p "$root.new/proc" "$root.new/sys" "$root.new/dev" "$root.new/run" "$root.new/tmp" "$root.new/root"
 cp "$root.new/usr/share/base-passwd/passwd.master" "$root.new/etc/passwd"
 cp "$root.new/usr/share/base-passwd/group.master" "$root.new/etc/group"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The main job on a fresh Debian 12 machine: installs what the build needs, builds rose and a small
-# replicated key-value store, makes each of the store's three planted failures happen under
-# `rose trace`, and lets rose find and replay the faults from the dumps alone.
+# The main use on a fresh Debian 12 machine: installs what the build needs, builds rose and a small replicated key-value
+# store, makes each of the store's three planted failures happen under `rose trace`, and lets rose find and replay the
+# faults from the dumps alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,8 +12,8 @@ fi
 
 step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 
-# Runs mostly wait (for elections, for the workload), so there are more of them in parallel than processors; so are the
-# failures.
+# Runs mostly wait (for elections, for the workload), so more of them run in parallel than there are processors; the
+# same for the failures.
 jobs=$((5 * $(nproc) / 2))
 [ "$jobs" -le 5 ] || jobs=5
 
@@ -32,7 +32,7 @@ work=$PWD/build/quickstart
 rm -rf "$work"
 mkdir -p "$work"
 
-# One failure, from the profile to the replay; what rose found goes to its folder's `found`.
+# One failure, from the profile to the replay; the result goes to its folder's `found`.
 go_through() {
   local failure=$1 folder=$work/$1 example=$PWD/examples/kv/$1 status=0
   mkdir -p "$folder"

@@ -73,7 +73,7 @@ std::string quoted(const std::string& name) {
   return text + "'";
 }
 
-// Tests that change something of the whole machine (ROSE_TEST_ALONE) hold this lock exclusively, all others share it,
+// Tests that change a setting of the whole machine (ROSE_TEST_ALONE) hold this lock exclusively, all others share it,
 // until the process ends. It also covers tests of other clones.
 void share_machine() {
   const int lock = ::open("/run/lock/rose-tests", O_RDONLY | O_CREAT | O_CLOEXEC, 0644);

@@ -20,10 +20,10 @@ CALL = re.compile(
     rf"\b(?:std::filesystem|fs)::(?:{'|'.join(STANDARD.split())})\b"
     rf"|(?<![\w:])::(?:{'|'.join(SYSTEM.split())})\("
     rf"|\b(?:{'|'.join(OWN.split())})\b")
-# What the kernel shows of itself.
+# Files of the kernel.
 KERNELS = re.compile(r'"/(?:proc|dev|sys)/|\bcgroup\b|kLockFolder|kNetnsFolder|write_control|own_path\(')
 
-# Files of which none meets a node's folder.
+# Files that never access a node's folder.
 ELSEWHERE = {
     "deploy/engine.cc": "a Dockerfile of the configuration, in a temporary folder that is root's",
     "deploy/environment.cc": "programs that the configuration names; whether a word is a file there, for a hint",
@@ -61,7 +61,7 @@ ELSEWHERE = {
     "jvm/application.cc": "class files that the configuration names",
     "jvm/node.cc": "programs that the configuration names",
 }
-# Files that meet both: how many calls are not about nodes' folders, and what they are about.
+# Files that access nodes' folders and others: the number of calls on others, and their purpose.
 BESIDE = {
     "deploy/command.cc": (2, "logs of commands, in the run's folder, which is root's"),
     "deploy/container_launch.cc": (7, "the folder of an entry point, below one that only root may enter"),

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Sets up a fresh Debian 12 machine and passes all tests: pure (no root), kernel (real programs, tiny
-# victims) and cluster (small real deployments). Those of readers run under ASan and UBSan, and then each fuzzer reads
-# for some seconds.
+# Sets up a fresh Debian 12 machine and runs all tests: pure (no root), kernel (real programs, tiny victims) and cluster
+# (small real deployments). Those of readers run under ASan and UBSan, and then each fuzzer runs for some seconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,8 +14,8 @@ step() { printf '\n== %s (%d s)\n' "$1" $((SECONDS - began)); }
 
 step "packages"
 cmake/install-packages.sh cmake/deps.txt test/deps.txt
-# Debian's programs before all others: its Python is the one with those packages, and where a version manager comes
-# first each of the tests' thousands of starts takes a tenth of a second more.
+# Debian's programs first: its Python has the required packages, and if a version manager's Python came first, each of
+# the tests' thousands of starts would take a tenth of a second longer.
 PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH
 
 step "build"
@@ -25,13 +24,13 @@ cmake --build --preset release --target all other-tests
 cmake --preset fuzz -DROSE_TEST_BUILD="$PWD/build/release" >/dev/null
 
 logs=$(mktemp -d)
-# Clusters mostly wait: for elections, for silences. Meanwhile the sanitized readers and their fuzzers are built with
-# what the tests leave over. (Where the scheduler shares by session, it is the session that has to be nice.)
+# Cluster tests mostly wait for elections and silences. Meanwhile the sanitized readers and their fuzzers are built at
+# low priority. (If the scheduler distributes time by sessions, the session must have the low priority.)
 setsid sh -c 'echo 19 2>/dev/null > /proc/self/autogroup; exec nice -n 19 "$@"' nice \
   cmake --build build/fuzz --target reader-tests fuzz > "$logs/sanitized.build" 2>&1 &
 sanitized=$!
 trap 'kill -- -$sanitized 2>/dev/null || true; rm -rf "$logs"' EXIT
-# tests NAME BUILD ARGUMENT...: one ctest, its output and its log under NAME.
+# tests NAME BUILD ARGUMENT...: runs ctest once, with its output and log under NAME.
 tests() {
   local name=$1 build=$2
   shift 2
@@ -39,17 +38,17 @@ tests() {
   cp "build/$build/Testing/Temporary/LastTest.log" "$logs/$name.log" 2>/dev/null || true
   grep -q '^100% tests passed' "$logs/$name.out"
 }
-# names STATUS NAME: the tests that ended so.
+# names STATUS NAME: the tests that ended with this status.
 names() { { grep -oE "Test +#[0-9]+: [^ ]+ .*$1" "$logs/$2.out" || true; } | awk '{ print $3 }' | sort -u; }
 
 step "tests"
-# They mostly wait; the more at once, the more goes to looking whether what they wait for has come.
+# They mostly wait; with more in parallel, polling takes more of the processor time.
 jobs=$((4 * $(nproc)))
 tests first release -LE readers -j "$jobs" || true
 failed=$(names '\*\*\*(Failed|Timeout|Exception|Not Run)|\*\*\*Exception' first)
 
 step "the readers' tests under AddressSanitizer and UndefinedBehaviorSanitizer"
-# Now it is what is waited for.
+# From here on the tests wait for it, so it gets normal priority.
 renice -n 0 -g $sanitized >/dev/null 2>&1 || true
 { echo 0 > /proc/$sanitized/autogroup; } 2>/dev/null || true
 if ! wait $sanitized; then
@@ -64,7 +63,7 @@ step "the fuzzers"
 fuzzed=0
 test/fuzz/run.sh 5 || fuzzed=$?
 
-# What could not run: whole tests, and single cases of those that passed.
+# What could not run: whole tests, and single cases of tests that passed.
 skipped=$(grep -ahoE '^SKIPPED: .*' "$logs"/first.log "$logs"/readers.log | sort -u || true)
 count() { sed '/^$/d' <<<"$1" | wc -l; }
 passed=$(( $(names ' Passed' first | wc -l) + $(names ' Passed' readers | wc -l) ))

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes until the server is gone, waits until it is back, and checks that all acknowledged writes are there.
+# Writes until the server has ended, waits until it is back, and checks that all acknowledged writes are there.
 set -u
 redis="redis-cli -h $ROSE_IP_redis"
 before=$("$ROSE_EXE" node status redis)

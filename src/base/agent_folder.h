@@ -1,4 +1,5 @@
-// Folders in a run's folder from which processes of nodes load an agent of rose, and in which they leave what it notes.
+// Folders in a run's folder from which processes of nodes load rose's agents, and in which the agents leave their
+// reports.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +12,7 @@ namespace rose {
 
 // ErrorKind::environment if nothing may be executed there. `loader`: for the message ("JVMs").
 [[nodiscard]] Result<void> check_loadable(const std::filesystem::path& run_dir, std::string_view loader);
-// FOLDER/NODE, which only the owner of the node's folder RUN_DIR/NODE may enter; root, if there is none yet.
+// FOLDER/NODE, which only the owner of the node's folder RUN_DIR/NODE may enter; owned by root if there is none yet.
 [[nodiscard]] Result<void> make_notes_folder(const std::filesystem::path& run_dir, const std::filesystem::path& folder,
                                              const std::string& node);
 

@@ -24,8 +24,8 @@ bool same_link(const std::string& a, const std::string& b) {
          std::memcmp(first, second, static_cast<std::size_t>(n)) == 0;
 }
 
-// /proc/PID/timens_offsets is of the namespace that the process's children get, which is its own unless it has just
-// made one. A process that has made one for its children (unshare without a fork) still lives in that of its parent.
+// /proc/PID/timens_offsets describes the namespace of the process's future children, which is its own unless it has
+// just created one (unshare without a fork); until then the process remains in its parent's namespace.
 TimeOffsets read_offsets() {
   TimeOffsets found;
   const std::string own = "/proc/self/ns/time";
@@ -55,7 +55,7 @@ TimeOffsets read_offsets() {
 
 }  // namespace
 
-// A process cannot change its time namespace while it has threads, and rose does not.
+// A process cannot change its time namespace while it has threads, and rose never does.
 const TimeOffsets& time_offsets() {
   static const TimeOffsets offsets = read_offsets();
   return offsets;

@@ -6,9 +6,10 @@
 
 namespace rose {
 
-// The monotonic clock of the machine, as bpf_ktime_get_ns reads it: in a time namespace CLOCK_MONOTONIC is another one.
+// The monotonic clock of the machine, as bpf_ktime_get_ns reads it: CLOCK_MONOTONIC differs from it in a time
+// namespace.
 [[nodiscard]] std::int64_t monotonic_ns();
-// What the clocks of this process's time namespace show more than the machine's; 0 outside of one.
+// The offsets of this process's time namespace from the machine's clocks; 0 outside a time namespace.
 struct TimeOffsets {
   std::int64_t monotonic_ns = 0, boottime_ns = 0;
 };

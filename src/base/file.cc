@@ -172,7 +172,7 @@ AtomicFile::~AtomicFile() {
 
 Result<void> AtomicFile::write(std::string_view bytes) {
   if (!fd_) {
-    // Opening a pipe would wait for its reader, and nothing would end that.
+    // Opening a pipe would wait for its reader indefinitely.
     fd_ = Fd(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK));
     if (!fd_ && errno == ENXIO)
       return fail(ErrorKind::input, fmt::format("cannot write {}: nobody reads this pipe", path_.string()),

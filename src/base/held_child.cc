@@ -32,7 +32,8 @@ constexpr int kKeeperPatienceMs = 5000;  // for a process that is stuck in the k
   ::_exit(n == sizeof error ? 127 : 126);
 }
 
-// Children of this process, which has one thread, are killed until it has none: theirs become its own when they end.
+// Kills the children of this process, which has one thread, until it has none: their children are reparented to it when
+// they end.
 void end_children() {
   for (;;) {
     char text[4096];
@@ -50,12 +51,12 @@ void end_children() {
     }
     int status = 0;
     if (::waitpid(-1, &status, file < 0 ? WNOHANG : 0) <= 0 && errno != EINTR) return;
-    if (file < 0) return;  // a kernel without that list: what is left is in the group, or lives on
+    if (file < 0) return;  // a kernel without that list: the remaining processes are in the group, or continue to run
   }
 }
 
-// Between rose and the command: whatever descends from that, in whatever session and group, is this process's to end.
-// It does so when the command has ended, when rose closes its end of `go`, and so when rose dies as well.
+// Runs between rose and the command: it ends all descendants of the command, in whatever session and group. It does so
+// when the command has ended, when rose closes its end of `go`, and therefore also when rose dies.
 [[noreturn]] void keep(char** argv, int go, int failed, int null, int errors) {
   enum : int { kGo = 3, kFailed = 4, kFirstOther = 5 };
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -65,7 +66,7 @@ void end_children() {
   ::dup2(high[2], STDERR_FILENO);
   ::dup2(high[0], kGo);
   ::dup2(high[1], kFailed);
-  ::close_range(kFirstOther, ~0U, 0);  // ends of pipes whose other ends wait for their close
+  ::close_range(kFirstOther, ~0U, 0);  // ends of pipes whose other ends wait for them to be closed
   ::fcntl(kGo, F_SETFD, FD_CLOEXEC);
   ::fcntl(kFailed, F_SETFD, FD_CLOEXEC);
   sigset_t none;
@@ -106,7 +107,7 @@ void end_children() {
   }
   end_children();
   if (!WIFSIGNALED(status)) ::_exit(WEXITSTATUS(status));
-  // Ends as the command did, but for a core of its own.
+  // Ends in the same way as the command did, but without a core dump of its own.
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   ::signal(WTERMSIG(status), SIG_DFL);
@@ -184,7 +185,7 @@ std::optional<int> HeldChild::end(int patience_ms) {
       ::kill(-pid_, SIGTERM);  // the keeper ignores it
       ::poll(&watched, 1, patience_ms);
     }
-    go_.reset();  // the keeper ends all that is left
+    go_.reset();  // the keeper ends all remaining processes
     ::poll(&watched, 1, kKeeperPatienceMs);
     // Until the child is waited for, its process id cannot be reused, so the signal cannot reach another group.
     ::kill(-pid_, SIGKILL);

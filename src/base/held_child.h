@@ -16,8 +16,8 @@ namespace rose {
 class HeldChild {
  public:
   // `own_group` is for helpers that run beside the actual work. The child leads a process group. When it ends, is
-  // ended, or rose ends, all its descendants are ended as well, also those in other sessions and groups; pid() is that
-  // of a process of rose between the two. Its stdin is empty, its stdout is discarded, errors() returns its stderr, and
+  // ended, or rose ends, all its descendants are ended as well, including those in other sessions and groups; pid()
+  // then is rose's intermediate process. Its stdin is empty, its stdout is discarded, errors() returns its stderr, and
   // its signal dispositions are the defaults. With `shares_terminal` the child inherits the terminal and everything
   // else from rose.
   enum class Kind { shares_terminal, own_group };

@@ -1,5 +1,5 @@
 // Templates of the standard library that nearly every file uses with the same types: compiled once, in
-// instantiations.cc. Part of the precompiled headers; a build without those compiles them wherever they are used.
+// instantiations.cc. Part of the precompiled headers; a build without those compiles them in each file that uses them.
 #pragma once
 
 #include <map>

@@ -16,9 +16,9 @@ extern template class nlohmann::basic_json<nlohmann::ordered_map>;  // compiled 
 
 namespace rose {
 
-// Returns a value that is_discarded(), of no type at all, for text that is not JSON. `keep` is the library's filter.
+// Returns a value for which is_discarded() is true if the text is not JSON. `keep` is the library's filter.
 [[nodiscard]] Json parse_json(std::string_view text, const Json::parser_callback_t& keep = nullptr);
-// Throws Json::parse_error, which says where, for text that is not JSON.
+// Throws Json::parse_error with the position if the text is not JSON.
 [[nodiscard]] Json parse_json_or_throw(std::string_view text, const Json::parser_callback_t& keep = nullptr);
 
 // Paths and log lines may contain bytes that are not UTF-8. They are replaced, because JSON must be UTF-8.

@@ -73,7 +73,7 @@ LogFollower::Took LogFollower::take(const std::function<bool(std::string_view)>&
     offset_ = 0;
     partial_.clear();
   }
-  // Holes may be far larger than the disk. Nothing is behind this one yet, or a line begins there.
+  // Holes may be far larger than the disk. There is no data after this one yet, or a line begins there.
   const auto data = next_data(file_.get(), offset_);
   if (!data) return Took::all;
   if (std::exchange(offset_, *data) != *data) partial_.clear();

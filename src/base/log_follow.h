@@ -19,7 +19,8 @@ class LogFollower {
   static constexpr std::size_t kLongestLine = std::size_t{16} << 10;  // the rest of a longer line is dropped
 
   LogFollower() = default;
-  // `folder`: one that another user may write, which the file is in (base/folder.h). Without, the path is the user's.
+  // `folder`: the folder with the file, if another user may write it (base/folder.h); empty: the path is the user's
+  // own.
   explicit LogFollower(std::filesystem::path file, std::filesystem::path folder = {})
       : path_(std::move(file)), folder_(std::move(folder)) {}
 

@@ -1,4 +1,4 @@
-// Reads files at a place: ranges completely, although the kernel may return less per call, and not their holes.
+// Reads ranges of files completely, although the kernel may return less per call, and skips holes.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace rose {
 // at the end of the file.
 [[nodiscard]] std::size_t read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset);
 
-// Where data begins at `offset` or behind it; nothing if there is only a hole, or nothing, up to the end of the file.
-// `offset` itself where the file system does not tell.
+// The start of the data at or after `offset`; nothing if only a hole, or nothing, follows. Returns `offset` if the file
+// system cannot report holes.
 [[nodiscard]] std::optional<std::uint64_t> next_data(int fd, std::uint64_t offset);
 
 }  // namespace rose

@@ -19,7 +19,7 @@ constexpr int kLastByte = 254;
 bool alnum(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 bool digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
-// What addresses, host names and tokens are made of.
+// Characters of addresses, host names and tokens.
 bool of_word(char c) { return alnum(c) || c == '.' || c == '-' || c == '_' || c == ':' || c == '+' || c == '='; }
 
 bool ipv4(std::string_view text) {
@@ -92,7 +92,7 @@ const std::string& Redactor::known(std::string_view what, std::string_view text)
   if (fresh) {
     const int n = ++count_[std::string(what)];
     if (what == "address") {
-      // Ranges that are reserved for documents; then those of carriers, which no test deployment has.
+      // Ranges reserved for documentation; then those of carriers, which no test deployment uses.
       static constexpr std::array<std::string_view, 3> kRanges{"192.0.2.", "198.51.100.", "203.0.113."};
       const int range = (n - 1) / kLastByte, last = (n - 1) % kLastByte + 1;
       at->second = range < 3 ? fmt::format("{}{}", kRanges[static_cast<std::size_t>(range)], last)
@@ -107,7 +107,7 @@ const std::string& Redactor::known(std::string_view what, std::string_view text)
   return at->second;
 }
 
-// With dots and the like around it that are no part of it.
+// Removes surrounding punctuation that does not belong to the word.
 std::string Redactor::word(std::string_view text) {
   const auto outside = [](char c) { return c == '.' || c == '-' || c == '_' || c == '+' || c == '='; };
   std::string before, after;
@@ -140,7 +140,7 @@ std::string Redactor::operator()(std::string_view text) {
     std::size_t end = i;
     while (end < text.size() && of_word(text[end])) ++end;
     std::string_view one = text.substr(i, end - i);
-    // Whose home it is.
+    // The name after /home/ is a user's.
     if (out.ends_with("/home/") && !made_.contains(one)) out += known("user", one);
     else out += word(one);
     i = end;

@@ -1,5 +1,5 @@
-// Replaces what a report should not tell strangers: host names, addresses, user names, long tokens. The same text gets
-// the same replacement, so that what belongs together still does.
+// Replaces what a report should not reveal to third parties: host names, addresses, user names, long tokens. Equal
+// texts get equal replacements, so that relations between them remain visible.
 #pragma once
 
 #include <map>
@@ -12,15 +12,15 @@ namespace rose {
 
 class Redactor {
  public:
-  // `hosts`, `users`: names that are replaced wherever they stand as a word.
+  // `hosts`, `users`: names that are replaced wherever they appear as a word.
   Redactor(std::vector<std::string> hosts, std::vector<std::string> users)
       : hosts_(std::move(hosts)), users_(std::move(users)) {}
-  // Of this machine and of the user who runs rose. The names root and nobody are not secret.
+  // For this machine and the user who runs rose. The names root and nobody are not secret.
   [[nodiscard]] static Redactor of_this_machine();
 
-  // Another name that is replaced; "" and "localhost" are none.
+  // Another name to replace; "" and "localhost" are ignored.
   void add_host(std::string_view name);
-  // A text that was redacted before stays as it is.
+  // Text that is already redacted is returned unchanged.
   [[nodiscard]] std::string operator()(std::string_view text);
 
  private:

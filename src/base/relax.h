@@ -1,4 +1,4 @@
-// One turn of a loop that waits for another processor, where system calls are not possible.
+// One iteration of a loop that waits for another processor, where system calls are not possible.
 #pragma once
 
 namespace rose {

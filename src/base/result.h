@@ -37,7 +37,7 @@ struct Error {
   [[nodiscard]] Error in(std::string_view what) &&;
 };
 
-// What a failed Result is made from.
+// The error with which a failed Result is constructed.
 template <typename E>
 class UnexpectedOf {
  public:
@@ -106,7 +106,7 @@ class Expected {
   [[nodiscard]] T&& operator*() && { return std::move(value_); }
   [[nodiscard]] T* operator->() { return &value_; }
   [[nodiscard]] const T* operator->() const { return &value_; }
-  // Throws where there is none: for tests, which end there.
+  // Throws if there is none: for tests, which fail then.
   [[nodiscard]] T& value() & { return require(), value_; }
   [[nodiscard]] const T& value() const& { return require(), value_; }
   [[nodiscard]] T&& value() && { return require(), std::move(value_); }

@@ -22,7 +22,7 @@ template <typename Function>
   }
 }
 
-// While this object lives, the thread that created it has real-time priority. It must therefore work only briefly or
+// While this object exists, the thread that created it has real-time priority. It must therefore work only briefly or
 // mostly wait.
 class RunsAhead {
  public:

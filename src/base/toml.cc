@@ -4,8 +4,8 @@
 // of version 3.3. First, it limits the nesting depth of values but not of dotted keys (3.4 does), and its tables are
 // destroyed recursively, so a long dotted key overflows the stack: see check_depth. Second, some malformed files (such
 // as "[[[") violate its assertions, which would end the process or, with NDEBUG, lead to undefined behaviour. Here
-// assertions throw, and parse() catches the exception. Third, its functions that tell classes of characters have
-// undefined behaviour for some of them, such as U+FEFD outside of strings: here they answer "no".
+// assertions throw, and parse() catches the exception. Third, its functions that classify characters have undefined
+// behaviour for some of them, such as U+FEFD outside strings: here they return false.
 namespace {
 struct BrokenAssertion {};
 [[noreturn]] void broken_assertion() { throw BrokenAssertion{}; }

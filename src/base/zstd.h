@@ -1,4 +1,4 @@
-// Text that is kept packed by zstd: profiles, recordings, the runs of an explanation.
+// Text compressed by zstd: profiles, recordings, the runs of an explanation.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace rose {
 
 [[nodiscard]] bool is_zstd(std::string_view bytes);
 [[nodiscard]] Result<std::string> zstd_pack(std::string_view bytes);
-// Errors (input): damage, or more than `most` bytes. `name` stands in messages.
+// Errors (input): damage, or more than `most` bytes. `name` is used in messages.
 [[nodiscard]] Result<std::string> zstd_unpack(std::string_view bytes, std::size_t most, std::string_view name);
 
 }  // namespace rose

@@ -111,8 +111,8 @@ class ClusterRunner final : public diagnose::Runner {
       log::debug("run {}: {} ({})\n{}", made[i]->result.number, schedule::verdict_name(made[i]->result.verdict),
                  made[i]->result.reason, report::fault_table(*todo[i], made[i]->result));
       if (!made[i]->backend.empty()) backend_ = made[i]->backend;
-      // Without faults, later runs would not drive the system any better, so warn. With faults, their effect may be the
-      // cause.
+      // If this happens without faults, later runs would not exercise the system either, so warn. With faults, it may
+      // be their effect.
       if (todo[i]->faults.empty() && made[i]->completed && !made[i]->workload.ok())
         log::warning("control run without faults: the workload {}", made[i]->workload.note);
       remember(*todo[i], made[i]->result);
@@ -125,7 +125,8 @@ class ClusterRunner final : public diagnose::Runner {
   }
 
   [[nodiscard]] int side_by_side() const override {
-    // Decisions of an interrupted diagnosis are made again where they were made: then its record is asked for the same.
+    // An interrupted diagnosis is resumed with the same number of parallel runs, so that it makes the same requests as
+    // its record.
     int jobs = 1;
     for (const replay::RunStore::Jobs& decided : jobs_)
       if (decided.after_runs <= handed_out_) jobs = decided.jobs;
@@ -138,7 +139,7 @@ class ClusterRunner final : public diagnose::Runner {
     return most;
   }
 
-  // How many runs go in parallel from now on, measured; the runs made for it are the search's control runs.
+  // Determines by measurement how many runs are made in parallel; the runs made for it are the search's control runs.
   Result<void> choose_jobs(bool resumed) {
     if (config_.diagnose.jobs) return {};
     if (resumed) {
@@ -202,7 +203,8 @@ class ClusterRunner final : public diagnose::Runner {
     if (result.verdict != schedule::Verdict::reproduced) return;
     std::string key = schedule::fingerprint(schedule);
     if (reproducing_.contains(key)) return;
-    trace::Trace trace = std::exchange(result.trace, {});  // avoid copying it twice
+    // Runs whose timing was changed by parallel runs do not count: they are repeated with fewer at once.
+    trace::Trace trace = std::exchange(result.trace, {});
     reproducing_.emplace(std::move(key), result);
     result.trace = std::move(trace);
   }
@@ -391,7 +393,8 @@ Result<void> write_schedule(const std::string& file, const diagnose::Diagnosis& 
 }
 
 int diagnosis_exit_code(const diagnose::Diagnosis& diagnosis) {
-  // Also where the search ended before it was known whether the target is reached: as asked, or by Ctrl-C.
+  // Also if the search ended before it was known whether the target is reached: because the user asked for that, or by
+  // Ctrl-C.
   if (diagnosis.verdict == schedule::Verdict::reproduced) return 0;
   return diagnosis.verdict == schedule::Verdict::inconclusive ? 4 : 1;
 }
@@ -638,7 +641,7 @@ std::vector<report::PlanFile> files_of(const LogEvidence* logs) {
   return files;
 }
 
-// What the judgement rests on: numbers for --weights, and parts for --without.
+// The parameters of the search: numbers for --weights, and parts for --without.
 std::string weights_json() {
   Json weights = Json::array(), parts = Json::array();
   for (const diagnose::WeightEntry& one : diagnose::weights())

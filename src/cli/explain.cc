@@ -237,7 +237,7 @@ void take_over(const explain::Kept& kept, report::ExplanationReport& report) {
   report.seconds = kept.seconds;
 }
 
-// The explanation of what an earlier one kept.
+// Computes the explanation again from runs that an earlier one kept.
 Result<int> explain_again(const ExplainOptions& options, const Common& common) {
   const std::filesystem::path file = std::filesystem::path(options.from) / explain::kKeptFile;
   Result<std::string> bytes = read_file(file, kMostKeptBytes);
@@ -258,8 +258,8 @@ Result<int> explain_again(const ExplainOptions& options, const Common& common) {
   return exit_code_of(report.explanation.verdict);
 }
 
-// Keeps the runs without paths of this machine, and reports what follows from what was kept: a later report is the
-// same.
+// Keeps the runs without paths of this machine, and reports what follows from the kept data, so that a later report is
+// the same.
 Result<void> keep_runs(explain::Kept& kept, ReportFolder& folder, const config::Config& config,
                        report::ExplanationReport& report) {
   explain::Scrub scrub;
@@ -296,7 +296,7 @@ std::vector<std::string> feature_names() {
   return names;
 }
 
-// What ranks the suspects: numbers for --weights, and names for --without.
+// The parameters that rank the suspects: numbers for --weights, and names for --without.
 std::string features_json() {
   Json weights = Json::array(), parts = Json::array();
   for (const explain::FeatureEntry& one : explain::features()) {

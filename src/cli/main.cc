@@ -79,7 +79,7 @@ int run(int argc, char** argv) {
   return code ? *code : complain(code.error());
 }
 
-// On every return from run(), and on an exception; not where rose aborts or is killed.
+// Runs on every return from run(), and on an exception; not if rose aborts or is killed.
 struct GuardianOfThis {
   GuardianOfThis() { deploy::allow_guardian(); }
   GuardianOfThis(const GuardianOfThis&) = delete;

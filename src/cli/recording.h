@@ -64,7 +64,7 @@ class Recording {
   [[nodiscard]] observe::Cause last_cause(observe::Cause otherwise) const;
   // Only while the tracer exists.
   Result<observe::WrittenDump> write(const observe::Cause& cause) { return recorder_.write(cause); }
-  // Whether 'rose dump' reaches it: another tracer may have the socket.
+  // True if 'rose dump' can reach this tracer: another tracer may have the socket.
   [[nodiscard]] bool has_socket() const { return control_ != nullptr; }
   [[nodiscard]] observe::DumpFiles& files() { return recorder_.files(); }
 

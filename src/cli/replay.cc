@@ -166,7 +166,7 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
     if (made.workload.failed()) ++report.failed_workloads;
     if (made.exchanged && replay::exchanged_data(*made.exchanged, test.usual_work)) report.work_seen = true;
     report.runs.push_back(std::move(made.result));
-    // A later run may have taken its place.
+    // A later run may have replaced it.
     std::error_code gone;
     if (!std::filesystem::exists(report.runs.back().directory, gone)) report.runs.back().directory.clear();
   }
@@ -316,7 +316,7 @@ Result<int> run_replay(const ReplayOptions& options, const Common& common) {
   export_own_name();
   Replaying how{options, common, quarantine, !query.is_single()};
   if (how.several && options.jobs) {
-    // Schedules of different deployments go side by side: what the most demanding one leaves room for.
+    // Schedules of different deployments run in parallel: the most demanding one limits the number.
     std::optional<int> jobs;
     std::set<std::filesystem::path> measured;
     for (const Test& test : tests) {

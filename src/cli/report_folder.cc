@@ -23,7 +23,7 @@ Result<ReportFolder> ReportFolder::make(const std::string& path, bool redact) {
   std::filesystem::create_directories(path, error);
   if (error)
     return fail(ErrorKind::input, fmt::format("cannot create the report folder {}: {}", path, error.message()));
-  // What an earlier report without --redact left there would be shared with this one.
+  // Files that an earlier report without --redact left there would be shared together with this one.
   for (const char* name : {"record.jsonl", "traces", "runs"})
     if (std::filesystem::exists(*folder.path_ / name, error))
       return fail(ErrorKind::input, fmt::format("{} holds '{}' of a report that was not redacted", path, name),
@@ -31,7 +31,7 @@ Result<ReportFolder> ReportFolder::make(const std::string& path, bool redact) {
   folder.redactor_ = Redactor::of_this_machine();
   ROSE_TRY(TemporaryFolder aside, TemporaryFolder::make("rose-report"));
   folder.aside_.emplace(std::move(aside));
-  // Nodes of other users have their folders in it.
+  // Nodes that run as other users have their folders in it.
   if (::chmod(folder.aside_->path().c_str(), 0711) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", folder.aside_->path().string()), errno);
   return folder;

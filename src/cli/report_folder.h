@@ -1,5 +1,5 @@
-// The folder of --report DIR. With --redact it holds only what can be shown to strangers: runs, their record and their
-// traces are kept elsewhere, in a folder that is removed at the end.
+// The folder of --report DIR. With --redact it contains only what may be shown to third parties: runs, their record and
+// their traces are kept in another folder that is removed at the end.
 #pragma once
 
 #include <filesystem>
@@ -23,9 +23,9 @@ class ReportFolder {
 
   [[nodiscard]] explicit operator bool() const { return path_.has_value(); }
   [[nodiscard]] std::filesystem::path file(std::string_view name) const { return *path_ / name; }
-  // The folder that replay::RunStore::open() takes: nothing without --report.
+  // The folder for replay::RunStore::open(): nothing without --report.
   [[nodiscard]] std::optional<std::filesystem::path> runs() const;
-  // Null without --redact. Names of hosts that it should know are added before anything is written.
+  // Null without --redact. Names of hosts to replace are added before anything is written.
   [[nodiscard]] Redactor* redactor() { return redactor_ ? &*redactor_ : nullptr; }
 
   // Text, JSON or Markdown.

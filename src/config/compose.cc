@@ -161,7 +161,7 @@ Result<ComposeNodes> ComposeReader::read() {
          {"secrets", [this](const Yaml& value, const std::string& key) { read_handed_of_file(value, key, secrets_); }},
          {"configs", [this](const Yaml& value, const std::string& key) { read_handed_of_file(value, key, configs_); }}},
         "the top of the file");
-    // All services are read, so that everything that stands in the way is reported at once.
+    // All services are read, so that all problems are reported at once.
     std::optional<Error> problems;
     for (const auto& [name, value] : services->members) {
       try {
@@ -376,7 +376,7 @@ void ComposeReader::check_networks() {
   }
 }
 
-// By the name that Compose gives it, too. nullptr: none of the services that are started.
+// Also accepts the container name that Compose would generate. nullptr: not one of the started services.
 const Node* ComposeReader::service_of_container(const std::string& name) const {
   const auto given = containers_.find(name);
   for (const Node& node : found_.nodes)
@@ -389,7 +389,7 @@ const Node* ComposeReader::service_of_container(const std::string& name) const {
 
 // `network_mode: service:X` is also a dependency on X, as with Compose.
 void ComposeReader::share_networks() {
-  std::map<std::string, std::string> whose;  // by service: the one that it names
+  std::map<std::string, std::string> whose;  // by service: the one whose network it uses
   for (const auto& [name, at] : shared_) {
     const std::string& mode = at->text;
     const std::string wanted = mode.substr(mode.find(':') + 1);
@@ -445,7 +445,7 @@ void ComposeReader::check_dependencies() {
         wrong(one, fmt::format("'{}' depends on '{}', which is not started", node.name, one.node),
               profile ? "it has a profile: compose_profiles selects the services that are started" : "");
       }
-      // Without one in the file, that of the image counts, which is known when a run is made.
+      // If the file has no health check, the image's applies, which is known only when a run is made.
       if (one.when == Dependency::When::healthy && known[one.node]->container->health &&
           known[one.node]->container->health->disabled)
         wrong(one,
@@ -474,7 +474,7 @@ void ComposeReader::make_replicas() {
   if (replicas_.empty()) return;
   std::vector<Node> all;
   for (Node& node : found_.nodes) {
-    // As Compose: the network of the first one.
+    // As in Compose: the network of the first replica.
     if (replicas_.contains(node.network_of)) node.network_of += "-1";
     std::vector<Dependency> after;
     for (const Dependency& one : node.container->after) {

@@ -13,7 +13,7 @@
 
 namespace rose::config {
 
-// What `docker compose` would be given on its command line and in its environment.
+// The command-line options and environment that `docker compose` would get.
 struct ComposeChoice {
   std::vector<std::string> profiles;  // if any, instead of COMPOSE_PROFILES
   compose::Variables variables;       // count more than those of this process

@@ -20,7 +20,7 @@ struct Project {
   Variables without_value;                   // variables that are used but not set, with the first use: "FILE:LINE"
 };
 
-// `further` files override it one after the other, as with `docker compose -f A -f B`; all relative paths start at the
+// Further `files` override it one after the other, as with `docker compose -f A -f B`; all relative paths start at the
 // first file's folder, and so does ${PWD}, wherever rose was called. Errors are ErrorKind::input with file and line.
 [[nodiscard]] Result<Project> read_project(std::string_view text, const std::filesystem::path& file,
                                            const std::vector<std::filesystem::path>& further, const Lookup& lookup);

@@ -525,7 +525,7 @@ void ComposeReader::read_health(const Yaml& value, Container& container) {
         {"start_interval",
          [](const Yaml& member, const std::string& key) {
            (void)duration(member, key);
-         }},  // rose asks as often as the check allows, so any value is accepted
+         }},  // rose checks as often as the health check allows, so any value is accepted
         {"disable", [&](const Yaml& member, const std::string& key) { health.disabled = truth(member, key); }},
         {"retries", [&](const Yaml& member, const std::string& key) { health.retries = number(member, key, 1); }}},
        "a healthcheck");
@@ -840,7 +840,7 @@ void ComposeReader::read_network_mode(const Yaml& value, Service& service) {
   }
 }
 
-// Whose network it is decides what belongs to a network, as with Compose and the engines.
+// The owner of a network decides which settings apply to it, as in Compose and container engines.
 void ComposeReader::check_own_network(const Yaml& service, const std::string& name) {
   const Yaml* mode = service.find("network_mode");
   if (mode == nullptr || text(*mode, "network_mode").empty()) return;

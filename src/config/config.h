@@ -61,7 +61,7 @@ struct Dependency {
   int file = 0;           // index of the Compose file
   bool optional = false;  // the dependency does not have to be started
 };
-// A command that Compose runs in the container at a moment of its life.
+// A command that Compose runs in the container when it starts or stops.
 struct Hook {
   Command command;
   std::string user;  // "": the container's
@@ -75,7 +75,7 @@ struct HandedFile {
   unsigned mode = 0444;
 };
 
-// As the address of a host name: the machine's, which in a run is the client's.
+// As an address of a host name: the machine's, which in a run is the client's.
 inline constexpr const char* kHostGateway = "host-gateway";
 
 // A node that runs in a container, which rose creates with an engine.
@@ -90,7 +90,7 @@ struct Container {
   bool service = false;
   Command build;                    // further arguments for the engine's `build`; empty: the image exists or is pulled
   std::string dockerfile;           // for `build`: the text of one that is no file
-  std::vector<std::pair<std::string, std::string>> build_secrets;  // for `build`: those that are no files, by id
+  std::vector<std::pair<std::string, std::string>> build_secrets;  // for `build`: those that are not files, by id
   bool build_privileged = false;                                   // for `build`: its commands may do everything
   std::vector<std::string> limits;  // "nofile=1024:1024"
   std::string hostname, stop_signal;  // "": the node's name; the image's signal
@@ -128,7 +128,7 @@ struct Node {
   std::vector<std::string> sources;
   std::vector<std::string> functions;  // names or globs
   bool exceptions = false;             // also trace exceptions that leave JVM methods among these
-  bool python = false;  // the application's functions of Python are watched, as an explanation does; no key of the file
+  bool python = false;  // Python functions of the application are watched, as for an explanation; not a key of the file
   std::vector<std::string> logs;       // files in the node's folder, in addition to stdout.log and stderr.log
   bool record = false;                 // the program is linked with librose-rr and records itself
   // Sources of nondeterminism in the C library that are recorded for any program: "time", "random", ... Implies
@@ -136,7 +136,7 @@ struct Node {
   std::vector<std::string> record_libc;
   std::optional<Attach> attach;
   std::optional<Container> container;
-  // The node whose network namespace and address it shares, which has its own; "": it has its own.
+  // The node whose network namespace and address it shares; that node has its own. "": it has its own.
   std::string network_of;
   int line = 0;  // line of [[node]], for later messages
 
@@ -219,7 +219,7 @@ struct Config {
 
   [[nodiscard]] const Node* find(std::string_view node) const;
   [[nodiscard]] std::vector<std::string> node_names() const;
-  // The index of the node that has the network namespace of `node`, mostly itself.
+  // The index of the node that owns the network namespace of `node`, usually `node` itself.
   [[nodiscard]] std::size_t network_owner(std::size_t node) const;
   // The nodes in the network namespace of `node`, itself included, in file order.
   [[nodiscard]] std::vector<std::size_t> network_members(std::size_t node) const;

@@ -27,7 +27,8 @@ inline constexpr std::int64_t kDay = 24 * kHour;
 
 // Adds the [[meaning]] tables of a file.
 void read_meanings(toml::Table& root, std::vector<knowledge::Entry>& into);
-// The same of every *.toml in a folder, by name; nothing if there is none. A file there has only such tables.
+// The same for every *.toml in a folder, by name; nothing if there is no such folder. These files may contain only such
+// tables.
 inline constexpr std::string_view kKnowledgeFolder = "knowledge";
 [[nodiscard]] Result<void> read_knowledge(const std::filesystem::path& folder, std::vector<knowledge::Entry>& into);
 

@@ -640,7 +640,7 @@ std::vector<std::size_t> Cluster::start_order() const {
   return order;
 }
 
-// What the file sets counts more than what the image has.
+// Settings in the file override those of the image.
 void Cluster::settle_health(std::size_t node, const Image& image) {
   const config::Container& service = *config_.nodes[node].container;
   if (!service.service || (service.health && service.health->disabled)) return;

@@ -70,7 +70,9 @@ Result<void> Cluster::make() {
     const std::filesystem::path own = cgroup_ / ("rose-" + info.name);
     ROSE_CHECK(cgroup::make(own));
     const auto& attach = states_[info.index]->config->attach;
-    if (attach && !attach->pid_file) continue;  // their processes are found later
+    // Commands and nodes see the names of the run in a mount namespace. Mounts that a command makes for a node, and
+    // rose for both, are in the run's folder, which they share.
+    if (attach && !attach->pid_file) continue;
     info.cgroup = own;
     info.cgroup_id = kernel::cgroup_id(own);
   }
@@ -126,7 +128,7 @@ Result<void> Cluster::make_own_names() {
   ROSE_TRY(const OpenFolder own, own_folder());
   const auto write = [&](const char* name, const std::string& text) -> Result<std::filesystem::path> {
     ROSE_TRY(const Fd file, own.create(name, std::nullopt, 0644));
-    // Whatever rose's umask is: every user looks names up.
+    // Regardless of rose's umask: every user looks up names.
     if (const int err = ::fchmod(file.get(), 0644) != 0 ? errno : write_bytes(file.get(), text); err != 0)
       return fail_errno(ErrorKind::environment, fmt::format("cannot write {}", (own.path() / name).string()), err);
     return own.path() / name;
@@ -144,7 +146,7 @@ Result<void> Cluster::make_own_names() {
   return {};
 }
 
-// Without the right to mount, as in a container that is not privileged, runs work as well: by addresses.
+// Without the right to mount, as in an unprivileged container, runs still work with addresses.
 void Cluster::no_names(const Error& why) {
   static std::atomic<bool> said{false};
   if (said.exchange(true)) return;
@@ -152,7 +154,7 @@ void Cluster::no_names(const Error& why) {
                why.message);
 }
 
-// rose uses paths down to the node's folder: what leads there must not be the node's to exchange.
+// rose uses paths down to the node's folder: the node must not be able to replace folders on the way.
 Result<void> Cluster::check_path(const NodeInfo& info, const Credentials& user) const {
   UserGroups groups{user.uid, user.groups};
   groups.groups.push_back(user.gid);
@@ -305,7 +307,7 @@ Result<OpenFolder> Cluster::volume_folder(std::size_t node, const std::filesyste
   return top.make(inside, user ? std::optional(Owner{user->uid, user->gid}) : std::nullopt);
 }
 
-// For what is rose's own in the run: images of disks, copies of files.
+// For rose's own files in the run: disk images, copies of files.
 Result<OpenFolder> Cluster::own_folder() {
   const std::filesystem::path path = run_dir_ / kOwnFolder;
   if (std::error_code absent; !std::filesystem::exists(std::filesystem::symlink_status(path, absent)))
@@ -344,8 +346,8 @@ Result<Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::path& i
   return disks_.back().get();
 }
 
-// They are found by the deployment's id, wherever nodes have moved them and even if they were only partly created.
-// What a user of the node unmounted or exchanged meanwhile is still in the file system as long as it is held.
+// They are found by the deployment's id, wherever nodes have moved them and even if they were only partly created. A
+// file system that a user of the node unmounted or moved meanwhile exists as long as it is held open.
 void Cluster::dissolve_volumes() {
   if (!std::exchange(mounts_, false)) return;
   std::vector<OpenFolder> held;
@@ -424,7 +426,7 @@ Result<void> Cluster::run_setup() {
   return run_to_end(*config_.deployment.setup, "setup", setup_variables_);
 }
 
-// A cluster is created out of nodes that have been started. Whatever it starts is part of the run.
+// The `form` command makes a cluster of the started nodes. Everything it starts is part of the run.
 Result<void> Cluster::run_form() {
   if (!config_.deployment.form) return {};
   return run_to_end(*config_.deployment.form, "form", {});

@@ -92,7 +92,7 @@ struct CommandResult {
   double seconds = 0;
   std::string note;  // as text: "exited with status 3", "timed out after 30s"
   [[nodiscard]] bool ok() const { return started && !timed_out && !cancelled && !signalled && code == 0; }
-  // It came to an end of its own that it calls a failure.
+  // True if it ended by itself with a failure.
   [[nodiscard]] bool failed() const { return !ok() && !timed_out && !cancelled && !too_much; }
 };
 

@@ -46,7 +46,7 @@ std::string mke2fs() { return ::access("/usr/sbin/mke2fs", X_OK) == 0 ? "/usr/sb
 
 struct LoopDevice {
   std::string path;
-  Fd fd;  // while it is open, the device stays; later it stays as long as it is mounted
+  Fd fd;  // while it is open, the device exists; later it exists as long as it is mounted
 };
 
 // `direct`: nothing is cached below the file system, so each of its requests is one of the image's.
@@ -66,7 +66,7 @@ Result<LoopDevice> attach_loop(int image, const std::string& id, bool direct) {
     id.copy(reinterpret_cast<char*>(config.info.lo_file_name), LO_NAME_SIZE - 1);
     if (::ioctl(device.fd.get(), LOOP_CONFIGURE, &config) == 0) return device;
     problem = errno;
-    if (problem != EBUSY) break;  // another took it meanwhile
+    if (problem != EBUSY) break;  // another process took it meanwhile
   }
   return fail_errno(ErrorKind::environment, "cannot set up a loop device", problem);
 }
@@ -76,7 +76,7 @@ struct FileState {
   std::int64_t written_ns = 0;
 };
 
-// The regular files, by their path in the folder.
+// The regular files, by their paths in the folder.
 std::map<std::string, FileState> files_of(const OpenFolder& folder) {
   std::map<std::string, FileState> all;
   folder.each([&](const OpenFolder::Entry& entry) {
@@ -89,10 +89,10 @@ std::map<std::string, FileState> files_of(const OpenFolder& folder) {
   return all;
 }
 
-// Which file it is, and whose.
+// Identity and owner of a file.
 struct TornFile {
   ino_t number = 0;
-  int generation = 0;  // random, of each use of a number
+  int generation = 0;  // random; differs each time an inode number is reused
   uid_t uid = 0;
   gid_t gid = 0;
   mode_t mode = 0;
@@ -109,9 +109,9 @@ std::optional<TornFile> torn_file_of(int fd) {
   return source;
 }
 
-// Some of the sectors in which `from` (a copy of `source`) differs from what is on the disk. True when there were any
-// to write. Only the same file is written to: under its name may now be another one, perhaps root's, whose name the
-// node exchanged. The number of a removed file is used again, but not with its generation.
+// Writes some of the sectors in which `from` (a copy of `source`) differs from what is on the disk. Returns true if
+// there were any to write. Only the same file is written to: its name may now refer to another one, perhaps root's,
+// because the node may rename files. An inode number may be reused, but not with the same generation.
 bool tear(const Fd& from, const TornFile& source, const Fd& to, const Torn& torn) {
   struct stat info {};
   if (!from || !to || ::fstat(from.get(), &info) != 0) return false;
@@ -120,7 +120,7 @@ bool tear(const Fd& from, const TornFile& source, const Fd& to, const Torn& torn
   const auto size = static_cast<off_t>(std::min(static_cast<std::uint64_t>(info.st_size), kMostTorn));
   std::vector<std::uint64_t> differ;
   char written[kSector], there[kSector];
-  for (off_t begin = 0; begin < size;) {  // without the holes, which may be far larger than the disk
+  for (off_t begin = 0; begin < size;) {  // skip holes, which may be far larger than the disk
     begin = ::lseek(from.get(), begin, SEEK_DATA);
     if (begin < 0 || begin >= size) break;
     const off_t hole = ::lseek(from.get(), begin, SEEK_HOLE);
@@ -199,7 +199,7 @@ Result<Disk> Disk::make(OpenFolder at, const OpenFolder& own, const std::string&
   return disk;
 }
 
-// One that is not on the disk: the node's user may have made it already.
+// For a file that is kept outside the disk: the node's user may have created it already.
 Result<Fd> Disk::outside_file(const std::string& name, const struct stat& folder) const {
   if (auto made = at_.create(name, Owner{folder.st_uid, folder.st_gid}, 0644)) return made;
   Fd fd = at_.file_to_change(name);
@@ -218,12 +218,12 @@ Result<void> Disk::mount(const std::function<Result<void>(const OpenFolder& top)
   ROSE_CHECK(prepare(top));
   // From here on its files can be rescued, whatever fails.
   const OpenFolder& held = top_.emplace(std::move(top));
-  std::vector<Fd> points;  // the files on the disk that those outside of it hide
+  std::vector<Fd> points;  // the files on the disk that the outside files hide
   for (const Outside& one : outside_) {
     Fd point = held.at(one.name);
     struct stat info{};
     if (!point || ::fstat(point.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-      // What the node has put there, perhaps a folder of root's, stays under another name, which nobody can foresee.
+      // What the node has put there, perhaps a folder of root's, is renamed to an unpredictable name.
       std::uint64_t random = 0;
       if (::getrandom(&random, sizeof random, 0) != sizeof random)
         return fail_errno(ErrorKind::environment, "getrandom", errno);
@@ -266,7 +266,7 @@ Result<PowerLoss> Disk::lose(const Torn& torn) {
       if (const auto source = torn_file_of(fd)) sources.emplace(inside.string(), *source);
     }));
   }
-  // Whatever follows, a file system that somebody has unmounted is only rescued, without a power loss.
+  // A file system that somebody has unmounted is only rescued, without a power loss.
   if (!volume::is_mounted(*top_))
     return fail(ErrorKind::environment,
                 fmt::format("somebody has unmounted the disk at {}", printable(folder().string())));

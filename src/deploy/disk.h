@@ -20,7 +20,7 @@
 
 namespace rose::deploy {
 
-// Which of a file's unsynced sectors (512 bytes each) reach the disk all the same. Without a share: none.
+// Which of a file's unsynced sectors (512 bytes each) reach the disk nevertheless. Without a share: none.
 struct Torn {
   double share = 0;      // fraction of each file's, from 0 to below 1
   bool in_order = true;  // the first ones; otherwise distributed over all of them
@@ -39,23 +39,23 @@ class Disk {
   // Checks that this machine supports it. Returns ErrorKind::environment with what is missing.
   [[nodiscard]] static Result<void> check();
 
-  // In place of the folder `at`, with its owner and mode. Of the files in it, `outside` go on being where they are, as
-  // what a console shows is not on the disk; all others are hidden. `own`: a folder of the run that only root may
-  // enter. `id` is the deployment's: volume::of() finds the disk by it. `paced`: it can be slow.
+  // Replaces the folder `at`, keeping owner and mode. Its files listed in `outside` stay where they are, because
+  // console output is not on the disk; all others are hidden. `own`: a folder of the run that only root may enter.
+  // `id`: the deployment's, by which volume::of() finds the disk. `paced`: it can be slow.
   [[nodiscard]] static Result<Disk> make(OpenFolder at, const OpenFolder& own, const std::string& id,
                                          const std::vector<std::string>& outside, bool paced = false);
 
-  // Where it was made.
+  // The path at which it was created.
   [[nodiscard]] const std::filesystem::path& folder() const { return at_.path(); }
 
   // Controls its speed; null if it was not created with `paced`.
   [[nodiscard]] PacedFile* pace() const { return paced_.get(); }
 
-  // Power is lost and returns. The node must have ended; processes that still have files of it open get EIO from now
-  // on.
+  // Simulates a power loss followed by a restart. The node must have ended; processes that still have files of it open
+  // get EIO from now on.
   [[nodiscard]] Result<PowerLoss> lose(const Torn& torn);
 
-  // Its top; none after a power loss that failed. Its loop device is held as long as the result is.
+  // Its top folder; none after a power loss that failed. The loop device is held as long as the result exists.
   [[nodiscard]] std::optional<OpenFolder> release() { return std::exchange(top_, std::nullopt); }
 
  private:

@@ -34,7 +34,7 @@
 namespace rose::deploy {
 namespace {
 
-// Descriptors of the guardian, from its first instruction on.
+// Descriptors of the guardian at its start.
 enum : int { kRoseFd = 3, kWordFd = 4, kLockFd = 5, kFirstOther = 6 };
 
 constexpr char kReady = 'r';
@@ -46,7 +46,7 @@ constexpr const char* kName = "rose-guardian";
 constexpr const char* kSystemdHierarchy = "/sys/fs/cgroup/systemd";
 
 struct Guardian {
-  Identity identity;  // its lock is the guardian's too, which so is seen to live
+  Identity identity;  // the guardian holds this lock as well, so it is recognised as running
   std::filesystem::path folder;
   pid_t pid = 0;
   Fd pidfd;
@@ -80,7 +80,7 @@ bool write_word(const char* path, const char* text) {
   return written;
 }
 
-// Between fork and execve: only system calls, for other threads of rose may have held any lock.
+// Between fork and execve only system calls are safe, because other threads of rose may have held locks.
 [[noreturn]] void become_guardian(const std::array<int, 3>& handed, char* const* argv) {
   ::setsid();
   struct sigaction ignored{};
@@ -99,7 +99,7 @@ bool write_word(const char* path, const char* text) {
     if (::dup2(high[i], kRoseFd + static_cast<int>(i)) < 0) ::_exit(127);
   ::close_range(kFirstOther, ~0U, 0);
   if (::chdir("/") != 0) ::_exit(127);
-  // When memory is short rose may be killed, and this must undo what it leaves.
+  // rose may be killed when memory is short; the guardian must survive to undo its changes.
   (void)write_word("/proc/self/oom_score_adj", "-1000");
   ::execve("/proc/self/exe", argv, environ);
   ::_exit(127);
@@ -108,7 +108,7 @@ bool write_word(const char* path, const char* text) {
 Result<Guardian> start() {
   ROSE_TRY(Identity identity, Identity::create());
   Guardian made{std::move(identity), {}, 0, {}, {}};
-  // Noted ahead, so that heal() removes the folder when both are killed.
+  // Noted in advance, so that heal() removes the folder if both are killed.
   if (const auto base = cgroup::base()) {
     made.folder = *base / made.identity.id();
     ROSE_CHECK(made.identity.note("cgroup", made.folder.string()));
@@ -147,7 +147,7 @@ Result<Guardian> start() {
   return made;
 }
 
-// Out of its folder, which it then removes.
+// Leaves its folder so that it can be removed.
 bool leave_folder(const std::filesystem::path& folder) {
   const std::string self = std::to_string(::getpid());
   const auto top = kernel::cgroup2_mount();
@@ -219,7 +219,7 @@ Result<int> run_guardian(int argc, char** argv) {
     char word = 0;
     if (watched[1].revents == 0) continue;
     if (::recv(kWordFd, &word, 1, MSG_DONTWAIT) == 1 && word == kDismissed) return 0;
-    watched[1].fd = -1;  // its other end is gone, and rose soon is
+    watched[1].fd = -1;  // its other end is closed; rose is about to end
   }
   const Healed healed = relieve_after(owner, argv[3]);
   for (const auto& own : registrations(argv[3]))

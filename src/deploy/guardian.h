@@ -1,8 +1,7 @@
-// The guardian: a process of rose's own that undoes what does harm as soon as rose has died, however that came
-// (relieve_after); the rest waits for heal(). It is this very program, executed again, so that it holds little memory;
-// it has a session and a cgroup of its own, so that neither a terminal nor a service manager that ends rose's cgroup
-// (KillMode=control-group) ends it too. What there is to undo it reads in the lock files (deploy/identity.h), where it
-// is noted before it is done.
+// The guardian: a process that undoes harmful changes as soon as rose has died for any reason (relieve_after); the rest
+// waits for heal(). It executes this program again, so that it needs little memory; it has its own session and cgroup,
+// so that neither a terminal nor a service manager that ends rose's cgroup (KillMode=control-group) ends it too. It
+// reads what to undo from the lock files (deploy/identity.h), where every change is noted before it is made.
 #pragma once
 
 #include "base/result.h"
@@ -12,13 +11,13 @@ namespace rose::deploy {
 // Its first argument, instead of a command's name.
 inline constexpr const char* kGuardianCommand = "guardian-of";
 
-// This program's main() hands `argv` with kGuardianCommand to run_guardian(). Without this no guardian is started: in
-// test programs, which are other programs.
+// This program's main() passes `argv` with kGuardianCommand to run_guardian(). Without this call no guardian is
+// started, for example in test programs, whose main() cannot do that.
 void allow_guardian();
-// Starts the guardian of this process unless it has one that lives, or may not have one. Called before each run.
-// Without a guardian rose works as well: 'rose heal' undoes what it leaves when it is killed. Says so in a warning.
+// Starts the guardian of this process unless one is running or none is allowed. Called before each run. Without a
+// guardian rose works as well: 'rose heal' then undoes what a killed rose leaves. Logs a warning in that case.
 void ensure_guardian();
-// At a normal end of rose: the guardian ends, and undoes nothing.
+// Call at a normal end of rose: the guardian ends without undoing anything.
 void dismiss_guardian();
 
 // The guardian itself. Returns its exit status.

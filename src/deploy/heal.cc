@@ -88,7 +88,7 @@ class Healer {
 
   void undo(const Registration& dead) {
     at_work(dead);
-    // What harms most while it lasts comes first, and what a container engine has to do last: it may take long.
+    // The most harmful leftovers first; those that need a container engine last, because that may take long.
     attached(dead);
     descriptors(dead);
     for (const std::string& folder : dead.all("cgroup")) {
@@ -138,7 +138,7 @@ class Healer {
     });
     for (const std::string& value : dead.all("stopped"))
       if (const auto pid = still_there(value)) resume(*pid, false);
-    // The kernel may stop a process before it could be noted, so resume processes that are stopped now and were not
+    // The kernel may stop a process before this was noted, so resume processes that are stopped now and were not
     // before.
     std::set<pid_t> stood;
     for (const std::string& value : dead.all("stood"))
@@ -296,7 +296,7 @@ class Healer {
     }
   }
 
-  // Wherever they are by now: nodes may have renamed what leads to them.
+  // Wherever they are now: nodes may have renamed folders on the way.
   void volumes(const std::string& id) {
     for (const volume::Mounted& mounted : volume::of(id)) {
       const std::string where = fmt::format("file system at {}", printable(mounted.point.string()));
@@ -344,11 +344,11 @@ bool undo_named(const std::string& name, const std::filesystem::path& base, Heal
 Healed relieve_after(pid_t owner, const std::string& except) {
   Healer healer(false);
   std::vector<Registration> found = registrations_of(owner, except);
-  // A node that rose did not start stands still while this works: those first, of all runs.
+  // Nodes that rose did not start may be paused until this is done, so they come first, for all runs.
   for (const Registration& registration : found)
     if (!registration.alive) healer.attached(registration);
   for (const Registration& registration : found)
-    if (!registration.alive) healer.relieve(registration);  // else another heal is at it
+    if (!registration.alive) healer.relieve(registration);  // otherwise another heal is working on it
   if (std::string loopback = heal_loopback(); !loopback.empty()) healer.healed.undone.push_back(std::move(loopback));
   return std::move(healer.healed);
 }
@@ -375,7 +375,7 @@ Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
     known.insert(registration.id);
     if (registration.alive) {
       living.insert(registration.id);
-      // A guardian's own is no deployment.
+      // A guardian's own registration is not a deployment.
       const bool guards = registration.all("run_dir").empty() && !registration.all(kHealerNote).empty();
       if (chosen && !guards) note_living(registration, healer.healed);
       continue;

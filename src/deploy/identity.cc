@@ -63,8 +63,8 @@ bool healer_at_work(const std::filesystem::path& file) {
   });
 }
 
-// A child that a killed rose had just forked holds its lock until it comes to its execve, or learns of that. Its
-// guardian, or another heal, holds it until all is undone.
+// A child that a killed rose had just forked holds the lock until its execve or until it notices the death. The
+// guardian, or another heal, holds it until everything is undone.
 bool lock_soon(int fd, const std::filesystem::path& file) {
   const std::int64_t began = monotonic_ns();
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {

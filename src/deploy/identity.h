@@ -18,7 +18,7 @@
 namespace rose::deploy {
 
 inline constexpr const char* kLockFolder = "/run/rose";
-// Note of a lock file: "PID START" of a process that undoes what a killed rose left, or is about to.
+// Key of a lock file's line: "PID START" of the process that undoes, or is about to undo, what a killed rose left.
 inline constexpr const char* kHealerNote = "healer";
 
 class Identity {
@@ -31,7 +31,7 @@ class Identity {
 
   [[nodiscard]] const std::string& id() const { return id_; }
   // Adds a line for heal() and the guardian: "run_dir\t/path", "cgroup\t/path", "ends\t/path" (a cgroup whose processes
-  // cannot go on without rose), "netns\tname", "frozen\t/path", "thawed\t/path", ...
+  // cannot continue without rose), "netns\tname", "frozen\t/path", "thawed\t/path", ...
   [[nodiscard]] Result<void> note(std::string_view key, std::string_view value);
   // Everything has been undone: removes the file.
   void release();
@@ -63,7 +63,7 @@ struct Registration {
 [[nodiscard]] std::vector<Registration> registrations_of(pid_t owner, std::string_view except);
 // The one with this id, at most one, whether or not it is locked.
 [[nodiscard]] std::vector<Registration> registrations(std::string_view id);
-// "123 4567", a process and when it started: that process, if it is there.
+// "123 4567", a process id and its start time: that process, if it still exists.
 [[nodiscard]] std::optional<pid_t> still_there(const std::string& value);
 
 // The id at the beginning of the name of a namespace or cgroup: "rose-1f3a9c" for "rose-1f3a9c-n1". A name of another

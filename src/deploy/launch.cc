@@ -170,7 +170,7 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
   // Before the user is changed, because that user may not be able to enter rose's folders.
   if (::syscall(SYS_chdir, plan.directory) != 0) give_up(kDirectory);
   if (plan.inside != nullptr) {
-    // The node's user may have exchanged it for a link by now, which root must not follow for that user.
+    // The node's user may have replaced it by a link, which root must not follow for that user.
     open_how how{};
     how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
@@ -180,7 +180,7 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
   if (::syscall(SYS_dup3, plan.null_fd, 0, 0) < 0 || ::syscall(SYS_dup3, plan.out_fd, 1, 0) < 0 ||
       ::syscall(SYS_dup3, plan.err_fd, 2, 0) < 0 || ::syscall(SYS_dup3, plan.exec_fd, 3, O_CLOEXEC) < 0)
     give_up(kDescriptors);
-  // Now rather than at the execve: a child that waits for a dead rose must not hold its locks and links.
+  // Now rather than at the execve: a child that waits for a dead rose must not keep its locks and links.
   if (::syscall(SYS_close_range, 4, ~0U, 0) != 0) give_up(kDescriptors);
 
   if (plan.change_user) {
@@ -471,9 +471,9 @@ int Launch::clone_child(const Plan& plan, int cgroup_fd) {
   return 0;
 }
 
-// The child wakes this thread if it may make the call. If the child is frozen, waits until it is thawed or killed. Once
-// it has become another user, that user's processes may stop it: it is continued again and again, and ended when that
-// does not help for long, or when the command is interrupted.
+// The child wakes this thread if it may make the call. If the child is frozen, waits until it is thawed or killed.
+// After it has changed its user, that user's processes may stop it: it is continued repeatedly, and ended if that does
+// not help for long, or if the command is interrupted.
 void Launch::await_child() {
   std::int64_t continued = monotonic_ns();
   int stopped = 0;

@@ -26,7 +26,7 @@ void add(std::vector<std::string>& names, const std::string& name) {
   if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
 
-// As engines do: "box.example.org" is also "box".
+// Like container engines: "box.example.org" is also "box".
 std::vector<std::string> host_names(const config::Container& container) {
   std::vector<std::string> names;
   const std::string& host = container.hostname;
@@ -72,7 +72,7 @@ Unexpected cannot_do(std::string_view what) {
 }  // namespace
 
 std::vector<HostLine> run_names(const config::Config& config, const std::vector<NodeInfo>& nodes) {
-  std::set<std::string> chosen;  // by the configuration, for others to use
+  std::set<std::string> chosen;  // names that the configuration assigns
   for (const NodeInfo& info : nodes) {
     chosen.insert(info.name);
     if (const auto& container = config.nodes[info.index].container)
@@ -89,7 +89,7 @@ std::vector<HostLine> run_names(const config::Config& config, const std::vector<
     }
     lines.push_back(std::move(line));
   }
-  // One line for each address, which begins with the name of the node that has it.
+  // One line for each address, which begins with the name of the node that owns it.
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::size_t owner = config.network_owner(nodes[i].index);
     if (owner == nodes[i].index) continue;
@@ -102,7 +102,7 @@ std::vector<HostLine> run_names(const config::Config& config, const std::vector<
 }
 
 std::string container_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes, std::size_t node) {
-  node = config.network_owner(node);  // as with engines, those who share a network share this file
+  node = config.network_owner(node);  // like container engines: nodes that share a network share this file
   const config::Container& container = *config.nodes[node].container;
   std::vector<HostLine> lines = kLocal;
   std::vector<HostLine> others = run_names(config, nodes);
@@ -120,7 +120,7 @@ std::string container_hosts(const config::Config& config, const std::vector<Node
     if (nodes[i].index == node)
       for (const std::string& name : others[i].names) add(own.names, name);
   lines.push_back(std::move(own));
-  // An entry of the service itself counts more than the name of another node.
+  // An entry of the service itself overrides the name of another node.
   const std::string client = config::client_address(config.deployment);
   const std::string machine = config.deployment.network == config::Network::host ? "127.0.0.1" : client;
   for (const auto& [name, address] : container.hosts)
@@ -140,8 +140,8 @@ std::string process_hosts(const config::Config& config, const std::vector<NodeIn
   std::vector<HostLine> lines = kLocal;
   for (HostLine& line : run_names(config, nodes)) lines.push_back(std::move(line));
   const std::vector<HostLine> known = lines;
-  // Programs look up the name of the machine that they run on (a JVM its local host): it stays where it was, if that
-  // is this machine itself and not an address that the run's network does not have.
+  // Programs look up the name of their machine (a JVM its local host): its address is kept if that is this machine
+  // itself and not an address that does not exist in the run's network.
   bool own = has(known, hostname) || hostname.empty();
   for (HostLine& line : read_hosts(machine)) {
     const bool names_it = std::find(line.names.begin(), line.names.end(), hostname) != line.names.end();
@@ -172,7 +172,7 @@ Result<void> leave_shared(const std::filesystem::path& folder) {
   std::error_code gone;
   if (!std::filesystem::exists(folder, gone)) return {};
   ROSE_TRY(const OpenFolder open, OpenFolder::open(folder));
-  // EINVAL: it is no mount, or no mount any more.
+  // EINVAL: it is not a mount (any more).
   if (::umount2(own_path(open.fd()).c_str(), MNT_DETACH) == 0 || errno == EINVAL) return {};
   return cannot_do(fmt::format("unmount {}", folder.string()));
 }
@@ -206,7 +206,7 @@ Result<Fd> make_names(const std::filesystem::path& hosts, const std::filesystem:
                      ::mount(nullptr, place.at.c_str(), nullptr, MS_PRIVATE, nullptr) != 0)
                    return cannot_do(fmt::format("mount {} at {}", place.file.string(), place.at.string()));
                Fd fd(::open("/proc/thread-self/ns/mnt", O_RDONLY | O_CLOEXEC));
-               // Entered as each process will: it needs more rights than creating one.
+               // Try to enter it as each process will: this needs more rights than creating one.
                if (!fd || ::setns(fd.get(), CLONE_NEWNS) != 0) return cannot_do("enter a mount namespace");
                return fd;
              }();

@@ -46,7 +46,7 @@ Result<Address> address_of(const std::string& text) {
 Result<void> prepare_netns_folder() {
   if (::mkdir(kNetnsFolder, 0755) != 0 && errno != EEXIST)
     return environment(fmt::format("make {}", kNetnsFolder), errno);
-  // The usual case: done without the lock, which every user who can open the folder could hold.
+  // The usual case, handled without the lock, which every user who can open the folder could hold.
   if (::mount("", kNetnsFolder, "none", MS_SHARED | MS_REC, nullptr) == 0) return {};
   Fd folder(::open(kNetnsFolder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return environment(fmt::format("open {}", kNetnsFolder), errno);

@@ -107,9 +107,9 @@ class LogProbe : public Probe {
     if (!fd) return false;
     std::vector<char> buffer(kChunk);
     bool more = false;
-    // The rest is searched the next time, so that a node that writes without end delays nobody.
+    // The rest is searched the next time, so that a node that writes without end does not delay others.
     for (std::size_t left = kMostAtOnce; left > 0; left -= kChunk) {
-      // Holes may be far larger than the disk. Nothing is behind this one yet, or a line begins there.
+      // Holes may be far larger than the disk. There is no data after this one yet, or a line begins there.
       const auto data = next_data(fd.get(), log.offset);
       if (!data) break;
       if (std::exchange(log.offset, *data) != *data) log.rest.clear();

@@ -1,5 +1,5 @@
-// A run's own version of a folder or file of the user's that its containers may write to. What they write stays in the
-// run: the user's data is never changed, faults do not reach it, and runs side by side do not meet in it.
+// A run's own version of a user's folder or file that its containers may write to. Their writes stay in the run: the
+// user's data is never changed, faults do not affect it, and parallel runs do not share it.
 #pragma once
 
 #include <filesystem>
@@ -11,21 +11,22 @@
 
 namespace rose::deploy {
 
-// Whether `source` is data: a folder or a regular file, but nothing of the kernel's or the machine's own (a device, a
-// socket, /proc, /run), which containers get as it is.
+// True if `source` is data: a folder or a regular file, but nothing of the kernel's or the machine's own (a device, a
+// socket, /proc, /run), which containers get unchanged.
 [[nodiscard]] bool is_data(const std::filesystem::path& source);
 
-// The folders that are inside of no other one in the list, sorted.
+// The folders that are not inside another one of the list, sorted.
 [[nodiscard]] std::vector<std::filesystem::path> outermost(std::vector<std::filesystem::path> sources);
 
-// Behind the name of what is shown: the folder of an overlay's layers. It must not be inside of `source`; a file system
-// of its own mounted there is not.
+// Suffix for the folder of an overlay's layers. That folder must not be inside `source`; a separate file system mounted
+// there may be.
 inline constexpr std::string_view kLayers = ".layers";
 
 class RunData {
  public:
-  // At `shown`, a new name in a folder of the run: a folder as an overlay, whose changes are in <shown>.layers/changes,
-  // or as a copy where the file system does not support one; a file as a copy. `id`: of the deployment.
+  // Created at `shown`, a new name in a folder of the run: a folder as an overlay, whose changes are in
+  // <shown>.layers/changes, or as a copy if the file system does not support overlays; a file as a copy. `id`: the
+  // deployment's.
   [[nodiscard]] static Result<RunData> make(const std::filesystem::path& source, const std::filesystem::path& shown,
                                             const std::string& id);
 
@@ -40,10 +41,10 @@ class RunData {
   bool mounted_ = false;
 };
 
-// A name for `source` among `others`, which it is added to.
+// A new name for `source` that differs from all in `others`, to which it is added.
 [[nodiscard]] std::string data_name(const std::filesystem::path& source, std::vector<std::string>& others);
 
-// "/srv/kv/data (12 files, 3.4 MiB)", counting no further than is quick.
+// "/srv/kv/data (12 files, 3.4 MiB)"; stops counting when it takes too long.
 [[nodiscard]] std::string described_data(const std::filesystem::path& source);
 
 }  // namespace rose::deploy

@@ -27,9 +27,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFillRounds = 1000;  // a writer makes it larger between looking it up and setting it
+constexpr int kFillRounds = 1000;  // a writer may make it larger between reading and setting its size
 constexpr int kFindRounds = 50;    // another process may rename what leads to a mount while it is searched for
-constexpr std::size_t kPathPart = 2048;  // bytes: the kernel takes no longer path than 4096 at once
+constexpr std::size_t kPathPart = 2048;  // bytes: the kernel accepts no path longer than 4096 at once
 constexpr const char* kMark = "trusted.rose";
 
 Unexpected cannot(std::string_view what) {
@@ -79,7 +79,7 @@ std::map<std::uint64_t, Line> mounts() {
   return all;
 }
 
-// Of a Disk (deploy/disk.h): its loop device bears the deployment's id.
+// True for the device of a Disk (deploy/disk.h), whose loop device contains the deployment's id.
 bool is_disk_of(const std::string& device, const std::string& id) {
   if (!device.starts_with("/dev/loop")) return false;
   const Fd loop(::open(device.c_str(), O_RDONLY | O_CLOEXEC));
@@ -116,8 +116,8 @@ Fd open_folder(const std::string& path) {
   return at ? Fd(::open(own_path(at.get()).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) : Fd();
 }
 
-// The root of the mount of this number, and its name in the folder above. The path that the kernel tells may be
-// another's by the time it is opened: the number is what counts.
+// The root of the mount with this number, and its name in the folder above. The path that the kernel reports may lead
+// elsewhere by the time it is opened, so the number is verified.
 struct Root {
   Fd fd;
   std::string name;
@@ -136,9 +136,9 @@ Result<std::optional<Root>> root_of(std::uint64_t number) {
               "something else is mounted over it, or what leads to it is renamed again and again");
 }
 
-// What a mount hides: a copy of the tree above it, without what is mounted in there, leads to that folder. In this
-// mount namespace nobody can rename or remove it meanwhile, but in another one, which does not have the mount, the user
-// of the node can: see is_marked().
+// The folder that a mount hides: reached through a copy of the tree above it without the mounts in there. In this mount
+// namespace nobody can rename or remove it meanwhile, but in another one, without the mount, the node's user can: see
+// is_marked().
 Result<OpenFolder> folder_below(const Root& root, const fs::path& point) {
   const Fd above = open_without_links(root.fd.get(), "..", O_PATH | O_DIRECTORY, 0);
   if (!above) return cannot(fmt::format("open the folder above {}", point.string()));
@@ -235,7 +235,7 @@ Result<dev_t> Volume::device() const {
   return status.st_dev;
 }
 
-// 0, or errno: EINVAL when it holds more than that.
+// Returns 0, or errno: EINVAL if it contains more than that.
 static int set_size(int mount, std::uint64_t bytes) {
   const Fd context(::fspick(mount, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH));
   if (!context) return errno;
@@ -253,7 +253,7 @@ static Unexpected not_sized(const fs::path& folder, int error) {
 Result<Volume::Room> Volume::fill() const {
   for (int round = 0; round < kFillRounds; ++round) {
     ROSE_TRY(const Room now, room());
-    // Size 0 would be no limit at all.
+    // Size 0 would mean unlimited.
     const std::uint64_t bytes = std::max<std::uint64_t>(now.used, static_cast<std::uint64_t>(::getpagesize()));
     const int error = set_size(mount_.get(), bytes);
     if (error == EINVAL) continue;
@@ -315,11 +315,11 @@ Result<volume::Dissolved> volume::dissolve(const Mounted& mounted) {
     ROSE_CHECK(detach(files.fd()));
     return Dissolved::exchanged;
   }
-  // What stayed outside of a disk (deploy/disk.h) is mounted on the names of what is below.
-  // It was empty, so what others own in there was put there meanwhile, and stays.
+  // The files kept outside a disk (deploy/disk.h) are mounted on the names of files below. The folder was empty, so
+  // what other users own in there was put there meanwhile and is kept.
   const auto only = top.st_uid != ::geteuid() ? std::optional(top.st_uid) : std::nullopt;
   Result<void> copied = below.clear([&](const std::string& name) { return files.is_mounted_on(name); }, only);
-  // What could be copied is worth having, whatever is missing.
+  // Partial copies are better than nothing.
   if (auto done = files.copy_into(below); !done && copied) copied = std::move(done);
   if (auto given = below.give({top.st_uid, top.st_gid}, top.st_mode & 07777); !given && copied)
     copied = std::move(given);
@@ -336,7 +336,7 @@ Result<fs::path> volume::rescue(const OpenFolder& top, const fs::path& into) {
   for (int number = 0; name.empty() || all.at(name); ++number) name = std::to_string(number);
   ROSE_TRY(const OpenFolder to, all.make(name, {}, 0700));
   const Result<void> copied = top.copy_into(to);
-  (void)::umount2(own_path(top.fd()).c_str(), MNT_DETACH);  // an error: somebody has done it
+  (void)::umount2(own_path(top.fd()).c_str(), MNT_DETACH);  // an error means that somebody has already done it
   ROSE_CHECK(copied);
   return to.path();
 }

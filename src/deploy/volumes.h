@@ -1,6 +1,6 @@
-// File systems of a run's own in nodes' folders, so that one of them can be full while the machine's are not. They are
-// made, changed and unmounted by descriptors and by the kernel's numbers of mounts: a node may rename what leads to
-// one. Their source is the deployment's id, by which heal() finds them wherever they are.
+// Separate file systems in nodes' folders, so that one of them can be full while the machine's are not. They are
+// created, changed and unmounted by descriptors and by the kernel's mount numbers, because a node may rename folders on
+// the way. Their source is the deployment's id, by which heal() finds them wherever they are.
 #pragma once
 
 #include <sys/types.h>
@@ -20,12 +20,12 @@ namespace rose::deploy {
 // A tmpfs.
 class Volume {
  public:
-  // Over an empty folder, with its owner and mode. `options`: further ones of tmpfs(5), "size=64m,mode=0700"; they
-  // count more.
+  // Mounts over an empty folder, keeping owner and mode. `options`: further options of tmpfs(5), "size=64m,mode=0700",
+  // which take precedence.
   [[nodiscard]] static Result<Volume> make(const OpenFolder& at, const std::string& id,
                                            const std::string& options = {});
 
-  // Where it was made.
+  // The path at which it was created.
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
   struct Room {
@@ -33,12 +33,12 @@ class Volume {
     std::uint64_t used = 0;
   };
   [[nodiscard]] Result<Room> room() const;
-  // Made no larger than what it holds, down to a page. All writers get ENOSPC, root too. Verified.
+  // Shrinks it to its contents, rounded up to a page. All writers get ENOSPC, including root. The result is verified.
   [[nodiscard]] Result<Room> fill() const;
   [[nodiscard]] Result<void> resize(std::uint64_t bytes) const;
   // The device of the file system, as in stat(2).
   [[nodiscard]] Result<dev_t> device() const;
-  // Its top. The size cannot be changed any more; the memory is held as long as the result is.
+  // Its top folder. The size cannot be changed any more; the memory is held as long as the result exists.
   [[nodiscard]] OpenFolder release();
 
  private:
@@ -49,15 +49,15 @@ class Volume {
 
 namespace volume {
 
-// A file system that is not in the tree of files yet. `source`: of mount(8); `options`: separated by commas.
+// Creates a file system that is not mounted yet. `source`: as in mount(8); `options`: separated by commas.
 [[nodiscard]] Result<Fd> make_detached(const std::string& type, const std::string& source, const std::string& options);
 // Marks a folder on which a file system of this deployment will be mounted, so that dissolve() does not mistake another
 // folder for it that a user has put in its place. An error if the file system does not support such marks and the
 // folder belongs to another user.
 [[nodiscard]] Result<void> mark(const OpenFolder& folder, const std::string& id);
-// On the folder or file that `at` is open on, whatever its name is by now.
+// Mounts it on the folder or file behind the descriptor `at`, whatever its current name is.
 [[nodiscard]] Result<void> attach(int mount, int at);
-// Unmounts it together with all that is mounted in it. Processes that have files of it open keep them.
+// Unmounts it together with everything mounted in it. Processes that have files of it open keep them.
 [[nodiscard]] Result<void> detach(int mount);
 
 // Where the file system that holds `path` is mounted.
@@ -78,12 +78,12 @@ enum class Dissolved {
   exchanged,  // unmounted, but what was below it is no longer the marked folder
 };
 [[nodiscard]] Result<Dissolved> dissolve(const Mounted& mounted);
-// For files that cannot go back where they were: copies what `top` holds to a new folder in `into`, which is made when
-// it is not there and which only root may enter, and unmounts it. The new folder.
+// For files that cannot be put back: copies what `top` holds to a new folder in `into`, which is created if missing and
+// which only root may enter, and unmounts it. Returns the new folder.
 [[nodiscard]] Result<std::filesystem::path> rescue(const OpenFolder& top, const std::filesystem::path& into);
-// True if the file system that this is in is still somewhere in the tree of files.
+// True if this file system is still mounted somewhere.
 [[nodiscard]] bool is_mounted(const OpenFolder& top);
-// The kernel's number of the mount that this is on.
+// The kernel's number of the mount that contains this folder.
 [[nodiscard]] std::optional<std::uint64_t> number(const OpenFolder& folder);
 
 }  // namespace volume

@@ -15,7 +15,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostDoings = 4096;  // kept of one host
+constexpr std::size_t kMostDoings = 4096;  // of one host; the rest is ignored
 constexpr int kFirstClientPort = 32768;
 
 // Folders differ between deployments; the name of what a call is made on mostly does not.
@@ -29,7 +29,7 @@ std::string doing_to(std::string_view syscall, int port) {
   return port > 0 && port < kFirstClientPort ? fmt::format("{} to one of them at port {}", syscall, port)
                                              : fmt::format("{} to one of them", syscall);
 }
-// And what is done to the other one.
+// The same call as seen by the host that receives it.
 std::string doing_by(std::string_view syscall, int port) { return doing_to(syscall, port) + ", done to it"; }
 
 // Which host has which address. An address that several hosts have belongs to none of them.
@@ -61,7 +61,7 @@ Addresses addresses_of_nodes(const config::Config& config) {
 // What nodes and hosts do, by number: first all that the profile knows of the nodes.
 class Doings {
  public:
-  // `among`: also what they do to each other, as far as the dump shows that of its hosts.
+  // `among`: also what hosts do to each other, as far as the dump shows it.
   Doings(const Inputs& inputs, bool among) {
     const auto each = [&](const std::string& node, const std::string& doing, bool only_new = false) {
       const std::uint32_t number = of(doing);
@@ -97,7 +97,7 @@ class Doings {
     return numbers_.try_emplace(doing, static_cast<std::uint32_t>(numbers_.size())).first->second;
   }
   [[nodiscard]] bool known(std::uint32_t doing) const { return doing < nodes_.size(); }
-  // Which nodes do it.
+  // The nodes that do it.
   [[nodiscard]] const std::vector<bool>& nodes(std::uint32_t doing) const { return nodes_[doing]; }
   // Behaviour that few nodes share distinguishes them best.
   static double weight(const std::vector<bool>& by) {
@@ -109,11 +109,11 @@ class Doings {
  private:
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<std::vector<bool>> nodes_;
-  std::size_t done_ = 0;  // of them: done without faults
+  std::size_t done_ = 0;  // this many of them are done without faults
   std::vector<double> all_;
 };
 
-// What the hosts of the dump do to each other: by host, what it does and to which other host.
+// What the hosts of the dump do to each other: for each host, what it does and to which other host.
 struct Among {
   std::map<std::string, std::set<std::string>, std::less<>> doings;
   std::map<std::string, std::set<std::string>, std::less<>> mates;
@@ -181,7 +181,8 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
     for (std::size_t id = 1; id < host_of.size(); ++id)
       if (const auto it = hosts.find(trace.str(static_cast<trace::StringId>(id))); it != hosts.end())
         host_of[id] = &it->second;
-    std::unordered_map<std::uint64_t, std::uint32_t> numbers;  // one string is made of each call and path
+    // each pair of call and path is turned into a string only once
+    std::unordered_map<std::uint64_t, std::uint32_t> numbers;
     for (const trace::Event& event : trace.events) {
       Host* host = event.node < host_of.size() ? host_of[event.node] : nullptr;
       if (host == nullptr) continue;
@@ -210,7 +211,7 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
   return hosts;
 }
 
-// How much of what a host does the node does too, and how much of what the node does the host does.
+// The share of the host's behaviour that the node shows, and the share of the node's behaviour that the host shows.
 struct Likeness {
   double share = 0, covered = 0;
   [[nodiscard]] double both() const {
@@ -218,7 +219,7 @@ struct Likeness {
   }  // harmonic mean
 };
 
-// The nodes that a host may be. None: it does too much that no node does.
+// The nodes that a host may be. Empty if the host does too much that no node does.
 std::vector<int> nodes_like(const std::vector<Likeness>& nodes, const std::vector<bool>& of_mate) {
   double best = 0;
   for (const Likeness& node : nodes) best = std::max(best, node.share);
@@ -263,7 +264,7 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
     std::size_t told = 0;
     for (const std::uint32_t doing : host.doings) {
       if (!doings.known(doing)) {
-        all += 1.0 / static_cast<double>(nodes);  // typical of no node here: another program
+        all += 1.0 / static_cast<double>(nodes);  // no node here does this: another program
         continue;
       }
       ++told;
@@ -298,8 +299,7 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
   // Some programs have few recognisable calls. Then a host is taken for a node that no other host plays, starting with
   // the node of the last incident.
   std::erase_if(strangers, [&](const std::string& name) { return match(name, 1, true); });
-  // And a window that begins late holds little of any host: what fails there is left out only where it does what no
-  // node does.
+  // A window that begins late holds little of any host: failures there are ignored only if no node has them.
   for (const std::string& name : strangers) match(name, 1, false);
   return found;
 }

@@ -1,6 +1,6 @@
-// Which node of the deployment a host of production plays, by what it does: the calls it makes, on what, whether to
-// another host and which of them come to it, and the functions it enters, compared with what the profile knows of each
-// node. For hosts that no name and no address tells. Private to diagnose.
+// Finds the node of the deployment that a production host corresponds to, by behaviour: the calls it makes and their
+// targets, its connections to and from other hosts, and the functions it enters, compared with the profile of each
+// node. Used for hosts that neither name nor address identifies. Private to diagnose.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct Alike {
   int node = -1;     // index into the configuration's nodes
   double share = 0;  // share of what the host did that this node does as well, weighted by how few nodes do it
   std::vector<int>
-      like;  // the nodes that do as much of it, itself among them: replicas, and which one is meant does not show
+      like;  // the nodes that do as much of it, including this one: replicas, which cannot be distinguished
 };
 
 // The `hosts` that certainly play a node. `taken`: nodes that other hosts have already. Replicas are assigned one by

@@ -1,5 +1,5 @@
-// The nodes' code as the search sees it: which places a function has where a fault may come. Behind an interface, so
-// that tests script it; the real one reads the nodes' binaries.
+// The nodes' code as the search sees it: the places inside a function at which a fault can be injected. Behind an
+// interface, so that tests can script it; the real implementation reads the nodes' binaries.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct CodePlace {
 class CodeMap {
  public:
   virtual ~CodeMap() = default;
-  // The places in `function` as the node's build in the test deployment has it, best first: system calls, other calls,
-  // the rest. An error says why nothing is known.
+  // The places in `function` in the node's build of the test deployment, best first: system calls, other calls, the
+  // rest. An error gives the reason why nothing is known.
   [[nodiscard]] virtual Result<std::vector<CodePlace>> places(std::string_view node, std::string_view function) = 0;
 };
 

@@ -47,7 +47,7 @@ std::string Conclusion::ended_early() const {
   return {};
 }
 
-// Why every fault of it looked like a consequence of something else in the dump; "" when one did not.
+// If every fault of it looked like a consequence of something else in the dump: the reason; otherwise "".
 std::string Conclusion::consequence(const Schedule& schedule) const {
   std::string why;
   for (const Fault& fault : schedule.faults) {
@@ -59,8 +59,7 @@ std::string Conclusion::consequence(const Schedule& schedule) const {
   return why;
 }
 
-// An oracle that takes more than one failure for the bug has perhaps found another one. "" where nothing speaks for
-// that.
+// An oracle that accepts more than one kind of failure may have found a different bug. "" if nothing suggests that.
 std::string Conclusion::missing_messages(const Tried& found) const {
   auto [missing, of] = messages_missing(inputs_.log_observables, d_, found);
   if (of == 0 && inputs_.only_logs())
@@ -87,7 +86,7 @@ std::string Conclusion::missing_ends(const Tried& found) const {
       fmt::join(missing, ", and "));
 }
 
-// Ends of processes that were their own doing: to repeat them says nothing of what made the program do so.
+// Processes that ended by themselves: repeating such an end does not show why the program ended itself.
 std::string Conclusion::ended_themselves(const Schedule& schedule) const {
   for (const Fault& fault : schedule.faults)
     for (const Candidate& c : d_.plan.candidates)
@@ -145,7 +144,7 @@ void Conclusion::conclude(const std::optional<Found>& end) {
         "the schedule reproduced the bug in run {}; the search ended there, so its replay rate is not known", d_.runs);
   } else if (end) {
     const Lead& lead = end->lead;
-    // Runs confirmed it; whether it reaches the target is for runs to tell that are still to be made.
+    // Runs confirmed it, but it is still open whether it reaches the target rate: further runs decide that.
     const bool open = !end->decided && !lead.accepted && lead.promising;
     d_.target_reached = lead.accepted;
     d_.verdict = d_.target_reached || open ? Verdict::reproduced : Verdict::not_reproduced;

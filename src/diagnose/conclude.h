@@ -1,4 +1,4 @@
-// What a search came to: verdict, reason and remarks. Private to diagnose.
+// The result of a search: verdict, reason and remarks. Private to diagnose.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,8 @@ namespace rose::diagnose {
 // incident lasted.
 [[nodiscard]] bool workload_broke_off(const Diagnosis& diagnosis, const Tried& tried);
 
-// As far as the evidence tells, it is the failure that it is about, and not another one that the oracle takes for it.
+// As far as the evidence shows, the reproduced failure is the one of the incident, not another one that the oracle
+// accepts.
 [[nodiscard]] bool looks_alike(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried);
 
 class Conclusion {

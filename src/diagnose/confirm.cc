@@ -106,9 +106,10 @@ Result<void> Confirmation::run_until_known(Lead& lead, const RateTest& test, boo
       lead.waits = true;
       break;
     }
-    // Not more side by side than may be needed: a run that is made after the answer slows the others down for nothing.
+    // Do not start more runs in parallel than the test may need: a run that ends after the decision only slows the
+    // others down.
     const int batch = std::min({lab_.jobs(), lab_.left(), test.least_left(lead.tally)});
-    // A run that missed has to be made up for by a few that hit.
+    // A miss has to be compensated for by a few hits.
     const int more = test.perfect() - lead.tally.reproduced + 3 * lead.tally.not_reproduced - batch;
     expect_more(lead, more, [&](std::size_t room, std::vector<Schedule>& next) {
       forecast_end(Simplifier(lead.schedule, lead.fired), lead.tally, room, next);
@@ -126,7 +127,7 @@ Result<void> Confirmation::run_until_known(Lead& lead, const RateTest& test, boo
   return {};
 }
 
-// Before the test every rate was as likely: then it is a beta distribution's tail, which a binomial's is, too.
+// The prior is uniform, so the posterior is a beta distribution; its tail equals a binomial tail.
 double Confirmation::hope(const Lead& lead) const {
   const double target = options_.target_rate;
   const int runs = lead.tally.conclusive() + 1;
@@ -137,7 +138,7 @@ double Confirmation::hope(const Lead& lead) const {
   return sum;
 }
 
-// Is it the faults? More runs without them until chance explains the difference no more, or it does.
+// Are the faults the reason? Makes more control runs until chance either explains the difference or is ruled out.
 Result<void> Confirmation::compare_with_controls(Lead& lead) {
   Schedule none;
   none.name = inputs_.config->name;
@@ -156,7 +157,8 @@ Result<void> Confirmation::compare_with_controls(Lead& lead) {
   return {};
 }
 
-// How it will be made simpler, where each idea takes so many runs that hit; then its rate is reported.
+// Forecasts the minimisation, in which each idea takes this many runs that hit, and then the runs that measure the
+// rate.
 void Confirmation::forecast_end(const Simplifier& simplifier, const Tally& found, std::size_t room,
                                 std::vector<Schedule>& next) const {
   const int gate = static_cast<int>(std::ceil(kAsGood / -std::log(kWorseShare)));

@@ -21,12 +21,13 @@ namespace {
 
 constexpr int kFirstEphemeralPort = 32768;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-constexpr std::uint64_t kFewEvents = 8;  // so many are never called frequent, however short the dump is
+// up to this count an event is never called frequent, however short the dump is
+constexpr std::uint64_t kFewEvents = 8;
 
 // An open is an event only with one of these flags.
 constexpr std::uint32_t kMakes = O_CREAT | O_TRUNC;
 
-// Where an open has its flags; nothing for other calls.
+// Index of the argument that holds the open's flags; nothing for other calls.
 std::optional<int> flags_argument(std::string_view syscall) {
   if (syscall == "open") return 1;
   return syscall == "openat" || syscall == "openat2" ? std::optional(2) : std::nullopt;
@@ -35,14 +36,14 @@ std::optional<int> flags_argument(std::string_view syscall) {
 void narrow_to_flags(const trace::Event& event, schedule::CallMatch& call) {
   const std::optional<int> argument = flags_argument(call.syscall);
   const std::uint32_t flags = event.open_flags & kMakes;
-  if (!argument || flags == 0) return;  // another tool's dump need not tell
+  if (!argument || flags == 0) return;  // dumps of other tools may lack the flags
   std::string text = kernel::open_flags_text(flags);
   text.erase(0, text.find('|') + 1);  // the access mode, which it begins with
   call.args.emplace(*argument, std::move(text));
 }
 
-// Whether a program that makes a temporary name would make this part of it: mkstemp and its like take six or more
-// random letters and digits, of which hardly any are words.
+// True if a program that makes temporary names could have generated this part: mkstemp and similar functions take six
+// or more random letters and digits, which are rarely words.
 bool made_up(std::string_view word) {
   const auto has = [&](int (*kind)(int)) {
     return std::any_of(word.begin(), word.end(), [&](unsigned char c) { return kind(c) != 0; });
@@ -53,11 +54,11 @@ bool made_up(std::string_view word) {
   return word.size() >= 6 && ((digits && (lower || has(std::isupper))) || (capital_inside && lower));
 }
 
-// The name that a file had before it was given its own may be another one each time.
+// A file's temporary name, before it was renamed, may differ each time.
 std::string steady(std::string_view path) {
   std::string text(path);
-  const std::size_t name = text.rfind('/') + 1;  // 0 without a folder
-  // As Python makes them.
+  const std::size_t name = text.rfind('/') + 1;  // 0 if there is no folder
+  // The form that Python uses.
   constexpr std::string_view kTmp = "tmp";
   if (text.size() >= name + 8 && std::string_view(text).substr(name).starts_with(kTmp) &&
       std::all_of(text.begin() + static_cast<std::ptrdiff_t>(name), text.end(),
@@ -72,7 +73,7 @@ std::string steady(std::string_view path) {
   return text;
 }
 
-// A call with two paths is known by both, as far as a name is left when its variable parts are taken out.
+// A call with two paths is identified by both, if a part of the name remains after its variable parts are removed.
 void narrow_to_paths(const trace::Trace& trace, const trace::Event& event, const kernel::SyscallInfo& info,
                      std::string_view node, schedule::CallMatch& call) {
   const auto glob_of = [&](trace::StringId path) {
@@ -87,7 +88,7 @@ void narrow_to_paths(const trace::Trace& trace, const trace::Event& event, const
   const bool both = info.path2 >= 0 && !std::string_view(info.name).starts_with("symlink");
   if (both) call.path2 = glob_of(event.path2);
   call.path = call.path2 ? steady_glob() : glob_of(event.path);
-  // A link to the file is another call than one that makes it.
+  // A link to the file is a different call from one that creates it.
   if (!both && info.path2 >= 0 && event.path2 != 0 && call.path) call.path2 = "*";
 }
 
@@ -125,7 +126,7 @@ bool call_meets(const trace::Trace& trace, const trace::Event& event, const kern
   } else if (call.path && !path_meets(trace, event.path, *call.path) && !path_meets(trace, event.path2, *call.path)) {
     return false;
   }
-  // One address is noted: the node's own of a call that names that, else the peer's.
+  // Only one address is kept: the node's own if the call names that, otherwise the peer's.
   for (const std::optional<std::string>* address : {&call.peer, &call.local})
     if (*address && (event.peer == 0 || !address_meets(**address, trace.str(event.peer)))) return false;
   if (event.open_flags == 0) return true;
@@ -194,7 +195,7 @@ ContextIndex::ContextIndex(const Inputs& inputs, const NodeMap& nodes)
   std::int64_t last = 0;
   for (std::size_t source = 0; source < inputs.traces.size(); ++source) {
     const trace::Trace& trace = inputs.traces[source];
-    // Equal strings and flags mean an equal condition: globs are made once, not once an event.
+    // Equal strings and flags give an equal condition, so each glob is built once and not once per event.
     std::map<std::tuple<int, EventType, int, std::uint32_t, trace::StringId, trace::StringId, trace::StringId,
                         trace::StringId>,
              std::size_t>

@@ -18,7 +18,7 @@ namespace rose::diagnose {
 struct ContextEvent {
   schedule::Condition condition;  // its first occurrence
   std::string key;                // events of one key are the same event, seen again
-  // Which one of those that meet the condition on its host, counted since the dump's beginning or the fault before.
+  // the nth event on its host that meets the condition, counted from the dump's beginning or the fault before
   std::uint64_t occurrence = 1;
   std::int64_t ts_ns = 0;
 };
@@ -26,9 +26,9 @@ struct ContextEvent {
 // The condition that such an event meets; nothing for events that are no context.
 [[nodiscard]] std::optional<ContextEvent> context_event(const trace::Trace& trace, const trace::Event& event,
                                                         std::string_view node);
-// An event may stand for several equal ones.
+// The number of equal events that an event stands for.
 [[nodiscard]] std::uint64_t times_of(const trace::Event& event);
-// Does the event of a run's trace meet the condition? (Of the node it concerns; counts are not looked at.)
+// True if the event of a run's trace meets the condition. Checks only the condition's event, neither node nor count.
 [[nodiscard]] bool meets(const trace::Trace& trace, const trace::Event& event, const schedule::Condition& condition);
 
 class ContextIndex {
@@ -44,19 +44,19 @@ class ContextIndex {
   // Events that differ in nothing that a condition looks at.
   struct Shape {
     const trace::Trace* trace = nullptr;
-    const trace::Event* event = nullptr;  // the first of them
+    const trace::Event* event = nullptr;  // the first event of this shape
     std::size_t kind = 0;
   };
   struct Seen {
     std::int64_t ts = 0;
     std::uint32_t shape = 0;
-    std::uint32_t host = 0;  // several may play one node, and each counts for itself
+    std::uint32_t host = 0;  // several hosts may play one node; each is counted separately
     std::uint64_t times = 1;
   };
   struct Kind {
     ContextEvent event;
     std::uint64_t count = 0;
-    bool frequent = false;  // the profile says so, or this dump
+    bool frequent = false;  // according to the profile or to this dump
   };
   // The shapes that meet the condition of a kind.
   [[nodiscard]] const std::vector<std::size_t>& shapes_meeting(std::size_t node, std::size_t kind) const;

@@ -27,25 +27,25 @@
 
 namespace rose::diagnose {
 
-// How the evidence knows of a fault: the kernel saw it, a message states it, or it is inferred from a gap, a silence, a
-// restart or what failed because of it.
+// How a fault is known: the kernel recorded it, a message states it, or it is inferred from a gap, a silence, a restart
+// or a failure that it caused.
 enum class Known { seen, stated, inferred };
 [[nodiscard]] std::string_view known_name(Known known);
 
-// Something that the evidence has and fault-free runs have not: a right schedule brings it back.
+// Something that the evidence contains and fault-free runs do not: the right schedule brings it back.
 struct Observable {
-  std::string key;  // as signs_of() names what a run shows; of logs, as RunResult::shown does
+  std::string key;  // in the form of signs_of() for traces, of RunResult::shown for logs
   std::string node;
   std::int64_t first_ts = 0;
-  std::string words{};  // of a message that tells of something that went wrong: where it stands, and its text; else ""
+  std::string words{};  // for a message that reports a problem: its position in the log, and its text; else ""
 };
 
-// What is known of events that were made from messages of logs.
+// Details of events that were made from log messages.
 struct Said {
   struct Of {
     double weight = 0;          // 0..1: how plainly the logs say it
     std::string words;          // which message
-    std::int64_t since_ns = 0;  // it may have come at any moment from here to the event's own; 0: it came then
+    std::int64_t since_ns = 0;  // the event happened between this time and its own; 0: at its own time
     bool guessed = false;       // no message tells of it
     bool inferred = false;      // it follows from a gap, a silence or a restart, or the message does not name it
   };
@@ -53,7 +53,7 @@ struct Said {
   std::map<std::size_t, Of> events;  // by index
 };
 
-// An exception that a log tells of.
+// An exception that a log reports.
 struct ToldException {
   std::string node;                        // of the deployment
   std::int64_t first_ts = 0, last_ts = 0;  // of its messages
@@ -64,24 +64,24 @@ struct ToldException {
   std::uint64_t visits = 0;      // of the first site's method until then, by the run without faults; 0: not known
 };
 
-// A clock that was set, as a log's times tell.
+// A clock step that the times of a log reveal.
 struct ToldClockStep {
   std::string node;              // of the deployment
   std::int64_t at_ns = 0;        // on the clock as it was before
-  std::int64_t duration_ns = 0;  // until it was set right again; 0: not seen
+  std::int64_t duration_ns = 0;  // until it was set back; 0: not seen
   std::int64_t change_ns = 0;    // negative: back
   double weight = 0;             // 0..1
   std::string words;
   bool all_along = false;   // it is said to be wrong at that time, and may have been from the beginning
-  bool either_way = false;  // or by as much the other way
+  bool either_way = false;  // the step may also be by the same amount in the other direction
   Known known = Known::stated;
 };
 
-// How far a search goes on after a schedule has reproduced the bug for the first time: not at all, until its replay
-// rate is decided, or until the schedule has been minimised as well.
+// When a search may stop after a schedule has reproduced the bug for the first time: at once, when its replay rate is
+// decided, or when the schedule has also been minimised.
 enum class StopAfter { found, confirmed, minimised };
 
-// A resource that was exhausted or slow, as logs tell without naming a call and a file.
+// An exhausted or slow resource that logs report without naming a call and a file.
 struct ToldLimit {
   schedule::FaultKind kind = schedule::FaultKind::disk_full;  // or disk_slow, descriptors
   std::string node;                                           // of the deployment
@@ -116,7 +116,7 @@ struct Inputs {
   [[nodiscard]] bool only_logs() const { return !said.empty() && said.size() == traces.size(); }
 };
 
-// What --without may name.
+// A part of the method that --without can switch off.
 struct Part {
   enum class Of {
     evidence,   // a source of evidence
@@ -129,7 +129,7 @@ struct Part {
   Of of = Of::search;
 };
 [[nodiscard]] std::string_view part_name(Part::Of of);
-// What Inputs::without may name.
+// All parts that Inputs::without may name.
 [[nodiscard]] const std::vector<Part>& parts();
 
 struct Feature {
@@ -140,7 +140,8 @@ struct Feature {
 // A fault that the dump suggests.
 struct Candidate {
   int rank = 0;    // 1 is the likeliest
-  std::string id;  // made from what the fault is: the same in every diagnosis of this evidence; set by make_plan()
+  // derived from the fault itself, so it is the same in every diagnosis of this evidence; set by make_plan()
+  std::string id;
   schedule::FaultKind kind = schedule::FaultKind::syscall;
   std::string node;            // of the deployment
   std::string syscall, error;  // "" where they do not apply
@@ -152,7 +153,9 @@ struct Candidate {
   bool symptom = false;                       // explained by an earlier fault; ranked last
   std::vector<schedule::Fault> alternatives;  // other shapes of the same fault, tried after `fault`
   std::optional<schedule::Fault>
-      other_length;  // it still was so when the dump was written: to the end of the run, or for as long as was seen
+      // the fault still lasted when the dump was written: the alternative duration (to the end of the run, or as long
+      // as observed)
+      other_length;
   std::int64_t last_ts = 0;         // of its events; for pauses and partitions, their end
   std::vector<std::int64_t> again;  // SCF: when further incidents of it began, by time
   std::int64_t since_ts = 0;        // logs tell only that it came between this and first_ts; 0: it came at first_ts
@@ -173,7 +176,7 @@ struct Candidate {
   bool guessed = false;             // nothing says it: it is only near what logs say
   Known known = Known::seen;
   double weight = 0;               // probability that it is (part of) the cause; those of a plan add up to one
-  std::vector<std::string> nodes;  // all that the fault touches; set by make_plan()
+  std::vector<std::string> nodes;  // all nodes that the fault affects; set by make_plan()
   std::vector<Feature> features;   // what its rank can rest on; set by make_plan()
 };
 
@@ -188,7 +191,7 @@ struct RestartSeen {
   std::int64_t ts = 0;    // the first end
   int signal = 0;         // that ended it last; 0: it exited
   int status = 0;         // then
-  std::size_t after = 0;  // candidates that are failed calls, all of them after the first restart of the dump
+  std::size_t after = 0;  // number of candidates that are failed calls, all of them after the first restart of the dump
 };
 
 struct Plan {
@@ -201,20 +204,20 @@ struct Plan {
   double discarded_share = 0;                      // of `failures`
   std::vector<std::string> notes;                  // hosts that could not be matched, lost events, ...
   std::vector<std::string> warnings;               // what will make runs vain, and what to do about it
-  std::vector<std::vector<std::string>> replicas;  // nodes of which a host of production may be any
+  std::vector<std::vector<std::string>> replicas;  // groups of nodes; a production host may be any node of its group
   std::int64_t begin_ts = 0;                       // of the merged dumps
   std::int64_t end_ts = 0;
   std::int64_t workload_ts = 0;  // 0: unknown; the first fault is tried at several points
   std::vector<RestartSeen> restarts;
 };
 
-// As --without asks, before logs are added: drops the profile, and the dumps' events of sources that are left out.
+// Applies --without before logs are added: drops the profile, and the dumps' events of sources that are left out.
 void leave_out_evidence(Inputs& inputs);
 // `workload_ns`: how long the workload takes in the test deployment, once a run has shown it; 0: unknown. `restarts`:
-// what follows restarts there; nullptr: what the profile has of that.
+// what follows restarts there; nullptr: use the profile's.
 [[nodiscard]] Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns = 0,
                                      const profile::Restarts* restarts = nullptr);
-// The plan's candidates, most likely first, and what an earlier fault explains last.
+// The plan's candidates, most likely first; those that an earlier fault explains come last.
 [[nodiscard]] std::vector<const Candidate*> by_rank(const Plan& plan);
 
 class Runner {
@@ -233,9 +236,9 @@ class Runner {
   // The number of runs that are worth asking for at once if `jobs` in [diagnose] is no number. May change from call to
   // call.
   [[nodiscard]] virtual int side_by_side() const { return 1; }
-  // A runner that makes runs ahead can use this many of the runs that the search will probably ask for next; 0: none.
+  // How many runs the runner can make ahead of the search's requests; 0: none.
   [[nodiscard]] virtual int room() const { return 0; }
-  // That, the likeliest first. Before run() or run_all().
+  // The runs that the search will probably request next, most likely first. Called before run() or run_all().
   virtual void expect(std::vector<schedule::Schedule> next) { static_cast<void>(next); }
 };
 
@@ -244,19 +247,19 @@ struct Tried {
   int level = 1;
   schedule::Tally tally;
   std::string note;                      // why it was tried and what it showed
-  std::set<std::string> brought_back{};  // of the evidence's observables, by runs that reproduced the bug
+  std::set<std::string> brought_back{};  // observables of the evidence that appeared in runs that reproduced the bug
   bool traced = false;                   // some of them were, so that of dumps' observables some could come back
   std::int64_t longest_hit_ns = 0;       // of those runs' workloads; 0: not known
 };
 
-// Another hypothesis that reproduces the failure as well as the one that is reported: no run tells which of them it was
+// Another hypothesis that reproduces the failure as well as the reported one: runs cannot decide which of them happened
 // in production.
 struct Rival {
-  std::string id;  // of its candidate; of several, their ids joined by '+'. What --rule-out takes
+  std::string id;  // the id of its candidate, or the ids of several joined by '+'; the argument of --rule-out
   schedule::Schedule schedule;
   schedule::Tally tally;
   bool certain = false;          // the kernel saw all of it happen in production
-  std::string would_have_shown;  // what it would have left in production's evidence
+  std::string would_have_shown;  // traces that it would have left in production
   std::string test;              // one observation that tells whether it happened
 };
 
@@ -267,12 +270,12 @@ struct NotTried {
   std::string why;
 };
 
-// What there is to say of the schedule that was found, a sentence or more each.
+// Remarks on the schedule that was found, one or more sentences each.
 struct Remarks {
   std::vector<std::string> places;   // what stands at the offsets that it names
   std::string rate;                  // how often the bug then shows
   std::vector<std::string> doubts;   // what speaks against it
-  std::vector<std::string> simpler;  // what was left out
+  std::vector<std::string> simpler;  // what minimisation removed
 };
 
 struct Diagnosis {
@@ -294,17 +297,17 @@ struct Diagnosis {
   std::optional<schedule::Schedule> found;   // the best, also below the target
   Remarks remarks;
   std::string reason;                    // one sentence, also when nothing was found
-  std::set<std::string> without_faults;  // of the logs' observables, those that runs in which nothing fired show, too
+  std::set<std::string> without_faults;  // observables of the logs that also appear in runs in which no fault fired
   bool interrupted = false;              // before its end: this is what was known by then
   std::int64_t workload_ns = 0;          // how long it takes without faults; 0: not known
   Plan plan;
   std::vector<Tried> tried;
   std::vector<Rival> rivals;          // the strongest evidence first, then the highest rate
-  std::set<std::string> usual_signs;  // what traces of runs show in which no fault had an effect
-  std::vector<NotTried> next;  // of a search that did not reach the target: what it would try next, the likeliest first
+  std::set<std::string> usual_signs;  // signs in the traces of runs in which no fault had an effect
+  std::vector<NotTried> next;  // for a search that did not reach the target: what it would try next, most likely first
 };
 
-// What must happen, in which order, on which node, and the remarks, as lines; "" when nothing was found.
+// What must happen, in which order and on which node, with the remarks, as lines; "" if nothing was found.
 [[nodiscard]] std::string in_words(const Diagnosis& diagnosis);
 // What one schedule does, as lines.
 [[nodiscard]] std::string in_words(const Tried& tried);
@@ -317,8 +320,8 @@ struct Progress {
   double best_rate = 0;
   double seconds_left = 0;           // at most, by what runs took so far; 0: not known yet
   const Tried* first = nullptr;      // the schedule that reproduced the bug first; nullptr: none has yet
-  const Diagnosis* found = nullptr;  // a schedule has reached the target; the runs left only make it simpler
-  const std::vector<std::string>* warnings = nullptr;  // the plan's so far; nullptr: there is no plan yet
+  const Diagnosis* found = nullptr;  // a schedule that has reached the target; the remaining runs only simplify it
+  const std::vector<std::string>* warnings = nullptr;  // of the plan so far; nullptr: there is no plan yet
   std::string doing;  // "trying: fail openat(*/snapshot.*) on n2 with EIO", "confirming 3/10"
 };
 

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kMostNoted = 32;       // times of one kind of failure
 constexpr std::size_t kMostKinds = 100'000;  // of calls that succeeded
 
-// Why a failed call is left out; each with its words.
+// The reason why a failed call is left out, each with its text.
 enum class LeftOut : std::uint8_t { nameless, impossible, internal, answer, own_folder, last_breath, planned, dying };
 constexpr std::array<std::string_view, 8> kLeftOut = {
     "failed calls without a name in the dump",
@@ -59,7 +59,7 @@ struct ScfHash {
   }
 };
 
-// Calls that are distinguished by what they do it to: a path pattern, or the socket that accepts.
+// Calls are distinguished by their target: a path pattern, or the socket that accepts.
 using SameCall = std::tuple<int, std::int16_t, std::uint32_t, std::int32_t, std::int32_t>;
 
 struct SameCallHash {
@@ -74,17 +74,17 @@ struct SameCallHash {
   }
 };
 
-// Nothing for calls whose successes a dump does not hold.
+// Nothing for calls whose successes are not recorded in a dump.
 std::optional<SameCall> same_call(int node, const Event& event, std::string_view call, std::uint32_t pattern) {
   const kernel::SyscallInfo* info = kernel::find_syscall(event.syscall);
   if (info == nullptr || !info->state_changing || call.starts_with("open"))
-    return std::nullopt;  // opens: only some of them
+    return std::nullopt;  // only some opens are recorded
   if (call.starts_with("accept")) return SameCall{node, event.syscall, 0, event.pid, event.fd};
   if (pattern == 0) return std::nullopt;
   return SameCall{node, event.syscall, pattern, 0, 0};
 }
 
-// Strings as small numbers, over all dumps; 0 is "".
+// Interns the strings of all dumps as small numbers; 0 is "".
 class Interner {
  public:
   Interner() { id(""); }
@@ -100,14 +100,15 @@ class Interner {
   std::vector<const std::string*> texts_;
 };
 
-// A process that ends cannot be answered, and a return from a signal handler is no call.
+// The call of a process that ends has no caller to return to, and a return from a signal handler is not a call.
 bool can_fail(int number) {
   if (number >= kernel::kMostSyscalls) return false;
   const kernel::SyscallInfo* info = kernel::find_syscall(number);
   return info == nullptr || (info->name != "exit" && info->name != "exit_group" && info->name != "rt_sigreturn");
 }
 
-// The folder that a test run made for itself, or one of its nodes' in it: no other deployment has it.
+// True for the folder that a test run made for itself, or one of its nodes' folders in it: other deployments do not
+// have it.
 bool run_folder(std::string_view path, const config::Config& config) {
   constexpr std::string_view kMark = "/rose-";  // "/tmp/rose-4f3a2b", then the node's name
   const std::size_t at = path.find(kMark);
@@ -129,7 +130,7 @@ std::set<std::uint16_t> service_ports(const config::Config& config) {
   return ports;
 }
 
-// Does the dump hold all that the node did, from its first start in the test deployment on?
+// True if the dump covers everything that the node did since its first start in the test deployment.
 bool seen_from_start(const Facts& facts, int node) {
   const std::vector<std::int64_t>& starts = facts.starts[static_cast<std::size_t>(node)];
   return !starts.empty() && starts.front() - facts.times.begin < kWithStart && facts.times.workload >= starts.front();
@@ -219,7 +220,8 @@ class Reader {
     return found;
   }
 
-  // What fails while its process ends is no evidence, except that a program that ends in order still needs its disk.
+  // Calls that fail while their process ends are not evidence, except that a program that ends in an orderly way still
+  // needs its disk.
   static bool dying(const Event& event, int node, const Endings& endings) {
     if ((event.flags & trace::kDying) != 0) return true;
     const auto of = endings.find({node, event.pid});
@@ -254,7 +256,7 @@ class Reader {
     const std::uint32_t pattern = texts.pattern(event.path);
     std::int64_t& last = succeeded_[{node, event.syscall, 0, pattern, 0, false}];
     last = std::max(last, event.ts_ns);
-    // Opens are SYS events only when they create or truncate; a rename makes its second path.
+    // Opens are SYS events only when they create or truncate; a rename creates its second path.
     const std::string& call = name_of(event.syscall);
     if (const std::optional<SameCall> same = same_call(node, event, call, pattern); same && done_.size() < kMostKinds)
       done_[*same].emplace_back(event.ts_ns, weight_of(event));
@@ -274,7 +276,7 @@ class Reader {
       left_out_[static_cast<std::size_t>(LeftOut::planned)] += weight_of(event);
       return;
     }
-    // Without an error, what happened tells it apart.
+    // Failures without an error are distinguished by what happened.
     const auto err = static_cast<std::int16_t>(event.err != 0 ? event.err : -event.signal);
     const bool foreign = programs_.foreign(node, event.pid, event.ts_ns);
     const ScfKey key{node, event.syscall, err, texts.pattern(event.path), to.id, cause != nullptr, foreign};
@@ -348,14 +350,14 @@ class Reader {
     return last != succeeded_.end() && last->second > group.first_ts;
   }
 
-  // Whether a file of its path pattern was first made between then and the failure.
+  // True if a file of its path pattern was first created between that time and the failure.
   [[nodiscard]] bool made_between(const FailedCall& group, const ScfKey& key, std::int64_t since) const {
     if (key.pattern == 0) return false;
     const auto made = made_.find(file(key.node, key.pattern));
     return made != made_.end() && made->second <= group.first_ts && made->second >= since;
   }
 
-  // Which one of its node's calls of that kind it was; 0: the dump does not tell.
+  // Its ordinal among its node's calls of that kind; 0: the dump does not show it.
   [[nodiscard]] std::uint64_t nth(const FailedCall& group, const ScfKey& key) {
     const std::optional<SameCall> same = same_call(key.node, *group.first, name_of(key.syscall), key.pattern);
     if (!same) return 0;
@@ -389,7 +391,8 @@ class Reader {
   std::unordered_map<ScfKey, std::int64_t, ScfHash> succeeded_;  // the last success of the same call
   std::unordered_map<SameCall, std::vector<std::pair<std::int64_t, std::uint64_t>>, SameCallHash>
       done_;                                              // when how many such calls succeeded
-  std::unordered_map<std::uint64_t, std::int64_t> made_;  // by node and path pattern: when such a file was first made
+  // by node and path pattern: when such a file was first created
+  std::unordered_map<std::uint64_t, std::int64_t> made_;
   std::unordered_map<int, bool> connection_;              // (err, syscall, has peer) -> is it a connection error
   std::vector<std::string> call_names_;
   std::array<std::uint64_t, kLeftOut.size()> left_out_{};

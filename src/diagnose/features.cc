@@ -16,13 +16,13 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::size_t kIdDigits = 8;
-constexpr std::int64_t kSoonAfter = 60 * kSecond;  // what follows from a fault is mostly seen by then
+constexpr std::int64_t kSoonAfter = 60 * kSecond;  // consequences of a fault mostly appear within this time
 
 using schedule::FaultKind;
 
 bool is_call_candidate(const Candidate& c) { return c.kind == FaultKind::syscall || c.kind == FaultKind::exception; }
 
-// For a call, its kind, whenever it failed; for anything else, what happened at that time.
+// A call is identified by its kind, whenever it failed; anything else also by its time.
 std::string id_of(const Candidate& c) {
   std::string name = fmt::format("{}-{}", schedule::kind_name(c.kind), c.node);
   if (!c.syscall.empty()) name += fmt::format("-{}-{}", c.syscall, c.error.empty() ? "short" : c.error);
@@ -44,7 +44,7 @@ std::vector<std::string> nodes_of(const Candidate& c, const config::Config& conf
   return nodes;
 }
 
-// How candidates stand to each other.
+// Relations between candidates.
 class Relations {
  public:
   explicit Relations(const Plan& plan) : plan_(plan) {
@@ -63,7 +63,7 @@ class Relations {
     for (auto& [node, times] : symptoms_) std::sort(times.begin(), times.end());
   }
 
-  // Others that were over later.
+  // Candidates that ended later.
   [[nodiscard]] double later(const Candidate& c) const {
     return static_cast<double>(last_.end() - std::upper_bound(last_.begin(), last_.end(), c.last_ts));
   }
@@ -79,7 +79,7 @@ class Relations {
     const auto known = of_node_.find(c.node);
     return known == of_node_.end() ? 0 : known->second;
   }
-  // Consequences on its nodes that begin soon after it.
+  // Consequences on its nodes that begin shortly after it.
   [[nodiscard]] double symptoms_after(const Candidate& c) const {
     double count = 0;
     for (const std::string& node : c.nodes)
@@ -146,7 +146,7 @@ std::vector<Feature> features_of(const Candidate& c, const Relations& all) {
 }  // namespace
 
 void describe(Plan& plan, const config::Config& config) {
-  std::map<std::string, int> used;  // of two that are the same fault at the same time, the second
+  std::map<std::string, int> used;  // for equal faults at the same time: a counter that makes the ids unique
   for (Candidate& c : plan.candidates) {
     c.id = id_of(c);
     if (const int n = ++used[c.id]; n > 1) c.id += fmt::format("-{}", n);

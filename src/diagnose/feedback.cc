@@ -40,7 +40,7 @@ MissingMessages messages_missing(const std::vector<Observable>& of_logs, const D
     if (!wanted.empty()) break;
   }
   MissingMessages missing;
-  std::map<std::string_view, bool> of_node;  // whether anything came back of what it said itself
+  std::map<std::string_view, bool> of_node;  // whether any of the messages that it logs itself came back
   for (const Observable* one : wanted) {
     ++missing.of;
     const bool back = tried.brought_back.contains(one->key);
@@ -66,7 +66,7 @@ std::vector<std::string> ends_missing(const Plan& plan, const Tried& tried) {
     if (c.kind != schedule::FaultKind::crash || !c.own_end || c.partly || c.usual < 1) continue;
     const auto ends_it = [&](const schedule::Fault& fault) {
       return fault.id == c.fault.id;
-    };  // another kill of the node is not that end
+    };  // killing the node does not reproduce an end of its own
     if (std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), ends_it) ||
         tried.brought_back.contains(sign_of_end(c.node)))
       return {};
@@ -79,7 +79,7 @@ Feedback::Feedback(const Plan& plan, const trace::Trace& control) {
   const std::set<std::string> usual = signs_of(control);
   for (const Observable& observable : plan.observables)
     if (!usual.contains(observable.key)) wanted_.push_back({observable, 1});
-  std::vector<std::int64_t> times;  // of all candidates: distance is counted in things that happened
+  std::vector<std::int64_t> times;  // of all candidates: distance is the number of events in between
   for (const Candidate& c : plan.candidates) times.push_back(c.first_ts);
   std::sort(times.begin(), times.end());
   const auto at = [&](std::int64_t ts) { return std::lower_bound(times.begin(), times.end(), ts) - times.begin(); };
@@ -107,7 +107,7 @@ double Feedback::share(const std::set<std::string>& signs) const {
 }
 
 void Feedback::missed(const schedule::Schedule& schedule, const std::set<std::string>& signs) {
-  // All of them back, and the bug not: it is the right place at another moment, not another place.
+  // All observables came back but the bug did not: the place is right and the time is wrong.
   const bool all = std::all_of(wanted_.begin(), wanted_.end(),
                                [&](const Wanted& wanted) { return signs.contains(wanted.observable.key); });
   for (Wanted& wanted : wanted_)

@@ -7,7 +7,7 @@
 namespace rose::diagnose {
 namespace {
 
-// Ideas are played on so far; what comes later is as good as unknown.
+// Ideas are simulated up to this number of branches; what comes later can hardly be predicted.
 constexpr std::size_t kMostBranches = 256;
 
 struct Again {
@@ -53,7 +53,8 @@ schedule::RunResult plain_miss(const Schedule& schedule) {
 
 namespace {
 
-// `take`: the next schedule, and the trial that it is of (null: another run of what missed); false: enough.
+// `take`: receives the next schedule and its trial (null: another run of a schedule that missed); returns false when it
+// has enough.
 template <class Take>
 void play_on(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way,
              const std::vector<Retry>& retries, int again, std::size_t rounds, Take take) {
@@ -115,7 +116,7 @@ void play_on(const World& world, const Lab& lab, const Moves& moves, const std::
       if (!take(tried.schedule, &tried)) return;
       if (!tried.look) missed.push_back({tried.schedule, tried.yield * kAgain, 1});
     }
-    // The outcome of a look cannot be foreseen.
+    // The outcome of an exploratory run cannot be predicted.
     if (!tried.look) learn(*played[best], tried);
     peeks[best] = peek(*played[best]);
     for (std::unique_ptr<Move>& child : played[best]->offspring()) adopt(std::move(child));

@@ -1,4 +1,4 @@
-// What the search will probably ask for next: copies of its parts are run ahead, with the most frequent outcome for
+// Predicts what the search will request next: copies of its parts are simulated, with the most frequent outcome for
 // each run. Changes nothing in the search itself. Private to diagnose.
 #pragma once
 
@@ -23,7 +23,7 @@ struct UnderWay {
   const Move* move = nullptr;
   const Try* what = nullptr;
 };
-// After misses: the next trials of the moves. `again`: so many may be run once more.
+// After misses: the next trials of the moves. `again`: how many schedules may be repeated.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves,
                                                               const std::vector<UnderWay>& under_way,
                                                               const std::vector<Retry>& retries, int again,
@@ -31,13 +31,13 @@ struct UnderWay {
 // For a search that has no runs left: what the moves would try next and have not tried yet.
 [[nodiscard]] std::vector<NotTried> next_ideas(const World& world, const Lab& lab, const Moves& moves,
                                                std::size_t most);
-// After either answer, and those after that.
+// For both possible answers, and for the answers after those.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_narrowing(const Narrower& narrower, std::size_t room);
-// The same of simplification, where each idea takes `gate` runs; in the end come `confirm` runs of what is left.
+// The same for minimisation, where each idea takes `gate` runs, followed by `confirm` runs of the result.
 void forecast_simplifying(const Simplifier& simplifier, int gate, int confirm, std::size_t room,
                           std::vector<schedule::Schedule>& next);
 
-// A run that showed nothing, though all came that was planned.
+// A run that did not reproduce the bug, although everything that was planned happened.
 [[nodiscard]] schedule::RunResult plain_miss(const schedule::Schedule& schedule);
 
 }  // namespace rose::diagnose

@@ -17,7 +17,7 @@ std::string path_glob(std::string_view path, std::string_view node, bool wide) {
   while (path.starts_with("../")) path.remove_prefix(3);
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   int parts = 1;
-  if (!wide && !path.starts_with('/')) parts = 2;  // "data/db": below the folder that the program runs in
+  if (!wide && !path.starts_with('/')) parts = 2;  // "data/db": below the program's working directory
   if (!wide)
     if (const std::size_t at = path.rfind(fmt::format("/{}/", node)); !node.empty() && at != std::string_view::npos) {
       const std::string_view below = path.substr(at + node.size() + 2);
@@ -28,7 +28,7 @@ std::string path_glob(std::string_view path, std::string_view node, bool wide) {
     if (!tail.starts_with('*')) tail = (tail.starts_with('/') ? "*" : "*/") + tail;
     return tail;
   };
-  // A name that is all number says nothing without its folder.
+  // A name of digits only means nothing without its folder.
   std::string found = glob(parts);
   const auto letters = [](std::string_view text) {
     return std::count_if(text.begin(), text.end(),
@@ -44,7 +44,7 @@ std::int64_t longest_workload(const config::Config& config) {
 
 schedule::Condition elapsed(std::int64_t ns) {
   return schedule::Condition::elapsed(
-      std::max(kTimeStep, ns / kTimeStep * kTimeStep));  // down: rather armed too early than too late
+      std::max(kTimeStep, ns / kTimeStep * kTimeStep));  // rounded down: armed too early is better than too late
 }
 
 std::vector<schedule::Condition> after_ns(std::int64_t ns) {

@@ -22,7 +22,8 @@ namespace {
 constexpr std::string_view kAnywhere = "-anywhere";  // the group of a fault that is tried on every node
 constexpr std::string_view kWindow = "window";       // of alternatives that have nothing to do with each other
 constexpr int kFewOrdinary = 1;                      // Candidate::ordinariness: disk and resource errors, and rare ones
-constexpr double kAsWell = 0.5;  // of the reported schedule's rate: what reproduces more rarely is no rival
+// as a share of the reported schedule's rate: a hypothesis that reproduces more rarely is not a rival
+constexpr double kAsWell = 0.5;
 constexpr std::size_t kMostReported = 5;
 constexpr std::size_t kMostSigns = 2;
 
@@ -30,8 +31,8 @@ bool contains(const Hypothesis& whole, const Hypothesis& part) {
   return std::includes(whole.begin(), whole.end(), part.begin(), part.end());
 }
 
-// True if both are about the same lack on the same node (a call that fails for it, or the lack itself): one cause, seen
-// in two ways.
+// True if both concern the same lack of a resource on the same node (a call that fails because of it, or the lack
+// itself): one cause, seen in two ways.
 bool same_cause(const Fault& a, const Fault& b) {
   if (a.node != b.node) return false;
   if (a.kind == FaultKind::syscall && b.kind == FaultKind::syscall)
@@ -47,7 +48,7 @@ bool same_cause(const Fault& a, const Fault& b) {
   }
 }
 
-// Each fault of one has a fault of the other with its cause.
+// True if each fault of one has a fault with the same cause in the other.
 bool same_causes(const Schedule& one, const Schedule& other) {
   return std::all_of(one.faults.begin(), one.faults.end(), [&](const Fault& a) {
     return std::any_of(other.faults.begin(), other.faults.end(),
@@ -63,8 +64,8 @@ std::string sign_in_words(const std::string& sign) {
   return sign;
 }
 
-// What a fault leaves behind where it happens, and where to look for it. The counters are those of Linux and, in
-// brackets, of Prometheus' node exporter, as most installations keep a history of those.
+// The traces that a fault leaves in production, and where to find them. The counters are those of Linux and, in
+// brackets, of Prometheus' node exporter, because most installations keep a history of those.
 struct Traces {
   std::string shows, test;
 };
@@ -233,7 +234,7 @@ std::vector<const Schedule*> untried(const Diagnosis& diagnosis, const Schedule&
   std::set<Hypothesis> made;
   for (const Tried& one : diagnosis.tried)
     if (one.tally.runs() > 0) made.insert(hypothesis_of(plan, one.schedule));
-  std::map<Hypothesis, const Schedule*> alone;  // the likeliest of each
+  std::map<Hypothesis, const Schedule*> alone;  // the most likely schedule of each
   for (const Schedule& schedule : plan.schedules)
     if (schedule.faults.size() == 1) alone.try_emplace(hypothesis_of(plan, schedule), &schedule);
   std::vector<const Schedule*> schedules;
@@ -255,7 +256,7 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
     const Tried* tried = nullptr;
     double weight = 0;
   };
-  std::map<Hypothesis, Other> others;  // of each, the schedule that reproduced it best
+  std::map<Hypothesis, Other> others;  // for each, the schedule that reproduced it best
   const auto worse = [](const Tried& a, const Tried& b) {
     return std::pair(a.tally.rate(), a.tally.reproduced) < std::pair(b.tally.rate(), b.tally.reproduced);
   };
@@ -266,8 +267,8 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
         !looks_alike(inputs, diagnosis, tried))
       continue;
     const Hypothesis hypothesis = hypothesis_of(plan, tried.schedule);
-    // With all of what is reported, and more: the rest was not needed. With a part of it: that part alone, which is a
-    // rival only where something certain stayed although the rest reproduces without it.
+    // A hypothesis that contains the reported one is no rival: the rest was not needed. A part of the reported one is a
+    // rival only if a certain fault stayed in the report although the part reproduces without it.
     if (contains(hypothesis, own) || (!contains(own, hypothesis) && same_causes(tried.schedule, found))) continue;
     if (contains(own, hypothesis) && (own_certain.empty() || !certain_faults(plan, tried.schedule).empty())) continue;
     Other& other = others[hypothesis];
@@ -278,7 +279,7 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
   }
   std::vector<std::pair<Rival, double>> rivals;
   for (const auto& [hypothesis, other] : others) {
-    // One that needs less says the same.
+    // A simpler hypothesis explains the same.
     if (std::any_of(others.begin(), others.end(), [&, &key = hypothesis](const auto& smaller) {
           return smaller.first.size() < key.size() && contains(key, smaller.first);
         }))
@@ -300,7 +301,8 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
           fmt::format("{}{} ({})", rival.would_have_shown.empty() ? "" : "; ", traces.shows, known);
       if (rival.test.empty()) rival.test = traces.test;
     }
-    // What its runs showed, and neither those of the reported schedule, nor production, nor runs without faults.
+    // Signs of its runs that appear neither in those of the reported schedule, nor in production, nor in runs without
+    // faults.
     std::vector<std::string> signs;
     for (const std::string& sign : other.tried->brought_back) {
       const bool of_trace = split(sign, ' ').size() == 3 || sign.ends_with(" ended");

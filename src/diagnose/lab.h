@@ -1,4 +1,4 @@
-// Where runs are made: keeps the budget, the record of what was tried, and the runs without faults; tells the progress.
+// Makes the runs of a search: keeps the budget, the record of trials, and the control runs; reports the progress.
 // Private to diagnose.
 #pragma once
 
@@ -31,15 +31,15 @@ class Lab {
   };
   // One run of each, in parallel; no more than left(). Errors end the diagnosis.
   [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing);
-  // The same, and once more if the oracle could not decide, unless another of them reproduces the bug, or it is one of
-  // `once`.
+  // The same, repeated once if the oracle could not decide, unless another of them reproduces the bug, or it is listed
+  // in `once`.
   [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
                                                      const std::set<std::size_t>& once);
 
   [[nodiscard]] bool knows(const schedule::Schedule& schedule) const { return knows(schedule::fingerprint(schedule)); }
   [[nodiscard]] bool knows(const std::string& fingerprint) const { return known_.contains(fingerprint); }
-  // For runners that make runs ahead: so many schedules are worth telling, and these are what will likely be asked for
-  // after the next run().
+  // For runners that make runs ahead: how many schedules they can use, and the schedules that will probably be
+  // requested after the next run().
   [[nodiscard]] std::size_t room() const {
     return static_cast<std::size_t>(std::max(0, std::min(runner_.room(), left())));
   }
@@ -47,23 +47,24 @@ class Lab {
 
   [[nodiscard]] int left() const { return inputs_.config->diagnose.max_runs - d_.runs; }
   [[nodiscard]] int jobs() const { return std::max(1, inputs_.config->diagnose.jobs.value_or(runner_.side_by_side())); }
-  // How long a run of the schedule takes, against the mean of all; in halves, so that chance does not decide an order.
+  // How long a run of the schedule takes relative to the mean of all, rounded to halves so that noise does not decide
+  // an order.
   [[nodiscard]] double cost(const schedule::Schedule& schedule) const;
 
   [[nodiscard]] double seconds_a_run() const {
     return all_seconds_.second == 0 ? 0 : all_seconds_.first / all_seconds_.second;
   }
 
-  // `tried` has reproduced the bug. Only the first call has an effect. The next progress reports it, before its rate is
-  // known: an engineer who waits needs the schedule long before.
+  // `tried` has reproduced the bug. Only the first call has an effect. The next progress reports it before its rate is
+  // known, because an engineer who waits needs the schedule early.
   void reproduced(std::size_t tried) {
     if (!d_.first) d_.first = tried;
   }
 
-  // What the progress also reports.
+  // Further values for the progress report.
   int level = 1;
   double best_rate = 0;
-  double testing_rate = 0;  // of what is under test, as far as its runs tell
+  double testing_rate = 0;  // the rate so far of the schedule under test
   int runs_until = 0;       // made at most; 0: as many as are left
   bool found = false;
 
@@ -76,7 +77,8 @@ class Lab {
   const std::function<void(const Progress&)>& progress_;
   Diagnosis& d_;
   std::map<std::string, std::size_t> known_;               // by fingerprint: index into d_.tried
-  std::map<std::string, std::pair<double, int>> seconds_;  // by the ids of the faults: in all, of how many runs
+  // by the ids of the faults: total seconds, and the number of runs
+  std::map<std::string, std::pair<double, int>> seconds_;
   std::pair<double, int> all_seconds_;
   bool armed_any_ = false;
   int unarmable_in_a_row_ = 0;

@@ -1,4 +1,4 @@
-// A schedule that reproduced the bug, and what testing it said. Private to diagnose.
+// A schedule that reproduced the bug, and the results of its test. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -25,20 +25,20 @@ struct Lead {
   bool accepted = false;
   bool waits = false;            // its test is not over, and there is little hope for it: others come first
   std::set<std::string> fired;   // faults that were effective in runs that reproduced
-  std::set<std::string> spared;  // that were not in one of those
-  std::set<std::string> missed;  // that were not in a run in which the bug did not show
+  std::set<std::string> spared;  // faults that were absent from one of the runs that reproduced it
+  std::set<std::string> missed;  // faults that were absent from a run that did not reproduce it
 
   void remember(const RunResult& result) {
     const bool reproduced = result.verdict == schedule::Verdict::reproduced;
     for (const FaultOutcome& outcome : result.faults) {
       if (outcome.effective() && reproduced) fired.insert(outcome.id);
-      // Of alternatives, another one may fire the next time.
+      // Of alternatives, another one may fire next time.
       const Fault* fault = schedule.find(outcome.id);
       if (!outcome.effective() && fault != nullptr && fault->group.empty())
         (reproduced ? spared : missed).insert(outcome.id);
     }
   }
-  // The same lead as another schedule, of which no run is known.
+  // The same lead with another schedule, without any runs.
   [[nodiscard]] Lead as(Schedule other, std::size_t index) const {
     Lead lead;
     lead.schedule = std::move(other);
@@ -48,7 +48,7 @@ struct Lead {
     lead.tried = index;
     return lead;
   }
-  // Faults that the bug showed without, each time that they did not come: runs have shown that the others are enough.
+  // Faults whose absence never prevented the bug: runs have shown that the others are sufficient.
   [[nodiscard]] std::set<std::string> needless() const {
     std::set<std::string> all;
     for (const std::string& id : spared)

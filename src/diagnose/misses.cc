@@ -28,7 +28,7 @@ Misses::Missed* Misses::best(const std::vector<Tried>& tried, const std::functio
 }
 
 void Misses::take(Missed& missed) {
-  ++missed.runs;  // also of one that tells nothing, or that is of another moment: it counts as tried
+  ++missed.runs;  // also counted for a run that proves nothing, or that fired at another time: it counts as tried
   missed.yield *= 1 - kShows;
 }
 

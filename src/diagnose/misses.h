@@ -1,5 +1,5 @@
-// Schedules that missed. A miss is no proof, for chance may have missed the bug: they may be run again, by turns with
-// what is new; how much that promises falls with each. Private to diagnose.
+// Schedules that missed. A miss may be chance, so a schedule may be run again, alternating with new ones; each further
+// miss lowers its expected yield. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,13 @@ class Misses {
     int runs = 1;
   };
 
-  // Runs at one moment are runs of one schedule, whatever that waited for. `moment`: where its faults came.
+  // Runs whose faults fired at the same moment count as runs of one schedule, whatever conditions it had. `moment`:
+  // where its faults fired.
   void add(std::string moment, std::size_t tried, int level, double yield);
-  // The one with the highest expected yield; null if there is none. It is not one of `running`, and has not reproduced
-  // the bug meanwhile.
+  // The one with the highest expected yield; null if there is none. Skips those in `running`, and those that have
+  // reproduced the bug since.
   [[nodiscard]] Missed* best(const std::vector<Tried>& tried, const std::function<bool(std::size_t)>& running);
-  // It is run again.
+  // Marks it as being run again.
   static void take(Missed& missed);
   // All that are not running, for a forecast.
   [[nodiscard]] std::vector<Retry> retries(const std::vector<Tried>& tried,

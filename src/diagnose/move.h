@@ -1,6 +1,6 @@
-// A move is one way to refine some candidates: fail the nth call, wait for a context, stop at a place, arm many at
-// once. It proposes its next trial and estimates how likely that reproduces the bug; the scheduler compares. Private to
-// diagnose.
+// A move is one way to refine some candidates: fail the nth call, wait for a context, stop at an instruction, arm many
+// at once. It proposes its next trial and estimates how likely that reproduces the bug; the scheduler compares. Private
+// to diagnose.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@
 
 namespace rose::diagnose {
 
-// What all moves may read. The search adds what runs teach; the rest does not change.
+// What all moves may read. The search adds what it learns from runs; the rest does not change.
 struct World {
   const Inputs* inputs = nullptr;
   const config::Config* config = nullptr;
@@ -30,9 +30,10 @@ struct World {
   Survey survey;
   std::optional<ContextIndex> contexts;
   std::map<std::string, int> node_numbers;
-  std::set<std::string> moments;  // at which process and network faults came, and showed nothing
+  std::set<std::string> moments;  // moments at which process and network faults fired without reproducing the bug
 
-  std::set<std::string, std::less<>> in_vain;  // faults that came among many in a run that showed nothing
+  // faults that fired among many others in a run that did not reproduce the bug
+  std::set<std::string, std::less<>> in_vain;
 
   // The factor by which runs have changed the weight of a candidate, by its fault's id; 1 where there is no entry.
   std::map<std::string, double, std::less<>> belief;
@@ -49,36 +50,37 @@ struct Try {
   std::string why;  // "all process and network faults, as they were seen"
   int level = 1;
   double yield = 0;    // estimated probability that the run reproduces the bug, with the weights of its candidates as
-                       // they were at first
-  bool again = false;  // another run of a schedule that missed: a miss is no proof
+                       // another run of a schedule that missed
+  bool again = false;  // another run of a schedule that missed, which may have been chance
   bool look = false;   // it only counts; that its faults do not fire is meant so
   bool many = false;   // its faults need not belong together: a hit is narrowed down before it is confirmed
-  std::string moment;  // at which it is expected to come; "" unknown
+  std::string moment;  // at which it is expected to fire; "": unknown
 };
 
-// The outcome of a run, as far as moves learn from it.
+// The outcome of a run in the form that moves learn from.
 struct Shown {
-  const schedule::RunResult* result = nullptr;  // its trace is there only when the run was made just now
+  const schedule::RunResult* result = nullptr;  // has its trace only when the run was made just now
   bool fresh = true;                            // false: it was made before, for another move
   double observables = 0;                       // share of the dump's observables that came back
 };
 
-// Shared, as the scheduler compares all moves' next trials before each run, and a look's schedule is long.
+// Shared, because the scheduler compares the next trials of all moves before each run, and the schedule of an
+// exploratory run is long.
 using NextTry = std::shared_ptr<const Try>;
 
 class Move {
  public:
   virtual ~Move() = default;
-  // The next try; null when there is none, or none until what is under way has been learnt.
+  // The next trial; null if there is none, or if the outcome of a running one is needed first.
   [[nodiscard]] virtual NextTry peek() = 0;
-  // The one that peek() gave is made.
+  // Marks the trial that peek() returned as started.
   virtual void take() = 0;
-  // The best trials that do not hang by one another, so that any of them may be taken next: as peek() gives them.
+  // The best trials that do not depend on each other, so that any of them may be taken next, in the form of peek().
   [[nodiscard]] virtual std::vector<NextTry> peek_all() {
     NextTry next = peek();
     return next == nullptr ? std::vector<NextTry>{} : std::vector<NextTry>{std::move(next)};
   }
-  // That one of them is made; false: the move would not try it any more.
+  // Marks one of them as started; returns false if the move no longer wants to try it.
   [[nodiscard]] virtual bool take_one(const Try& wanted) {
     const NextTry next = peek();
     if (next == nullptr || schedule::fingerprint(next->schedule) != schedule::fingerprint(wanted.schedule))
@@ -86,13 +88,13 @@ class Move {
     take();
     return true;
   }
-  // Receives the outcome of all that take() was called for, in that order.
+  // Receives the outcome of every trial that was taken, in that order.
   virtual void learn(const Try& tried, const Shown& shown) = 0;
-  // Further moves that what was learnt gives rise to; each is given once.
+  // Further moves that the outcomes suggest; each is returned once.
   [[nodiscard]] virtual std::vector<std::unique_ptr<Move>> offspring() { return {}; }
   // A copy for planning ahead. What the copy learns does not affect this one.
   [[nodiscard]] virtual std::unique_ptr<Move> clone() const = 0;
-  // What the move left out in this search; "" when nothing.
+  // What the move skipped in this search; "" if nothing.
   [[nodiscard]] virtual std::string left_out() const { return {}; }
 };
 
@@ -112,48 +114,48 @@ struct Offspring {
 // one root cause together, then with the other faults.
 [[nodiscard]] std::vector<Try> plain_tries(const World& world);
 [[nodiscard]] std::unique_ptr<Move> plain_move(const World& world, std::vector<Try> tries);
-// When a fault may come of which nothing says when it came, since the workload began: the likeliest first.
+// Times after the workload's start for a fault whose time is unknown, most likely first.
 [[nodiscard]] std::vector<std::int64_t> points_of_workload(std::int64_t length_ns);
-// For a schedule that reproduced the bug too rarely and begins at a time: the same at other points of the workload. On
-// a slow machine the system may not be ready yet at that time, or may already be done.
+// For a schedule that reproduced the bug too rarely and starts at a fixed time: the same at other points of the
+// workload. On a slow machine the system may not be ready yet at that time, or may already be done.
 [[nodiscard]] std::vector<Try> other_times(const World& world, const schedule::Schedule& lead);
-// The same with pauses and cuts longer whose length only logs tell, or leave open.
+// The same with longer pauses and partitions, where only logs give their length or leave it open.
 [[nodiscard]] std::vector<Try> other_lengths(const World& world, const schedule::Schedule& lead);
-// The same schedule with the nodes in turn of which a host of production may be any.
+// The same schedule on each of the nodes that a production host may be.
 [[nodiscard]] std::vector<Schedule> on_replicas(const World& world, const Schedule& schedule);
-// And the likeliest tries so.
+// The most likely trials, moved to other replicas.
 [[nodiscard]] std::vector<Try> replica_tries(const World& world, const std::vector<Try>& tries);
-// Level 1: many at once, to find the one that counts by halves.
+// Level 1: many calls at once, to find the one that matters by bisection.
 [[nodiscard]] std::unique_ptr<Move> call_group_move(const World& world);
 // Level 2: the nth matching call, by ranges and by single ones.
 [[nodiscard]] Moves nth_moves(const World& world);
 [[nodiscard]] std::unique_ptr<Move> nth_move(const World& world, const schedule::Schedule& base, const std::string& id,
                                              double belief, std::string why);
-// Levels 1 and 2: shapes that the evidence only hints at.
+// Levels 1 and 2: less common shapes that the evidence only suggests.
 [[nodiscard]] std::vector<Try> rare_tries(const World& world);
-// Level 1: the real limits behind calls that fail for lack of a resource, ends for lack of memory, and waits for disks.
-// `lead`: a schedule that reproduced the bug, but too rarely; with it, only the limits behind its faults are tried, in
-// their place.
+// Level 1: the real limits behind calls that fail for lack of a resource, processes ended for lack of memory, and waits
+// for disks. `lead`: a schedule that reproduced the bug, but too rarely; with it, only the limits behind its faults are
+// tried, replacing them.
 [[nodiscard]] std::vector<Try> limit_tries(const World& world, const schedule::Schedule* lead = nullptr);
 // Level 2: what happened before the fault, and on level 3 where after that. `lead`: a schedule that reproduced the bug,
 // but too rarely; with it, only its faults are refined.
 [[nodiscard]] Moves context_moves(const World& world, const schedule::Schedule* lead = nullptr);
-// Levels 1 and 2: what no log tells came before what one tells.
+// Levels 1 and 2: guesses about unlogged faults that preceded the logged one.
 [[nodiscard]] Moves before_moves(const World& world);
 [[nodiscard]] std::vector<Try> call_context_tries(const World& world);
-// Level 2: a process or network fault at what another node did right before it. The phase that a failure needs may be
-// another node's: a follower's sync, a worker's request. `lead` as above.
+// Level 2: a process or network fault at the event that another node produced right before it. The phase that a failure
+// needs may be that of another node: a follower's sync, a worker's request. `lead` as above.
 [[nodiscard]] std::vector<Try> elsewhere_tries(const World& world, const schedule::Schedule* lead = nullptr);
-// Level 3. `fired`: the fault of `reached`, or the alternative of it, that came.
+// Level 3. `fired`: the fault of `reached` that fired, or its alternative.
 [[nodiscard]] std::unique_ptr<Move> place_move(const World& world, const schedule::Schedule& reached,
                                                const std::string& fired, double belief);
-// What place moves want to know beforehand: in one context, and in those that come first.
+// Questions for the survey that place moves will need, for one context and for the first ones.
 [[nodiscard]] std::vector<Question> place_questions_ahead(const World& world);
 [[nodiscard]] std::vector<Question> place_questions(const World& world, const schedule::Fault& fault);
 
 // --- helpers
 
-// What promises the same has no order of its own: `seed` gives it one. 1 leaves it as the plan has it.
+// Orders trials of equal yield by `seed`. Seed 1 keeps the plan's order.
 template <class T, class Same>
 void order_equals(std::vector<T>& all, std::uint64_t seed, Same same) {
   if (seed == 1) return;
@@ -165,21 +167,21 @@ void order_equals(std::vector<T>& all, std::uint64_t seed, Same same) {
 }
 
 class Lab;
-// The yield of a run of it, for what it costs.
+// The expected yield of a run of it per cost.
 [[nodiscard]] double worth_of(const World& world, const Lab& lab, const Try& t);
-// The likeliest first; of equal ones in the paper's order.
+// Most likely first; equals in the paper's order.
 [[nodiscard]] std::vector<const Candidate*> by_weight(const Plan& plan);
 [[nodiscard]] const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id);
-// Waits for nothing but times.
+// True if its only conditions are times.
 [[nodiscard]] bool by_the_clock(const schedule::Fault& fault);
-// As long after the workload began as production showed it, but not in its second half; at once where that is not
-// known.
+// At the time after the workload's start that production showed, but not in its second half; at once if that is
+// unknown.
 [[nodiscard]] std::vector<schedule::Condition> when_seen(const World& world, const Candidate& candidate);
 [[nodiscard]] std::string context_words(const schedule::Condition& condition);
-// Can this node's calls be made to fail? The kernel's override can answer calls of any process; all else is done to
-// nodes that rose starts: config::Node::entered_by_rose(), as the injector asks.
+// Can this node's calls be made to fail? The kernel's override works for any process; everything else needs nodes that
+// rose starts: config::Node::entered_by_rose(), as the injector checks.
 [[nodiscard]] bool can_fail_calls(const Inputs& inputs, std::string_view node);
-// Can they be held up, or done in part? Userspace does that.
+// Can its calls be delayed, or done in part? Userspace does that.
 [[nodiscard]] bool can_hold_calls(const Inputs& inputs, std::string_view node);
 
 }  // namespace rose::diagnose

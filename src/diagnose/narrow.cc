@@ -82,7 +82,7 @@ void Narrower::learn(bool shows, const std::set<std::string>& fired) {
       sure_first_ = first_;
       sure_last_ = last_ = asked_last_;
     } else if (first_ == last_) {
-      ended_ = true;  // it takes more than one: the range that showed it stays
+      ended_ = true;  // it takes more than one call: the range that reproduced the bug stays
     } else {
       first_ = asked_last_ + 1;
     }
@@ -107,7 +107,7 @@ void Narrower::learn(bool shows, const std::set<std::string>& fired) {
   believed_.erase(believed_.begin(), believed_.begin() + static_cast<std::ptrdiff_t>(asked_.size()));
 }
 
-// Pieces, then all but one piece; finer when none of them shows it.
+// Pieces, then all but one piece; smaller pieces if none of these reproduces it.
 void Narrower::plan_parts() {
   if (pieces_ > sure_.size()) return;
   const std::size_t size = (sure_.size() + pieces_ - 1) / pieces_;

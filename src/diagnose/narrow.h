@@ -1,5 +1,5 @@
-// Reduces many faults that reproduced the bug together, or a range of calls, to the few that matter: by halves, and
-// where halves fail by ever smaller parts (A. Zeller, R. Hildebrandt, IEEE TSE 28, 2002). Knows nothing of runs.
+// Reduces many faults that reproduced the bug together, or a range of calls, to the few that matter: by bisection, and
+// where halves fail, by ever smaller parts (A. Zeller, R. Hildebrandt, IEEE TSE 28, 2002). Makes no runs itself.
 #pragma once
 
 #include <map>
@@ -19,11 +19,11 @@ class Narrower {
     std::string what;
   };
   // `fired`: ids of the faults that fired in the run that reproduced the bug. `believed`: their weights, by id; if
-  // several reproduce it, the likeliest is reported.
+  // several faults reproduce it, the most likely one is reported.
   Narrower(schedule::Schedule schedule, const std::set<std::string>& fired,
            const std::map<std::string, double>& believed = {});
 
-  // The next part to run; nothing when it is narrow enough.
+  // The next part to run; nothing when it is reduced as far as possible.
   [[nodiscard]] std::optional<Part> next();
   // Takes the outcome of a run: whether it reproduced the bug, and which faults fired.
   void learn(bool shows, const std::set<std::string>& fired);
@@ -36,15 +36,15 @@ class Narrower {
 
   schedule::Schedule whole_;
   Units sure_;  // reproduced the bug together
-  // At first by halves alone: if the first half does not reproduce it, the second is assumed to; that is checked at the
+  // First only by halves: if the first half does not reproduce it, the second is assumed to; that is checked at the
   // end.
   Units believed_;
   bool halving_ = true;
-  // Then as delta debugging has it.
+  // Then by delta debugging.
   std::vector<Units> parts_;
   std::size_t pieces_ = 2;
   Units asked_;
-  // The range of calls of the one that is left.
+  // Finally the range of calls of the one fault that is left.
   bool ranging_ = false;
   bool ended_ = false;
   int first_ = 0, last_ = 0;  // assumed range
@@ -52,7 +52,7 @@ class Narrower {
   int asked_last_ = 0;
 };
 
-// How many runs it takes by halves, when all goes well.
+// The number of runs that bisection takes if no step fails.
 [[nodiscard]] double narrowing_runs(const schedule::Schedule& schedule);
 
 }  // namespace rose::diagnose

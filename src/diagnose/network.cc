@@ -11,8 +11,8 @@
 namespace rose::diagnose {
 namespace {
 
-// Silences of one cut begin at the last packet before it: apart by as much as one heartbeat.
-constexpr std::size_t kMostConnections = 16;  // of one pair that are compared
+// Silences of one partition begin at the last packet before it, so they differ by up to one heartbeat.
+constexpr std::size_t kMostConnections = 16;  // connections of one pair that are compared
 
 struct Cluster {
   std::int64_t start = 0;
@@ -21,10 +21,10 @@ struct Cluster {
   std::int64_t begins = 0;
   std::int64_t begins_by = INT64_MAX;
   std::vector<Silence> silences;
-  std::vector<Silence> echoes;  // shorter ones within: gaps between retransmissions
+  std::vector<Silence> echoes;  // shorter silences within it: gaps between retransmissions
 };
 
-// Times of two hosts, and those that are read a few times per second.
+// Tolerance for times of two hosts, and for those that are read a few times per second.
 constexpr std::int64_t kJitter = kSecond / 2;
 
 void note_begin(Cluster& cluster, const Silence& silence) {
@@ -37,7 +37,7 @@ std::pair<int, int> edge_of(const Silence& silence) { return std::minmax(silence
 
 bool begins_with(const Cluster& cluster, const Silence& silence) {
   if (silence.start - cluster.start <= kSilentTogether) return true;
-  // A connection that is seldom used falls silent long before a busy one, with which it was cut off.
+  // A connection that is seldom used falls silent long before a busy one that the same partition affects.
   const std::int64_t by = silence.begin_within < 0 ? INT64_MAX : silence.start + silence.begin_within;
   return cluster.begins_by != INT64_MAX && silence.start <= cluster.begins_by + kJitter &&
          by >= cluster.begins - kJitter;
@@ -50,15 +50,15 @@ bool belongs(const Cluster& cluster, const Silence& silence) {
   return overlap * 2 >= shorter;
 }
 
-// Within the cluster's time and on one of its pairs: that pair is cut already.
+// True if it lies within the cluster's time and on one of its pairs: that pair is partitioned already.
 bool echoes(const Cluster& cluster, const Silence& silence) {
   if (silence.start < cluster.start || silence.end > cluster.end + 2 * kSecond) return false;
   return std::any_of(cluster.silences.begin(), cluster.silences.end(),
                      [&](const Silence& other) { return edge_of(other) == edge_of(silence); });
 }
 
-// An idle connection falls silent before a cut begins: a busy one of the same two nodes, which end their silence
-// together, spoke until then.
+// An idle connection falls silent before a partition begins. If a busy one of the same two nodes ended its silence at
+// the same time, the partition began when that one fell silent.
 std::vector<Silence> since_busy(std::vector<Silence> silences) {
   std::map<std::tuple<int, int, std::uint16_t>, std::vector<Silence*>> of;
   for (Silence& one : silences)
@@ -83,7 +83,7 @@ std::vector<Cluster> cluster_by_time(std::vector<Silence> unsorted) {
     return a.start != b.start ? a.start < b.start : std::pair(a.src, a.dst) < std::pair(b.src, b.dst);
   });
   std::vector<Cluster> clusters;
-  std::size_t live = 0;  // clusters before it ended before anything still to come
+  std::size_t live = 0;  // clusters before this index ended before all remaining silences begin
   for (const Silence& silence : silences) {
     while (live < clusters.size() && clusters[live].end + 2 * kSecond < silence.start) ++live;
     bool placed = false;
@@ -118,11 +118,11 @@ struct Edge {
   double total = 0;  // a forged dump may hold silences of any length
 };
 
-// Fewest nodes that explain the pairs: again and again the node with most pairs left.
+// Finds a small set of nodes that explains the pairs: repeatedly takes the node with the most remaining pairs.
 void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t networks, std::vector<Cut>& cuts) {
   std::map<std::pair<int, int>, Edge> edges;
   std::map<std::pair<int, int>, std::vector<const Silence*>> echoes;
-  // Everything that was still heard from arrived before the cut.
+  // Everything that still arrived was sent before the partition.
   const std::int64_t begin =
       cluster.begins_by == INT64_MAX ? 0 : std::min(cluster.begins, std::max(cluster.begins_by, cluster.start));
   const auto start_of = [&](const Silence& silence) {
@@ -208,8 +208,8 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
     cut.ports.assign(ports.begin(), ports.end());
     if (!unknown_sender) cut.peers.assign(peers.begin(), peers.end());
     cut.all_others = unknown_sender || peers.size() + 1 == networks;
-    // One way only when the other way was watched and stayed (mostly) alive: what is sent into a
-    // one-way cut is sent again at growing intervals, which shows as short silences too.
+    // One way only if the other direction was observed and (mostly) stayed open: packets sent into a one-way partition
+    // are retransmitted at growing intervals, which appear as short silences too.
     if (unknown_sender) {
       cut.direction = schedule::Direction::both;
     } else if (others_watched && out * 2 < in) {

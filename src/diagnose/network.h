@@ -1,5 +1,5 @@
-// From silences between pairs of nodes, and calls between them that fail as unreachable, to the cuts that explain them:
-// those that begin together are one event, and the node common to its pairs was cut off from the others.
+// Derives partitions from silences between pairs of nodes and from calls that fail as unreachable: those that begin
+// together are one event, and the node common to its pairs was cut off from the others.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ struct Silence {
   int dst = -1;
   std::int64_t start = 0;
   std::int64_t end = 0;
-  // The cause of the silence began at most so long after `start`, and ended at most so long before `end`; -1 if the
+  // The cause of the silence began at most this long after `start`, and ended at most this long before `end`; -1 if the
   // dump does not say.
   std::int64_t begin_within = -1;
   std::int64_t end_within = -1;
   bool idle = false;          // nothing was unanswered at this end; something was at the other
   std::uint64_t events = 1;   // of the dump
   bool open = false;          // it was not over when the dump was written
-  std::uint64_t packets = 0;  // that the pair had exchanged before, on this connection
+  std::uint64_t packets = 0;  // packets that the pair had exchanged before, on this connection
   std::uint16_t port = 0;     // the service it concerns, where addresses do not tell nodes apart
   int failed_at = -1;         // no packet was missed: calls of this node failed, and that is how it is known
   std::uint64_t calls = 0;    // so many
@@ -35,9 +35,10 @@ struct Cut {
   bool all_others = false;  // `peers` are all other nodes
   schedule::Direction direction = schedule::Direction::both;
   std::vector<std::uint16_t> ports;
-  std::int64_t start = 0;  // the earliest of its silences
+  std::int64_t start = 0;  // the start of the earliest of its silences
   std::int64_t end = 0;
-  std::int64_t duration = 0;  // the median of its silences; of calls alone, from the first to the last
+  // the median duration of its silences; for calls alone, the time from the first to the last
+  std::int64_t duration = 0;
   std::uint64_t events = 0;
   bool silent = false;         // some packets were missed
   bool open = false;           // most of its silences were not over when the dump was written
@@ -46,8 +47,8 @@ struct Cut {
   double plain = 0;            // of the plainest
 };
 
-// `watched`: nodes whose arrivals a tracer saw; a direction counts as open only if someone looked. `networks`: how many
-// nodes have a network of their own. Every silence is accounted to exactly one cut.
+// `watched`: nodes whose incoming packets a tracer recorded; a direction counts as open only if it was observed.
+// `networks`: how many nodes have a network of their own. Every silence is assigned to exactly one partition.
 [[nodiscard]] std::vector<Cut> find_cuts(std::vector<Silence> silences, const std::vector<bool>& watched,
                                          std::size_t networks);
 

@@ -15,7 +15,7 @@
 namespace rose::diagnose {
 namespace {
 
-// "N1.prod.example.com" -> "n1"; addresses stay whole.
+// "N1.prod.example.com" -> "n1"; addresses are not shortened.
 std::string short_name(std::string_view name) {
   const std::string text = lower_case(name);
   const std::size_t dot = text.find('.');
@@ -145,7 +145,7 @@ Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& nam
       if (of_trace.size() == 1) by_name[of_trace[0]] = index;
       taken = true;
     }
-    if (taken || !inputs.said.empty()) continue;  // lines of logs may name it; the reader of logs decides
+    if (taken || !inputs.said.empty()) continue;  // lines of logs may name it; then the reader of logs decides
     std::vector<std::string> words = known;
     words.insert(words.end(), spoken.addresses.begin(), spoken.addresses.end());
     const std::string slip = did_you_mean(host, words);
@@ -162,7 +162,7 @@ Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& nam
 void match_labels(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name,
                   std::vector<std::string>& notes) {
   static constexpr std::array<std::string_view, 4> kNaming = {"service", "pod", "name",
-                                                              "unit"};  // what others say is said of many nodes
+                                                              "unit"};  // other labels are common to many nodes
   std::map<std::string, std::map<int, std::string>> claims;             // by host: which nodes it may be, and by what
   for (const trace::Trace& trace : inputs.traces)
     for (const std::string& line : trace.meta.labels) {
@@ -224,8 +224,8 @@ void match_names(const Inputs& inputs, const std::vector<std::string>& names,
   }
 }
 
-// Matches by elimination, if there is no choice; then by behaviour, since many hosts may play one node. The rest is
-// reported.
+// Matches by elimination if only one assignment is possible; then by behaviour, because many hosts may play one node.
+// The rest is reported.
 void match_left(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name,
                 std::vector<std::string>& notes, std::set<std::vector<int>>& replicas, std::string& unmatched) {
   std::vector<std::string> left;
@@ -311,7 +311,7 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
     for (const int node : like) named.push_back(map.name(node));
   }
 
-  // Addresses. An address that two nodes claim tells nothing about either.
+  // Addresses. An address that two nodes claim identifies neither.
   const auto claim = [&](std::string_view address, int claimed, bool firm) {
     if (address.empty()) return;
     const int node = map.network_of(claimed);

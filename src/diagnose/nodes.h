@@ -1,5 +1,6 @@
-// Which node of the deployment a dump speaks of: by --map, by name, by address, by elimination, and by what it does.
-// Production and test deployment seldom use the same names; what can't be matched is said.
+// Finds the node of the deployment that a dump's host corresponds to: by --map, by name, by address, by elimination,
+// and by behaviour. Production and test deployment rarely use the same names; hosts that cannot be matched are
+// reported.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +18,13 @@ namespace rose::diagnose {
 class NodeMap {
  public:
   static constexpr int kNone = -1;    // no node of the deployment
-  static constexpr int kShared = -2;  // an address that several nodes have: it tells nothing
+  static constexpr int kShared = -2;  // an address that several nodes have, so it identifies none
 
   [[nodiscard]] static Result<NodeMap> make(const Inputs& inputs);
 
   [[nodiscard]] int count() const { return static_cast<int>(names_.size()); }
   [[nodiscard]] const std::string& name(int node) const { return names_[static_cast<std::size_t>(node)]; }
-  // The node's address in the test deployment; "" when unknown or shared with others.
+  // The node's address in the test deployment; "" if unknown or shared with others.
   [[nodiscard]] const std::string& test_address(int node) const {
     return test_addresses_[static_cast<std::size_t>(node)];
   }
@@ -32,8 +33,9 @@ class NodeMap {
   [[nodiscard]] int of(std::size_t source, const trace::Event& event) const;
   // The event's node as the dump names it.
   [[nodiscard]] std::string dump_name(std::size_t source, const trace::Event& event) const;
-  // The node that has the network of `node`, mostly itself; negative numbers stay as they are. An address that several
-  // nodes share by design is that node's: what happens to its network happens to all of them.
+  // The node that owns the network of `node`, usually `node` itself; negative numbers are returned unchanged. An
+  // address that several nodes share by design belongs to the owner: what happens to its network happens to all of
+  // them.
   [[nodiscard]] int network_of(int node) const { return node < 0 ? node : networks_[static_cast<std::size_t>(node)]; }
   [[nodiscard]] const std::vector<int>& networks() const { return networks_; }
   [[nodiscard]] bool shares_network(int node) const {
@@ -44,16 +46,16 @@ class NodeMap {
     for (int node = 0; node < count(); ++node) own += network_of(node) == node ? 1 : 0;
     return own;
   }
-  // The node of an address (without port) or a name, as it is in src, dst and peer.
+  // The node with this address (without port) or name, in the form of src, dst and peer.
   [[nodiscard]] int of_address(std::string_view address) const;
-  // Was this node watched by a tracer? Silences towards unwatched nodes go unseen.
+  // True if a tracer watched this node. Silences towards unwatched nodes are not recorded.
   [[nodiscard]] bool watched(int node) const { return watched_[static_cast<std::size_t>(node)]; }
 
-  // Nodes that are so alike that hosts were given to one as well as to another: which one is meant does not show.
+  // Groups of nodes that behave so similarly that a host could be any of them.
   [[nodiscard]] const std::vector<std::vector<std::string>>& replicas() const { return replicas_; }
 
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
-  // The one of them that says which hosts are no node; "": all are matched.
+  // The note that lists the hosts that are none of the nodes; "": all are matched.
   [[nodiscard]] const std::string& unmatched() const { return unmatched_; }
 
  private:
@@ -80,7 +82,7 @@ class NodeMap {
 [[nodiscard]] std::string_view plain_address(std::string_view address);
 
 struct Endpoint {
-  std::string_view address;  // "" when it is not an internet address
+  std::string_view address;  // "" if it is not an internet address
   int port = 0;              // 0 unknown
 };
 // "10.0.0.1:7000", "[::1]:7000", "10.0.0.1".

@@ -11,7 +11,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kNextFolder = 100'000'000;  // ns, from one to the next
+constexpr std::int64_t kNextFolder = 100'000'000;  // ns, from one folder to the next
 
 bool may_be_step(const trace::Event& event) {
   return event.type == trace::EventType::scf && event.path != 0 &&
@@ -19,7 +19,7 @@ bool may_be_step(const trace::Event& event) {
          lookup_call(kernel::syscall_name(event.syscall));
 }
 
-// What a thread is searching for.
+// The name that a thread is searching for.
 struct Looking {
   std::string_view name;
   std::int64_t last_ns = 0;

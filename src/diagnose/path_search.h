@@ -1,4 +1,4 @@
-// A name that is looked for in one folder after the other: a program along PATH, a library, a class.
+// Searches for a name in one folder after another: a program along PATH, a library, a class.
 #pragma once
 
 #include <string_view>
@@ -8,9 +8,9 @@
 
 namespace rose::diagnose {
 
-// By event: whether it is a failed step of a search along a path. Then it is no fault that a folder does not have the
-// name, or may not be read. Such a search contains a folder of the system; an application that looks for its own file
-// on each of its disks really fails.
+// By event: whether it is a failed step of a search along a path. In such a search it is normal that a folder lacks the
+// name or may not be read. The search must include a system folder: an application that looks for its own file on each
+// of its disks really fails.
 [[nodiscard]] std::vector<bool> search_steps(const trace::Trace& trace);
 
 // The path's last component.

@@ -32,7 +32,7 @@ void leave_out_evidence(Inputs& inputs) {
 
 namespace {
 
-// Ids of faults that are no candidates, as hypotheses are named after them: what the search guesses beside them.
+// Ids of faults that are not candidates but guesses of the search; hypotheses are named after them as well.
 std::set<std::string> guessed_ids(const World& world) {
   std::set<std::string> ids;
   for (const std::vector<Try>& tries : {plain_tries(world), rare_tries(world), limit_tries(world)})
@@ -40,7 +40,7 @@ std::set<std::string> guessed_ids(const World& world) {
   return ids;
 }
 
-// Every part of every id must exist. Otherwise a typing error would silently let the search try what was ruled out.
+// Every part of every id must exist. Otherwise a typing error would let the search try what was ruled out.
 Result<void> check_ruled_out(const World& world) {
   std::set<std::string> known;
   for (const Candidate& c : world.plan.candidates) known.insert(c.id);
@@ -112,7 +112,7 @@ Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns, const pro
     plan.schedules.push_back(std::move(t.schedule));
     plan.schedule_whys.push_back(std::move(t.why));
   }
-  // A candidate of the process and network kind shows the fault as the first schedule that has it makes it.
+  // A process or network candidate shows the fault in the form of the first schedule that contains it.
   for (Candidate& candidate : plan.candidates) {
     if (hits_by_count(candidate.kind)) continue;
     for (const schedule::Schedule& schedule : plan.schedules)

@@ -23,7 +23,7 @@ Result<void> Refinement::refine(Found& end, const Lead& found) {
   return promising ? decide(end, found) : measure(end, found);
 }
 
-// Costs no run; the test that follows says whether it holds.
+// Costs no run; the test that follows checks it.
 void Refinement::drop_needless(Found& end, const Lead& found) {
   Schedule less = found.schedule;
   for (const std::string& id : found.needless()) less = without(less, id);
@@ -37,11 +37,11 @@ void Refinement::drop_needless(Found& end, const Lead& found) {
 }
 
 Result<void> Refinement::simplify(Found& end, const Lead& found) {
-  // If the schedule misses at times, a simpler form would need many runs to show that it misses no more often.
+  // If the schedule sometimes misses, many runs would be needed to show that a simpler form misses no more often.
   const bool faults_only = !(found.promising || found.accepted) || found.tally.rate() < kSureRate;
   Simplifier simplifier(end.lead.schedule, end.lead.fired, faults_only, certain_faults(d_.plan, end.lead.schedule));
   const int before = d_.runs;
-  // The runs that are left for the final test, or for the rate of a schedule that stays below the target.
+  // Reserves runs for the final test, or for the rate of a schedule that stays below the target.
   const int left =
       found.promising || found.accepted ? runs_.left_for(found) - kLeastDeciding : lab_.left() - options_.confirm_runs;
   const int most = std::clamp(left, 0, kMostSimplifying);
@@ -67,7 +67,7 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
     end.changes = simplifier.changes();
     end.count_dropped(found);
   }
-  // With its margins. They cost no run; the test that follows says whether it holds.
+  // With margins for its durations. They cost no run; the test that follows checks them.
   if (schedule::fingerprint(simplifier.current()) != schedule::fingerprint(end.lead.schedule)) {
     const std::size_t tried = lab_.enter(simplifier.current(), end.lead.level, "as long as leaves a margin").index;
     end.lead = end.lead.as(simplifier.current(), tried);
@@ -76,9 +76,10 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
   return {};
 }
 
-// Does it reproduce the bug as often as the found one, or clearly more rarely? A short sequential test: the final test
-// uses the last form with fresh runs, so a form that is worse and passes here is refuted there, and the form before it
-// is tested instead. A fault has to prove that it is needed: one that has nothing to do with the failure must not stay.
+// Does the simpler form reproduce the bug as often as the one that was found, or clearly more rarely? A short
+// sequential test. The final test uses the last form with fresh runs, so a worse form that passes here is refuted
+// there, and the previous form is tested instead. A fault has to prove that it is needed: one that has nothing to do
+// with the failure must not stay.
 Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_faults, int until,
                                  const Simplifier& simplifier) {
   const double rate = (found.reproduced + 1.0) / (found.conclusive() + 2.0);
@@ -89,7 +90,7 @@ Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_f
   Tally tally;
   double weight = 0;
   while (tally.runs() < kMostGate && d_.runs < until && lab_.left() > 0) {
-    // Not more side by side than it needs if it never misses: each slows the others down.
+    // No more parallel runs than are needed if it never misses, because each slows the others down.
     const int needed = static_cast<int>(std::ceil((kAsGood - weight) / hit));
     const int batch = std::min({lab_.jobs(), lab_.left(), needed, until - d_.runs});
     runs_.expect_more(simpler, needed - batch, [&](std::size_t room, std::vector<Schedule>& next) {
@@ -106,7 +107,7 @@ Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_f
     if (weight >= kAsGood) return true;
     if (weight <= (drops_faults ? kNeedsFault : kWorse)) return false;
   }
-  // Undecided when the runs are used up, nothing is gained on trust.
+  // Undecided when the runs are used up: no condition is removed without proof.
   return drops_faults && tally.reproduced > 0 && (tally.runs() >= kMostGate || weight > 0);
 }
 
@@ -115,8 +116,7 @@ Result<void> Refinement::try_rival(const Schedule& schedule, int level, std::str
   const Lab::Entry entry = lab_.enter(schedule, level, std::move(why));
   const auto& tally = [&]() -> const Tally& { return d_.tried[entry.index].tally; };
   const std::string doing = fmt::format("another hypothesis: {}", short_words(schedule));
-  // One miss ends it unless it reproduced the bug before: a rival has to reproduce as well as the schedule, and one
-  // that does so rarely does not count.
+  // One miss ends it unless it reproduced the bug before: a rival has to reproduce as reliably as the schedule.
   while (d_.runs < until && lab_.left() > 0 && tally().runs() < kMostOfRival &&
          tally().reproduced >= tally().not_reproduced + tally().inconclusive) {
     ROSE_TRY(const std::vector<Lab::Made> made, lab_.run({entry.index}, doing));
@@ -125,9 +125,9 @@ Result<void> Refinement::try_rival(const Schedule& schedule, int level, std::str
   return {};
 }
 
-// Other possible causes in the evidence: what simplification left out, if it is less certain than what stayed; and what
-// is about as likely as what was found, and was not tried. Both are hypotheses about the same failure, and the reader
-// of the result has to know that runs do not distinguish them.
+// Other possible causes in the evidence: faults that simplification removed, if they are less certain than those that
+// stayed; and candidates that are about as likely as the found one and were not tried. Both are hypotheses about the
+// same failure, and the reader of the result has to know that runs do not distinguish them.
 Result<void> Refinement::try_rivals(const Lead& end, const Lead& found) {
   if (!world_.uses("rivals")) return {};
   const int until = d_.runs + std::max(0, std::min(kMostRivalRuns, runs_.left_for(found) - kLeastDeciding));
@@ -169,9 +169,9 @@ Result<void> Refinement::prefer_certain(Lead& found) {
   return {};
 }
 
-// The last form first; if it is refuted, the one with all its conditions if runs are left for that, then the one that
-// was found. Each is tested with fresh runs and counts as a test of its own, because each test may err. The runs that
-// led to a form, or screened it, do not count: the form was chosen because of them.
+// The last form first; if it is refuted, the form with all its conditions, if enough runs are left; then the one that
+// was found. Each is tested with fresh runs and counts as a separate test, because each test may err. Runs that led to
+// a form, or screened it, do not count: the form was chosen because of them.
 Result<void> Refinement::decide(Found& end, const Lead& found) {
   std::vector<Found> ways;
   const auto add = [&](Found way) {
@@ -189,7 +189,7 @@ Result<void> Refinement::decide(Found& end, const Lead& found) {
   const Found* best = nullptr;
   for (Found& way : ways) {
     // The schedule as it was found has passed its screening, so it gets as many runs as a schedule that never misses
-    // needs, however many the refuted forms have used up.
+    // needs, however many the refuted forms have used.
     const bool last = &way == &ways.back();
     const int strictest = RateTest(options_.target_rate, 3).perfect();
     const int left = runs_.left_for(found);
@@ -214,9 +214,9 @@ Result<void> Refinement::decide(Found& end, const Lead& found) {
   return {};
 }
 
-// A test that accepts although it saw misses stopped where its runs looked best, so their rate flatters the schedule.
-// Further runs, whose number does not depend on how they end, are added to them: the schedule reaches the target only
-// if all of them together do.
+// A test that accepts in spite of misses stopped when its runs looked best, so their rate is biased upwards. Further
+// runs, whose number does not depend on their outcome, are added: the schedule reaches the target only if all of them
+// together do.
 Result<void> Refinement::measure_accepted(Found& end) {
   Lead& lead = end.lead;
   const int until = lead.tally.conclusive() + options_.confirm_runs;
@@ -238,7 +238,8 @@ Result<void> Refinement::measure_accepted(Found& end) {
   return {};
 }
 
-// The rate of what stays below the target. It was chosen among others because of its runs, which therefore flatter it.
+// Measures the rate of a schedule below the target. It was selected because of its runs, which are therefore biased
+// upwards.
 Result<void> Refinement::measure(Found& end, const Lead& found) {
   Series series;
   end.decided = true;
@@ -247,7 +248,7 @@ Result<void> Refinement::measure(Found& end, const Lead& found) {
   d_.tested = found.tally;
   d_.tally = found.tally;
   d_.interval = d_.tally.interval();
-  if (found.tally.conclusive() == 0) return {};  // nothing could be judged: no more will be
+  if (found.tally.conclusive() == 0) return {};  // no run was conclusive, and further ones will not be either
   while (d_.rate_runs < options_.confirm_runs && lab_.left() > 0 && series.tally().inconclusive < kMostInconclusive) {
     const int batch = std::min({lab_.jobs(), lab_.left(), options_.confirm_runs - d_.rate_runs});
     runs_.expect_more(end.lead, options_.confirm_runs - d_.rate_runs - batch,

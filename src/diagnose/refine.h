@@ -18,7 +18,7 @@ namespace rose::diagnose {
 // The schedule that is reported.
 struct Found {
   Lead lead;
-  std::optional<Lead> fewest_faults = {};  // as it was when only faults had been taken away
+  std::optional<Lead> fewest_faults = {};  // the form after only faults had been removed
   std::size_t dropped = 0;                 // faults that simplification took away
   std::vector<std::string> changes = {};   // and what else it made simpler
   schedule::Tally confirmed = {};          // of the runs that confirmed the found one
@@ -34,10 +34,10 @@ class Refinement {
   Refinement(const Inputs& inputs, const World& world, Lab& lab, Confirmation& runs, Diagnosis& diagnosis)
       : inputs_(inputs), options_(inputs.config->diagnose), world_(world), lab_(lab), runs_(runs), d_(diagnosis) {}
 
-  // `end` is `found` at first. Where `found` was promising, or is accepted already, `end` is what was decided on.
+  // `end` is `found` at first. If `found` was promising, or is already accepted, `end` is what was chosen.
   [[nodiscard]] Result<void> refine(Found& end, const Lead& found);
-  // If the found schedule is based on nothing that is certain, and something certain was not tried, tries that alone.
-  // If that reproduces the bug as well, it takes the place of `found`, and what was found becomes its rival.
+  // If nothing in the found schedule is certain and a certain candidate was not tried, tries that alone. If it
+  // reproduces the bug as well, it replaces `found`, and what was found becomes its rival.
   [[nodiscard]] Result<void> prefer_certain(Lead& found);
 
  private:
@@ -50,7 +50,7 @@ class Refinement {
   [[nodiscard]] Result<void> try_rival(const Schedule& schedule, int level, std::string why, int until);
   [[nodiscard]] Result<void> decide(Found& end, const Lead& found);
   [[nodiscard]] Result<void> measure(Found& end, const Lead& found);
-  // The same of what a test accepted although it missed; may take that back.
+  // The same for a schedule that a test accepted in spite of misses; may revoke the acceptance.
   [[nodiscard]] Result<void> measure_accepted(Found& end);
 
   const Inputs& inputs_;

@@ -1,6 +1,6 @@
-// The search: a control run, a survey (surveyor.h), then the best trial of all moves, again and again; hits are
-// narrowed down and tested (confirm.h), those below the target are refined, what is found is made simpler and its rate
-// measured (refine.h).
+// The search: a control run, a survey (surveyor.h), then repeatedly the best trial of all moves; hits are narrowed down
+// and tested (confirm.h), those below the target are refined, the result is simplified and its rate measured
+// (refine.h).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -62,7 +62,7 @@ class Search {
     }
     ROSE_CHECK(prepare());
     ROSE_TRY(bool reached, follow_restarts());
-    // A schedule that fails the final test is a lead like others, and the search continues with it.
+    // A schedule that fails the final test becomes an ordinary lead, and the search continues.
     for (;; reached = false) {
       if (!reached) {
         ROSE_TRY(reached, search());
@@ -95,14 +95,14 @@ class Search {
     if (leads_.empty()) return {};
     std::stable_sort(leads_.begin(), leads_.end(), better);
     Lead best = leads_.front();
-    // Its rate is measured again in any case: the best of several is best by chance, too.
+    // Its rate is measured again in any case: the best of several is partly best by chance.
     if (decided_ && !better(best, decided_->lead)) best = decided_->lead;
     best.promising = best.accepted = false;
     return finish(best);
   }
 
-  // The schedule that was found last: as certain, as much like production's failure, as sure and as simple as may be.
-  // True when it reaches the target then.
+  // Finishes with the schedule that was found last: makes it as certain, as similar to production's failure, as
+  // reliable and as simple as possible. True if it then reaches the target.
   Result<bool> settle() {
     Lead best = leads_.back();
     as_found_ = Found{.lead = best};  // reported if the user does not want to wait for a more certain or simpler one
@@ -128,7 +128,7 @@ class Search {
     return false;
   }
 
-  // Replaces a schedule that reaches the target but misses at times by a more reliable one, if there is one.
+  // Replaces a schedule that reaches the target but sometimes misses by a more reliable one, if there is one.
   Result<void> replace_by_surer() {
     const Found before = *final_;
     const auto [tested, tally, interval] = std::tuple(d_.tested, d_.tally, d_.interval);
@@ -149,7 +149,7 @@ class Search {
     if (as_found_) {  // reported already
       const std::optional<Found> simpler = simpler_by_then();
       conclusion_.conclude(simpler ? simpler : as_found_);
-      d_.verdict = Verdict::reproduced;  // as where the search was to end at the first reproduction
+      d_.verdict = Verdict::reproduced;  // as if the search were to end at the first reproduction
       d_.plan.notes.push_back(
           simpler ? "interrupted after the schedule had been found: it is as simple as it was by then, and its rate is "
                     "that of the runs made of it"
@@ -195,7 +195,7 @@ class Search {
 
   // --- runs without faults
 
-  // False when the diagnosis ends here.
+  // Returns false if the diagnosis ends here.
   Result<bool> control_run() {
     Schedule none;
     none.name = inputs_.config->name;
@@ -224,7 +224,7 @@ class Search {
                               result.reason.empty() ? "no reason was given" : result.reason);
       return false;
     }
-    // Now the workload's length is known: what was planned by guess is planned again.
+    // Now the workload's length is known, so the parts of the plan that assumed one are planned again.
     const trace::Meta& meta = result.trace.meta;
     std::int64_t length = static_cast<std::int64_t>(result.seconds * 1e9);
     if (meta.workload_ts > 0 && meta.end_ns > meta.workload_ts) length = meta.end_ns - meta.workload_ts;
@@ -282,7 +282,7 @@ class Search {
     return {};
   }
 
-  // `world` outlives them; its plan gets the schedules that are tried as they are.
+  // `world` must outlive them; its plan gets the schedules that are tried unchanged.
   Moves moves_of(World& world) const {
     Moves moves;
     std::vector<Try> plain = plain_tries(world);
@@ -306,31 +306,32 @@ class Search {
         if (t.level == 2) further.push_back(std::move(t));
       moves.push_back(plain_move(world, std::move(further)));
     }
-    order_equals(moves, options_.seed, [](const auto&, const auto&) { return true; });  // their worth decides first
+    order_equals(moves, options_.seed, [](const auto&, const auto&) { return true; });  // their yield decides first
     return moves;
   }
 
   // --- the loop
 
-  // A schedule that reaches the target, or one beside it that is more like production's failure, or surer.
+  // Search for a schedule that reaches the target; or, after one was accepted, for one that resembles production's
+  // failure more, or is more reliable.
   enum class Purpose { reach, alike, surer };
 
   struct Trial {
-    Move* move = nullptr;  // nullptr: another run of what missed
+    Move* move = nullptr;  // nullptr: another run of a schedule that missed
     Try what;
     std::size_t tried = 0;  // index into d_.tried
     bool runs = true;       // false: it was made before
     int schedules = 0;      // tried until then
     bool armed = true;
     RunResult result;
-    std::vector<Alternative> alternatives;  // armed in one run: the first that comes is what was tried
+    std::vector<Alternative> alternatives;  // armed in one run: only the first that fires was tried
   };
 
   [[nodiscard]] int left() const {
     return purpose_ == Purpose::reach ? lab_.left() : std::min(lab_.left(), until_ - d_.runs);
   }
 
-  // True when a schedule reached the target rate; it is leads_.back().
+  // Returns true when a schedule reached the target rate; it is leads_.back().
   Result<bool> search() {
     while (left() > 0) {
       if (!doubted_.empty() && d_.runs >= doubted_until_) {
@@ -345,7 +346,7 @@ class Search {
         if (tested(std::move(resumed), false)) return true;
         continue;
       }
-      // What reproduces the bug from now on is not tested any more.
+      // Schedules that reproduce the bug from now on are not tested any more.
       if (confirmation_.tests() >= kMostTests) return false;
       std::vector<Trial> batch = pick();
       if (batch.empty() && doubted_.empty()) return false;
@@ -378,7 +379,7 @@ class Search {
     return false;
   }
 
-  // A test that waits, when nothing promises more than the rest of its runs.
+  // A test that was put aside, if nothing promises more than its remaining runs.
   Lead* worth_going_on() {
     if (waiting_.empty() || purpose_ == Purpose::surer) return nullptr;
     const auto best = std::max_element(waiting_.begin(), waiting_.end(), [&](const Lead& a, const Lead& b) {
@@ -395,10 +396,10 @@ class Search {
     return confirmation_.hope(lead) / std::max(1, schedule::kMostTestRuns - lead.tally.conclusive());
   }
 
-  // The best trials of all moves, as many as may run side by side, and what need not run again among them.
+  // The best trials of all moves, as many as may run in parallel, and among them those that need no further run.
   std::vector<Trial> pick() {
     std::vector<Trial> batch;
-    std::set<const Move*> in_window;  // their tries are under way, and not taken yet
+    std::set<const Move*> in_window;  // their trials are running and not taken yet
     const int most = std::min(lab_.jobs(), left());
     for (int runs = 0; runs < most;) {
       Move* best = nullptr;
@@ -450,7 +451,7 @@ class Search {
       trial.schedules = d_.schedules;
       runs += trial.runs ? 1 : 0;
       batch.push_back(std::move(trial));
-      // An outcome that is known already may change what comes next.
+      // An outcome that is already known may change the next choice.
       if (!batch.back().runs) {
         learn(batch.back());
         batch.pop_back();
@@ -463,9 +464,9 @@ class Search {
     Move* move = nullptr;
     Try what;
   };
-  // Before a fault is taken to level 2 or 3, where moments are many: with another one, each of which missed alone, and
-  // which occurred within one run's time of it in the dump. Such a pair is one run, and a failure that needs both shows
-  // at no moment of either.
+  // Before a fault is taken to level 2 or 3, where there are many moments: pairs of faults that each missed alone and
+  // occurred within the length of one run in the dump. Such a pair costs one run, and a failure that needs both is not
+  // reproduced at any moment of either.
   std::optional<Pair> pair_before(const Try& deep, const std::set<const Move*>& in_window) const {
     if (deep.level < 2 || purpose_ != Purpose::reach || !world_.uses("pairs-first")) return std::nullopt;
     const Hypothesis of_deep = hypothesis_of(world_.plan, deep.schedule);
@@ -504,7 +505,7 @@ class Search {
     return last - first <= longest_workload(*inputs_.config);
   }
 
-  // A schedule that the user has ruled out is not run. For its move it counts as a miss.
+  // A schedule that the user has ruled out is not run. Its move learns it as a miss.
   void pass_over(Move& move) {
     const Try t = *move.peek();
     move.take();
@@ -516,7 +517,7 @@ class Search {
     for (std::unique_ptr<Move>& child : move.offspring()) moves_.push_back(std::move(child));
   }
 
-  // The best trial and the next ones, if it is not known that they are reached; nothing if the best one runs alone.
+  // The best trial and the next ones, if it is uncertain that they are reached; nothing if the best one runs alone.
   std::optional<Trial> window_of(Move& best, std::set<const Move*>& in_window) {
     if (window_.size() < 2 || purpose_ == Purpose::surer || !world_.uses("window")) return std::nullopt;
     const NextTry first = best.peek();
@@ -547,8 +548,8 @@ class Search {
     return trial;
   }
 
-  // The alternative that fired first counts as tried alone; those that waited in vain count as missed; those that were
-  // withdrawn are not tried yet.
+  // The alternative that fired first counts as tried alone; those that were armed and did not fire count as missed;
+  // those that were withdrawn are not tried yet.
   void take_first(Trial& trial) {
     const std::vector<Alternative> all = std::exchange(trial.alternatives, {});
     const std::size_t first = first_of(all, trial.result);
@@ -560,8 +561,8 @@ class Search {
       d_.tried[entry].note +=
           first < all.size() ? fmt::format("; it was reached first of {} alternatives: {}", all.size(), known.reason)
                              : fmt::format("; it was not reached, as one of {} alternatives", all.size());
-      // The move may prefer another schedule by now, because of what others have learnt. Then the outcome is kept until
-      // the move asks for it.
+      // The move may now prefer another schedule because of other outcomes. Then the outcome is kept until the move
+      // asks for it.
       const bool same = all[i].move->take_one(t);
       if (i == first) {
         known.trace = std::move(trial.result.trace);
@@ -594,7 +595,8 @@ class Search {
 
   Result<void> make(std::vector<Trial>& batch) {
     std::vector<std::size_t> todo;
-    std::set<std::size_t> once;  // many at once that leave nothing to judge do so again: fewer of them are the next try
+    // if a run of many faults cannot be judged, repeating it does not help: the next trial has fewer
+    std::set<std::size_t> once;
     for (const Trial& trial : batch) {
       todo.push_back(trial.tried);
       if (trial.what.many) once.insert(trial.tried);
@@ -668,7 +670,7 @@ class Search {
     trial.result.trace = std::move(trace);
   }
 
-  // Without the faults that fired and changed nothing: that the bug did not show says nothing of them.
+  // Without the faults that fired without effect: the miss proves nothing about them.
   static Schedule tested_part(const Trial& trial) {
     Schedule part = trial.what.schedule;
     std::erase_if(part.faults, [&](const Fault& fault) {
@@ -683,7 +685,7 @@ class Search {
     const bool unclear = trial.armed && !trial.what.many && trial.result.oracle == OracleAnswer::unknown &&
                          d_.tried[trial.tried].tally.runs() == 1;
     if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.look || trial.what.again) return;
-    // A message that the failed call itself brings back says nothing of the moment.
+    // A message that the failed call itself causes says nothing about the moment.
     if (inputs_.only_logs()) observables = 0;
     std::string moment = schedule::fingerprint(trial.what.schedule);
     if (world_.uses("moments"))
@@ -694,9 +696,9 @@ class Search {
 
   // --- a schedule that reproduced the bug
 
-  // The run brought nothing back that logs tell, where they are all there is, or kept the workload from its work; or no
-  // node ended itself, as one did in the dump: it may have been another failure. For some runs others come first, and
-  // what messages name before what is guessed.
+  // The run may have reproduced another failure: it brought back none of the logs' messages although they are the only
+  // evidence, or it stopped the workload early, or no node ended itself as one did in the dump. Other trials come first
+  // for some runs, and faults that messages name come before guesses.
   bool doubtful(const Trial& trial) {
     if (!world_.uses("doubt") || purpose_ == Purpose::surer || looks_alike(inputs_, d_, d_.tried[trial.tried]))
       return false;
@@ -711,7 +713,7 @@ class Search {
     return d_.runs < doubted_until_;
   }
 
-  // A planned restart that reproduces the bug is as good as any other schedule.
+  // A planned restart that reproduces the bug is treated like any other schedule.
   Result<bool> follow_restarts() {
     for (RestartRuns::Hit& hit : restart_hits_) {
       Trial trial;
@@ -770,7 +772,8 @@ class Search {
     return false;
   }
 
-  // Whether it is worth being minimised and tested; where something surer is looked for, whether it reaches the target.
+  // Checks whether it is worth minimising and testing; in the search for a more reliable one, whether it reaches the
+  // target.
   Result<void> confirm(Lead& lead, bool may_wait) {
     if (purpose_ == Purpose::surer) return confirmation_.test(lead, schedule::kMostTestRuns, true);
     return confirmation_.screen(lead, may_wait);
@@ -830,9 +833,9 @@ class Search {
                     alike, ", but it may be another failure: then one was found that is closer to production");
   }
 
-  // An accepted schedule that misses at times depends on an injection point that its times do not always hit, and less
-  // often on a busier or slower machine. A schedule that waits for an event at that point, or for nothing, is more
-  // reliable: looks for one.
+  // An accepted schedule that sometimes misses depends on an injection point that its times do not always hit, and hit
+  // less often on a busier or slower machine. A schedule that waits for an event at that point, or that needs no time,
+  // is more reliable: looks for one.
   Result<void> surer(Lead& found) {
     if (!world_.uses("surer") || inputs_.stop_after != StopAfter::minimised) return {};
     if (std::exchange(looked_for_surer_, true)) return {};
@@ -857,7 +860,7 @@ class Search {
     return {};
   }
 
-  // Searches on for that many runs at most. What fits takes the place of what was found.
+  // Continues the search for at most that many runs. A schedule that fits replaces the found one.
   Result<void> look_for(Purpose purpose, int most, Lead& found, const std::function<bool(const Lead&)>& fits,
                         std::string_view then) {
     purpose_ = purpose;
@@ -876,7 +879,7 @@ class Search {
     return {};
   }
 
-  // Its calls, not from a time on, but the first ones.
+  // The first calls instead of those after a certain time.
   std::vector<Try> untimed(const Lead& lead) const {
     std::vector<Try> tries;
     for (std::size_t i = 0; i < lead.schedule.faults.size(); ++i) {
@@ -892,7 +895,7 @@ class Search {
     return tries;
   }
 
-  // --- simpler; then the rate, from runs that chose nothing
+  // --- simplification, then the rate, from runs that influenced no choice
 
   Result<void> finish(const Lead& found) {
     final_ = Found{.lead = found};
@@ -914,34 +917,34 @@ class Search {
   Refinement refinement_{inputs_, world_, lab_, confirmation_, d_};
   std::optional<Feedback> feedback_;
   Moves moves_;
-  std::map<std::size_t, RunResult> shown_;  // what the last run of each showed, without its trace
+  std::map<std::size_t, RunResult> shown_;  // the last result of each, without its trace
   Misses misses_;
   Window window_;
   int again_ = 0;
   std::vector<Lead> leads_;
   std::vector<Lead> waiting_;   // whose test is not over
-  std::vector<Trial> doubted_;  // not tested yet: they may show another failure
+  std::vector<Trial> doubted_;  // not tested yet, because they may reproduce another failure
   int doubted_until_ = 0;       // runs, while others come before them; 0: there were none
   std::vector<RestartRuns::Hit> restart_hits_;
   std::set<std::string> tested_;  // moments
   std::map<std::set<std::string>, int> tests_alike_;
-  std::set<std::string> moved_from_time_;  // faults that reproduced the bug at a time, and were moved to calls
+  std::set<std::string> moved_from_time_;  // faults that reproduced the bug at a time, and were refined to calls
   std::map<std::string, double> lead_belief_;
   bool looked_for_surer_ = false;
   Purpose purpose_ = Purpose::reach;
-  int until_ = 0;  // runs, where something was reached already
+  int until_ = 0;  // the limit of runs after something was reached
   std::optional<Found> final_;
-  std::optional<Found> as_found_;  // before it was made simpler
+  std::optional<Found> as_found_;  // before it was simplified
   std::optional<Found> decided_;   // the best of those that were tested for good and stayed below the target
 };
 
 }  // namespace
 
 double worth_of(const World& world, const Lab& lab, const Try& t) {
-  // A hit of many faults or calls is only the beginning: its narrowing takes runs, too.
+  // A hit of many faults or calls is only the beginning: narrowing it down takes runs, too.
   const double later = t.many && world.uses("narrowing") ? t.yield * narrowing_runs(t.schedule) : 0;
   double worth = t.yield / (lab.cost(t.schedule) * (1 + later));
-  if (!world.uses("turns")) worth += 10.0 * (3 - t.level);  // level after level, as the paper has it
+  if (!world.uses("turns")) worth += 10.0 * (3 - t.level);  // level after level, as in the paper
   return worth;
 }
 

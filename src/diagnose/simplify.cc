@@ -11,9 +11,9 @@
 namespace rose::diagnose {
 namespace {
 
-// Pauses and partitions are not made shorter than this: a reader of the schedule gains nothing by it.
+// Pauses and partitions are not shortened further: the reader of the schedule gains nothing.
 constexpr std::int64_t kShortest = 2 * kSecond;
-// A time that is just long enough here is too short on a slower or busier machine.
+// A time that is just sufficient here is too short on a slower or busier machine.
 constexpr std::int64_t kMarginNumerator = 4, kMarginDenominator = 3;
 
 bool same_unit(const Fault& fault, const std::string& unit) {
@@ -21,7 +21,7 @@ bool same_unit(const Fault& fault, const std::string& unit) {
 }
 std::string unit_of(const Fault& fault) { return fault.group.empty() ? fault.id : fault.group; }
 
-// Alternatives of one group are changed alike: they are one fault on several nodes.
+// Alternatives of one group are changed together: they are one fault on several nodes.
 std::vector<std::string> units_of(const Schedule& schedule) {
   std::vector<std::string> units;
   for (const Fault& fault : schedule.faults)
@@ -107,7 +107,7 @@ Schedule without(const Schedule& schedule, const std::string& id) {
       for (const std::string& before : gone.after)
         if (std::find(fault.after.begin(), fault.after.end(), before) == fault.after.end())
           fault.after.push_back(before);
-      // Only times add up; other conditions of the gone fault go with it.
+      // Only times can be added up; other conditions of the removed fault are dropped.
       const bool timed = gone.when.size() == 1 && gone.when[0].kind == ConditionKind::elapsed;
       const bool fault_timed = !fault.when.empty() && fault.when[0].kind == ConditionKind::elapsed;
       const bool process_fault = !hits_by_count(fault.kind);
@@ -126,7 +126,7 @@ Simplifier::Simplifier(Schedule schedule, const std::set<std::string>& fired, bo
 }
 
 void Simplifier::plan_drops(const std::set<std::string>& fired) {
-  // Alternatives that never had their turn: the context may be that of one node after all.
+  // Alternatives that never fired: the context may belong to one node after all.
   std::vector<std::string> idle;
   Batch never;  // faults or whole groups
   const auto sure = [certain = certain_](const Schedule& of, const std::string& unit) {
@@ -174,10 +174,10 @@ void Simplifier::plan_drops(const std::set<std::string>& fired) {
     never.insert(never.begin(), std::move(step));
   }
   if (!never.empty()) batches_.push_back(std::move(never));
-  // From the last to the first: later ones are likelier consequences. Many at once first.
+  // From the last to the first, because later ones are more likely to be consequences. Many at once first.
   std::vector<std::string> units = units_of(current_);
   std::reverse(units.begin(), units.end());
-  // All that is not certain is left out first, at once: perhaps what is certain explains the failure alone.
+  // All uncertain faults are removed at once first: the certain ones may explain the failure alone.
   std::vector<std::string> unsure;
   for (const std::string& unit : units)
     if (!sure(current_, unit)) unsure.push_back(unit);
@@ -219,7 +219,7 @@ void Simplifier::plan_details() {
         fault.times = 1;
         return what;
       })});
-    // The earliest conditions: the last one says where the fault hits.
+    // The earliest conditions: the last one determines where the fault hits.
     for (std::size_t i = 0; i < first.when.size(); ++i) {
       const Condition gone = first.when[i];
       Step step{change(unit, [gone](Fault& fault) -> std::optional<std::string> {
@@ -231,8 +231,8 @@ void Simplifier::plan_details() {
       if (i + 1 < first.when.size()) likely.push_back(std::move(step));
       else unlikely.push_back(std::move(step));
     }
-    // Tries the first occurrence: if that does as well, the count does not matter. Otherwise tries half of it, so that
-    // a reader sees about how many occurrences are needed.
+    // Tries the first occurrence: if that reproduces as often, the count does not matter. Otherwise tries half of it,
+    // so that a reader sees about how many occurrences are needed.
     for (const bool halve : {false, true}) {
       const auto lower = [halve](int& count) {
         const int less = halve ? (count + 1) / 2 : 1;
@@ -265,7 +265,8 @@ void Simplifier::plan_details() {
     }
     for (std::size_t i = 0; i < first.after.size(); ++i)
       unlikely.push_back({change(unit, [i](Fault& fault) -> std::optional<std::string> {
-        // Without the fault before it a time would count from elsewhere: that is another schedule, no simpler one.
+        // Without the fault before it a time would count from another start: that is a different schedule, not a
+        // simpler one.
         if (!fault.when.empty() ? fault.when[0].kind == ConditionKind::elapsed : !hits_by_count(fault.kind))
           return std::nullopt;
         if (i >= fault.after.size()) return std::nullopt;
@@ -290,7 +291,7 @@ void Simplifier::plan_details() {
     for (Fault& fault : changed.schedule.faults) {
       make_readable(fault.when);
       make_readable(fault.until);
-      // Up: a silence a little too short shows nothing.
+      // Rounded up: a silence that is slightly too short has no effect.
       if (fault.duration_ns >= kSecond && readable(fault.duration_ns) >= fault.duration_ns)
         fault.duration_ns = readable(fault.duration_ns);
     }

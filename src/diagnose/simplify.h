@@ -1,6 +1,6 @@
-// Simpler forms of a schedule that reproduces: fewer faults, fewer conditions, shorter, rounder, wider. Proposes one at
-// a time, with as many changes at once as will probably hold, and continues according to the outcome of the runs. Knows
-// nothing of runs.
+// Proposes simpler forms of a schedule that reproduces: fewer faults, fewer conditions, shorter, rounder, wider.
+// Proposes one at a time, with as many changes at once as will probably hold, and continues according to the outcome of
+// the runs. Makes no runs itself.
 #pragma once
 
 #include <deque>
@@ -23,17 +23,17 @@ class Simplifier {
     bool drops_faults = false;
   };
 
-  // `fired`: ids of faults that fired in runs that reproduced. `faults_only`: nothing but faults is taken away.
-  // `certain`: ids of faults that surely happened in production. While the others may go first, none of these goes as
-  // long as one of the others stays: what surely happened is not dropped in favour of what may have happened.
+  // `fired`: ids of faults that fired in runs that reproduced. `faults_only`: only faults are removed. `certain`: ids
+  // of faults that certainly happened in production. A certain fault is removed only after all uncertain ones, so that
+  // what happened is not dropped in favour of what may have happened.
   Simplifier(schedule::Schedule schedule, const std::set<std::string>& fired, bool faults_only = false,
              std::set<std::string> certain = {});
 
-  // The next simpler form of the schedule accepted last; nothing when there is none left. Then current() has its
-  // margins: a fault that was made as short as still reproduces the bug lasts a third longer again, which needs no run,
-  // because longer ones reproduced it before.
+  // The next simpler form of the schedule accepted last; nothing if there is none left. Then current() includes its
+  // margins: a fault that was shortened as far as possible is made a third longer again, which needs no run, because
+  // longer ones reproduced the bug before.
   [[nodiscard]] std::optional<Idea> next();
-  // Does the last one still reproduce? True makes it the one to continue from.
+  // Whether the last proposal still reproduces the bug; if so, the next ones are based on it.
   void learn(bool reproduces);
 
   [[nodiscard]] const schedule::Schedule& current() const { return current_; }
@@ -48,17 +48,17 @@ class Simplifier {
   using Change = std::function<std::optional<Changed>(const schedule::Schedule&)>;
   struct Step {
     Change change;
-    bool again = false;  // once more after it was accepted
+    bool again = false;  // tried again after it was accepted
     bool drops_faults = false;
     bool goes_on = false;       // the change accepted before was the first part of this one
-    std::string shortens = {};  // the fault or group that lasts less long
+    std::string shortens = {};  // the fault or group that is shortened
   };
-  using Batch = std::vector<Step>;  // made together; by halves when that was refused
+  using Batch = std::vector<Step>;  // changes made together; bisected if they are refuted
 
   void plan_drops(const std::set<std::string>& fired);
   void plan_details();
   void leave_margins();
-  // The result of the batch for the current schedule; steps that change nothing are dropped.
+  // Applies the batch to the current schedule; steps that change nothing are dropped.
   [[nodiscard]] std::optional<Idea> apply(Batch& batch, std::vector<std::string>& words) const;
 
   schedule::Schedule current_;
@@ -70,11 +70,11 @@ class Simplifier {
   std::set<std::string> certain_;
   bool faults_only_ = false;
   bool detailed_ = false;                     // plan_details() was called
-  std::map<std::string, std::int64_t> seen_;  // how long a fault or group lasted before it was made shorter
+  std::map<std::string, std::int64_t> seen_;  // the duration of a fault or group before it was shortened
   std::set<std::string> edges_;               // of those: shortened further, it did not reproduce the bug
 };
 
-// The same without one fault: what waited for it waits for what it waited for, as long in all.
+// The schedule without one fault: faults that waited for it wait for its predecessors instead, for the same total time.
 [[nodiscard]] schedule::Schedule without(const schedule::Schedule& schedule, const std::string& id);
 
 }  // namespace rose::diagnose

@@ -16,8 +16,8 @@ constexpr std::size_t kFirstKnown = 4;  // of the calls known to follow, before 
 constexpr std::size_t kOwnFiles = 2;    // files of the context whose writes are looked at
 constexpr int kMostCount = 3;           // of one kind
 
-// The state-changing calls of `node` that follow where its conditions were met in order; of a context
-// never met in full, those that follow its last event. Where it is only waited for a time, those that follow that.
+// The state-changing calls of `node` that follow after its conditions were met in order; if the context was never met
+// in full, those that follow its last event; if the only condition is a time, those that follow that.
 std::vector<Stop> calls_after(const trace::Trace& trace, std::string_view node, const std::vector<Condition>& when) {
   std::vector<Condition> wanted;
   std::int64_t elapsed_ns = 0;
@@ -63,15 +63,15 @@ CallMatch call_of(const char* syscall) {
   return call;
 }
 
-// Writes are too many to be traced, yet what they leave unfinished matters; and what follows only
-// after other faults no run without faults can show.
+// Writes are too frequent to be traced, yet a crash between them matters; and calls that follow only after other faults
+// do not appear in a fault-free run.
 std::vector<Stop> general_stops() {
   return {{call_of("write"), 1},    {call_of("write"), 2},    {call_of("f*sync"), 1},
           {call_of("rename*"), 1},  {call_of("unlink*"), 1},  {call_of("openat"), 1},
           {call_of("pwrite64"), 1}, {call_of("pwrite64"), 2}, {call_of("write"), 3}};
 }
 
-// True for calls whose effect remains when the node has ended.
+// True for calls whose effect persists after the node has ended.
 bool lasting(std::string_view syscall) {
   return syscall.find("write") != std::string_view::npos || syscall == "rename*" || syscall == "unlink*" ||
          syscall == "ftruncate";
@@ -83,7 +83,7 @@ bool same(const Stop& a, const Stop& b) { return a.call == b.call && a.count == 
 
 Stops::Stops(const trace::Trace* control, const Fault& moved) {
   if (control != nullptr) known_ = calls_after(*control, moved.node, moved.when);
-  // A crash tears what is written to the file that was just created or truncated.
+  // A crash tears writes to the file that was just created or truncated.
   for (auto it = moved.when.rbegin(); it != moved.when.rend() && own_ < 3 * kOwnFiles; ++it) {
     if (it->kind != ConditionKind::syscall || !it->call.path) continue;
     for (const char* syscall : {"write", "pwrite64", "writev"}) {
@@ -96,7 +96,7 @@ Stops::Stops(const trace::Trace* control, const Fault& moved) {
   for (const char* syscall : {"write", "pwrite64", "writev", "pwritev*", "sendto", "sendm*", "f*sync", "rename*",
                               "unlink*", "openat", "ftruncate"})
     kinds_.push_back(call_of(syscall));
-  // A node that dies while it waits dies as it does before; one that stands still misses what it waits for.
+  // A node that ends while it waits ends in the same state as before the wait; a paused node misses what it waits for.
   if (moved.kind == FaultKind::pause)
     for (const char* syscall : {"read", "recv*", "*poll*", "*select*"}) kinds_.push_back(call_of(syscall));
   at_call_ = !moved.when.empty() && moved.when.back().kind == ConditionKind::syscall;
@@ -109,7 +109,7 @@ Stops::Stops(const trace::Trace* control, const Fault& moved) {
 void Stops::looked(const std::vector<Seen>& seen) {
   stops_.clear();
   taken_.clear();
-  std::vector<std::size_t> order;  // of the kinds that follow, the soonest first
+  std::vector<std::size_t> order;  // indexes of the kinds that follow, the earliest first
   for (std::size_t i = own_; i < kinds_.size(); ++i)
     if (seen[i].times > 0) order.push_back(i);
   std::stable_sort(order.begin(), order.end(),
@@ -120,21 +120,21 @@ void Stops::looked(const std::vector<Seen>& seen) {
   const auto take_own = [&](int count) {
     for (std::size_t i = 0; i < own_; ++i) take_kind(i, count);
   };
-  // The control run names its calls better than by their kind.
+  // The control run shows the path of a call, not only its kind.
   const auto named = [&](std::size_t i, int count) {
     return std::count_if(known_.begin(), known_.end(),
                          [&](const Stop& stop) { return glob_match(kinds_[i].syscall, stop.call.syscall); }) >= count;
   };
-  // Right behind the call that the context ends with is where level 2 has been.
+  // The point right after the call that ends the context was tried by level 2.
   const auto late = [&](std::size_t i, int count) { return count == 1 && at_call_ && i == order.front(); };
   const auto take_all = [&](int count) {
     for (const std::size_t i : order)
       if (!named(i, count) && !late(i, count)) take_kind(i, count);
   };
-  // Between two writes of one thing it is neither old nor new.
+  // Between two writes to one file, the file is neither old nor new.
   take_own(2);
   take_known(0, kFirstKnown);
-  // Nor is it between two of a few calls, whatever they are made on, where no file is known.
+  // The same between two of a few calls, whatever their target, if no file is known.
   for (const std::size_t i : order)
     if (own_ == 0 && seen[i].times <= kFewTimesAfter && lasting(kinds_[i].syscall) && !named(i, 2)) take_kind(i, 2);
   take_all(1);

@@ -1,6 +1,6 @@
-// The calls at which a node can be stopped once its context was met, likeliest first. A run without faults shows the
-// state-changing ones; a look (a run in which nothing is done, only counted) shows how often and how soon the others
-// follow: most calls change nothing and are not in any trace.
+// The calls at which a node can be stopped after its context was met, most likely first. A fault-free run shows the
+// state-changing ones; an exploratory run (which injects nothing and only counts) shows how often and how soon the
+// others follow: most calls change nothing and are not in any trace.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ class Stops {
   };
 
   Stops() = default;
-  // `control`: of a run without faults; may be null.
+  // `control`: the trace of a run without faults; may be null.
   Stops(const trace::Trace* control, const schedule::Fault& moved);
 
-  // The calls that a look is to count.
+  // The calls that an exploratory run should count.
   [[nodiscard]] const std::vector<schedule::CallMatch>& kinds() const { return kinds_; }
-  // Takes the counts of a look: one for each of kinds().
+  // Takes the counts of an exploratory run: one for each of kinds().
   void looked(const std::vector<Seen>& seen);
 
   // The next one; nullptr when there is none.

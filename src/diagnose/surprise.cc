@@ -48,15 +48,15 @@ bool resource_error(int err) {
 bool lasting_error(int err) { return err == ENOSPC || err == EDQUOT || err == EROFS || err == EMFILE || err == ENFILE; }
 
 bool connection_error(int err, std::string_view syscall, bool has_peer) {
-  // A connection that could not be made fails in many ways: EINVAL on the second try, EALREADY, ...
+  // A failed connection attempt has many follow-up errors: EINVAL on the second try, EALREADY, ...
   if (syscall == "connect" && !resource_error(err) && err != EADDRNOTAVAIL && err != EBADF && err != ENOENT)
     return true;
   switch (err) {
     case EPIPE:
-    case ECONNRESET: return true;  // of sockets and pipes only, whatever the call
+    case ECONNRESET: return true;  // only from sockets and pipes, whatever the call
     case EINVAL:                   // what a blackhole route makes of a datagram
       return has_peer && kernel::sends_datagrams(syscall);
-    case EPERM:  // what a packet filter makes of a dropped packet
+    case EPERM:  // the result of a send that a packet filter drops
     case EACCES: return has_peer && socket_call(syscall);
     case ECONNREFUSED:
     case ECONNABORTED:
@@ -81,7 +81,7 @@ bool system_path(std::string_view path) {
 bool file_path(std::string_view path) {
   if (path.empty()) return false;
   if (path.find('/') != std::string_view::npos && !path.starts_with("/memfd:")) return true;
-  // A bare name is a file of the working directory; "pipe:[7]" and its like are not.
+  // A bare name is a file in the working directory; "pipe:[7]" and similar are not.
   return path.find(":[") == std::string_view::npos && !path.starts_with(kAnonInode) && !path.starts_with("/memfd:");
 }
 
@@ -104,7 +104,7 @@ bool usual_noise(int err, std::string_view syscall, std::string_view path) {
     case ENOPROTOOPT: return true;
     case EINVAL: return syscall == "readlink" || syscall == "readlinkat" || syscall == "prctl" || syscall == "ioctl";
     case ETIMEDOUT: return !connection_error(err, syscall, false);   // futex and its like: a timed wait
-    case EEXIST: return syscall == "mkdir" || syscall == "mkdirat";  // as with `mkdir -p`: any second start does it
+    case EEXIST: return syscall == "mkdir" || syscall == "mkdirat";  // as with `mkdir -p`: happens on every later start
     case EBADF: return syscall == "close" || syscall == "fcntl";
     case EPERM: return !lookup_call(syscall) && !data_call(syscall) && path.empty() && !socket_call(syscall);
     case ENOENT:
@@ -120,8 +120,7 @@ bool usual_noise(int err, std::string_view syscall, std::string_view path) {
 
 int ordinariness(int err, std::string_view syscall, std::string_view path, bool has_peer) {
   if (usual_noise(err, syscall, path)) return 3;
-  // Where descriptors or memory run out, what the kernel tells of itself can't be read either; that is no cause of
-  // anything.
+  // When descriptors or memory run out, reading /proc and /sys fails as well; that is a consequence only.
   const bool kernels_own = path.starts_with("/proc/") || path.starts_with("/sys/");
   if (resource_error(err) && !connection_error(err, syscall, has_peer)) return kernels_own ? 2 : 0;
   switch (err) {

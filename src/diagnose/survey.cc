@@ -10,7 +10,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr int kUnmeetable = 1'000'000'000;  // times: a condition that is only counted
+constexpr int kUnmeetable = 1'000'000'000;  // times: a condition that is never met and only counts
 
 }  // namespace
 
@@ -49,7 +49,7 @@ Fault counter_for(const Question& question, std::string id) {
   fault.kind = schedule::FaultKind::crash;
   fault.node = question.node;
   fault.when = question.context;
-  Condition first = question.what;  // when, and then how often
+  Condition first = question.what;  // a first condition for the time, then one for the count
   first.count = 1;
   Condition further = first;
   further.count = kUnmeetable;
@@ -61,7 +61,7 @@ Fault counter_for(const Question& question, std::string id) {
 bool is_counter(const Fault& fault) { return !fault.when.empty() && fault.when.back().count >= kUnmeetable; }
 
 bool comes_at_start(const Survey& survey, const schedule::Fault& fault) {
-  if (fault.count > 1) return false;  // which one it was is known
+  if (fault.count > 1) return false;  // its ordinal is known
   const Answer* answer = survey.find({fault.node, {}, visit_condition(fault)});
   return answer != nullptr && answer->times > 1 && answer->first_ns < 0;
 }
@@ -90,12 +90,12 @@ std::optional<std::string> moment_in(const trace::Trace& trace, std::string_view
   std::size_t met = 0;
   std::uint64_t seen = 0;
   std::int64_t since = trace.meta.workload_ts;
-  std::uint64_t of_kind = 0;  // events that meet the last condition, whatever came before them
+  std::uint64_t of_kind = 0;  // events that match the last condition, regardless of earlier ones
   for (const trace::Event& event : trace.events) {
     while (when[met].kind == ConditionKind::elapsed) {
       if (trace.meta.workload_ts == 0 || event.ts_ns < since + when[met].elapsed_ns) break;
       since += when[met].elapsed_ns;
-      ++met;  // the last one is no time
+      ++met;  // the last condition is not a time
     }
     if (event.type != trace::EventType::af && event.type != trace::EventType::sys) continue;
     const std::string_view of = event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node);

@@ -53,7 +53,8 @@ Result<bool> count(World& world, Lab& lab, std::vector<Question> questions) {
            lab.run({index}, fmt::format("a survey without faults: {} calls and places are counted", asked.size())));
   if (!made[0].armed) return false;
   RunResult& result = made[0].result;
-  if (result.oracle == OracleAnswer::unknown) return true;  // nothing is known then; another would hardly fare better
+  // nothing is known then, and another run would hardly do better
+  if (result.oracle == OracleAnswer::unknown) return true;
   for (const auto& [id, question] : asked)
     if (const schedule::FaultOutcome* outcome = outcome_of(result, id))
       if (const std::optional<Answer> answer = read_answer(question, *outcome))
@@ -87,7 +88,7 @@ Questions questions(const World& world) {
   return {std::move(all), std::move(calls)};
 }
 
-// A guess about a call that this deployment does not make cannot be tried.
+// A guess about a call that this deployment never makes cannot be tried.
 void drop_what_is_not_used(World& world) {
   if (!world.survey.made) return;
   std::erase_if(world.plan.candidates, [&](const Candidate& c) {

@@ -1,5 +1,5 @@
-// The run that makes a survey: what the moves may want to know is asked for, counted in one fault-free run, and read.
-// Private to diagnose.
+// Makes a survey in one fault-free run: collects the questions of all moves, counts, and reads the answers. Private to
+// diagnose.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace rose::diagnose {
 
-// Makes a fault-free run that counts all that the moves may want to know; only calls if the deployment cannot count
-// places.
+// Makes a fault-free run that counts everything that the moves may want to know; only calls if the deployment cannot
+// count other places.
 [[nodiscard]] Result<void> make_survey(World& world, Lab& lab);
-// The run that it asks for first, as it is without a run that was made before; nothing when nothing is asked.
+// The run that it requests first, without knowledge from earlier runs; nothing if there are no questions.
 [[nodiscard]] std::optional<schedule::Schedule> survey_schedule(const World& world);
 
 }  // namespace rose::diagnose

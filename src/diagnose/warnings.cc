@@ -11,7 +11,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostLooked = 8;  // candidates, the likeliest first
+constexpr std::size_t kMostLooked = 8;  // candidates examined, most likely first
 constexpr std::size_t kMostNamed = 3;   // things in one warning
 constexpr std::size_t kMostKindsBefore = 3;  // kinds of events before a fault
 
@@ -30,7 +30,7 @@ std::string what(const Candidate& c) {
   return fmt::format("{}({}) on {}", c.syscall, on, c.node);
 }
 
-// Candidates with a considerable weight, the likeliest first.
+// Candidates with a considerable weight, most likely first.
 std::vector<const Candidate*> likeliest(const Plan& plan) {
   std::vector<const Candidate*> all = by_weight(plan);
   std::erase_if(all, [](const Candidate* c) { return c->symptom || c->ordinariness > 1 || c->guessed; });
@@ -38,7 +38,7 @@ std::vector<const Candidate*> likeliest(const Plan& plan) {
   return all;
 }
 
-// Production's workload may be a long one; only a dump that says when the workload began is of the same one.
+// Production's workload may be longer; only a dump that contains the start of the workload is comparable.
 void after_the_end(const Plan& plan, std::int64_t workload_ns, std::vector<std::string>& warnings) {
   if (plan.workload_ts == 0 || workload_ns <= 0) return;
   std::vector<std::string> late;
@@ -79,7 +79,7 @@ void idle_end(const config::Config& config, const profile::WorkloadUse& use, std
 
 // Warns of calls that failed in production and are never made here.
 void never_called(const World& world, std::vector<std::string>& warnings) {
-  // A message may mean many calls, most of which are never made: that is no reason to warn.
+  // A message may refer to many calls, most of which are never made: that is no reason to warn.
   if (!world.survey.made || world.inputs->only_logs()) return;
   std::vector<std::string> never;
   for (const Candidate* c : likeliest(world.plan)) {
@@ -129,7 +129,7 @@ std::vector<std::string> warnings_of_plan(const Inputs& inputs, const Plan& plan
   std::vector<std::string> warnings;
   const profile::WorkloadUse* use = inputs.profile && inputs.profile->workload ? &*inputs.profile->workload : nullptr;
   if (workload_ns <= 0 && use != nullptr) workload_ns = use->longest_ms * kMillisecond;
-  // When a workload began that only logs tell of is a guess.
+  // The start of a workload is a guess if only logs are known.
   if (!inputs.only_logs()) after_the_end(plan, workload_ns, warnings);
   if (use == nullptr) return warnings;
   oracle_that_hits(*use, warnings);

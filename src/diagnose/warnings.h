@@ -1,4 +1,5 @@
-// Warns of what will likely make runs vain, before they are made, each time with the remedy. Private to diagnose.
+// Warnings, each with a remedy, of what will probably make runs useless. Issued before runs are made. Private to
+// diagnose.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace rose::diagnose {
 // if it does.
 [[nodiscard]] std::vector<std::string> warnings_of_plan(const Inputs& inputs, const Plan& plan,
                                                         std::int64_t workload_ns);
-// Warnings from what the test deployment was seen to do.
+// Warnings from what the test deployment was observed to do.
 [[nodiscard]] std::vector<std::string> warnings_of_survey(const World& world);
 
 }  // namespace rose::diagnose

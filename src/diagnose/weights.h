@@ -1,4 +1,4 @@
-// The numbers that the judgement rests on: odds, shares, chances and spans of time, one table (weights.def) with the
+// The numbers that decisions are based on: odds, shares, chances and durations, in one table (weights.def) with the
 // reason of each. `--weights FILE` sets some of them, so that others can be tried without a build. They are read at two
 // hundred places of pure functions, so a process has one set: chosen before the first search, and not changed during
 // one. Limits of effort (how many runs, how large a group) are constants in thresholds.h.
@@ -21,7 +21,7 @@ namespace weight_values {
 #undef ROSE_WEIGHT
 }  // namespace weight_values
 
-// What the code reads; only set_weights() and OwnWeights write.
+// The constants that the code reads; only set_weights() and OwnWeights change them.
 #define ROSE_WEIGHT(type, constant, name, value, unit, why) \
   inline constexpr const type& constant = weight_values::constant;
 #include "diagnose/weights.def"
@@ -42,11 +42,11 @@ struct WeightEntry {
 // A file for --weights, with unit and reason of each.
 [[nodiscard]] std::string weights_toml();
 
-// Sets those that the text of a file names; nothing when there is a mistake in it.
+// Sets those that the file's text names; changes nothing if it contains a mistake.
 [[nodiscard]] Result<void> set_weights(std::string_view toml, std::string_view file);
 [[nodiscard]] Result<void> read_weights(const std::string& file);
 
-// For tests: what was set since is undone.
+// For tests: restores the previous values when destroyed.
 class OwnWeights {
  public:
   OwnWeights();

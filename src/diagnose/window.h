@@ -25,11 +25,12 @@ struct Alternative {
   Try what;
 };
 
-// True if, by the survey, the injection point of one of the faults is not reached without faults, or not so often.
+// True if, according to the survey, the injection point of one of the faults is not reached without faults, or less
+// often.
 [[nodiscard]] bool unsure(const World& world, const Try& t);
-// All in one schedule; the level is that of the first.
+// All in one schedule, with the level of the first.
 [[nodiscard]] Try in_one(const std::vector<Alternative>& alternatives, const std::string& name);
-// Which of them came; as many as there are: none.
+// The index of the alternative that fired; their number if none did.
 [[nodiscard]] std::size_t first_of(const std::vector<Alternative>& alternatives, const RunResult& result);
 // The outcome of the common run for this alternative, as if it had been alone; without the trace.
 [[nodiscard]] RunResult as_if_alone(const std::vector<Alternative>& alternatives, std::size_t which,

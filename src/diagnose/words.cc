@@ -9,7 +9,7 @@ std::string percent(double share) { return fmt::format("{:.0f} %", share * 100);
 
 namespace {
 
-// The words that distinguish schedules of the same faults: "at 5 s", "after the 2nd rename(*/epoch)".
+// Distinguishes schedules of the same faults: "at 5 s", "after the 2nd rename(*/epoch)".
 std::string moment_words(const Fault& fault) {
   std::string text;
   if (!fault.when.empty()) {

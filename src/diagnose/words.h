@@ -1,4 +1,4 @@
-// The words of schedules and runs of this folder. Private to diagnose.
+// Texts about schedules and runs for this folder. Private to diagnose.
 #pragma once
 
 #include <string>
@@ -23,8 +23,8 @@ using schedule::Schedule;
 inline bool hits_by_count(FaultKind kind) { return kind == FaultKind::syscall || kind == FaultKind::exception; }
 
 [[nodiscard]] std::string percent(double share);  // "80 %"
-// In a line of progress: "crash of n2", "2 faults: cut at 5s; crash-n1 after the 2nd rename(*/epoch)". Schedules that
-// differ in when their faults come differ in it.
+// For a progress line: "crash of n2", "2 faults: cut at 5s; crash-n1 after the 2nd rename(*/epoch)". Schedules whose
+// faults fire at different moments have different texts.
 [[nodiscard]] std::string short_words(const Schedule& schedule);
 
 }  // namespace rose::diagnose

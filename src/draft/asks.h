@@ -1,6 +1,6 @@
-// What a client asks to find out whether a system serves: not only that a port is open, but that there is a leader,
-// that members have joined, that the data is open. For systems in containers, by the programs of their usual images.
-// Pure.
+// How a client determines whether a system serves requests: not only that a port is open, but that there is a leader,
+// that members have joined, that the data is available. For systems in containers, with the programs of their usual
+// images. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 namespace rose::draft {
 
 // `ready` of a node as TOML, for an image such as "docker.io/bitnami/etcd:3.5"; "" if rose does not know the system.
-// `variable`: the node's name in variables; `port`: that of its clients, or 0; `ports`: all that it is said to have;
-// `curl`: whether this machine has it.
+// `variable`: the node's name in variables; `port`: the client port, or 0; `ports`: all declared ports; `curl`: whether
+// this machine has it.
 [[nodiscard]] std::string ready_of_image(std::string_view image, std::string_view variable, std::uint16_t port,
                                          const std::vector<std::uint16_t>& ports, bool curl);
 

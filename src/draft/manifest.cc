@@ -324,7 +324,7 @@ class Manifests {
       const std::string protocol = text_at(port, "protocol");
       if (protocol.empty() || protocol == "TCP") all.push_back(given);
     }
-    // That of clients: as rose knows the system, as a Service for clients has it, as a headless one has it.
+    // The client port: from rose's knowledge of the system, else from a Service for clients, else from a headless one.
     std::uint16_t& chosen = making.node.port;
     if (making.node.system != nullptr) chosen = making.node.system->usual_port();
     for (const bool headless : {false, true})
@@ -362,7 +362,7 @@ class Manifests {
           !name.empty() && std::all_of(name.begin(), name.end(), is_name_char) && name.size() <= 253)
         aliases.push_back(name);
     };
-    // The full name first: it is what a pod takes for its own.
+    // The full name first, because a pod uses that for itself.
     const auto family = [&](const std::string& name) {
       add(fmt::format("{}.{}.{}", name, pod.space, kClusterDomain));
       add(name);
@@ -562,7 +562,7 @@ class Manifests {
               "the file {} of the Secret {} is a key or a certificate, which is not copied: put one at {}/{}", key,
               name, place, path));
         const std::string text = !content->secret ? real : certificate ? "" : secret(name, key);
-        // Readable for any user of the container, as a projected file is for its group.
+        // Readable by any user of the container, because a projected file is readable by its group.
         result_.files.push_back({fmt::format("{}/{}", place, path), text, mode | 0444});
       }
     return place;
@@ -601,7 +601,7 @@ class Manifests {
                  const std::string& part, bool read_only) {
     NodeDraft& node = making.node;
     const auto add_files = [&](const std::string& place, const std::string& file) {
-      // One mount at a place: projected volumes have several sources.
+      // One mount per location: projected volumes have several sources.
       const std::string inside = part.empty() ? "" : "/" + part;
       const std::string from = file.empty() ? place + inside : fmt::format("{}/{}", place, file);
       node.volumes.push_back(fmt::format("./{}:{}:ro", escaped(from), escaped(target)));
@@ -621,7 +621,7 @@ class Manifests {
           if (of.empty()) continue;
           const std::string place = place_content(making, kind, of, at(one, key), false);
           if (place.empty()) continue;
-          // Each file alone, because they meet in one folder.
+          // Each file separately, because they share one folder.
           for (const auto& [from, path] : placed_.at(place).first)
             node.volumes.push_back(
                 fmt::format("./{}/{}:{}/{}:ro", escaped(place), escaped(path), escaped(target), escaped(path)));
@@ -694,7 +694,7 @@ class Manifests {
     if (first.empty()) return;
     std::string script;
     for (const std::vector<std::string>& command : first) {
-      // A restart of the node runs them again, which they expect: a pod that moves does the same.
+      // A restart of the node runs them again, which they must tolerate: a pod that is rescheduled does the same.
       std::string line;
       for (const std::string& word : command) line += (line.empty() ? "" : " ") + shell_quoted(word);
       script += line + "\n";
@@ -722,7 +722,7 @@ class Manifests {
     return fmt::format("$(command -v podman || echo docker) exec \"$ROSE_CONTAINER_{}\"", node.variable);
   }
 
-  // A probe, as a client or its pod would ask.
+  // Uses the probe in the way a client or its pod would.
   void add_ready(Making& making) {
     NodeDraft& node = making.node;
     const Yaml* probe = &kNothing;

@@ -1,6 +1,7 @@
-// Kubernetes manifests, as people publish them and as `kustomize build` and `helm template` print them: each pod of a
+// Kubernetes manifests, in published form and as `kustomize build` and `helm template` print them: each pod of a
 // StatefulSet, Deployment, DaemonSet or Pod becomes a node in a container of its image, with the names that services
-// give it, its variables, files, volumes and probes. What has no meaning without a cluster is reported. Pure.
+// give it, its variables, files, volumes and probes. Settings that have no meaning without a cluster are reported.
+// Pure.
 #pragma once
 
 #include <string>

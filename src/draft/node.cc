@@ -227,9 +227,9 @@ void mask_words(Making& making, std::vector<std::string>& words, Secrets& secret
         masked == 1 ? "a word" : fmt::format("{} words", masked)));
 }
 
-// Lays a folder over itself: what the node changes in it stays in the run, through restarts. The layers of an overlay
-// must not be inside of what it covers: if the run's folder is, they are in memory, and the run's folder is put back.
-// -c, because mount would make a path of "..", and that path leads into the overlay.
+// Creates an overlay of a folder on itself: the node's changes stay in the run, through restarts. The layers of an
+// overlay must not be inside the covered folder: if the run's folder is, the layers are kept in memory, and the run's
+// folder is mounted again. -c, because mount would resolve "..", and that path leads into the overlay.
 constexpr std::string_view kLayOver =
     "lay_over() {\n"
     "  layers=$PWD/over$1.layers; mkdir -p \"$layers\"\n"

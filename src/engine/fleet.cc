@@ -135,7 +135,7 @@ Result<Done> Fleet::wait() {
   }
 }
 
-// Nothing: what came is no run, and it is made again.
+// Returns nothing if the message is not a run, which is then repeated.
 std::optional<Done> Fleet::checked(Arrived arrived) {
   const Result<void> readable = arrived.check ? arrived.check() : Result<void>();
   const std::lock_guard lock(mutex_);
@@ -574,9 +574,9 @@ void Fleet::end(Worker& worker, std::string why) {
   worker.state = Worker::State::down;
 }
 
-// The files of a killed worker are removed by the next worker that starts on its host. When there is no next one, this
-// starts a worker only for that. Returns false when there is nothing to do. Where the engine chooses a host or a
-// container for each job, it would not help.
+// The files of a killed worker are removed by the next worker that starts on its host. If there is none, this starts a
+// worker only for that. Returns false if there is nothing to do. If the engine chooses a host or a container for each
+// job, it would not help.
 bool Fleet::sweep() {
   if (cancel::times() > 1 || engine_.kind() == EngineKind::slurm || engine_.kind() == EngineKind::kubernetes)
     return false;

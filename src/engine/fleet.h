@@ -49,7 +49,7 @@ class Fleet final : public Crew {
  private:
   struct Worker;
   struct Ending;
-  // A run as it came. It is looked at on the thread that waits for it.
+  // A run as it was received. It is checked by the thread that waits for it.
   struct Arrived {
     Done done;
     std::function<Result<void>()> check;  // none: nothing to check
@@ -85,11 +85,11 @@ class Fleet final : public Crew {
   std::deque<Job> queue_;
   std::map<int, Job> under_way_;  // by id
   std::deque<Arrived> done_;
-  std::map<int, int> losses_;  // how often a job's worker was lost, or sent what could not be used
+  std::map<int, int> losses_;  // how often a job's worker was lost, or sent unusable data
   std::optional<Error> error_;
   bool stop_ = false;
 
-  // Used by the driving thread only, from here on.
+  // From here on used by the driving thread only.
   std::vector<std::unique_ptr<Worker>> crew_;
   std::vector<Ending> endings_;
   // Places where a worker was killed and no other has started since, with that worker's index and start.

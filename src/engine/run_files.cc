@@ -98,7 +98,7 @@ Result<Message> pack_run(const replay::Run& run, const schedule::Schedule& sched
 
 namespace {
 
-// Without an owner of the folder: nothing is written, and all is checked.
+// Without an owner of the folder, nothing is written and everything is checked.
 Result<Unpacked> read_run(const Message& message, const std::string& fingerprint, const fs::path* run_dir,
                           jvm::CodeBook* code) {
   const auto refused = [](std::string_view why) {

@@ -26,7 +26,7 @@ enum class Keep { nothing, logs, all };
                                        const config::Config& config, const std::filesystem::path& run_dir, Keep keep,
                                        const jvm::CodeBook& code, const logs::Watch::Growth& growth);
 
-// Can this message be unpacked? Nothing is written. Error (input): as of unpack_run().
+// Checks that this message can be unpacked, without writing anything. Error (input): as for unpack_run().
 [[nodiscard]] Result<void> check_run(const Message& message, const std::string& fingerprint);
 
 struct Unpacked {

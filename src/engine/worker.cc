@@ -306,7 +306,7 @@ class Worker {
 
   Result<Message> run(int number, const std::string& text) {
     ROSE_TRY(const schedule::Schedule schedule, schedule::parse_schedule(text, "the schedule"));
-    // The name's number is random, as the nodes of the run before may know where runs are.
+    // The name's number is random, because the nodes of an earlier run may know where runs are stored.
     const fs::path run_dir = folder_ / replay::unforeseen_name("run-");
     ROSE_CHECK(make_own_folder(run_dir, 0711));
     struct Remove {
@@ -338,7 +338,7 @@ class Worker {
     return pack_run(*made, schedule, *config_, run_dir, keep, code, watch ? watch->growth() : logs::Watch::Growth());
   }
 
-  // What a worker that was killed here has left.
+  // Undoes what a killed worker on this machine left.
   static void heal() {
     const Result<deploy::Healed> healed = deploy::heal({});
     if (!healed) {

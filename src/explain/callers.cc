@@ -1,4 +1,4 @@
-// The callers of what only failing runs enter: the decision was made there.
+// The callers of functions that only failing runs enter: the decision was made there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::size_t kMostNameBytes = 64;  // of a value's text
 constexpr std::size_t kMostCallers = 3;     // of one function
 constexpr std::size_t kMostDecisions = 3;   // later ones come of them
 
-// Of a long name of Java only the end was recorded.
+// Only the end of a long Java name was recorded.
 std::string whole_name(const Explanation& explanation, const std::string& told) {
   if (told.size() != kMostNameBytes) return told;
   for (const std::string& function : explanation.path)
@@ -43,7 +43,7 @@ Call read_call(const std::string& query, const schedule::Value& value) {
   return call;
 }
 
-// The frame of the function at the place of the call.
+// The function's frame, with the position of the call.
 schedule::Frame frame_at(const Call& call, const std::string& function) {
   schedule::Frame frame;
   frame.function = function;
@@ -64,7 +64,7 @@ bool may_be_suspect(const Call& call) {
          !is_library(frame_at(call, call.caller));
 }
 
-// Adds the feature to the caller of a suspect. `may_add`: a caller that is no suspect yet becomes one.
+// Adds the feature to the caller of a suspect. `may_add`: a caller that is not a suspect yet becomes one.
 void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, bool may_add, const std::string& why) {
   auto caller = find_suspect(suspects, call.caller);
   if (caller == suspects.end()) {

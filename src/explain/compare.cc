@@ -12,20 +12,20 @@ namespace rose::explain {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kMostPairs = 20'000;  // successions of one run
+constexpr std::size_t kMostPairs = 20'000;  // of the successions of one run
 constexpr double kLeastWeight = 0.25;
 constexpr double kLeastContrast =
-    0.6;  // of the shares of failing and of correct runs: one run of five has many a thing by chance
-constexpr double kNeedless = 0.5;  // what the bug shows without, where the fault lasts less
+    0.6;  // difference between the shares of failing and correct runs: in one run of five, many things occur by chance
+constexpr double kNeedless = 0.5;  // effects that are absent in runs in which a shorter fault reproduced the bug
 constexpr double kSame = 0.25;     // of shares of runs, so close: by chance
-// Factors for what correct runs also do, only earlier (a start, for example, that a crash repeats), and for what also
+// Factors for what correct runs also do, only earlier (for example a start, which a crash repeats), and for what also
 // happens without harm.
 constexpr double kNothingNew = 0.6, kHarmless = 0.35;
 
-// Half a source of noise that was not seen, so that few runs are never taken for proof.
+// Assumes half an unseen source of noise, so that few runs are never taken for proof.
 constexpr double kUnseenSource = 0.5;
 
-using Key = std::uint64_t;  // a kind, or two that follow each other
+using Key = std::uint64_t;  // a kind, or two kinds in succession
 Key pair_key(std::uint32_t kind, std::uint32_t next) { return (Key{kind} << 32) | next; }
 
 struct First {
@@ -56,7 +56,7 @@ void note(Firsts& firsts, Key key, std::uint32_t in, std::int64_t after, Nearnes
   if (after < first.after_ns) first = {after, nearness, in};
 }
 
-// What a run does from its cut on, each thing once: loops and counts are collapsed.
+// What a run does after its cut, each kind once: loops and counts are collapsed.
 Firsts firsts_of(const Run& run, const Kinds& kinds, const Merged& merged, std::int64_t from_ns, std::int64_t to_ns) {
   const Threads threads = faulted(run);
   Firsts firsts;
@@ -85,7 +85,7 @@ Firsts firsts_of(const Run& run, const Kinds& kinds, const Merged& merged, std::
   return firsts;
 }
 
-// What a run does up to its cut.
+// What a run does before its cut.
 std::unordered_set<std::uint32_t> kinds_before(const Run& run, const Merged& merged) {
   std::unordered_set<std::uint32_t> out;
   for (const Step& step : run.steps) {
@@ -98,9 +98,9 @@ std::unordered_set<std::uint32_t> kinds_before(const Run& run, const Merged& mer
 struct Groups {
   std::vector<const Firsts*> failing, sound, near, shorter;
   std::vector<const Firsts*> later_sound,
-      later_near;  // what comes only when all is over that may have come ahead of the cut of failing runs
+      later_near;  // what happens only after the failure, but may be before the cut of failing runs
   std::vector<const Firsts*>
-      ahead;  // of failing runs: what comes shortly before the cut, and may come behind that of correct runs
+      ahead;  // in failing runs: what happens shortly before the cut, and may be after the cut of correct runs
   std::int64_t shortest_failing = kNever;  // from the cut to the end
 };
 
@@ -120,9 +120,9 @@ double binomial(std::size_t n, std::size_t k) {
   return out;
 }
 
-// How likely is it that something that varies among equal runs has all failing runs on one side and all correct ones on
-// the other? What is present in k of n runs by chance does so in one of binomial(n, k) ways; what always occurs
-// together counts once.
+// How likely is it that something which varies among equal runs has all failing runs on one side and all correct ones
+// on the other? Something that k of n runs have by chance is distributed in one of binomial(n, k) ways; things that
+// always occur together count once.
 class Noise {
  public:
   void add(const Groups& groups, Key key) {
@@ -134,7 +134,7 @@ class Noise {
   [[nodiscard]] double chance(std::size_t failing, std::size_t sound) const {
     return std::min(1.0, sources(failing, sound) * 2 / binomial(failing + sound, failing));
   }
-  // That one run is the exception: it is on either side, and has the thing or lacks it.
+  // The same with one exception: one run of either side has it, or lacks it.
   [[nodiscard]] double chance_but_for_one(std::size_t failing, std::size_t sound) const {
     const auto runs = failing + sound;
     const double ways = static_cast<double>(sound) / binomial(runs, failing + 1) +
@@ -144,7 +144,7 @@ class Noise {
 
  private:
   [[nodiscard]] double sources(std::size_t failing, std::size_t sound) const {
-    std::size_t balanced = 0;  // could have done it, or nearly
+    std::size_t balanced = 0;  // variants that could have separated the sides, or nearly
     for (const std::vector<bool>& pattern : patterns_) {
       const auto have = static_cast<std::size_t>(std::count(pattern.begin(), pattern.end(), true));
       const auto beside = [&](std::size_t k) { return have + 1 >= k && have <= k + 1; };
@@ -165,7 +165,7 @@ Difference measure(const Groups& groups, Key key) {
   d.near = share(groups.near, key, kNever);
   d.missing = d.failing < d.sound;
   // What happens after a failing run is over is not missing in it. Neither is what happened shortly before its cut,
-  // except for what correct runs do again later.
+  // unless correct runs do it again later.
   if (d.missing) {
     std::size_t have = 0;
     for (std::size_t i = 0; i < groups.failing.size(); ++i)
@@ -195,7 +195,7 @@ Difference measure(const Groups& groups, Key key) {
   return d;
 }
 
-// When, how near and in what it is first seen: in the middle run of those that have it.
+// When, how close to the fault and in which function it is first seen: from the median run of those that have it.
 void place(Difference& d, const Groups& groups, Key key) {
   std::vector<const First*> seen;
   for (const Firsts* run : d.again ? groups.later_sound : d.missing ? groups.sound : groups.failing)
@@ -232,13 +232,13 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   std::vector<std::unordered_set<std::uint32_t>> before;  // of correct runs
   std::vector<Firsts> firsts, ahead, later;
   for (std::vector<Firsts>* of_runs : {&firsts, &ahead, &later}) of_runs->reserve(runs.size());
-  std::unordered_set<std::uint32_t> unknown;  // functions that a run was not seen to enter, but may have
+  std::unordered_set<std::uint32_t> unknown;  // functions that a run may have entered without a record
   Groups groups;
-  std::int64_t known_before = 0;  // the cut of failing runs, at most
+  std::int64_t known_before = 0;  // at most the cut of failing runs
   for (const Run& run : runs)
     if (run.group == Group::failing && !fired(run).empty())
       known_before = std::max(known_before, run.cut_ns - run.known_ns);
-  // The same as all that comes behind the cut, unless that may be early.
+  // Everything after the cut, unless that may be early.
   const auto later_of = [&](const Run& run) -> const Firsts* {
     if (known_before == 0) return &firsts.back();
     return &later.emplace_back(firsts_of(run, kinds, merged, run.cut_ns + known_before, run.end_ns));
@@ -281,8 +281,8 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   }
   out.unsure = unsure.size();
 
-  // Values apart, each question's by itself: those that vary must not make what the program does, or another answer,
-  // look like chance. So is what nodes exchange, in which beats and retries vary.
+  // Values apart, each question separately: varying answers must not make the program's steps, or another answer, look
+  // like chance. The same for messages between nodes, where heartbeats and retries vary.
   Noise steps, successions, exchanges;
   std::map<std::uint32_t, Noise> values;
   for (const Key key : keys) {
@@ -323,7 +323,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   const bool believed_exchanges = out.exchange_chance <= kMostChance / 2 &&
                                   std::any_of(out.differences.begin(), out.differences.end(),
                                               [&](const Difference& d) { return d.clean && is_exchanged(d); });
-  // A message that is sent on one side only is received on that side only.
+  // A message that is sent on one side only is also received on that side only.
   std::unordered_set<std::uint64_t> sent;
   const auto sent_key = [](std::uint32_t kind, bool missing) { return std::uint64_t{kind} << 1 | (missing ? 1 : 0); };
   for (const Difference& d : out.differences)

@@ -1,4 +1,4 @@
-// Chooses the next questions, and summarises an explanation in a few sentences.
+// Chooses the next queries, and summarises an explanation in a few sentences.
 #include <fmt/format.h>
 
 #include <algorithm>

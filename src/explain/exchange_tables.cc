@@ -1,4 +1,4 @@
-// How much goes between nodes: a table for each two of them, of the same stretch of time in all runs.
+// The traffic between nodes: a table for each pair, over the same period in all runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kFewestCounted = 4;  // of each side
 constexpr std::size_t kMostTables = 40;
-constexpr double kFarApartByChance = 0.25;  // as of orders: what varies by chance keeps that far apart so often
+constexpr double kFarApartByChance = 0.25;  // as for orders: the probability that random variation is this far apart
 constexpr std::uint64_t kLeastApart = 3;    // messages
 
 struct OfRun {
@@ -38,7 +38,7 @@ void add(ExchangeCount& count, const OfRun& run, bool first) {
   count.untaken = std::max(count.untaken, run.untaken);
 }
 
-// All of one side on one side of all of the other, and further apart than either is spread.
+// True if all values of one side lie on one side of all values of the other, and the gap exceeds the spread of either.
 bool apart(const ExchangeCount& a, const ExchangeCount& b) {
   const ExchangeCount &low = a.most < b.least ? a : b, &high = a.most < b.least ? b : a;
   if (low.most >= high.least) return false;
@@ -101,7 +101,7 @@ std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
       continue;
     const std::array<ExchangeCount*, 3> counts{&table.failing, &table.sound, &table.near};
     for (std::size_t group = 0; group < counts.size(); ++group) {
-      groups[group].resize(amount[group]);  // in the others there was none
+      groups[group].resize(amount[group]);  // the other runs had none
       for (std::size_t i = 0; i < groups[group].size(); ++i) add(*counts[group], groups[group][i], i == 0);
     }
     const bool differs = apart(table.failing, table.sound);

@@ -124,7 +124,7 @@ std::string_view verdict_name(Verdict verdict) {
 
 namespace {
 
-// Of threads that are in no function of the application one is reported, and only if all are.
+// Of threads that are in no function of the application, only one is reported, and only if all are.
 void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation::StackOf>& out) {
   const std::size_t had = out.size();
   for (const schedule::Stack& stack : outcome.stacks)
@@ -133,8 +133,8 @@ void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation:
   if (out.size() > had) out.back().others = outcome.stacks.size() - (out.size() - had);
 }
 
-// Which node takes over may be decided by chance. If no node differs by itself, or only in what the fault also causes
-// without the bug, nodes that may take each other's part are compared together.
+// Which node takes over may be decided by chance. If no node differs by itself, or differs only in what the fault also
+// causes without the bug, nodes that may replace each other are compared as one.
 Comparison compare_all(Input& input, Merged& merged) {
   std::vector<Run>& runs = input.runs;
   doubt_exchanges(runs, input.kinds);
@@ -149,7 +149,7 @@ Comparison compare_all(Input& input, Merged& merged) {
     return comparison;
   Merged whichever = merge_nodes(runs, input.kinds, input.schedule, true);
   Comparison other = compare(runs, input.kinds, whichever);
-  // It is the second try.
+  // It is the second attempt, so the limit is halved.
   if (other.none() || other.chance > kMostChance / 2 || (!comparison.none() && !of_bug_alone(other.differences)))
     return comparison;
   merged = std::move(whichever);
@@ -206,7 +206,7 @@ Explanation explain(Input& input) {
         "the fault affects, or its effects appear on, other nodes in other runs: steps are compared whichever node "
         "makes them");
   if (faults.empty()) {
-    // Without a fault there is nothing that a difference could come from.
+    // Without a fault, a difference has no cause to be attributed to.
     out.suspects.clear();
     out.differences.clear();
     out.recorded.clear();
@@ -220,7 +220,7 @@ Explanation explain(Input& input) {
       fmt::format("{} failing and {} sound runs{}", out.failing, out.sound,
                   out.near > 0 ? fmt::format(", {} with the fault but without the bug", out.near) : "");
   if (comparison.none()) {
-    // A function that was entered, or was executing when the fault arrived, is no suspect for that reason alone.
+    // That a function was entered, or was executing when the fault hit, does not make it a suspect.
     out.suspects.clear();
     for (ExchangeTable& table : out.exchanges) table.differs.clear();
     out.verdict = Verdict::nothing_found;

@@ -1,4 +1,4 @@
-// From runs of a schedule that reproduces, and correct runs beside them, to what the program made of the fault:
+// From runs of a schedule that reproduces, and correct runs for comparison, to how the program handled the fault:
 // suspects, and the story from the fault to the symptom. Pure: makes no runs, reads no files.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace rose::explain {
 enum class Verdict {
   explained,
   nothing_found,   // the bug showed, and failing runs differ from correct ones no more than equal runs do
-  not_reproduced,  // the bug did not show
+  not_reproduced,  // the bug did not occur
   inconclusive,    // it could not be seen whether it shows, or it shows without faults
 };
 [[nodiscard]] std::string_view verdict_name(Verdict verdict);  // "nothing-found"
@@ -31,26 +31,26 @@ struct Suspect {
   int line = 0;      // 0 unknown
   std::string node;  // "": several
   Features features;
-  double score = 0;  // probability that it is the one, among the suspects: see model.h
+  double score = 0;  // probability that it mishandled the fault, among the suspects: see model.h
   std::string why;
-  bool fresh = false;  // all failing runs enter it after the fault, and no others
+  bool fresh = false;  // all failing runs enter it after the fault, and no other run does
 };
 
-// That a function was called, in a failing run.
+// A call of a function, in a failing run.
 struct Call {
   std::string function, caller;
   std::string node;
-  std::string file;  // where it is called; "" unknown
+  std::string file;  // the position of the call; "" if unknown
   int line = 0;      // 0 unknown
 };
 
-// A difference in words.
+// A difference as text.
 struct Told {
   std::string node, words;
   bool missing = false, clean = false, only_bug = false;
   double failing = 0, sound = 0, near = 0, weight = 0;
   std::int64_t after_ns = 0;
-  std::string callee;  // that a function calls there, or no longer
+  std::string callee;  // a function that it calls there, or no longer calls
 };
 
 struct StoryLine {
@@ -63,13 +63,13 @@ struct StoryLine {
   bool first_wrong = false;  // the first difference that all failing runs have and no correct run
 };
 
-// What a function is known as beside its name.
+// How a function is identified apart from its name.
 struct Place {
   std::string file;
   int line = 0;
 };
 
-// What the runs were made for, and their facts.
+// The purpose of the runs, and their facts.
 struct Input {
   schedule::Schedule schedule;
   std::vector<Run> runs;  // condensed
@@ -84,32 +84,32 @@ struct Input {
   std::string workload_ended;
   std::vector<Question> questions;                                                   // that the runs were asked
   std::function<Place(const std::string& node, const std::string& function)> place;  // may be empty
-  std::vector<std::string> unseen;  // why functions of nodes can't be seen, and what to do
-  std::vector<std::string> limits;  // what else is not known
+  std::vector<std::string> unseen;  // why functions of nodes cannot be seen, and what to do
+  std::vector<std::string> limits;  // other gaps in the data
 };
 
-// How much one node sent another in the runs of one side, from the fault on.
+// How much one node sent another in the runs of one side, after the fault.
 struct ExchangeCount {
   std::uint64_t least = 0, most = 0;  // messages a run
   std::uint64_t least_bytes = 0, most_bytes = 0;
-  std::uint64_t untaken = 0;  // at most, of a run: the other node never had them
+  std::uint64_t untaken = 0;  // the maximum in a run: messages that the other node never received
 };
 struct ExchangeTable {
   std::string from, to;
   std::uint16_t port = 0;  // of the service
   bool answer = false;     // the service sends it
   ExchangeCount failing, sound, near;
-  std::string differs;  // in words; "": no more than equal runs do
+  std::string differs;  // as text; "": no more than among equal runs
 };
 
-// One round of questions that explain asked by itself.
+// One round of queries that explain chose itself.
 struct Round {
   std::vector<std::string> functions;    // that it asked about
   std::size_t asked = 0,
-              differing = 0;  // questions; those that distinguish failing from correct runs, and were not known to
+              differing = 0;  // queries whose answers distinguish failing from correct runs, and that were not known to
   int runs = 0;
   double seconds = 0;
-  double share = 0;  // of the time of its runs, that reading values took
+  double share = 0;  // share of its runs' time that reading values took
 };
 
 struct Explanation {
@@ -120,7 +120,8 @@ struct Explanation {
   struct StackOf {
     std::string fault;
     schedule::Stack stack;
-    std::size_t others = 0;  // threads that it hit, too, in no function of the application: they only waited
+    // number of threads that were hit, too, but only waited: they were in no function of the application
+    std::size_t others = 0;
   };
   std::vector<StackOf> stacks;
   std::vector<Suspect> suspects;  // best first
@@ -129,7 +130,7 @@ struct Explanation {
   std::vector<std::string> path;  // functions that the run whose story is reported enters from the fault to the
                                   // symptom, the nearest to either first
   std::vector<Round> rounds;                 // of --deepen
-  std::vector<RecordedDivergence> recorded;  // where recordings of failing and correct runs part, earliest first
+  std::vector<RecordedDivergence> recorded;  // where recordings of failing and correct runs diverge, earliest first
   std::vector<ValueTable> values;            // what was asked for, in the order of the questions
   std::vector<ExchangeTable> exchanges;      // between nodes; those that differ first
   std::vector<std::string> limits;           // what could not be determined, and why
@@ -145,8 +146,8 @@ inline constexpr std::size_t kMostStoryLines = 16;
 // Explains at least one failing run. Aligns the runs first.
 [[nodiscard]] Explanation explain(Input& input);
 
-// Whether all that differs may be noise, and a few more runs of each side could tell. Of at least one failing run.
-// Aligns the runs, and doubts kinds of steps.
+// True if everything that differs may be noise, and a few more runs of each side could decide. Needs at least one
+// failing run. Aligns the runs, and marks unreliable kinds of steps.
 [[nodiscard]] bool needs_more_runs(Input& input);
 
 // The parts, in the order in which explain() uses them.
@@ -155,25 +156,24 @@ inline constexpr std::size_t kMostStoryLines = 16;
 
 [[nodiscard]] std::vector<std::string> path_of(const Input& input);
 
-// After align(): of as long a time behind the cut in all runs. None of nodes of which not all messages are known.
+// After align(): over the same period after the cut in all runs. None for nodes whose messages are incomplete.
 [[nodiscard]] std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs);
-// "12 to 14 messages, 300 to 340 bytes, up to 2 never taken"
+// "12 to 14 messages, 300 to 340 bytes, up to 2 never received"
 [[nodiscard]] std::string amount_words(const ExchangeCount& count);
 
-// Leaves out tables of values that do not tell the runs apart, but for those that `asked` has.
+// Drops tables of values that do not distinguish the runs, except those in `asked`.
 void drop_silent_values(Explanation& explanation, const std::vector<std::string>& asked);
 
-// Suspects that only failing runs enter, best first, at most `most`: the caller of one takes another way than in
-// correct runs.
+// Suspects that only failing runs enter, best first, at most `most`: their callers take another branch than in correct
+// runs.
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
-// Which function called which from the first fault on, in a run that was asked about callers. `queries`:
-// "store:callers", by question.
+// The calls after the first fault, in a run with queries about callers. `queries`: "store:callers", by number.
 [[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries);
-// Makes suspects of the callers of new suspects, and notes which of them made the decision: callers that are also
-// entered without the bug. Returns the calls that follow from the first decision.
+// Makes suspects of the callers of new suspects, and marks those that made the decision: callers that are also entered
+// without the bug. Returns the calls that follow from the first decision.
 std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls);
-// A wrong clock arrives at no step: it may be read further out than where it was decided with. Whose callers to ask
-// for, then: of `decided` those on nodes whose clock the schedule sets.
+// A clock fault has no location: the clock may be read in an outer function of the one that decides. So the callers of
+// these functions are queried: those of `decided` on nodes whose clock the schedule sets.
 [[nodiscard]] std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule,
                                                         const std::vector<Call>& decided);
 // Makes suspects of the callers of these functions.
@@ -181,13 +181,13 @@ void add_outer_callers(Explanation& explanation, const std::vector<std::string>&
 // "enters store only behind n2: enters take"
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);
 
-// Which functions to ask about next: suspects, best first, then those that are called only on one side, then those on
-// the stacks, then those that are entered on the way from the fault to the symptom: where a node acts upon an old
-// value, runs may differ in nothing else. None that is in `asked`, at most `most`.
+// Which functions to query next: suspects, best first, then those that are called only on one side, then those on the
+// stacks, then those that are entered on the way from the fault to the symptom: where a node acts upon an old value,
+// runs may not differ in anything else. None that is in `asked`, at most `most`.
 [[nodiscard]] std::vector<std::string> next_functions(const Explanation& explanation,
                                                       const std::set<std::string>& asked, std::size_t most);
 
-// The parts of a story in one sentence each; "" where one is not known.
+// The parts of a story in one sentence each; "" if one is not known.
 struct InShort {
   std::string fault, received, first_wrong, symptom;
   std::vector<std::string> consequences;
@@ -195,13 +195,13 @@ struct InShort {
 };
 [[nodiscard]] InShort in_short(const Explanation& explanation);
 
-// Code that only carries the application's calls: the C library, the runtime of a language.
+// Code that only relays the application's calls: the C library, the runtime of a language.
 [[nodiscard]] bool is_library(const schedule::Frame& frame);
 
-// A function of the application that has a name, and that no compiler made.
+// A function of the application that has a name, and that no compiler generated.
 [[nodiscard]] bool is_applications(const schedule::Frame& frame);
 
-// Whether its thread is in a function of the application that has a name.
+// True if its thread is in a named function of the application.
 [[nodiscard]] bool in_application(const schedule::Stack& stack);
 
 }  // namespace rose::explain

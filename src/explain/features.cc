@@ -17,19 +17,20 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
-// For functions that the thread entered before the fault: a factor for each one further back, and one for a fault that
+// For functions that the thread entered before the fault: a factor for each step further back, and one for a fault that
 // was injected at a time.
 constexpr double kEnteredBefore = 0.75, kByChance = 0.3;
-constexpr double kOnce = 0.5;  // of what one run of so many was doing when a fault came at its time
+constexpr double kOnce = 0.5;  // for what one of many runs was executing when a fault fired at its time
 constexpr std::size_t kMany = 4;
-constexpr std::size_t kFewestBrokenOff = 2;  // runs: what they interrupted counts in full, however many only waited
-// The order of reasons: what happens in a function, or just behind it, comes after what happens to it.
+// from this many runs, the interrupted functions count in full, however many runs only waited
+constexpr std::size_t kFewestBrokenOff = 2;
+// The order of reasons: events in a function, or right after it, count less than events of the function itself.
 constexpr double kInside = 0.6, kSuccession = 0.5;
 constexpr double kUnknown = 0.5;     // no run shows what the fault does without the bug
 constexpr double kLogScale = 4;      // brings the logarithm of a count near 1
 constexpr double kFullHelper = 0.1;  // share of libraries' units from which a word counts in full
 
-constexpr std::int64_t kOneException = 200'000;  // ns, from one method that it leaves to the next
+constexpr std::int64_t kOneException = 200'000;  // ns between two methods that the same exception leaves
 
 class Evidences {
  public:
@@ -65,9 +66,9 @@ std::vector<const schedule::Frame*> application(const schedule::Stack& stack, st
   return out;
 }
 
-// How much each of a stack's `frames` counts. The innermost received the fault. A crash that came at its time
-// interrupted all of them, and what an outer one does may be half done: those count, too, except the one that the
-// thread runs from first to last. Which one is innermost is chance then.
+// How much each of a stack's `frames` counts. The innermost received the fault. A crash at a given time interrupted all
+// of them, and the work of an outer one may be half done, so those count, too, except the one that the thread runs from
+// first to last. Which one is innermost is chance in that case.
 std::vector<double> shares_of(std::size_t frames, bool broken_off) {
   std::vector<double> out(frames);
   for (std::size_t i = 0; i < frames; ++i) {
@@ -77,7 +78,7 @@ std::vector<double> shares_of(std::size_t frames, bool broken_off) {
   return out;
 }
 
-// A fault that waits for no step hits whatever is going on.
+// True for a fault that waits for no step: it hits whatever is executing.
 bool comes_by_time(const Input& input, const std::string& id) {
   const schedule::Fault* fault = input.schedule.find(id);
   if (fault == nullptr || fault->before || fault->kind == schedule::FaultKind::syscall ||
@@ -87,7 +88,7 @@ bool comes_by_time(const Input& input, const std::string& id) {
                      [](const schedule::Condition& one) { return one.kind == schedule::ConditionKind::elapsed; });
 }
 
-// A server that has nothing to do.
+// A server that is idle.
 bool waits(const schedule::Stack& stack) {
   for (const schedule::Frame& frame : stack.frames) {
     if (!is_library(frame)) return false;
@@ -100,14 +101,14 @@ bool waits(const schedule::Stack& stack) {
   return false;
 }
 
-// A crash that came at its time ends whatever was going on: this, too.
+// A crash at a given time ends whatever was executing, including this.
 bool breaks_off(const Input& input, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
   return planned != nullptr && planned->kind == schedule::FaultKind::crash && comes_by_time(input, fault.id) &&
          !waits(stack);
 }
 
-// The thread that a fault hit: of those that hit a whole process, the one that met a condition of it last.
+// The thread that a fault hit; for faults that hit a whole process, the thread that last met one of its conditions.
 std::int32_t thread_of(const schedule::FaultOutcome& fault) {
   for (auto condition = fault.conditions.rbegin(); condition != fault.conditions.rend(); ++condition)
     if (condition->tid != 0 && !condition->node.empty() && (condition->node == fault.node || fault.node.empty()))
@@ -179,7 +180,7 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
             : fmt::format("it was being executed when the fault arrived, in {} failing runs", times(on.runs, failing));
     if (on.innermost != on.runs && !on.called.empty()) reason += fmt::format(": it had called {}", on.called);
     if (!on.why.empty()) reason += fmt::format(" ({})", on.why);
-    // If a fault was injected at a time, what only one run of many was doing counts little: in the others the bug
+    // If a fault was injected at a time, what only one run of many was executing counts little: in the others the bug
     // occurs without it.
     const double once = on.by_time && on.runs == 1 && failing >= kMany ? kOnce : 1;
     Evidence& evidence = out[function];
@@ -195,7 +196,7 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
   return known;
 }
 
-// A limit of memory hits the process that needs the first page beyond it, whenever that is.
+// A memory limit hits the process that needs the first page beyond it, whenever that is.
 const Step* killed_by(const Input& input, const Run& run, const schedule::FaultOutcome& fault) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
   if (planned == nullptr || planned->kind != schedule::FaultKind::memory) return nullptr;
@@ -208,7 +209,8 @@ const Step* killed_by(const Input& input, const Run& run, const schedule::FaultO
   return nullptr;
 }
 
-// Without a stack: what the thread had entered last, or the process that died of it. It may have returned from that.
+// Without a stack: the function that the thread had entered last, or the process that ended because of the fault. The
+// thread may have returned from it.
 void from_entries(const Input& input, std::size_t failing, Evidences& out) {
   struct Entered {
     double share = 0;  // added up over the runs
@@ -268,8 +270,8 @@ std::string counted(const Difference& d, std::size_t failing, std::size_t sound,
   return out;
 }
 
-// A trace of Python has the last part of a function's name and its file: "put" in "/srv/store.py". The watched function
-// of this name is "store.Store.put". The frame's own name where none or several would do.
+// A Python traceback has the last part of a function's name and its file: "put" in "/srv/store.py". The watched
+// function of this name is "store.Store.put". Returns the frame's own name if none or several match.
 std::string watched_name(const Kinds& kinds, const schedule::Frame& frame) {
   if (!frame.file.ends_with(".py")) return frame.function;
   const std::string module = std::filesystem::path(frame.file).stem().string() + ".", last = "." + frame.function;
@@ -280,7 +282,7 @@ std::string watched_name(const Kinds& kinds, const schedule::Frame& frame) {
   return found.size() == 1 ? *found.begin() : frame.function;
 }
 
-// A stack trace in a message that tells the runs apart: the program says itself where it was.
+// A stack trace in a message that distinguishes the runs: the program reports its own position.
 void from_trace(const Input& input, const Difference& d, double weight, const std::string& runs, Evidences& out) {
   const std::int64_t cut = input.runs[input.story_run].cut_ns;
   const auto line = std::find_if(input.lines.begin(), input.lines.end(), [&](const LogLine& one) {
@@ -302,7 +304,8 @@ void from_trace(const Input& input, const Difference& d, double weight, const st
   }
 }
 
-// Of Java methods that one exception leaves, the outermost: it was left as a whole, and may be half done.
+// Of the Java methods that one exception leaves, the outermost: it was aborted as a whole, and its work may be half
+// done.
 std::set<std::uint32_t> outermost_left(const Input& input) {
   std::set<std::uint32_t> out;
   for (const Run& run : input.runs) {
@@ -322,7 +325,7 @@ std::set<std::uint32_t> outermost_left(const Input& input) {
   return out;
 }
 
-// The difference of a function's own entry, exception or value that weighs most describes it.
+// The heaviest difference in a function's own entry, exception or value describes it.
 void describe(const Difference& d, bool killed, bool any_near, Evidence& evidence) {
   if (d.weight <= evidence.heaviest_of_own) return;
   evidence.heaviest_of_own = d.weight;
@@ -357,7 +360,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
                                           d.missing ? "no longer " : "", input.kinds[d.next].words, runs));
       continue;
     }
-    // The program says itself where it was.
+    // The program's own stack trace shows its position.
     if (kind.what == StepKind::message && !d.missing) from_trace(input, d, d.weight, runs, out);
     switch (kind.what) {
       case StepKind::function:
@@ -401,7 +404,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
   }
 }
 
-// How a function is used, in failing and correct runs: after how many others it is entered, and what follows.
+// How a function is used in failing and correct runs: how many others are entered before it, and what follows.
 void from_use(const Input& input, Evidences& out) {
   struct Use {
     std::string function;

@@ -1,5 +1,5 @@
-// What speaks for and against each function as the one that mishandled the fault: named numbers, computed here from the
-// runs, weighed by the model, and exported with each suspect. Pure.
+// The evidence for and against each function as the one that mishandled the fault: named numbers, computed from the
+// runs, weighted by the model, and exported with each suspect. Pure.
 #pragma once
 
 #include <array>
@@ -49,13 +49,13 @@ struct FeatureEntry {
 // All that is known of one function.
 struct Evidence {
   Features features;
-  std::string name;  // the fullest form that was seen
+  std::string name;  // the longest form that was seen
   std::string file;
   int line = 0;
   std::set<std::string> nodes;
   bool fresh = false;          // all failing runs enter it after the fault, and no others
   std::string named_by;        // the symptom's word
-  double heaviest_of_own = 0;  // weight of the difference that `differs` and the four after it are of
+  double heaviest_of_own = 0;  // weight of the difference that `differs` and the four features after it describe
   std::multimap<double, std::string, std::greater<>> why;  // heaviest first
 
   void tell(double weight, const std::string& node, std::string reason);
@@ -64,7 +64,7 @@ struct Evidence {
 // Every function of the application about which anything is known, by key_of().
 [[nodiscard]] std::map<std::string, Evidence> evidence_of(const Input& input, const Comparison& comparison);
 
-// Adds what the name alone shows: `helper` and `base`.
+// Adds the features that follow from the name alone: `helper` and `base`.
 void add_name(const std::string& function, Features& into);
 
 }  // namespace rose::explain

@@ -1,4 +1,4 @@
-// Names of functions as stacks, symbols and agents have them. Private to explain.
+// Normalises names of functions from stacks, symbols and agents. Private to explain.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace rose::explain {
 
-inline constexpr double kOuter = 0.82;  // of a stack: each frame, and caller, further out one time more
+inline constexpr double kOuter = 0.82;  // factor for each caller further out on a stack
 
-// A stack may know a function as `request` that symbols call `(anonymous namespace)::request(int, char*)`: the same for
-// both.
+// A stack may contain `request` for a function that symbols call `(anonymous namespace)::request(int, char*)`: both
+// have the same key.
 [[nodiscard]] std::string key_of(std::string function);
 [[nodiscard]] bool is_base(std::string_view function);
 // "save (store.c:44)"

@@ -70,7 +70,7 @@ class Reader {
     }
     throw Damaged{"a number is too long"};
   }
-  // How many follow; each takes a byte at least.
+  // The number of elements that follow; each takes at least one byte.
   std::size_t count() {
     const std::uint64_t value = number();
     if (value > left_.size()) throw Damaged{"it ends too early"};
@@ -277,7 +277,7 @@ void fields(A& a, Kind& v) {
   choice(a, v.what, StepKind::taken);
   value(a, v.node);
   a.code(v.function);
-  // Names of functions and what stands for values make up the words of some kinds.
+  // Names of functions and descriptions of values are part of the text of some kinds.
   if (v.what == StepKind::function || v.what == StepKind::thrown) a.code(v.words);
   else a.text(v.words);
   value(a, v.message);
@@ -326,8 +326,8 @@ void view(A& a, std::string_view& v, Kept::Texts& pool) {
   if constexpr (A::kReads) v = *pool.pool.insert(std::move(text)).first;
 }
 
-// Steps are many. What is alike stands together, which packs best: all times, as differences in microseconds (nothing
-// is compared more closely), then all kinds, and so on.
+// There are many steps. Similar fields are stored together, which compresses best: all times, as differences in
+// microseconds (no comparison needs more precision), then all kinds, and so on.
 constexpr std::int64_t kTick = 1000;  // ns
 
 template <class A, class Get>
@@ -343,7 +343,7 @@ void further(std::int64_t& source, std::int64_t by) {
     throw Damaged{"a step stands nowhere"};
 }
 
-// Reads version 1: each step by itself, with times in nanoseconds.
+// Reads version 1: one step after the other, with times in nanoseconds.
 void steps_of_1(Reader& a, std::vector<Step>& v) {
   std::int64_t ts = 0, source = 0;
   list(a, v, [&](Step& one) {
@@ -418,7 +418,7 @@ void fields(A& a, Run& v, Kept::Texts& pool) {
   texts(a, v.talkative);
 }
 
-// The trace of the run of the story, with its texts scrubbed and nothing in its head that the story does not need.
+// The trace of the story's run, with its texts scrubbed and a header reduced to what the story needs.
 trace::Trace scrubbed(const trace::Trace& trace, const Writer& to) {
   trace::Trace out = trace::rewritten(
       trace, [&](std::string_view one) { return to.scrubbed(one, true); },
@@ -527,7 +527,7 @@ std::map<std::uint32_t, std::string> messages_of(const Input& input) {
   return out;
 }
 
-// Steps point to what they were made from.
+// Steps refer to their sources by index.
 void check(const Input& input) {
   if (input.story_run >= input.runs.size()) throw Damaged{"the run of the story is none of the runs"};
   if (std::none_of(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.group == Group::failing; }))
@@ -562,7 +562,7 @@ void check(const Input& input) {
 
 Result<std::string> pack(const Kept& kept, const Scrub& scrub) {
   Writer to(scrub);
-  // Writing changes nothing: the lists of fields are the same for both directions.
+  // Writing changes nothing: the lists of fields are shared by both directions.
   auto& all = const_cast<Kept&>(kept);
   fields(to, all);
   to.text(schedule::to_toml(kept.input.schedule));

@@ -1,6 +1,6 @@
-// What `explain --report` keeps of its runs, so that they can be compared again: elsewhere, and by a newer rose. One
-// file: a line that names form and version, then values packed by zstd with a checksum. It holds no path of the
-// machine. Every file is taken for hostile: sizes, kinds and indices are checked before they are used.
+// What `explain --report` keeps of its runs, so that they can be compared again elsewhere or by a newer rose. One file:
+// a line with format and version, then values compressed by zstd with a checksum. It contains no path of the machine.
+// Every file is treated as hostile: sizes, kinds and indices are checked before use.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +22,23 @@ inline constexpr std::uint32_t kKeptVersion = 2;            // 1 is read, too
 inline constexpr const char* kKeptFile = "explained.runs";  // in the folder of the report
 
 struct Kept {
-  std::string name, schedule_path, config_path;  // of the deployment; as they were given
+  std::string name, schedule_path, config_path;  // of the deployment; paths as given by the user
   int runs = 0;                                  // in all
   int reproduced = 0, missed = 0, inconclusive = 0;
   double seconds = 0;
-  // There were failing and correct runs: `input` has them. Otherwise there is only this to report.
+  // There were failing and correct runs: `input` has them. Otherwise only this is reported.
   bool comparable = false;
   Verdict verdict = Verdict::inconclusive;
   std::string reason;
   std::vector<std::string> limits;
 
-  Input input;  // as explain() takes it
+  Input input;  // the argument of explain()
   // With --deepen: the input is that of the last round that could be compared.
   bool deepened = false;
-  std::vector<std::string> own_questions;  // that the user asked
+  std::vector<std::string> own_questions;  // queries of the user
   std::vector<Round> rounds;
   std::string deepen_ended;
-  // The callers of the suspects, as the runs showed them.
+  // The callers of the suspects, from the runs.
   std::vector<Call> calls, outer_calls;
   std::vector<std::string> outer;
   std::vector<std::string> caller_limits;
@@ -54,7 +54,7 @@ struct Kept {
 
 // Which of its texts are replaced.
 struct Scrub {
-  std::vector<std::pair<std::string, std::string>> prefixes;  // folders of this machine, and what stands for them
+  std::vector<std::pair<std::string, std::string>> prefixes;  // folders of this machine, and their replacements
   Redactor* redact = nullptr;
 };
 

@@ -12,17 +12,16 @@ namespace rose::explain {
 namespace {
 
 constexpr std::uint16_t kFirstEphemeral = 32768;
-constexpr std::int64_t kUnderWay = 30'000'000'000;  // ns: a datagram that was not received by then is lost
+constexpr std::int64_t kUnderWay = 30'000'000'000;  // ns: a datagram that was not received within this time is lost
 constexpr std::size_t kMostUnderWay = 256;          // equal datagrams that are looked through
-constexpr std::int64_t kEarlier =
-    50'000'000;  // ns that a call which took something may return ahead of the one that sent it
+constexpr std::int64_t kEarlier = 50'000'000;       // ns by which a receiving call may return before the sending one
 
 using End = std::pair<std::string, std::uint16_t>;  // address and port
 
-// The number behind a difference of sequence numbers, which wrap around.
+// The difference of sequence numbers, which wrap around.
 bool reached(std::uint32_t taken, std::uint32_t wanted) { return static_cast<std::int32_t>(taken - wanted) >= 0; }
 
-// Which node is at the other end: for nodes that share an address, known from the sockets that are seen; otherwise by
+// Which node is at the other end: for nodes that share an address, from the sockets that were recorded; otherwise by
 // address.
 class Ends {
  public:
@@ -55,7 +54,7 @@ std::string spoken_words(std::string_view data, std::uint32_t bytes) {
     return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
   });
   if (printable) {
-    // A word that is cut would be another one each time.
+    // A truncated word would differ each time.
     if (!whole)
       if (const std::size_t end = text.find_last_of(" \t\r\n,;&="); end != std::string::npos && end > 0)
         text.resize(end);
@@ -70,7 +69,7 @@ std::string spoken_words(std::string_view data, std::uint32_t bytes) {
   std::uint32_t size = 8;
   while (size < bytes && size < (1U << 31)) size *= 2;
   if (bytes <= 8) return fmt::format("{} bytes", bytes);
-  // Many a protocol has the length in front.
+  // Many protocols begin with the length.
   const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(data[i])); };
   if (data.size() > 4) {
     const std::uint32_t big = at(0) << 24 | at(1) << 16 | at(2) << 8 | at(3),
@@ -86,7 +85,7 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
                                  const std::map<std::string, std::string>& nodes) {
   const Ends ends(messages, nodes);
   std::vector<Exchanged> out;
-  // TCP: by the sender's end and the receiver's; UDP: by the receiver, its port, and what it holds.
+  // TCP: by the sender's end and the receiver's; UDP: by the receiver, its port, and the contents.
   std::map<std::pair<End, End>, std::vector<Waiting>> streams;
   std::map<std::tuple<std::string, std::uint16_t, std::uint32_t, std::string>, std::deque<std::size_t>> datagrams;
   for (const schedule::Message& one : messages) {
@@ -121,7 +120,7 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
       const auto sent = streams.find(stream);
       if (sent == streams.end()) continue;
       std::size_t& at = next[stream];
-      // A port that is used again begins with other numbers: what was sent much later is no part of this.
+      // A reused port begins with other sequence numbers: data that was sent much later does not belong here.
       while (at < sent->second.size() && reached(one.end, sent->second[at].end) &&
              out[sent->second[at].message].ts_ns <= one.ts_ns + kEarlier)
         take(sent->second[at++].message, one);

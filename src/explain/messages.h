@@ -12,27 +12,26 @@
 
 namespace rose::explain {
 
-// One message, as far as calls are messages: what one call handed over.
+// One message: the data of one call.
 struct Exchanged {
   std::int64_t ts_ns = 0;     // wall clock: when it was sent
-  std::int64_t taken_ns = 0;  // when the other side had the last byte of it; 0: it never had
+  std::int64_t taken_ns = 0;  // when the other side had received its last byte; 0: never
   std::string from, to;       // nodes
   std::uint16_t port = 0;     // of the service
   bool answer = false;        // the service sent it
   std::uint32_t bytes = 0;
   std::int32_t pid = 0, tid = 0;  // that sent it
   std::int32_t taken_pid = 0, taken_tid = 0;
-  std::string words;  // what it is like, with signs for what differs from message to message: "\"put <*>\""
+  std::string words;  // its pattern, with placeholders for what differs from message to message: "\"put <*>\""
 };
 
 inline constexpr std::size_t kMostExchanged = 40'000;  // of one run
 
-// Describes a message of which `data` has the beginning.
+// Describes a message; `data` is its beginning.
 [[nodiscard]] std::string spoken_words(std::string_view data, std::uint32_t bytes);
 
-// By the time they were sent. Sends and receives of TCP belong together by the numbers of their bytes, those of UDP by
-// their contents, in their order. `nodes`: names by address. Messages of a node with itself, and with peers that are no
-// nodes, are left out.
+// Sorted by the time they were sent. Sends and receives of TCP are matched by byte positions, those of UDP by contents,
+// in order. `nodes`: names by address. Messages of a node to itself, and with peers that are not nodes, are left out.
 [[nodiscard]] std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
                                                const std::map<std::string, std::string>& nodes);
 

@@ -13,7 +13,7 @@ namespace rose::explain {
 namespace {
 
 constexpr double kMostWeight = 100;
-constexpr double kLeastTold = 0.05;  // of what a feature adds
+constexpr double kLeastTold = 0.05;  // contributions below this are not printed
 
 std::array<double, kFeatures>& weights() {
   static std::array<double, kFeatures> all = [] {

@@ -1,6 +1,6 @@
 // One model ranks the suspects: a conditional logit over their features. A suspect's score is the probability that it
-// is the one, among those that are suspected. The weights are fitted on recorded explanations by test/eval/fit, which
-// writes fitted.def. Pure, but for the weights of the process: they are set once, before anything is explained.
+// mishandled the fault, among the suspects. The weights are fitted on recorded explanations by test/eval/fit, which
+// writes fitted.def. Pure, except for the process-wide weights: they are set once, before anything is explained.
 #pragma once
 
 #include <string>
@@ -29,15 +29,15 @@ struct Contribution {
 // Sets scores and sorts, best first.
 void score(std::vector<Suspect>& suspects);
 
-// Lines "NAME = WEIGHT  # what it is", as set_weights() takes them.
+// Lines "NAME = WEIGHT  # description", the input format of set_weights().
 [[nodiscard]] std::string weights_toml();
-// Weights that are named are set; none when there is a mistake. Errors (input): unknown names, values that are not
-// finite or have the wrong sign.
+// Sets the weights that are named; changes nothing if there is a mistake. Errors (input): unknown names, values that
+// are not finite or have the wrong sign.
 [[nodiscard]] Result<void> set_weights(std::string_view toml, std::string_view file);
-// Leaves the features of these names out.
+// Disables the features of these names.
 void leave_out(const std::vector<std::string>& names);
 
-// For tests: what was set since is undone.
+// For tests: restores the previous values when destroyed.
 class OwnWeights {
  public:
   OwnWeights();

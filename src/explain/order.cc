@@ -14,10 +14,10 @@ namespace {
 constexpr std::size_t kFewestRuns = 4;          // of each side: with fewer the order of anything may be chance
 constexpr std::size_t kMostOfNode = 40;         // steps of a node that are looked at, the earliest ones
 constexpr std::int64_t kLeastGap = 20'000'000;  // ns; log lines have times to some milliseconds
-// Something that varies by chance may happen to be in order. This threshold is passed by a fifth of such cases if there
-// are two usual times, by next to none if there is one (simulated).
+// Steps whose order varies by chance may appear ordered. A fifth of such cases pass this threshold if there are two
+// usual times, almost none if there is one (simulated).
 constexpr double kFarApart = 0.25;
-constexpr double kFullWeight = 0.6;  // each step for itself is nothing new
+constexpr double kFullWeight = 0.6;  // no step is new by itself
 
 struct Seen {
   std::int64_t after_ns = 0;
@@ -81,7 +81,7 @@ struct Spread {
   [[nodiscard]] std::int64_t width() const { return most - least; }
 };
 
-// How long after `b` comes `a`.
+// The delays of `a` after `b`.
 Spread between(const std::vector<Order>& runs, std::uint32_t a, std::uint32_t b) {
   Spread range;
   for (const Order& run : runs)

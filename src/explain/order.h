@@ -1,5 +1,5 @@
-// What comes in another order in failing runs than in correct ones: a thread that stood still, or was late, is
-// overtaken by another node or thread although each of them does what it always does. Pure.
+// Steps whose order differs between failing and correct runs: a thread that was held or late is overtaken by another
+// node or thread although each of them does what it always does. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace rose::explain {
 
 inline constexpr std::size_t kMostSwapped = 3;
 
-// After align(). Nothing where chance explains it, where nodes were merged, or where a process began anew and is late
-// with all it does. Earliest first, at most one for two nodes.
+// After align(). Empty if chance explains it, if nodes were merged, or if a process restarted and is late in everything
+// it does. Earliest first, at most one per pair of nodes.
 [[nodiscard]] std::vector<Swapped> swapped(const std::vector<Run>& runs, const Kinds& kinds,
                                            const schedule::Schedule& schedule);
 

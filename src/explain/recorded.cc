@@ -15,12 +15,12 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostWordsBytes = 160;
-constexpr std::size_t kLeastRuns = 2;  // of each side: what two runs differ in is mostly their own
+constexpr std::size_t kLeastRuns = 2;  // of each side: a difference between two runs is usually specific to them
 
 constexpr double kMostAccident = 0.2;
-constexpr std::int64_t kCoarse = 10'000'000;  // by which recorded times may be behind
+constexpr std::int64_t kCoarse = 10'000'000;  // by which recorded times may lag
 
-// For one run and node: what each key received from the fault on, in order.
+// For one run and node: the messages that each key received after the fault, in order.
 using Taken = std::map<std::string_view, std::vector<const RecordedMessage*>>;
 
 Taken taken_by(const Run& run, const std::string& node) {
@@ -36,21 +36,21 @@ const std::vector<const RecordedMessage*>& of_key(const Taken& taken, std::strin
   return found == taken.end() ? none : found->second;
 }
 
-// How many of the first messages are the same.
+// The length of the common prefix.
 std::size_t alike(const std::vector<const RecordedMessage*>& a, const std::vector<const RecordedMessage*>& b) {
   std::size_t n = 0;
   while (n < a.size() && n < b.size() && a[n]->what == b[n]->what) ++n;
   return n;
 }
 
-// One over the number of ways to choose so many of the runs as failing.
+// One over the number of ways to choose this many of the runs as failing.
 double split_chance(std::size_t failing, std::size_t sound) {
   double ways = 1;
   for (std::size_t i = 1; i <= failing; ++i) ways = ways * static_cast<double>(sound + i) / static_cast<double>(i);
   return 1 / ways;
 }
 
-// Keys of which two runs took other messages.
+// Keys that received different messages in two runs.
 std::size_t varying_keys(const std::vector<Taken>& failing, const std::vector<Taken>& sound) {
   std::vector<const Taken*> all;
   for (const auto* side : {&failing, &sound})
@@ -81,8 +81,8 @@ std::string recorded_words(std::string_view data) {
     while (!masked.empty() && (masked.back() == '\n' || masked.back() == '\r')) masked.pop_back();
     return "\"" + printable(masked.substr(0, kMostWordsBytes)) + "\"";
   }
-  // What a number in it means is unknown. Its beginning often identifies the kind of message. Sizes by their power of
-  // two.
+  // The meaning of a number in it is unknown. Its beginning often identifies the kind of message. Sizes are replaced by
+  // their power of two.
   std::size_t size = 8;
   while (size < data.size()) size *= 2;
   return data.size() <= 8
@@ -100,7 +100,7 @@ std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::ve
     for (const Run& run : input.runs) {
       const auto first = std::find_if(run.recorded.begin(), run.recorded.end(),
                                       [&](const RecordedMessage& message) { return message.node == node; });
-      // A window that begins behind the fault doesn't say what came first.
+      // A window that begins after the fault does not show what came first.
       if (first == run.recorded.end() || (run.recorded_late.contains(node) && first->ts_ns > run.cut_ns)) continue;
       if (run.group == Group::failing) failing.push_back(taken_by(run, node));
       if (run.group == Group::sound) sound.push_back(taken_by(run, node));
@@ -125,7 +125,7 @@ std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::ve
         if (nearest == nullptr || n > common || (n == common && theirs.size() > nearest->size())) nearest = &theirs;
         common = std::max(common, n);
       }
-      if (common == messages.size()) continue;  // some correct run took all that, too
+      if (common == messages.size()) continue;  // some correct run received all of that, too
       const bool all_failing = std::all_of(failing.begin(), failing.end(), [&](const Taken& other) {
         return alike(messages, of_key(other, key)) > common;
       });

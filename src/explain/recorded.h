@@ -1,5 +1,5 @@
-// What nodes recorded of themselves (librose-rr) in failing and correct runs: where the messages that a failing run
-// took stop being such as a correct run took, too. Pure.
+// Compares what nodes recorded of themselves (librose-rr) in failing and correct runs: finds where a failing run's
+// messages stop matching those of any correct run. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@ namespace rose::explain {
 
 struct Input;
 
-// A message, a random number or a time that a node received. There are many, so the caller keeps the words.
+// A message, a random number or a time that a node received. There are many, so the caller keeps the texts.
 struct RecordedMessage {
   std::int64_t ts_ns = 0;  // wall clock, to some milliseconds
   std::string_view node, key;
   std::string_view what;     // recorded_words()
-  std::uint64_t record = 0;  // its number in `file`, from 1 on
+  std::uint64_t record = 0;  // its number in `file`, starting at 1
   std::string_view file;     // "n1/recording.1.rr"
 };
 inline constexpr std::size_t kMostRecorded =
-    20'000;  // of one node in one run: later ones are left out, and that is reported
+    20'000;  // of one node in one run: later ones are dropped, and that is reported
 
 // Describes arbitrary bytes, with patterns for what differs from run to run, or with their size: "SET <*>", "at most 32
 // bytes, the first 6d".
@@ -36,14 +36,16 @@ struct RecordedDivergence {
   std::int64_t at_ns = 0;              // since the workload began
   std::size_t failing = 0, sound = 0;  // runs that were compared
   double chance =
-      1;  // at most: that among as many keys that differ from run to run one tells the sides apart by accident
+      // at most: the probability that, among this many keys that differ from run to run, one separates the sides by
+      // accident
+      1;
 };
 // For each node at most one divergence: the earliest message that all failing runs received and no correct run did,
 // after the same messages of the same key; none if chance alone would produce that in more than a fifth of all cases.
 // The runs must be aligned. `words`: why something could not be determined, a sentence each.
 [[nodiscard]] std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::vector<std::string>& words);
 
-// "n1 takes ..." in a sentence.
+// "n1 takes ..." as a sentence.
 [[nodiscard]] std::string divergence_words(const RecordedDivergence& divergence);
 
 }  // namespace rose::explain

@@ -71,7 +71,7 @@ std::string process_words(const trace::Event& e) {
   return words;
 }
 
-// No step: the fault itself, or what the schedule's own means bring about.
+// Not a step: the fault itself, or an effect of the schedule's own actions.
 bool is_injected(const trace::Event& e) { return (e.flags & trace::kInjected) != 0; }
 
 // True for calls of the agents that report functions of Java and Python.
@@ -89,7 +89,7 @@ std::string exchange_words(const Exchanged& one, bool taken) {
                                taken ? one.from : one.to, taken ? "'s" : "", one.words, one.port));
 }
 
-// The words of an exchange with whichever node: the name is the second word.
+// The text of an exchange without the peer's name, which is its second word.
 std::string without_peer(const Kind& kind) {
   const std::size_t at = kind.words.find(' ') + 1;
   return kind.words.substr(0, at) + "another node" +
@@ -100,11 +100,11 @@ std::string without_peer(const Kind& kind) {
 struct Watched {
   std::uint32_t kind = kNoKind;
   bool busy = false;         // not each of its entries is kept
-  std::int64_t kept_ns = 0;  // which was, last; 0: none yet
+  std::int64_t kept_ns = 0;  // which was the last that was kept; 0: none yet
 };
 
-// Those of a run. Of one of too many events some entries are left out, so that the whole of it is known: of the rarest
-// functions none; of the others one is kept in so long a time, whatever the others do.
+// The watched functions of a run. For a function with too many events some entries are dropped so that the whole run is
+// covered: none of the rarest functions; of the others at most one per interval, independent of other functions.
 class WatchedFunctions {
  public:
   explicit WatchedFunctions(const trace::Trace& trace) {
@@ -257,7 +257,7 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
       id = kinds.of(*std::move(kind));
     }
     Step step{.ts_ns = e.ts_ns, .kind = id, .pid = e.pid, .tid = e.tid, .source = static_cast<std::uint32_t>(i)};
-    // A silence began when it was last heard.
+    // A silence began when the pair last communicated.
     if (e.type == trace::EventType::nd && e.duration_ms > 0) step.ts_ns -= std::int64_t{e.duration_ms} * 1'000'000;
     if (const auto in = last.find(e.tid); in != last.end() && e.tid != 0) step.in = in->second;
     if (entry) last[e.tid] = id;
@@ -446,7 +446,7 @@ void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
     run.known_ns = run.cut_ns;
     if (const Step* step = common.empty() ? nullptr : find_anchor(run, merged, common[earliest]); step != nullptr)
       run.known_ns = std::min(run.known_ns, step->ts_ns);
-    // Before the workload begins a time means nothing.
+    // Before the workload begins, a time means nothing.
     if (by_time) run.known_ns = usual <= 0 ? 0 : std::min(run.known_ns, run.cut_ns - kAboutTheSame);
   }
 }

@@ -1,5 +1,5 @@
 // Runs in the form in which they are compared: each a list of steps (a function entered, a call that failed, a message
-// logged), each step of one kind. Kinds are the same in all runs, whatever numbers and names differ. Pure.
+// logged), each step of one kind. Kinds are the same in all runs, although numbers and names in them differ. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@
 
 namespace rose::explain {
 
-// What is kept of one run: beyond it, entries of busy functions are thinned out. If that is not enough, the last steps
-// are left out, which is reported.
+// The limit per run: beyond it, entries of busy functions are thinned out. If that is not enough, the last steps are
+// dropped, which is reported.
 inline constexpr std::size_t kMostSteps = 300'000;
 
 enum class Group {
   failing,  // the bug showed
   sound,    // no fault, no bug
   near,     // the fault fired, there or one call beside, and the bug did not show
-  shorter,  // the fault lasted less, and the bug showed all the same
+  shorter,  // a shorter fault that still reproduced the bug
 };
 
 // A message of a node's log, and when it was written.
@@ -40,30 +40,30 @@ struct LogLine {
   std::vector<schedule::Frame> frames = {};  // of the stack trace in it, innermost first
 };
 
-// `message` is a log's; `sent` and `taken` are of what goes between nodes.
-// `thrown`: an exception leaves a method of Java.
+// `message` comes from a log; `sent` and `taken` are messages between nodes. `thrown`: an exception leaves a Java
+// method.
 enum class StepKind { function, thrown, failed_call, call, message, process, silence, value, sent, taken };
 
 inline constexpr std::uint32_t kNoKind = 0xffffffff;
 
-// Equal for steps of different runs that are the same for our purpose.
+// Equal for steps of different runs that are to be compared.
 struct Kind {
   StepKind what = StepKind::function;
   std::string node;      // "": whichever
-  std::string function;  // function: its name; thrown: of the method; value: of the one it was seen in, or that calls,
-                         // where that is known
+  // function: its name; thrown: the method's; value: the function in which it was read, or that calls,
+  std::string function;
+  // where that is known
   std::string words;     // "enters f", "write fails with ENOSPC (*/log)"; of a message its number
   std::uint32_t message = 0;   // message: its template
-  std::uint32_t question = 0;  // value: which was asked
+  std::uint32_t question = 0;  // value: the number of its query
   std::string callee = {};     // value of a question about calls: the function that is called
   std::string lookup =
-      {};  // failed_call: a file was not there; the call, and what files of this kind are called (".class"); else ""
+      {};  // failed_call: a file was not found; the call, and the suffix of files of this kind (".class"); else ""
   bool out_of_memory = false;  // process: the kernel ended it for its memory
   bool unsure = false;         // not all of it is known, so its presence or absence is no evidence
-  bool sampled =
-      false;  // function: not all entries of it are known in some run; where it comes among others says nothing
+  bool sampled = false;  // function: some run lacks entries of it, so its position among other steps proves nothing
   std::string peer = {};            // sent, taken: the other node, the second word of `words`; "": whichever
-  std::uint32_t as_sent = kNoKind;  // taken: what it is when it is sent
+  std::uint32_t as_sent = kNoKind;  // taken: the kind of the same message when it is sent
 };
 [[nodiscard]] inline bool is_exchange(StepKind what) { return what == StepKind::sent || what == StepKind::taken; }
 
@@ -84,7 +84,7 @@ struct Step {
   std::uint32_t kind = 0;
   std::uint32_t in = kNoKind;  // the function that this thread entered last
   std::int32_t pid = 0, tid = 0;
-  std::uint32_t source = 0;  // index of the event in the trace, of the line, of the value, or of what was exchanged
+  std::uint32_t source = 0;  // index of the event in the trace, of the line, of the value, or of the exchanged message
 };
 
 struct Run {
@@ -94,16 +94,16 @@ struct Run {
   std::int64_t end_ns = 0;   // when it ended, or the oracle found the bug
   std::int64_t cut_ns = 0;   // the first fault, or the moment that corresponds to it: see align()
   std::int64_t known_ns =
-      0;  // with a fault: what comes between here and the cut comes behind the cut of correct runs; see align()
+      0;  // with a fault: steps between this time and the cut may be after the cut of correct runs; see align()
   bool found_cut =
-      true;  // of runs without a fault: the cut is the same step as in failing runs, not only about the same time
+      true;  // of runs without a fault: the cut is the same step as in failing runs, not only at about the same time
   std::vector<schedule::FaultOutcome> faults;
   std::vector<Step> steps;              // by time
   std::set<std::uint32_t> let_go;       // functions that were entered too often to be watched to the end: where one is
                                         // missing, it may have been entered
   std::vector<schedule::Value> values;  // that were asked for: steps only after add_values()
   bool cut_short = false;               // there were more than kMostSteps
-  std::vector<RecordedMessage> recorded;  // of nodes that record themselves, of each in its order
+  std::vector<RecordedMessage> recorded;  // of nodes that record themselves, in each node's order
   std::set<std::string> recorded_late;    // nodes of which the beginning was overwritten
   std::vector<Exchanged> exchanged;       // between nodes
   std::vector<std::string> talkative;     // nodes of which not all of that is known
@@ -113,18 +113,18 @@ struct Run {
 [[nodiscard]] Run condense(const schedule::RunResult& result, const std::vector<LogLine>& lines, Group group,
                            Kinds& kinds);
 
-// The faults that fired, the first one first.
+// The faults that fired, in order.
 [[nodiscard]] std::vector<const schedule::FaultOutcome*> fired(const Run& run);
 
-// Marks messages that are not completely known in some run: their presence or absence is no evidence. Before
+// Marks messages that are incompletely known in some run: their presence or absence is not evidence. Call before
 // merge_nodes().
 void doubt_exchanges(const std::vector<Run>& runs, Kinds& kinds);
 
-// Files of one kind that correct runs look for in vain, again and again under other names (class files, modules,
-// catalogues): which of them are looked for depends on when something is loaded, not on decisions of the program.
+// Files of one kind that correct runs fail to find again and again under other names (class files, modules,
+// catalogues): which of them are looked up depends on when something is loaded, not on decisions of the program.
 void doubt_lookups(const std::vector<Run>& runs, Kinds& kinds);
 
-// Which kind the steps of each are taken for.
+// Maps each kind to the kind that it is merged into.
 class Merged {
  public:
   Merged() = default;  // for their own
@@ -139,14 +139,15 @@ class Merged {
   std::vector<std::uint32_t> now_;  // by number
 };
 
-// Which node a fault hits may change from run to run (a leader): then steps of different nodes are of one kind; else
-// none are. Of alternatives (`group`) that fire on one node each it is the same. `always`: whichever nodes faults hit.
+// Which node a fault hits may change from run to run (a leader): then steps of different nodes are of one kind;
+// otherwise they are not. The same holds for alternatives (`group`) that fire on one node each. `always`: merge
+// whichever nodes the faults hit.
 [[nodiscard]] Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule,
                                  bool always = false);
 
-// Sets `cut_ns` of all runs: in those with a fault its moment, in the others the step that comes last before it in all
-// failing runs (the same kind, the same number of its kind), else the same time after the workload began. That may be
-// earlier than the fault would have come: `known_ns` of runs with a fault is the same step, or about as long before.
+// Sets `cut_ns` of all runs: in those with a fault the time of the fault; in the others the step that comes last before
+// it in all failing runs (same kind, same ordinal), else the same time after the workload began. That may be earlier
+// than the fault would have come: `known_ns` of runs with a fault is the same step, or about as long before.
 void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged);
 
 }  // namespace rose::explain

@@ -1,5 +1,5 @@
 // What happened in one failing run, from the first fault to the symptom: what the faulted threads did next, what only
-// failing runs do, what was logged, how it ended. Only what the trace and the logs hold.
+// failing runs do, what was logged, how it ended. Contains only what the trace and the logs show.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,17 +13,17 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kNextSteps = 3;  // that a faulted thread made, reported whether or not others make them, too
+constexpr std::size_t kNextSteps = 3;  // of a faulted thread, reported whether or not others make them, too
 constexpr std::size_t kMostSends =
-    3;  // of a node that a fault hits: what it tells others next, told whether or not correct runs do so, too
+    3;  // of a faulted node: its next messages to others, reported whether or not correct runs send them, too
 constexpr std::size_t kMostReactions = 2;  // what the thread that received it does next
 constexpr std::int64_t kReactionNs = 1'000'000'000;
 constexpr std::size_t kMostMessageBytes = 200;
 constexpr std::size_t kToldFrames = 3;
 constexpr std::size_t kMostMissing = 4,
-                      kMostMissingOfDead = 2;  // of one node; one whose process ends no longer does anything
+                      kMostMissingOfDead = 2;  // of one node; a node whose process ends does nothing any more
 constexpr std::size_t kMostUsual =
-    2;  // of one node: what correct runs do before, and the fault brings once more, harm or not
+    2;  // of one node: what correct runs do earlier, and what the fault repeats, harmful or not
 constexpr double kUsual = 0.5;
 constexpr std::string_view kOnlyBug = ": only when the bug shows", kOnlyFault = ": only with the fault";
 
@@ -74,7 +74,7 @@ class Teller {
            std::string evidence) {
     Candidate candidate;
     candidate.weight = weight;
-    // Paths as the configuration knows them, not where this one run happened to be.
+    // Paths in the form of the configuration, not of this run's folder.
     if (!input_.run_dir.empty()) text = replaced(std::move(text), input_.run_dir + "/", "");
     candidate.line = {kind, ts_ns, ts_ns - run_.zero_ns, std::move(node), std::move(text), std::move(evidence), false};
     candidates_.push_back(std::move(candidate));
@@ -88,7 +88,7 @@ class Teller {
     return fmt::format("event {}", step.source + 1);
   }
 
-  // In the words of this run, not of its kind.
+  // The text of this run's step, not of its kind.
   [[nodiscard]] std::string words_of(const Step& step) const {
     const Kind& kind = input_.kinds[step.kind];
     if (kind.what == StepKind::message) return fmt::format("logs '{}'", one_line(input_.lines[step.source].text));
@@ -199,7 +199,7 @@ class Teller {
     }
   }
 
-  // What a node that a fault hits sends first to each of the others, the faulted thread before others.
+  // The first message that a faulted node sends to each of the others, from the faulted thread if possible.
   void sends() {
     std::set<std::string> nodes;
     for (const schedule::FaultOutcome* outcome : fired(run_)) {
@@ -278,7 +278,7 @@ class Teller {
     }
   }
 
-  // Whether its main process ended after the fault; of merged nodes, any.
+  // Whether its main process ended after the fault; for merged nodes, any of them.
   [[nodiscard]] bool ended_in(const std::string& node) const {
     return std::any_of(run_.steps.begin(), run_.steps.end(),
                        [&](const Step& step) {
@@ -358,8 +358,8 @@ class Teller {
     return out;
   }
 
-  // The earliest difference that all failing runs have and no other; one that only the bug has goes before those that
-  // the fault brings, harm or not. What correct runs do at another time is none.
+  // The earliest difference that all failing runs have and no other run; one that occurs only with the bug is preferred
+  // to one that the fault always causes. What correct runs do at another time does not count.
   void mark_first_wrong(std::vector<StoryLine>& lines) const {
     const bool harmless =
         std::any_of(input_.runs.begin(), input_.runs.end(), [](const Run& run) { return run.group == Group::near; });

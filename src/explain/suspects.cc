@@ -34,7 +34,7 @@ bool is_library(const schedule::Frame& frame) {
       (file.find("lib/python") != std::string::npos || file.find("-packages/") != std::string::npos))
     return true;
   const std::string_view module = frame.module;
-  if (begins(module, {"/usr/lib/jvm/", "/opt/java/"})) return true;  // the JVM and what starts it
+  if (begins(module, {"/usr/lib/jvm/", "/opt/java/"})) return true;  // the JVM and its launchers
   if (symbols::interprets(module)) return true;
   const std::string_view name = module.substr(module.rfind('/') + 1);
   // Only files in the system's folders: an application may have a "libc.so" of its own.
@@ -78,7 +78,7 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
     schedule::Frame frame;
     frame.function = suspect.function;
     frame.file = suspect.file;
-    if (is_library(frame)) continue;  // it does what it is called for
+    if (is_library(frame)) continue;  // a library function only does what it was called for
     std::size_t reasons = 0;
     for (const auto& [weight, reason] : evidence.why) {
       if (++reasons > kMostReasons) break;

@@ -9,7 +9,7 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kLeastLetters = 4;  // of a word that is looked at; of the symptom's one more
+constexpr std::size_t kLeastLetters = 4;  // of a word that is considered; the symptom's words need one more
 constexpr std::size_t kFew = 2;           // functions that may share a word, however few there are
 constexpr std::size_t kRarerThan = 10;    // ... or one in so many
 
@@ -31,7 +31,7 @@ std::set<std::string> words_of(std::string_view text, std::size_t least) {
   return words;
 }
 
-// Words that any sentence may have.
+// Words that occur in any sentence.
 bool says_nothing(const std::string& word) {
   static const std::set<std::string> known = {"about", "after", "again", "before", "never",  "other",
                                               "since", "still", "their", "there",  "these",  "those",

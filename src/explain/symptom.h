@@ -8,9 +8,9 @@
 
 namespace rose::explain {
 
-// "the watch showed revision 3 after 2930" speaks of `(*watchableStore).Restore`: the functions whose names have a word
-// of `symptom` that few of `functions` have, and that word. As bug reports tell files by the words that both have
-// (Zhou, Zhang and Lo, "Where Should the Bugs Be Fixed?", ICSE 2012), where rare words tell more.
+// "the watch showed revision 3 after 2930" points to `(*watchableStore).Restore`: returns the functions whose names
+// have a word of `symptom` that few of `functions` have, and that word. Bug reports locate files by common words in the
+// same way (Zhou, Zhang and Lo, "Where Should the Bugs Be Fixed?", ICSE 2012), where rare words are more significant.
 [[nodiscard]] std::map<std::string, std::string> named_by(std::string_view symptom,
                                                           const std::vector<std::string>& functions);
 

@@ -9,7 +9,7 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kMostDistinct = 4 * kFewValues;  // looked at to know that they are many
+constexpr std::size_t kMostDistinct = 4 * kFewValues;  // examined to know that there are many
 constexpr double kAddress = 1ULL << 40;                // no number of a program is so large, as a rule
 
 std::string part(double share, std::size_t runs) {
@@ -34,7 +34,7 @@ std::vector<ValueCount> sorted(const Counting& counting, std::size_t& unlisted) 
   return out;
 }
 
-// The step of a run that shows a difference first, from the fault on.
+// The first step of a run, after the fault, that shows a difference.
 std::optional<ValueTable::First> first_of(const Run& run, std::uint32_t kind) {
   for (const Step& step : run.steps) {
     if (step.kind != kind || step.ts_ns <= run.cut_ns || step.ts_ns > run.end_ns) continue;
@@ -82,7 +82,7 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
       }
       if (question.about_callers()) {
         kind.words = fmt::format("{} is called by {}", question.text.substr(0, question.text.size() - 8), value.text);
-        kind.function = value.text.substr(0, value.text.rfind(" ("));  // there it was decided
+        kind.function = value.text.substr(0, value.text.rfind(" ("));  // it was decided there
       }
       run.steps.push_back({.ts_ns = value.ts_ns,
                            .kind = kinds.of(std::move(kind)),
@@ -98,7 +98,7 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
 std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::vector<Question>& questions,
                                      const ValueSorts& sorts, const Kinds& kinds, const Comparison& comparison,
                                      const Run& story, bool merged) {
-  std::map<std::pair<std::uint32_t, std::string>, std::array<Counting, 3>> all;  // by question and node, then by group
+  std::map<std::pair<std::uint32_t, std::string>, std::array<Counting, 3>> all;  // by query and node, then by group
   std::array<std::size_t, 3> amount{};
   for (const Run& run : runs) {
     if (run.group == Group::shorter) continue;

@@ -1,5 +1,5 @@
-// Values that were asked for in the compared runs: as steps among the others, so that they are scored and reported in
-// the same way, and as a table for each question. Pure.
+// Values that were queried in the compared runs: as steps among the others, so that they are scored and reported in the
+// same way, and as a table for each query. Pure.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,10 @@ struct Question {
   [[nodiscard]] bool about_callers() const { return text.ends_with(":callers"); }
   std::string function, type;        // "" not known
   std::string refused;               // why it could not be seen; "" when it could
-  std::vector<std::string> remarks;  // what of it is not seen
+  std::vector<std::string> remarks;  // which part of it is not visible
 };
 
-// A value, or a sort of them where they are many, in the runs of one side.
+// A value, or a class of values if there are many, in the runs of one side.
 struct ValueCount {
   std::string value;
   std::size_t runs = 0;    // that have it after the fault
@@ -32,7 +32,7 @@ struct ValueCount {
   std::size_t before = 0;  // times before it
 };
 
-// The answers to one question on one node.
+// The answers to one query on one node.
 struct ValueTable {
   std::uint32_t question = 0;
   std::string query, function, type;
@@ -40,7 +40,7 @@ struct ValueTable {
   std::vector<ValueCount> failing, sound, near;  // most frequent first; at most kMostCounts
   std::size_t unlisted = 0;                      // further values
   double score = 0;     // of the value that tells the runs apart best, as suspects are scored; 0: none does
-  std::string differs;  // in words: that value; "": none does
+  std::string differs;  // the value that differs, as text; "": none does
   bool clean = false, only_bug = false;  // as of a Difference
   struct First {
     std::string node, value;
@@ -53,9 +53,10 @@ struct ValueTable {
 };
 
 inline constexpr std::size_t kMostCounts = 12;
-inline constexpr std::size_t kFewValues = 16;  // of one question, in all runs; beyond that, they are reported in groups
+// of one query, in all runs; if there are more, they are reported in classes
+inline constexpr std::size_t kFewValues = 16;
 
-// How the values of each question are reported: each by itself, or in groups.
+// How the values of each query are reported: individually, or in classes.
 class ValueSorts {
  public:
   ValueSorts(const std::vector<Run>& runs, std::size_t questions);
@@ -65,11 +66,10 @@ class ValueSorts {
   std::vector<bool> few_;  // by question
 };
 
-// Makes steps of them. Before merge_nodes().
+// Turns values into steps. Call before merge_nodes().
 void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, const ValueSorts& sorts, Kinds& kinds);
 
-// After compare(). `story`: the run whose story is reported. A question that is answered nowhere has one table, without
-// a node.
+// After compare(). `story`: the run whose story is reported. A query without any answer has one table, without a node.
 [[nodiscard]] std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::vector<Question>& questions,
                                                    const ValueSorts& sorts, const Kinds& kinds,
                                                    const Comparison& comparison, const Run& story, bool merged);

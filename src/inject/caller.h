@@ -26,8 +26,8 @@ struct CallerRights {
 // The rights of the calling thread. Call it before its view is changed, because the caller's /proc may not show it.
 [[nodiscard]] std::optional<CallerRights> own_rights();
 
-// While this object lives, the calling thread, whose own rights are `own`, has these rights as far as it has them
-// itself, and the capabilities `kept` besides.
+// While this object exists, the calling thread, whose own rights are `own`, has these rights as far as it has them
+// itself, and the capabilities `kept` in addition.
 class AsCaller {
  public:
   AsCaller(const CallerRights& rights, const CallerRights& own, std::uint64_t kept = 0);

@@ -1,5 +1,6 @@
-/* What runs in other processes: flat, without calls out of its section, without data elsewhere, without vector registers. The build
- * compiles it with flags of its own (CMakeLists.txt). Begin and end of the section are the linker's __start_ and __stop_ symbols. */
+/* The code that runs in other processes: flat, without calls out of its section, without data elsewhere, without
+ * vector registers. It is compiled with its own flags (CMakeLists.txt). The section's begin and end are the linker's
+ * __start_ and __stop_ symbols. */
 #include "inject/clock_hook.h"
 
 #define HOOK __attribute__((section("rose_clock"), used, visibility("hidden")))
@@ -42,8 +43,8 @@ static inline __attribute__((always_inline)) long call2(long number, long first,
 }
 #endif
 
-/* No process can count what it reads: the page is not writable for it. So the first reading is reported by a call, and
- * rose takes the bit back. */
+/* A process cannot count its readings, because the page is not writable for it. So the first reading is reported by
+ * a call, and rose clears the bit. */
 static inline __attribute__((always_inline)) void announce(int group)
 {
   call2(CALL_CLOCK_GETTIME, 0, (void *)(ROSE_CLOCK_READ + group));

@@ -1,6 +1,6 @@
-// The code that is copied into a process's vDSO, behind what the kernel put there, and reads its clocks for it
-// (clock_hook.c). It stands in a section of its own; what it knows is in one block of parameters, which rose changes
-// from outside while the process runs. C and C++ read this header.
+// The code that is copied into a process's vDSO, behind the kernel's code, and reads its clocks for it (clock_hook.c).
+// It is in its own section; its state is in one block of parameters, which rose changes from outside while the process
+// runs. C and C++ include this header.
 #pragma once
 
 #ifdef __cplusplus
@@ -14,19 +14,19 @@ enum { ROSE_CLOCK_FUNCTIONS = 3 };
 #else
 enum { ROSE_CLOCK_FUNCTIONS = 2 };
 #endif
-/* Where clock_gettime(REALTIME) would write: by this, and the group beside it, the hook says that the clock was read
- * while it was wrong. The supervisor answers; without one the kernel refuses the address. */
+/* A write by clock_gettime(REALTIME) to this address, with the group in the next one, reports that the clock was
+ * read while it was wrong. The supervisor answers; without one the kernel refuses the address. */
 #define ROSE_CLOCK_READ 0xff524f5345000000UL
 #define ROSE_CLOCK_MAGIC 0x524f5345434c4b31ULL
 
-/* A clock shows what it would, and `offset` + (that - base) * rate / 2^32 more. All in ns. */
+/* A clock shows its normal time, plus `offset` + (that - base) * rate / 2^32. All in ns. */
 struct rose_clock_shift {
   long offset;
   long base;
   long rate;
 };
 
-/* Two versions: the one that `version` (its lowest bit) does not name is written first, `version` last. */
+/* Two copies: the one that the lowest bit of `version` does not select is written first, `version` last. */
 struct rose_clock_parameters {
   unsigned long magic;
   unsigned long version;
@@ -35,7 +35,7 @@ struct rose_clock_parameters {
   unsigned long announce; /* by group, a bit: the next time that the clock is read and wrong is to be announced */
 };
 
-/* Which group a clock is of; -1: none, it is left alone. */
+/* The group of a clock; -1: none, the clock is not changed. */
 static inline int rose_clock_group(int clock) {
   switch (clock) {
     case 0: /* REALTIME */

@@ -71,7 +71,7 @@ void CutWaits::take(const Plan& plan, std::size_t chain, std::size_t node, const
     for (const std::size_t end : {std::size_t{0}, std::size_t{1}}) {
       std::vector<Across> across;
       for (const deploy::NodeInfo& info : deployment.nodes()) {
-        if (info.network != info.index) continue;  // the address is another node's, too, which comes first
+        if (info.network != info.index) continue;  // the address also belongs to another node, which comes first
         const auto address = parse_address(info.ip);
         const bool other = std::any_of(ends[1 - end].begin(), ends[1 - end].end(),
                                        [&](std::size_t one) { return plan.nodes[one] == info.name; });

@@ -127,7 +127,7 @@ Result<void> Limits::prepare(deploy::Deployment& deployment) {
     for (const auto& node : nodes_) {
       if (!Plan::may_be(plan_.chains[f].data.node, node->index)) continue;
       if (fault.kind == FaultKind::disk_full) node->volumes.try_emplace(fault.resource.folder);
-      // What processes of rose's own node were given before is noted nowhere: they end when rose is killed.
+      // Earlier limits of processes in rose's own nodes are not noted: these processes end when rose is killed.
       if (fault.kind == FaultKind::descriptors && !node->attached)
         ROSE_CHECK(deployment.note("ends", deployment.nodes()[node->index].cgroup.string()));
       if (fault.kind != FaultKind::memory && fault.kind != FaultKind::cpu) continue;

@@ -1,6 +1,4 @@
-// Delays packets on bad links: BPF programs (bpf/network/link.h) pass them to rose through an interface, and rose sends
-// them on when their time has come. The interface disappears with the process, and packets then pass as if the link
-// were good.
+// memory: the node's usage, if that exceeded the amount; see `amount`
 #pragma once
 
 #include <cstdint>

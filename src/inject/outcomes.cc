@@ -64,7 +64,7 @@ std::string Outcomes::no_effect(std::size_t i) const {
     case ROSE_CHAIN_CLOCK:
       return changed ? "" : fmt::format("no process of {} read the clock while it was wrong", name_of(i));
     case ROSE_CHAIN_RESOURCE: {
-      // What the kernel's programs count, they count by cgroup.
+      // BPF programs count by cgroup.
       const bool counted =
           fault.kind == schedule::FaultKind::descriptors || fault.kind == schedule::FaultKind::disk_full;
       return counted && nodes[state.node_of(i)].blind ? "" : limits.no_effect(i);
@@ -97,7 +97,7 @@ void Outcomes::tell_target(std::size_t i, const Said& said, schedule::FaultOutco
       if (!out.fired) return;
       std::vector<std::string> side{name_of(i)};
       side.insert(side.end(), fault.side.begin(), fault.side.end());
-      // Those that share the network of one of them.
+      // Nodes that share the network of one of them.
       for (const rose_rule& rule : from_.plan.rules)
         for (std::size_t node = 0; rule.chain == i && node < from_.plan.nodes.size(); ++node)
           if (const std::string& name = from_.plan.nodes[node]; ((rule.side[node / 64] >> (node % 64)) & 1) != 0 &&

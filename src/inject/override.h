@@ -36,7 +36,7 @@ struct CallTables {
 // "write(/data/log)"; "" if the fault did not fire at a call.
 [[nodiscard]] std::string describe(const rose_firing& firing);
 
-// Makes the kernel fetch the memory at `address` of a thread: a string or something shorter.
+// Makes the kernel load the memory at `address` of a thread: a string or something shorter.
 void page_in(pid_t tid, std::uint64_t address);
 
 // Keeps probes on the entries of system calls.

@@ -112,7 +112,7 @@ struct Plan {
   // True if packets must be delayed or limited in rate.
   [[nodiscard]] bool holds_packets() const;
   [[nodiscard]] bool has_methods() const;
-  // Descriptors or room on a disk run out.
+  // True if descriptors or disk space run out.
   [[nodiscard]] bool lacks() const;
   // True if calls of events may have to be held until their turn.
   [[nodiscard]] bool holds_calls() const;

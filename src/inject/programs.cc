@@ -458,10 +458,10 @@ class LoadedPrograms final : public Programs {
   }
 
  private:
-  // As the kernel has it in memory, which is not how stat() says it.
+  // In the kernel's internal form, which differs from stat()'s.
   static std::uint32_t kernel_device(dev_t device) { return major(device) << 20 | minor(device); }
 
-  // Only the first must be there: rings and mapped memory are rarer ways to a full disk.
+  // Only the first must exist: rings and mapped memory are rarer ways to a full disk.
   Result<void> watch_limits() {
     const std::pair<const char*, const bpf_program*> points[] = {{"sys_exit", inject_->progs.rose_limit_met},
                                                                  {"signal_generate", inject_->progs.rose_bus_error},

@@ -71,10 +71,9 @@ class Programs {
     HoldCounts held;
   };
   [[nodiscard]] virtual Carried carried(std::size_t chain) const = 0;
-  // A disk that a fault may fill: ahead of that.
+  // Call before a fault may fill this disk.
   [[nodiscard]] virtual Result<void> watch_disk(dev_t device) = 0;
-  // How often calls of the node failed because a process may have no further descriptor, or because the disk has no
-  // room; only while the plan lacks() either.
+  // How often calls of the node failed for lack of a descriptor, or of disk space; only if the plan lacks() either.
   [[nodiscard]] virtual std::uint64_t descriptors_lacked(std::size_t node) const = 0;
   [[nodiscard]] virtual std::uint64_t room_lacked(std::size_t node, dev_t device) const = 0;
   // The recorded state of affected threads.

@@ -271,8 +271,8 @@ void Stacks::take_process(std::size_t chain, const Process& process, const std::
   }
 }
 
-// The registers of a running thread cannot be read. A JVM can report the stacks of its threads. Others are stopped
-// first, since they are about to be killed anyway.
+// The registers of a running thread cannot be read. A JVM can report the stacks of its threads. Other processes are
+// stopped first, because they are about to be killed anyway.
 void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const std::string& why) {
   if (!more_of(chain)) return;
   TakenStack taken;
@@ -421,7 +421,7 @@ Stacks::Told Stacks::tell(const std::vector<std::vector<pid_t>>& living,
       auto taken = read_stack(*stack);
       taken.why = why(chain);
       java_of(node_of(chain), taken);
-      // A thread that lives has gone on since.
+      // A thread that still exists has continued since.
       if (!kernel::process_exists(taken.pid)) ask_python(taken);
       tell(chain, std::move(taken));
     }

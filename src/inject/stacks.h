@@ -66,7 +66,7 @@ class Stacks {
   void take_process(std::size_t chain, const Process& process, const std::string& why);
   // For a thread that waits in the kernel, on any node. Returns false if there are enough stacks of this fault.
   bool take_waiting(std::size_t chain, std::size_t node, pid_t pid, pid_t tid, const std::string& why);
-  // Keeps the root directory of a living process of the node, for when none is left.
+  // Keeps the root directory of a running process of the node, for when no process is left.
   void note_root(std::size_t node, pid_t pid);
 
   // The frames of everything recorded so far, by chain. `living`: the nodes' current processes. `why`: descriptions for

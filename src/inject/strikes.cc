@@ -101,7 +101,8 @@ bool Strikes::crash(std::size_t i, int signal, pid_t caller) {
   const auto done = static_cast<pid_t>(state_.chain(i).signalled);
   const auto pids = targets(i);
   follows_.struck(i, pids);
-  // The deployment kills the whole node or its main process; other processes are signalled one by one.
+  // Called before the signal, or right after the kernel has sent it. A process that ignores it may end for unrelated
+  // reasons.
   const bool at_once = signal == SIGKILL && chain.fault->scope != schedule::Scope::others;
   // A surviving parent would notice that its child was stopped.
   take_from_outside(i, pids, at_once);

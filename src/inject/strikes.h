@@ -58,7 +58,7 @@ class Strikes {
   bool crash_now(std::size_t chain, pid_t tgid, int signal);
   bool pause_now(std::size_t chain, pid_t tgid);
 
-  // Looks which of the signalled processes have ended: once, before the nodes are ended in any case.
+  // Checks which of the signalled processes have ended: once, before the nodes are ended in any case.
   void look();
   // For a crash: true if some process was ended by it. Not every signal ends a process.
   [[nodiscard]] bool ended_some(std::size_t chain) const;
@@ -89,7 +89,7 @@ class Strikes {
   PowerLosses power_;
   std::mutex crashing_;
   mutable std::mutex watching_;
-  std::map<std::size_t, std::vector<Fd>> signalled_;  // by chain: processes that may live on
+  std::map<std::size_t, std::vector<Fd>> signalled_;  // by chain: processes that may continue to run
   std::set<std::size_t> ended_;                       // chains that ended some
 };
 

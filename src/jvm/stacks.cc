@@ -130,7 +130,7 @@ std::string stacks_file(std::string_view maps) {
 }
 
 JavaStack ask(const std::filesystem::path& file, pid_t tid) {
-  // The folder is the node's: what lies there under this name may be anything.
+  // The folder belongs to the node, so this name may refer to anything.
   const Result<OpenFolder> folder = OpenFolder::open(file.parent_path());
   const Fd fd = folder ? folder->file_to_change(file.filename()) : Fd();
   StacksHead head;

@@ -1,4 +1,4 @@
-// What differs between processors.
+// Differences between processors.
 #pragma once
 
 #include <elf.h>
@@ -14,9 +14,9 @@ namespace rose::kernel {
 inline constexpr std::string_view kMachine = "x86_64";  // as uname says
 inline constexpr std::uint32_t kAuditArch = AUDIT_ARCH_X86_64;
 inline constexpr int kElfMachine = EM_X86_64;
-// The first call of a new program's C library, before it reads a clock.
+// The first call that the C library makes in a new program, before it reads a clock.
 inline constexpr int kFirstCall = SYS_arch_prctl;
-inline constexpr std::string_view kCallPrefix = "__x64_sys_";  // of the kernel's functions for system calls
+inline constexpr std::string_view kCallPrefix = "__x64_sys_";  // prefix of the kernel's functions for system calls
 #elif defined(__aarch64__)
 inline constexpr std::string_view kMachine = "aarch64";
 inline constexpr std::uint32_t kAuditArch = AUDIT_ARCH_AARCH64;

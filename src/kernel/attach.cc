@@ -98,8 +98,8 @@ bool try_uprobe_multi() {
   return true;
 }
 
-// Another spelling of the path, from which the program reads the cookie (rose_cookie_of in bpf/rose_old.h): before
-// Linux 5.15 a perf event has no other place for it that programs can read.
+// A different spelling of the path that contains the cookie (rose_cookie_of in bpf/rose_old.h): before Linux 5.15 a
+// perf event has no other place for it that programs can read.
 std::string with_cookie(std::uint64_t cookie, const std::string& path) {
   std::string out;
   for (int bit = 0; bit < 64; ++bit) out += (cookie >> bit & 1) != 0 ? "/." : "//";

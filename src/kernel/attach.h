@@ -45,7 +45,7 @@ struct ProbePoint {
   std::uint64_t cookie = 0;
 };
 
-// Keeps uprobes attached as long as it lives.
+// Keeps uprobes attached as long as it exists.
 class FunctionLink {
  public:
   FunctionLink() = default;
@@ -102,14 +102,15 @@ enum class Way { in, out };
 // Attaches a SEC("xdp") program with a link in generic mode. An interface can have only one.
 [[nodiscard]] Result<Fd> attach_xdp(const bpf_program* program, int ifindex);
 
-// True if value `index` that a tracepoint hands to its programs is a pointer; the first one, its own, has index 0.
+// True if argument `index` that a tracepoint passes to its programs is a pointer; index 0 is the first argument, which
+// is the tracepoint's own.
 [[nodiscard]] bool tracepoint_passes_pointer(const std::string& tracepoint, int index);
 
 // The form of io_uring_complete, as enum rose_uring_form in bpf/tracer.h.
 [[nodiscard]] std::uint32_t uring_form();
 
-// How many values a tracepoint hands to its programs, the first one included, which is its own; 0: there is no such
-// tracepoint, or the kernel does not describe it.
+// The number of arguments that a tracepoint passes to its programs, including the first one, which is its own; 0: there
+// is no such tracepoint, or the kernel does not describe it.
 [[nodiscard]] int tracepoint_arguments(const std::string& tracepoint);
 
 // The number of runs that the kernel skipped because the same program had been interrupted on that CPU. It is 0 on

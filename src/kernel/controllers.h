@@ -48,7 +48,7 @@ struct ControlWrite {
 [[nodiscard]] std::uint64_t memory_used(const std::filesystem::path& folder, bool v2);
 // How often the limit took effect: processes killed by the OOM killer, or throttled periods.
 [[nodiscard]] std::uint64_t times_felt(const std::filesystem::path& folder, Controller controller, bool v2);
-// How often it was at its limit; of memory also where the kernel could make room.
+// How often the usage was at its limit; for memory this includes cases in which the kernel could reclaim enough.
 [[nodiscard]] std::uint64_t times_met(const std::filesystem::path& folder, Controller controller, bool v2);
 
 // Moves the processes in and below `folder` to `into`, then removes it. Only for v1; the deployment owns v2 folders.

@@ -1,4 +1,4 @@
-// The BPF objects for kernels before Linux 5.17 (bpf/rose_old.h says what those lack). Each skeleton opens the object
+// The BPF objects for kernels before Linux 5.17 (bpf/rose_old.h lists what those lack). Each skeleton opens the object
 // that this kernel can load.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace rose::kernel {
 [[nodiscard]] bool is_old();
 
 // Opens a skeleton with the object for this kernel; `create` is NAME__create_skeleton, `old_bytes` NAME_old__elf_bytes
-// or null if old kernels load the same. Null: errno says why.
+// or null if old kernels load the same one. Returns null and sets errno on failure.
 template <typename Skeleton>
 Skeleton* open_skeleton(int (*create)(Skeleton*), const void* (*old_bytes)(std::size_t*) = nullptr) {
   auto* out = static_cast<Skeleton*>(std::calloc(1, sizeof(Skeleton)));

@@ -12,7 +12,8 @@ struct Flag {
   std::uint32_t bits;
 };
 
-// Where processors differ. A new file (O_TMPFILE) is made in a folder, so its number contains O_DIRECTORY.
+// Flags whose values differ between processors. A new file (O_TMPFILE) is created in a folder, so its value contains
+// O_DIRECTORY.
 struct OwnFlags {
   std::uint32_t direct, largefile, directory, nofollow;
 };

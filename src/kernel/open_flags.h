@@ -14,7 +14,7 @@ namespace rose::kernel {
 // Accepts any order, and hexadecimal numbers anywhere. Returns nothing if a word is not a flag.
 [[nodiscard]] std::optional<std::uint32_t> open_flags_number(std::string_view text);
 
-// What dumps have for flags, whichever processor wrote them: their numbers on x86-64. And back.
+// Converts flags to the form used in dumps, their values on x86-64, whichever processor wrote them; and back.
 [[nodiscard]] std::uint32_t portable_open_flags(std::uint32_t flags);
 [[nodiscard]] std::uint32_t native_open_flags(std::uint32_t portable);
 

@@ -24,7 +24,7 @@ Child::Child(const std::function<int(int)>& body) {
   pid_ = ::fork();
   if (pid_ != 0) return;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);  // the parent died before the line above
+  if (::getppid() != parent) ::_exit(1);  // the parent ended before the line above
   socket_.reset();
   ::_exit(body(theirs.get()));
 }

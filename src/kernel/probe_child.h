@@ -9,7 +9,7 @@
 
 namespace rose::kernel::probing {
 
-// Runs `body` in a forked child, which exits with the returned value. The destructor kills it, and it dies with its
+// Runs `body` in a forked child, which exits with the returned value. The destructor kills it, and it ends with its
 // parent, so a killed rose leaves no child.
 class Child {
  public:

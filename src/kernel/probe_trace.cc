@@ -165,7 +165,7 @@ Finding probe_ring_buffer() {
 }
 
 Finding probe_loop() {
-  // The kernel wants to know the types of a program with callbacks.
+  // The kernel requires the types of a program with callbacks.
   const std::unique_ptr<btf, decltype(&btf__free)> types(btf__new_empty(), btf__free);
   const int number = btf__add_int(types.get(), "int", 4, BTF_INT_SIGNED);
   const int signature = btf__add_func_proto(types.get(), number);

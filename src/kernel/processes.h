@@ -37,9 +37,9 @@ struct ProcessStat {
 // The id of the process or thread in its own PID namespace, or `pid` if that is unknown.
 [[nodiscard]] pid_t own_number(pid_t pid);
 
-// True if only this user namespace decides what is mounted where this process or thread looks. Otherwise the user who
-// made its namespace may have put a file system of their own program (FUSE) there, also below an overlay: opening,
-// reading, even closing a file of it waits for that program, and no signal ends the wait.
+// True if only this user namespace decides what is mounted in the mount namespace of this process or thread. Otherwise
+// the user who created that namespace may have mounted a file system of their own program (FUSE) there, possibly below
+// an overlay: opening, reading or even closing a file of it waits for that program, and no signal ends the wait.
 [[nodiscard]] bool trusts_mounts_of(pid_t pid);
 
 // Returns no descriptor and sets errno if the process does not exist.

@@ -38,8 +38,8 @@ struct SyscallInfo {
 // The inverse of syscall_name, including "syscall_470".
 [[nodiscard]] std::optional<int> syscall_number(std::string_view name);
 [[nodiscard]] std::vector<std::string> syscall_names();
-// What dumps have for a call's number, whichever processor wrote them: its number on x86-64. And back; a call that this
-// processor does not have gets a number that its kernel does not use.
+// Converts a call's number to the form used in dumps, its number on x86-64, whichever processor wrote them; and back. A
+// call that this processor lacks gets a number that its kernel does not use.
 [[nodiscard]] int portable_call(int number);
 [[nodiscard]] int native_call(int portable);
 // True for bind, listen and accept: the address of such a call is the caller's own.

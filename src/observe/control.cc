@@ -442,7 +442,7 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
     std::memcpy(&length, bytes.data() + at, sizeof length);
     at += sizeof length;
     if (length == 0) break;
-    // No tracer's window is as large, nor a piece of one: what answers there is not a tracer, and would fill the disk.
+    // No tracer's window is as large, nor a piece of one: the peer is not a tracer, and would fill the disk.
     if (length > kMostPiece || have + length > kMostDump || monotonic_ns() - began > kLongestDump)
       return fail(ErrorKind::input,
                   fmt::format("what answers at '{}' sends more than any tracer's window has ({} so far)",

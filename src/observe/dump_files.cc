@@ -225,7 +225,8 @@ bool DumpFiles::remove_oldest() {
   const std::vector<fs::path> paths = there({});
   if (paths.empty()) return false;
   log::info("{} makes room for the newest dump", paths.back().string());
-  // FILE may be FILE.1 as well until it is replaced (make_room): only without both names the disk has its blocks back.
+  // FILE may also have the name FILE.1 until it is replaced (make_room): the disk's blocks are freed only when both
+  // names are gone.
   const bool twice = paths.size() == 2 && same_file(paths[0], paths[1]);
   for (std::size_t i = paths.size(); i > (twice ? 0 : paths.size() - 1); --i) remove(paths[i - 1]);
   struct stat status{};
@@ -237,7 +238,7 @@ std::uint64_t DumpFiles::room_for(std::uint64_t bytes, std::uint64_t limit) {
     struct statvfs disk{};
     const fs::path folder = folder_ ? out_ : out_.has_parent_path() ? out_.parent_path() : fs::path(".");
     if (::statvfs(folder.c_str(), &disk) != 0 || disk.f_blocks == 0) return limit;  // it does not say
-    // What is set aside for root is there for root.
+    // Space reserved for root is available to root.
     const std::uint64_t free = (::geteuid() == 0 ? disk.f_bfree : disk.f_bavail) * disk.f_frsize;
     const std::uint64_t spared = kSpared * disk.f_frsize;
     const std::uint64_t most = std::min(limit, free > spared ? free - spared : 0);

@@ -77,7 +77,7 @@ class DumpFiles {
   void moved(const std::filesystem::path& from, const std::filesystem::path& to);
 
   std::filesystem::path out_;
-  Fd pipe_;  // of a pipe: its reader sees no end of it between two dumps
+  Fd pipe_;  // of a pipe: keeps it open between two dumps, so that its reader sees no end of file
   bool folder_ = false;
   int keep_ = 5;
   std::string host_;

@@ -1,5 +1,5 @@
-// What the commands beside the nodes exchange with them: bytes of TCP and UDP, counted by the kernel (exchange.bpf.c)
-// by command. Whether a workload did any work is known from nothing else.
+// The traffic between the commands beside the nodes and the nodes: bytes of TCP and UDP, counted by the kernel
+// (exchange.bpf.c) per command. This is the only evidence that a workload did any work.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace rose::observe {
 
-// Behind the headers: handshakes and resets are nothing.
+// Payload only: handshakes and resets do not count.
 struct Exchanged {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
@@ -22,13 +22,13 @@ struct Exchanged {
 
 class Exchange {
  public:
-  // `commands`: the v2 cgroup that holds one for each command. Counts from now on. ErrorKind::environment: this machine
-  // cannot.
+  // `commands`: the v2 cgroup that contains one cgroup per command. Counts from now on. Returns ErrorKind::environment
+  // if this machine cannot.
   [[nodiscard]] static Result<std::unique_ptr<Exchange>> start(const std::filesystem::path& commands,
                                                                const std::vector<std::string>& addresses);
   virtual ~Exchange() = default;
 
-  // By what is in the cgroup of that id, or was.
+  // The traffic of processes in the cgroup with this id, which may have been removed.
   [[nodiscard]] virtual Exchanged of(std::uint64_t cgroup_id) const = 0;
 };
 

@@ -178,7 +178,7 @@ Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector
   auto attached = kernel::attach_functions(program_, path, points);
   if (!attached) {
     auto error = std::move(attached).error();
-    // Show the name that the user knows.
+    // Use the name that the user knows.
     if (const auto at = error.message.find(path.native()); at != std::string::npos)
       error.message.replace(at, path.native().size(), binaries_.name(binary).native());
     return Unexpected(std::move(error));

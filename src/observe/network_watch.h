@@ -42,7 +42,7 @@ class NetworkWatch {
   // `surrounding` the cgroups of targets that are processes.
   void prepare(const Kernel& kernel, const TracerOptions& options, const std::vector<Target>& targets,
                const TracedCgroups& places, const std::vector<NodeCgroup>& surrounding);
-  // After loading, because equal programs may take the place of those that were prepared.
+  // After loading, because equal programs may replace those that were prepared.
   void use(const Kernel& kernel) { kernel_ = kernel; }
   [[nodiscard]] std::uint64_t kernel_bytes() const;
   // `counts`: the counters of the loaded programs. The BPF programs must already know the nodes' processes, because

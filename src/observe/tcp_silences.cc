@@ -15,9 +15,10 @@ constexpr std::int64_t kAnswered = 1'000'000'000;
 constexpr std::int64_t kLeastResend = 200'000'000;
 // A reachable peer answers the end of a connection, and a keep-alive, within this time.
 constexpr std::int64_t kAnswersEnd = ROSE_ANSWER_NS;
-constexpr std::uint64_t kUsed = 5;  // packets of a pair whose silence means something although nothing was asked
+// packets after which a pair's silence is significant even if nothing was unanswered
+constexpr std::uint64_t kUsed = 5;
 constexpr std::int64_t kUsualFactor = 3;
-// A pair without connections is remembered as long, so that a peer that connects again is known.
+// How long a pair without connections is remembered, so that a peer that reconnects is recognised.
 constexpr std::int64_t kRemembered = 600'000'000'000;
 
 bool same_ends(const rose_connection& a, const rose_connection& b) {
@@ -47,7 +48,7 @@ void TcpSilences::take(const rose_tcp& tcp) {
   Connection& one = at->second;
   if (!fresh && one.sample == sample_) return;  // shared by several processes
   if (!fresh && !same_ends(one.ends, tcp.conn)) {
-    // Another connection has the memory of one that is gone.
+    // Another connection reuses the memory of a closed one.
     if (const auto pair = pairs_.find(one.key); pair != pairs_.end()) --pair->second.open;
     one = {};
     fresh = true;
@@ -68,10 +69,11 @@ void TcpSilences::take(const rose_tcp& tcp) {
   one.missing = false;
 
   if (tcp.state != kSynSent) {
-    // Ages are whole jiffies: the earliest time that it may have been.
+    // Ages are in whole jiffies: take the earliest possible time.
     std::int64_t heard = now_ns - (std::int64_t{tcp.heard} + 1) * options_.tick_ns;
     const std::uint32_t arrived = tcp.segments - one.segments;
-    // What acknowledges nothing new and carries no data, as a keep-alive, shows in the number of segments only.
+    // A segment that acknowledges nothing new and carries no data, such as a keep-alive, appears only in the number of
+    // segments.
     if (!fresh && arrived != 0 && heard <= one.heard_ns + options_.tick_ns) heard = now_ns;
     pair.packets += arrived;
     if (heard > one.heard_ns + 2 * options_.tick_ns) {
@@ -85,7 +87,7 @@ void TcpSilences::take(const rose_tcp& tcp) {
   const bool waits = tcp.unanswered > 0 || tcp.state == kSynSent;
   if (!waits) one.waiting_ns = 0;
   else if (one.waiting_ns == 0)
-    // Sent since the previous sample, and at least a retransmission's delay ago; or it is the latest that was sent.
+    // Sent since the previous sample, and at least a retransmission delay ago; or it is the last data that was sent.
     one.waiting_ns = tcp.state == kSynSent ? now_ns
                      : tcp.resent > 0      ? std::max({before_ns_, one.heard_ns, now_ns - kLeastResend})
                                            : std::clamp(sent_ns, std::min(one.heard_ns, now_ns), now_ns);
@@ -98,7 +100,7 @@ void TcpSilences::take(const rose_tcp& tcp) {
   pair.asked_now_ns = pair.asked_now_ns == 0 ? since : std::min(pair.asked_now_ns, since);
 }
 
-// Connections that no file refers to any more. Their end is answered, or they are in `closing`.
+// Connections that no file refers to any more: either their end was answered, or they are in `closing`.
 void TcpSilences::take_closed(std::span<const rose_closing> closing, std::int64_t now_ns) {
   for (auto at = connections_.begin(); at != connections_.end();) {
     Connection& one = at->second;
@@ -111,13 +113,13 @@ void TcpSilences::take_closed(std::span<const rose_closing> closing, std::int64_
                                   [&](const rose_closing& each) { return same_ends(each.conn, one.ends); });
     const bool waits = end != closing.end() && static_cast<std::int64_t>(end->closed_ns) > pair.last_ns &&
                        now_ns - static_cast<std::int64_t>(end->closed_ns) < kRemembered;
-    // Its file is gone a little before its end is in `closing`.
+    // The file disappears slightly before the end appears in `closing`.
     if (end == closing.end() && !one.closing && !std::exchange(one.missing, true)) {
       ++at;
       continue;
     }
     if (!waits) {
-      // The peer answered the end of a connection after it had been asked in vain.
+      // The peer answered the end of a connection after earlier data had stayed unanswered.
       if (one.closing && one.asking && end == closing.end()) pair.fresh_ns = std::max(pair.fresh_ns, now_ns);
       --pair.open;
       at = connections_.erase(at);
@@ -146,7 +148,7 @@ rose_pair TcpSilences::pair_of(const Key& key) {
   return pair;
 }
 
-// Whether the pair's silence up to `end_ns` is to be reported.
+// True if the pair's silence up to `end_ns` is to be reported.
 bool TcpSilences::told(const Pair& pair, std::int64_t end_ns, Silence& out) const {
   const std::int64_t gap = end_ns - pair.last_ns;
   if (pair.last_ns == 0 || gap < options_.delay_ns) return false;
@@ -154,12 +156,13 @@ bool TcpSilences::told(const Pair& pair, std::int64_t end_ns, Silence& out) cons
   out.end_ns = end_ns;
   out.usual_ns = pair.usual_ns;
   out.packets = pair.packets;
-  // Of a silence that began long before anything was sent only the rest is certain: it must be a silence of its own.
+  // If a silence began long before anything was sent, only the part after that is certain, and it must be long enough
+  // by itself.
   out.outstanding = pair.asked_ns != 0 && 2 * (end_ns - pair.asked_ns) >= options_.delay_ns;
   out.begin_within_ns = out.outstanding ? std::max<std::int64_t>(0, pair.asked_ns - pair.last_ns) : -1;
   out.end_within_ns = -1;
   if (out.outstanding) return true;
-  // Idle, although it usually is not for so long, and was used for a while.
+  // Idle, but longer than usual for a connection that was in use for a while.
   return pair.packets >= kUsed && gap > kUsualFactor * pair.usual_ns &&
          pair.last_ns - pair.first_ns >= options_.delay_ns / 2;
 }
@@ -180,7 +183,7 @@ std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> 
   for (auto at = pairs_.begin(); at != pairs_.end();) {
     Pair& pair = at->second;
     if (pair.last_ns == 0 || pair.closed_ns != 0) {
-      // New, or connected again after all connections had ended in order: what was between was no silence.
+      // New, or reconnected after all connections had ended in order: the time in between was not a silence.
       pair.last_ns = std::max(pair.last_ns, pair.fresh_ns);
       pair.asked_ns = pair.asked_now_ns;
     } else if (pair.fresh_ns > pair.last_ns + 2 * options_.tick_ns) {
@@ -188,7 +191,7 @@ std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> 
       const std::int64_t certain = pair.seen_ns - pair.last_ns;  // still silent at the previous sample
       Silence silence;
       silence.pair = pair_of(at->first);
-      // Several packets since the previous sample: which one was the first is not known.
+      // Several packets since the previous sample: it is unknown which one was the first.
       const bool tells = 2 * certain >= options_.delay_ns && told(pair, end, silence);
       if (tells) {
         silence.end_within_ns = end - std::max(pair.seen_ns, pair.last_ns);
@@ -201,7 +204,7 @@ std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> 
                                                    static_cast<double>(options_.delay_ns));
         pair.usual_ns = std::max(pair.usual_ns, gap);
       } else if (gap > pair.usual_ns && !(tells && silence.outstanding)) {
-        // Repeated silences are the normal use of this pair, except those during which we asked in vain.
+        // Repeated silences are the normal use of this pair, except those with unanswered data.
         pair.usual_ns += (gap - pair.usual_ns) / (tells ? 4 : 2);
       }
       pair.last_ns = pair.fresh_ns;

@@ -26,13 +26,13 @@ class TcpSilences {
   explicit TcpSilences(const Options& options) : options_(options) {}
   TcpSilences() : TcpSilences(Options{}) {}
 
-  // Nothing arrived from one host at another, over any of their connections to one service, in [begin_ns, end_ns].
+  // Nothing arrived from one host at another, on any of their connections to one service, in [begin_ns, end_ns].
   struct Silence {
     rose_pair pair{};
     std::int64_t begin_ns = 0, end_ns = 0;
-    // Something that was sent remained unanswered. Otherwise the connections were idle.
+    // Data that was sent remained unanswered. Otherwise the connections were idle.
     bool outstanding = false;
-    // The cause of the silence began at most `begin_within_ns` after begin_ns, when the first thing was sent that
+    // The cause of the silence began at most `begin_within_ns` after begin_ns, when the first data was sent that
     // remained unanswered (-1: unknown), and ended at most `end_within_ns` before end_ns.
     std::int64_t begin_within_ns = -1, end_within_ns = -1;
     std::int64_t usual_ns = 0;  // the longest of the usual silences
@@ -53,10 +53,10 @@ class TcpSilences {
       std::tuple<std::array<std::uint8_t, 16>, std::array<std::uint8_t, 16>, std::uint32_t, std::uint16_t, bool>;
   struct Pair {
     std::int64_t first_ns = 0;
-    std::int64_t last_ns = 0;  // when something arrived last; 0: nothing did
+    std::int64_t last_ns = 0;  // when something last arrived; 0: never
     std::int64_t seen_ns = 0;  // the previous sample
     std::int64_t usual_ns = 0;
-    std::int64_t asked_ns = 0;  // since when something is unanswered in this silence; 0: nothing is
+    std::int64_t asked_ns = 0;  // since when data is unanswered in this silence; 0: none is
     std::uint64_t packets = 0;
     std::uint32_t open = 0;         // connections, also those that are being closed
     std::int64_t fresh_ns = 0;      // arrivals that this sample shows
@@ -73,7 +73,7 @@ class TcpSilences {
     bool asking = false;       // at the last sample
     bool closing = false;      // no file refers to it any more
     bool missing = false;      // as of the last sample
-    std::uint64_t sample = 0;  // the last one that showed it
+    std::uint64_t sample = 0;  // the last sample that contained it
   };
 
   [[nodiscard]] Key key_of(const rose_tcp& tcp) const;
@@ -91,7 +91,7 @@ class TcpSilences {
   std::uint64_t left_out_ = 0;
   std::map<Key, Pair> pairs_;
   std::unordered_map<std::uint64_t, Connection> connections_;   // by socket
-  std::set<std::pair<std::uint32_t, std::uint16_t>> services_;  // node and port that it listens at
+  std::set<std::pair<std::uint32_t, std::uint16_t>> services_;  // nodes with the ports on which they listen
 };
 
 }  // namespace rose::observe

@@ -33,7 +33,9 @@ struct ProfiledFunction {
 struct Target {
   std::string node;
   std::vector<pid_t> pids;
-  std::vector<std::filesystem::path> cgroups;  // cgroup v2 folders, including their descendants
+  // Watched if they are found here or in the programs that the node executes, because production may use another build
+  // in another folder. One warning lists all that are missing.
+  std::vector<std::filesystem::path> cgroups;
   std::vector<std::string> addresses;          // for the dump's header; may be empty
   std::vector<std::string> labels;             // for the dump's header: "unit:postgresql.service"
   // No other node shares its network namespace. Connections of such a node to itself never count as silent.
@@ -55,7 +57,7 @@ struct ValuePlace {
   bool told = false;  // not a location in a file: a JVM's agent (jvm) reads it, and its only fetch identifies it
 };
 
-class KeptPrograms;  // the kernel has checked them; see loaded_programs.h
+class KeptPrograms;  // programs that the kernel has already checked; see loaded_programs.h
 
 struct TracerOptions {
   std::uint64_t window = 1'000'000;                // in events
@@ -96,7 +98,7 @@ struct SeenValue {
 struct SeenValues {
   std::vector<SeenValue> values;  // in the order of their arrival
   struct Place {
-    std::uint64_t comings = 0;  // how often threads of targets reached it while it was watched
+    std::uint64_t comings = 0;  // how often threads of the targets reached it while it was watched
     bool let_go = false;        // it was detached at times because it was too busy
   };
   std::vector<Place> places;

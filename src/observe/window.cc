@@ -69,7 +69,7 @@ Result<std::optional<trace::PackedEvents>> Snapshot::next() {
   return packed;
 }
 
-// Of the window's own thread nothing is waited for: it may be at this very block.
+// Must not be called in the window's own thread, which may be packing this very block.
 Result<std::uint64_t> Snapshot::pack() {
   std::uint64_t bytes = 0;
   std::deque<std::shared_ptr<const Block>> blocks;
@@ -86,7 +86,7 @@ Result<std::uint64_t> Snapshot::pack() {
       block = std::move(better);
     }
     bytes += block->packed().block.size();
-    block.reset();  // a block that makes room meanwhile is not held
+    block.reset();  // do not hold a block that is dropped to make room meanwhile
   }
   return bytes;
 }
@@ -99,7 +99,7 @@ std::uint64_t Snapshot::shorten(std::uint64_t most) {
   before -= skip_;
   while (kept < blocks_.size() && bytes + blocks_[blocks_.size() - 1 - kept]->packed().block.size() <= most)
     bytes += blocks_[blocks_.size() - 1 - kept++]->packed().block.size();
-  // Not even the newest block: the newest part of it.
+  // Not even the newest block fits: take its newest part.
   std::shared_ptr<const Block> part;
   if (kept == 0 && !blocks_.empty()) {
     const Block& newest = *blocks_.back();

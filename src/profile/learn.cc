@@ -145,7 +145,7 @@ class Learner {
   void event(const trace::Event& event) {
     // Events that rose itself caused do not show what is normal.
     if ((event.flags & (trace::kPlanned | trace::kInjected)) != 0) return;
-    // What fails in a process that is being ended depends on the moment, and diagnosis leaves it out as well.
+    // Failures in a process that is being ended depend on the moment; diagnosis leaves them out as well.
     if ((event.flags & trace::kDying) != 0) return;
     switch (event.type) {
       case trace::EventType::scf:

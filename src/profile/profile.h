@@ -85,14 +85,14 @@ struct Silence {
 // What the workload did in all of the runs.
 struct WorkloadUse {
   int runs = 0;
-  int failed = 0;  // ended by itself with another status than 0
+  int failed = 0;  // ended by itself with a status other than 0
   // Bytes that it exchanged with the nodes, in the run with the fewest; nothing: not known, as in host networks.
   std::optional<std::uint64_t> sent, received;
   std::int64_t longest_ms = 0;  // how long it took; 0: not known
   std::int64_t idle_ms = 0;     // the longest time at its end in which it exchanged nothing
   int hits = 0;                 // runs in which the oracle found the bug
 
-  // In each run some came back, or where none ever does, some were sent.
+  // True if in each run some data came back; if none ever does, if some was sent.
   [[nodiscard]] bool exchanges() const { return sent && received && (*sent > 0 || *received > 0); }
 };
 
@@ -128,18 +128,18 @@ struct RunCounts {
 // Adds a fault-free run.
 void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts);
 
-// When a workload ended and what the oracle said.
+// When a workload ended and the oracle's result.
 struct WorkloadEnd {
   std::int64_t length_ns = 0;                   // 0: not known
   std::optional<std::int64_t> last_exchange_ns;  // since it began; nothing: not known
   bool hit = false;                              // the oracle found the bug
 };
 
-// The workload of one of these runs. `sent`, `received`: nothing where they were not counted.
+// Learns from the workload of one of these runs. `sent`, `received`: nothing if they were not counted.
 void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> sent,
                     std::optional<std::uint64_t> received, const WorkloadEnd& end = {});
 
-// Adds a run in which `node` was ended on purpose. False, and nothing is learnt: it did not start again.
+// Adds a run in which `node` was ended on purpose. Returns false, and learns nothing, if it did not start again.
 [[nodiscard]] bool learn_restart(Restarts& restarts, const trace::Trace& trace, const std::string& node);
 
 // The functions that are infrequent on the node, or on all nodes ("*"); "": on any node. By name and binary, for

@@ -1,4 +1,4 @@
-// The files that go into processes of Python, as bytes of this program.
+// The files that are loaded into Python processes, embedded in this program.
 #pragma once
 
 #include <string_view>

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostFiles = 1000;  // of a node
 
-// A text that may not end.
+// A text that may not be terminated.
 std::string text_in(const char* text, std::size_t room) { return printable(std::string(text, ::strnlen(text, room))); }
 
 }  // namespace
@@ -80,7 +80,7 @@ std::vector<Frame> Session::stack_of(const std::string& node, pid_t tid) const {
   if (!folder) return {};
   std::vector<std::string> names = folder->names();
   names.resize(std::min(names.size(), kMostFiles));
-  // First the file of a process with only this thread, or with its number.
+  // First the file of a process that has only this thread, or whose id is the thread's.
   std::stable_partition(names.begin(), names.end(),
                         [&](const std::string& name) { return name == fmt::format("{}.stacks", tid); });
   for (const std::string& name : names) {

@@ -45,8 +45,8 @@ class Session {
   using Variables = std::map<std::string, std::string>;
   [[nodiscard]] Variables environment(const std::string& node, const Variables& own) const;
 
-  // The application's functions in which a thread of the node is, or was when it ended; innermost first. `tid`: its
-  // number as it sees it itself.
+  // The application's functions in which a thread of the node is, or was when it ended; innermost first. `tid`: the
+  // thread's id in its own PID namespace.
   [[nodiscard]] std::vector<Frame> stack_of(const std::string& node, pid_t tid) const;
 
  private:

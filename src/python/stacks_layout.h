@@ -1,5 +1,5 @@
-// The file in which a process of Python keeps the functions that its threads are in: RUN/rose.python/NODE/PID.stacks.
-// Shared memory, so that it can be read when the process has been killed. The process may write anything into it.
+// The file in which a Python process stores the functions that its threads are in: RUN/rose.python/NODE/PID.stacks.
+// Shared memory, so that it can be read after the process was killed. The process may write anything into it.
 #pragma once
 
 #include <cstdint>

@@ -52,8 +52,8 @@ struct RecordedValue {
   std::string_view key, data;
 };
 // Calls `each` with all values of a recording in order until it returns false. Returns whether earlier values were
-// overwritten.
-// `folder`: one that another user may write, which the recording is in (base/folder.h); empty: the user's own path.
+// overwritten. `folder`: the folder with the recording, if another user may write it (base/folder.h); empty: the path
+// is the user's own.
 [[nodiscard]] Result<bool> each_value(const std::filesystem::path& path,
                                       const std::function<bool(const RecordedValue&)>& each,
                                       const std::filesystem::path& folder = {});

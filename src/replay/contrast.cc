@@ -52,10 +52,10 @@ class Turns {
     std::vector<Turn> turns;
     int tries = done_.reproduced + done_.missed + done_.inconclusive;
     int sound = done_.sound + done_.sound_hits + done_.sound_unknown;
-    // Assume that the runs of this turn succeed.
+    // Assume that the runs under way succeed.
     int reproduced = done_.reproduced, good = done_.sound;
     while (static_cast<int>(turns.size()) < options_.jobs) {
-      // Where the faults have never had an effect, further runs will not tell more.
+      // If the faults have never had an effect, further runs will not help.
       const bool hopeless = done_.inconclusive >= options_.wanted && done_.inconclusive == tries;
       const bool more = reproduced < options_.wanted && tries < options_.most_tries() && !hopeless;
       const bool begun = done_.reproduced > 0;

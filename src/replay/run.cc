@@ -201,8 +201,8 @@ class OneRun {
     }
   }
 
-  // The exit status with which a shell reports that a command does not exist or is not executable. Other statuses are
-  // left to the workload.
+  // The exit status with which a shell reports that a command does not exist or is not executable. All other statuses
+  // may be chosen by the workload.
   static bool never_began(const deploy::CommandResult& ended) {
     return !ended.started ||
            (!ended.timed_out && !ended.signalled && !ended.cancelled && (ended.code == 126 || ended.code == 127));
@@ -216,7 +216,7 @@ class OneRun {
             "looked up in the run directory"};
   }
 
-  // What speaks against any verdict of a run that came to its end.
+  // Collects reasons to doubt the verdict of a completed run.
   void doubt_work() {
     if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
     if (!run_.result.doubt.empty() || schedule_.faults.empty() || !config_.workload) return;
@@ -227,7 +227,7 @@ class OneRun {
     run_.result.doubt = doubt_of(work, options_.usual_work, schedule_, run_.result);
   }
 
-  // A workload that could not connect did not drive the system, so the absence of the bug means nothing. Beside an
+  // A workload that could not connect did not exercise the system, so the absence of the bug means nothing. During an
   // incident the workload may fail because of it; then only a failure in the first moments counts.
   void doubt_idle_run() {
     constexpr std::int64_t kFirstMoments = kSecond;
@@ -278,7 +278,7 @@ class OneRun {
     return work();
   }
 
-  // For nodes whose functions of Python are watched.
+  // For nodes with watched Python functions.
   Result<void> watch_python() {
     for (const config::Node& node : config_.nodes) {
       if (!node.python) continue;
@@ -403,7 +403,7 @@ class OneRun {
     if (!hit) let_faults_run_out();
     capture();
     run_.completed = true;
-    // Before the oracle, and behind it: it may write something as well.
+    // Checked before and after the oracle, which may write something as well.
     run_.result.doubt = full_disk(options_.run_dir);
     if (hit) {
       run_.result.oracle = schedule::OracleAnswer::hit;
@@ -439,7 +439,7 @@ class OneRun {
         }
   }
 
-  // Nothing in host networks, where nodes have no addresses of their own, and where the kernel cannot count.
+  // Null in host networks, where nodes have no addresses of their own, and if the kernel cannot count.
   std::unique_ptr<observe::Exchange> count_exchange() const {
     std::vector<std::string> addresses;
     for (const deploy::NodeInfo& node : deployment_->nodes())
@@ -465,7 +465,7 @@ class OneRun {
     std::int64_t next = monotonic_ns() + (polls ? config_.oracle->every_ns : 0);
     std::int64_t next_look = monotonic_ns() + kLook;
     while (!workload.finished()) {
-      // A caller that only waits for the end of the workload finds out there.
+      // A caller that only waits for the end of the workload is cancelled there.
       if (Result<void> go_on = cancel::check(); !go_on)
         return polls ? Result<bool>(Unexpected(std::move(go_on).error())) : Result<bool>(false);
       if (monotonic_ns() - began_ns_ > config_.workload->timeout_ns) return false;
@@ -591,7 +591,7 @@ class OneRun {
   std::int64_t began_ns_ = 0;     // start of the workload, monotonic clock; 0: not started
   std::int64_t wall_offset_ = 0;  // of the trace's clock
   bool captured_ = false;
-  bool ended_by_rose_ = false;  // the workload, since the oracle had found the bug
+  bool ended_by_rose_ = false;  // All times use the clock of the trace, whatever has happened to the wall clock since.
 };
 
 }  // namespace

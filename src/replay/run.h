@@ -19,7 +19,7 @@
 
 namespace rose::replay {
 
-// What a run demanded of the machine, and its own timing.
+// The resources that a run used, and its timing.
 struct RunLoad {
   std::int64_t ready_ns = 0;     // from the start of the deployment until all nodes were ready
   std::int64_t workload_ns = 0;  // how long the workload took
@@ -42,7 +42,7 @@ struct RunOptions {
   std::optional<profile::WorkloadUse> usual_work;  // what workloads do in fault-free runs, if known
   bool cut_short_is_result = false;                // a cancelled run is inconclusive and keeps its trace (trace -c)
   bool needs_work = false;              // a workload that fails immediately makes the run inconclusive (trace -c)
-  std::optional<std::string> incident;  // a /bin/sh command beside the workload (trace -c)
+  std::optional<std::string> incident;  // a /bin/sh command that runs beside the workload (trace -c)
   // Called when the tracer runs and the nodes are ready. The tracer is valid until `tracer_gone` is called.
   std::function<void(observe::Tracer&, const std::filesystem::path& run_dir)> tracer_ready;
   std::function<void()> tracer_gone;
@@ -67,7 +67,7 @@ struct Run {
   std::optional<std::int64_t> last_exchange_ns;  // since the workload began; nothing: not known
   RunLoad load;
   std::string disturbed;                    // why the run does not count: parallel runs changed its timing; ""
-  std::filesystem::path directory_made_in;  // its run directory, also if that was not kept
+  std::filesystem::path directory_made_in;  // its run directory, even if that was not kept
   std::optional<deploy::CommandResult> incident;
   std::string backend;  // how syscall faults were injected and why so; "" without such faults
 };

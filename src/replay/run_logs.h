@@ -12,7 +12,7 @@ namespace rose::replay {
 struct NodeLogFile {
   std::filesystem::path path;
   std::string node;
-  std::filesystem::path folder;  // the node's, in which it is: read by base/folder.h alone
+  std::filesystem::path folder;  // the node's folder that contains it: access it through base/folder.h only
 };
 // Decides by name. The file in which V8 lists its code for profilers (isolate-0x...-v8.log) is not a log.
 [[nodiscard]] bool is_log(const std::filesystem::path& file);

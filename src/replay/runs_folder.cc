@@ -95,7 +95,7 @@ Result<RunsFolder> made_in_own(const fs::path& parent) {
   }
 }
 
-// True if another user could rename what is in it, or replace rose's folder by another one of that name.
+// True if another user could rename entries in it, or replace rose's folder.
 bool is_anybodys(const fs::path& temporary) {
   struct stat info{};
   return ::stat(temporary.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0;
@@ -107,7 +107,8 @@ std::string unforeseen_name(std::string_view prefix) {
   std::uint64_t number = 0;
   while (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
   }
-  return fmt::format("{}{:010}", prefix, number % 10'000'000'000);  // short: a socket's path has 107 bytes
+  // short, because a socket's path has at most 107 bytes
+  return fmt::format("{}{:010}", prefix, number % 10'000'000'000);
 }
 
 std::vector<fs::path> in_runs_folders(const fs::path& temporary, const std::string& name) {

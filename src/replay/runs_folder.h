@@ -11,8 +11,8 @@
 
 namespace rose::replay {
 
-// What is kept of earlier runs of a command: the newest folders, all that were requested, none older than this; and all
-// in use. Another command removes none of them: a user who reads what a diagnosis kept may well replay its schedule
+// What is kept of earlier runs of a command: the newest folders, all that were requested, none older than this, and all
+// in use. Another command does not remove them: a user who reads what a diagnosis kept may well replay its schedule
 // meanwhile.
 inline constexpr std::size_t kKeptFolders = 5;
 inline constexpr int kKeptDays = 7;
@@ -23,22 +23,22 @@ struct RunsFolder {
 };
 // Creates a folder named by a random number in `temporary`/rose-runs (with the user's number unless root). If that
 // belongs to another user, who could replace it, creates a separate folder in `temporary`. An error if others may
-// rename what is in `temporary`. Removes old folders of the same command, and of those that were killed.
+// rename entries of `temporary`. Removes old folders of the same command, and those of commands that were killed.
 [[nodiscard]] Result<RunsFolder> make_runs_folder(const std::filesystem::path& temporary,
                                                   std::string_view command = {});
 
-// `prefix` and ten random digits, so that no link of that name can have been created beforehand. Digits, because tools
+// `prefix` and ten random digits, so that nobody can have created a link of that name beforehand. Digits, because tools
 // that replace numbers in paths then see the same path in all runs.
 [[nodiscard]] std::string unforeseen_name(std::string_view prefix);
 
-// Leaves the folder to later runs of this command. `asked_for`: it is kept until that age, however many newer ones
-// there are.
+// Releases the folder; later runs of this command may remove it. `asked_for`: it is kept until it reaches the maximum
+// age, however many newer ones there are.
 void keep_runs_folder(const std::filesystem::path& folder, bool asked_for, std::string_view command = {});
 
 // Removes the folder of a run that has ended. A process that was killed during a run may have left the folder mounted
 // on itself (deploy/names.h), and its guardian may not have reached it yet.
 void remove_run(const std::filesystem::path& run);
-// The same of a folder with runs in it.
+// The same for a folder that contains runs.
 void remove_runs(const std::filesystem::path& folder);
 
 // Files called `name` in the run folders below `temporary`/rose-runs: what running runs expose.

@@ -22,12 +22,12 @@ namespace {
 // time would also notice an ordinary busy machine.
 constexpr double kSlack = 1.25;
 constexpr std::int64_t kSlackNs = 200'000'000;
-// Of the processors' time, runs may use this much: the rest is rose's own work and what else the machine does.
+// The share of processor time that runs may use: the rest is for rose itself and for other processes.
 constexpr double kProcessorShare = 0.75;
-// Of the free memory likewise: nodes may need more under faults than without.
+// The share of free memory that runs may use: nodes may need more with faults than without.
 constexpr double kMemoryShare = 0.5;
-// Tasks that wait for memory or disk in all runs at once for longer than this share of the time stall each other (PSI
-// "full", Documentation/accounting/psi.rst).
+// If tasks of parallel runs wait for memory or disk all at once for longer than this share of the time, they stall each
+// other (PSI "full", Documentation/accounting/psi.rst).
 constexpr double kStalledShare = 0.1;
 
 std::int64_t with_slack(std::int64_t ns) {
@@ -42,8 +42,7 @@ std::uint64_t free_memory() {
   return kib << 10;
 }
 
-// Microseconds in which all tasks that wanted to run waited for memory or disk, since boot; 0 where the kernel has no
-// PSI.
+// Microseconds since boot in which all tasks that wanted to run waited for memory or disk; 0 if the kernel has no PSI.
 std::uint64_t stalled_us() {
   std::uint64_t sum = 0;
   for (const char* file : {"/proc/pressure/memory", "/proc/pressure/io"})
@@ -60,7 +59,7 @@ bool usable(const Run& run) {
 
 std::string seconds(std::int64_t ns) { return fmt::format("{:.1f} s", static_cast<double>(ns) / 1e9); }
 
-// Node and path of what a node of ours changed outside the run's directory, in the host's own file system.
+// Node and path of files that a node changed outside the run's directory, in the host's own file system.
 std::map<std::string, std::string> changed_outside(const config::Config& config, const Run& run) {
   std::set<std::string> on_the_host;
   for (const config::Node& node : config.nodes)
@@ -129,7 +128,7 @@ Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& c
     made.words = std::move(why);
     return made;
   }
-  options.trace = true;  // what nodes write outside their folders is read from it
+  options.trace = true;  // needed to see what nodes write outside their folders
   const auto check = options.check;
   options.number = made.next_number++;
   ROSE_TRY(Run alone, run_in(store, config, no_faults, options));
@@ -168,7 +167,7 @@ Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& c
     for (const Run& run : beside)
       if (std::string path = shared_path(config, made.control_runs.front(), run); !path.empty()) {
         made.words = std::move(path);
-        return made;  // these runs worked on one file: they say nothing
+        return made;  // these runs worked on the same file, so they are useless for timing
       }
     const double share = static_cast<double>(stalled_us() - stalled) * 1000 / static_cast<double>(longest_ns);
     if (why.empty() && share > kStalledShare)

@@ -1,5 +1,5 @@
-// How many runs of a deployment this machine can carry in parallel without changing what the runs do. Measured in
-// runs without faults: first one alone, then several at once, whose timing must stay in the range of the first.
+// How many runs of a deployment this machine can make in parallel without changing their behaviour. Measured in runs
+// without faults: first one alone, then several at once, whose timing must stay in the range of the first.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@
 
 namespace rose::replay {
 
-// The range that runs in parallel must stay in, learnt from control runs. Zero: nothing is known, everything fits.
+// The timing that parallel runs must stay within, learnt from control runs. Zero: nothing is known, every run fits.
 struct TimingRange {
   std::int64_t ready_ns = 0;     // at most, until all nodes are ready
-  std::int64_t workload_ns = 0;  // at most, of a run without faults
+  std::int64_t workload_ns = 0;  // the longest time of a run without faults
 
-  // Widens the range so that a run like this one is in it.
+  // Widens the range to include this run.
   void add(const RunLoad& load);
-  // Why the run is outside; "" when it is inside. Faults may slow a workload down, so only runs without them are
-  // compared by it.
+  // Why the run is outside the range; "" if it is inside. Faults may slow a workload down, so only runs without them
+  // are compared with it.
   [[nodiscard]] std::string outside(const RunLoad& load, bool faults) const;
 };
 
-// Why no two runs of this deployment can go in parallel; "" when nothing is known against it. Checks the configuration
+// Why runs of this deployment cannot be made in parallel at all; "" if no reason is known. Checks the configuration
 // only: what runs write outside their folders is compared in shared_path().
 [[nodiscard]] std::string never_side_by_side(const config::Config& config);
 
-// A path outside the run directories that nodes changed in both runs, with the node's name ("n1 writes /var/x"); ""
-// when there is none. Such runs would work on each other's files.
+// A path outside the run directories that nodes changed in both runs, with the node's name ("n1 writes /var/x"); "" if
+// there is none. Such runs would interfere through these files.
 [[nodiscard]] std::string shared_path(const config::Config& config, const Run& one, const Run& other);
 
-// An upper bound: so many runs like this one fit into the machine's processors and free memory.
+// An upper bound of the number of runs like this one that the machine's processors and free memory allow.
 [[nodiscard]] int fitting_runs(const RunLoad& load, int processors, std::uint64_t free_memory, int most);
 
 inline constexpr int kMostAutomaticJobs = 8;
@@ -47,8 +47,8 @@ struct SideBySide {
   int next_number = 1;            // of the next run in `store`
 };
 
-// Makes the control runs, numbered from options.number on. Errors are those of run_in(). `jobs` is 1 when the control
-// run itself is not usable (the oracle hits, the run is inconclusive): the caller's own control run reports that.
+// Makes the control runs, numbered from options.number. Errors are those of run_in(). `jobs` is 1 when the control run
+// itself is not usable (the oracle hits, the run is inconclusive): the caller's own control run reports that.
 [[nodiscard]] Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& config,
                                                       const schedule::Schedule& no_faults, RunOptions options);
 

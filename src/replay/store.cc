@@ -168,7 +168,7 @@ Result<void> RunStore::start_over(const config::Config& config) {
     return fail(ErrorKind::input,
                 fmt::format("cannot remove {}: {}", (*report_ / kRecordName).string(), error.message()));
   fs::remove(*report_ / kJobsName, error);
-  // Files of an earlier diagnosis in this folder would be taken for those of this one.
+  // Files of an earlier diagnosis in this folder would be mistaken for this one's.
   for (const fs::path& folder : {*report_ / "traces", folder_})
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
       if (run_number(entry.path().filename().string()) > 0) remove_run(entry.path());
@@ -219,7 +219,7 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
                    read.error().message);
       continue;
     }
-    if (!read->run.disturbed.empty()) continue;  // the search did not see that one: it was made again
+    if (!read->run.disturbed.empty()) continue;  // the search never received this run: it was repeated
     Recorded run{std::move(read->fingerprint), std::move(read->run.backend), std::move(read->run.result)};
     runs.push_back(std::move(run));
   }

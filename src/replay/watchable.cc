@@ -49,7 +49,7 @@ bool is_scaffolding(std::string_view name) {
                                 "runtime.", "type:", "go:", "internal/", "void std::"});
 }
 
-// Adds functions of which there is nothing but inlined copies, each once.
+// Adds functions that exist only as inlined copies, each once.
 void add_names(const std::vector<symbols::Function>& inlined, std::vector<symbols::Function>& all) {
   std::set<std::string> names;
   for (const symbols::Function& function : all) names.insert(function.name);

@@ -9,10 +9,11 @@
 namespace rose::replay {
 namespace {
 
-// A file system that a writer has filled may have freed a little again, as a file was closed or a log line was cut.
+// A file system that a writer has filled may have a little free space again, because a file was closed or a log was
+// truncated.
 constexpr std::uint64_t kLeastRoom = 64 << 10;
 
-// A fault that waits for nothing but time has fired at that time, however late a busy machine came to it.
+// A fault whose only conditions are times counts from its planned time, however late a busy machine injected it.
 std::int64_t fired_ns(const schedule::Schedule& schedule, const schedule::FaultOutcome& outcome) {
   const schedule::Fault* fault = schedule.find(outcome.id);
   if (fault == nullptr || !fault->after.empty()) return outcome.fired_ns;
@@ -48,7 +49,7 @@ std::string doubt_of(const Work& work, const std::optional<profile::WorkloadUse>
   if (usual && usual->exchanges())
     return fmt::format("the workload exchanged no data with any node, although it does without faults{}",
                        work.note.empty() ? "" : fmt::format("; it {}", work.note));
-  // Where it uses the nodes in another way and ends well without faults, the faults may have made it fail.
+  // If it uses the nodes and succeeds without faults, the faults may have made it fail.
   const bool usually_works = usual && usual->received && usual->runs > 0 && usual->failed == 0;
   if (work.failed && !usually_works && result.oracle != schedule::OracleAnswer::hit)
     return fmt::format("the workload did no work: it {} and exchanged no data with any node", work.note);

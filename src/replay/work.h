@@ -1,4 +1,4 @@
-// Whether a run did its work: what speaks against any verdict, whatever the oracle answered. Pure.
+// Whether a run did its work: finds reasons to doubt any verdict, regardless of the oracle. Pure.
 #pragma once
 
 #include <cstdint>
@@ -23,22 +23,23 @@ struct Work {
   std::optional<observe::Exchanged> exchanged;  // with the nodes; nothing: not known, as in host networks
 };
 
-// Some data came back; or, where in fault-free runs none ever does, some was sent.
+// True if some data came back; if fault-free runs never receive any, if some was sent.
 [[nodiscard]] bool exchanged_data(const observe::Exchanged& exchanged,
                                   const std::optional<profile::WorkloadUse>& usual);
 
-// Why a run with planned faults does not count; "" if it does. A workload that failed before any fault fired did not
-// need faults to fail. One that exchanged no data with the nodes, although it does in fault-free runs, did not exercise
-// the system. If it is unknown what fault-free runs do, a workload that failed and exchanged nothing does not count
-// either, unless the bug was reproduced.
+// Why a run with planned faults does not count; "" if it does. A workload that failed before any fault fired would have
+// failed without faults. One that exchanged no data with the nodes, although it does in fault-free runs, did not
+// exercise the system. If the behaviour of fault-free runs is unknown, a workload that failed and exchanged nothing
+// does not count either, unless the bug was reproduced.
 [[nodiscard]] std::string doubt_of(const Work& work, const std::optional<profile::WorkloadUse>& usual,
                                    const schedule::Schedule& schedule, const schedule::RunResult& result);
 
-// Where a run's files lie is no room left: what nodes, workload and oracle wrote may be cut short. "": there is some.
+// Reports that the disk with a run's files is full: the output of nodes, workload and oracle may be truncated. "" if
+// there is space.
 [[nodiscard]] std::string full_disk(const std::filesystem::path& run_dir);
 
-// What fault-free runs' workloads do: from this profile, or from profile.json beside the configuration if there is one.
-// Nothing: neither knows.
+// What the workload does in fault-free runs: from this profile, or from profile.json beside the configuration if there
+// is one. Nothing if neither is available.
 [[nodiscard]] Result<std::optional<profile::WorkloadUse>> usual_work(const config::Config& config,
                                                                      const std::string& profile);
 

@@ -87,7 +87,7 @@ std::string redacted(std::string_view html, Redactor& redactor) {
     at = end;
     if (at == html.size()) break;
     end = html.find('>', at);
-    if (end == std::string_view::npos) break;  // no page of rose's
+    if (end == std::string_view::npos) break;  // not a page that rose wrote
     const std::string_view tag = html.substr(at, end + 1 - at);
     out += redacted_tag(tag, redactor);
     at = end + 1;

@@ -16,8 +16,8 @@ namespace rose::report {
 // Cuts to at most `most` bytes at a character boundary and appends "...". Call it before escape().
 [[nodiscard]] std::string shorten(std::string_view text, std::size_t most);
 
-// A page without what the redactor replaces, in its text and in what its elements are called for people (`title`,
-// `aria-label`); styles and scripts, which are rose's own, stay. `html` must be a page that rose wrote.
+// A page with replacements by the redactor, in its text and in the labels of its elements (`title`, `aria-label`);
+// styles and scripts, which are rose's own, are unchanged. `html` must be a page that rose wrote.
 [[nodiscard]] std::string redacted(std::string_view html, Redactor& redactor);
 
 }  // namespace rose::report

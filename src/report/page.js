@@ -1,4 +1,5 @@
-// Zoom, details and keys of the time lines. The page is whole without it: it only moves what is drawn.
+// Zoom, details and keys of the time lines. The page is complete without this script, which only rearranges what is
+// drawn.
 (function () {
   'use strict';
   var LEFT = 150, PLOT = 1040, SVG = 'http://www.w3.org/2000/svg';  // as in timeline.cc
@@ -18,7 +19,8 @@
     });
   });
 
-  // Suspects without the features that are switched off: what the others add, as model.cc makes a score of it.
+  // Suspects without the features that are switched off: the sum of the remaining contributions, converted to a score
+  // as in model.cc.
   var suspects = document.getElementById('suspects');
   if (suspects) {
     var rows = Array.prototype.map.call(suspects.tBodies[0].rows, function(row) {
@@ -63,7 +65,7 @@
     return el;
   }
 
-  // Marks keep where they are as shares of the plot; `plot` is how wide that is drawn now.
+  // Marks store their positions as shares of the plot; `plot` is its current width.
   var charts = Array.prototype.map.call(document.querySelectorAll('svg.tl'), function (svg) {
     var marks = [], axis = svg.querySelector('.axis'), top = +axis.dataset.top, bottom = +axis.dataset.bottom;
     each('.z [x], .z [x1]', function (el) {
@@ -76,7 +78,7 @@
       }
       marks.push(mark);
     }, svg);
-    // One tooltip of our own instead of the browser's slow one.
+    // A tooltip that appears faster than the browser's.
     each('.z title', function (title) {
       var el = title.parentNode;
       el.tip = title.textContent;
@@ -90,11 +92,11 @@
       sel: make(svg, 'rect', { 'class': 'sel', y: top, height: bottom - top }),
       from: +svg.dataset.from, to: +svg.dataset.to
     };
-    // In order of time, then from the top: the way of the arrow keys.
+    // In order of time, then from the top: the order in which arrow keys visit them.
     chart.stops = marks.filter(function (m) { return m.el.tip && !m.text; }).sort(function (a, b) {
       return a.at - b.at || a.el.getAttribute('y') - b.el.getAttribute('y');
     });
-    // What matters most first.
+    // Most important first.
     chart.bounds = marks.filter(function (m) { return m.text && m.el.parentNode.getAttribute('class') === 'bounds'; });
     chart.bounds.sort(function (a, b) { return (b.el.classList.contains('alarm') - a.el.classList.contains('alarm')) || a.at - b.at; });
     chart.bounds.forEach(function (m) { m.el.previousElementSibling.tip = m.el.tip = m.el.textContent + '\n' + m.el.tip; });
@@ -104,7 +106,7 @@
   });
   if (!charts.length) return;
 
-  // The view of all charts, in shares of their stretch: [at, at + 1 / zoom].
+  // The visible part of all charts, in shares of their whole range: [at, at + 1 / zoom].
   var at = 0, zoom = 1, pending = false;
   var from = charts[0].from, span = charts[0].to - charts[0].from;
 
@@ -120,9 +122,10 @@
   function place(chart, m) {
     var x = LEFT + (m.at - at) * zoom * chart.plot, w = m.wide * zoom * chart.plot, far = 400;
     var shown = x + w > LEFT - far && x < LEFT + chart.plot + far;
-    if (shown !== m.shown) m.el.style.display = (m.shown = shown) ? '' : 'none';  // first: what is not shown has no length
+    // first, because hidden elements have no length
+    if (shown !== m.shown) m.el.style.display = (m.shown = shown) ? '' : 'none';
     if (shown) {
-      // Far outside of the view, numbers lose their precision.
+      // Far outside the visible part, coordinates lose precision.
       if (m.wide && x < LEFT - far) { w -= LEFT - far - x; x = LEFT - far; }
       if (m.line) { m.el.setAttribute('x1', x.toFixed(2)); m.el.setAttribute('x2', x.toFixed(2)); } else m.el.setAttribute('x', x.toFixed(2));
       if (m.wide) m.el.setAttribute('width', Math.max(1, Math.min(w, chart.plot + 2 * far)).toFixed(2));
@@ -130,7 +133,7 @@
     }
   }
 
-  // A label stands on the side of its mark where it has room.
+  // Puts a label on the side of its mark where there is space.
   function turn(chart, m, x) {
     if (m.length === undefined) m.length = m.el.getComputedTextLength();
     var before = x - m.gap - m.length >= LEFT, after = x + m.gap + m.length <= LEFT + chart.plot + 8;
@@ -140,7 +143,7 @@
     m.left = flipped ? x - m.gap - m.length : x + m.gap;
   }
 
-  // Of the lines through all lanes: a label without room of its own gives way; its line tells the same.
+  // For the lines through all lanes: a label without enough space is hidden; the line's tooltip has the same text.
   function part(chart) {
     var placed = [];
     chart.bounds.forEach(function (m) {
@@ -181,13 +184,13 @@
     if (!pending) { pending = true; requestAnimationFrame(draw); }
   }
 
-  // Around a moment, which stays where it is.
+  // Zooms around a moment that keeps its position.
   function scale(factor, moment) {
     var next = Math.max(1, Math.min(MOST_ZOOM, zoom * factor));
     view(moment - (moment - at) * zoom / next, next);
   }
 
-  // A narrow page shows the whole stretch on what width there is, instead of a part of a wide one.
+  // A narrow page shows the whole range in the available width, instead of a part of a wide one.
   function fit(wide) {
     var changed = false;
     charts.forEach(function (chart) {
@@ -197,7 +200,7 @@
       changed = true;
       chart.plot = plot;
       chart.clip.setAttribute('width', plot + 16);
-      chart.svg.setAttribute('width', LEFT + plot + 10);  // height: auto goes by it
+      chart.svg.setAttribute('width', LEFT + plot + 10);  // height: auto is computed from it
       chart.svg.setAttribute('viewBox', '0 0 ' + (LEFT + plot + 10) + ' ' + height);
       chart.svg.classList.toggle('narrow', plot !== PLOT);
     });
@@ -206,7 +209,7 @@
   fit(false);
   addEventListener('resize', function () { fit(false); });
 
-  // On paper: everything, nothing folded away.
+  // For printing: show everything, expand all sections.
   var folded = [];
   addEventListener('beforeprint', function () {
     each('details:not([open])', function (el) { folded.push(el); el.open = true; });
@@ -236,12 +239,12 @@
     chart.words.hidden = false;
   }
 
-  // To the next mark that is not hidden by the legend; the view follows.
+  // Moves to the next mark that the legend does not hide; scrolls it into view.
   function step(chart, by) {
     var stops = chart.stops, i = -1;
     stops.forEach(function (m, k) { if (m.el === chart.chosen) i = k; });
     if (i < 0) {
-      // From the edge of what is seen.
+      // Starts at the edge of the visible part.
       for (i = 0; i < stops.length && stops[i].at < at;) ++i;
       if (by > 0) --i;
     }

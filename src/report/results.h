@@ -25,7 +25,7 @@ struct FaultCount {
   std::string why_not{};    // of the last run in which it did not fire
   std::string no_effect{};  // of the last run in which it fired in vain
 
-  // "no packet was stopped", "it did not fire: ..."; "" when it was effective in all runs.
+  // of the last run in which it fired without effect
   [[nodiscard]] std::string reason() const;
 };
 
@@ -68,9 +68,10 @@ struct ReplayReport {
   }
 };
 
-// Sets the verdict of all runs and its reason. Fewer than half of them conclusive is inconclusive. With `expect_fixed`
-// the reason may also be, although no run reproduced: an inconclusive run, no fault that was effective in any run, or
-// a workload that failed each time although no profile says that it works without faults.
+// Sets the verdict of all runs and its reason. It is inconclusive if fewer than half of the runs are conclusive. With
+// `expect_fixed` it may also be inconclusive if no run reproduced the bug: because of an inconclusive run, because no
+// fault was effective in any run, or because the workload failed each time although no profile shows that it works
+// without faults.
 void conclude(ReplayReport& report);
 
 [[nodiscard]] std::string replay_json(const ReplayReport& report);

@@ -20,7 +20,7 @@ bool effective(const RunResult& result, const Fault& fault) {
   return outcome != nullptr && outcome->effective();
 }
 
-// Of a group one is enough, and it must be one only if any of them must.
+// One fault of a group is sufficient; a group is required only if one of its faults is.
 bool satisfied(const RunResult& result, const Schedule& schedule, const Fault& fault) {
   if (fault.optional || effective(result, fault)) return true;
   if (fault.group.empty()) return false;
@@ -31,7 +31,7 @@ bool satisfied(const RunResult& result, const Schedule& schedule, const Fault& f
 // "fault 'cut' did not fire: its condition was never met", "fault 'cut' had no effect: no packet was stopped".
 std::string miss_in_words(const RunResult& result, const Schedule& schedule, const Fault& fault) {
   const FaultOutcome* outcome = outcome_of(result, fault);
-  // Of a group the one that fired says why it did nothing.
+  // In a group, the one that fired shows why it had no effect.
   for (const Fault& other : schedule.faults) {
     const FaultOutcome* one = !fault.group.empty() && other.group == fault.group ? outcome_of(result, other) : nullptr;
     if (one != nullptr && one->fired) outcome = one;
@@ -71,7 +71,7 @@ std::string_view verdict_name(Verdict verdict) {
 
 void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_note) {
   std::vector<std::string> effective_ids;
-  const Fault* unsatisfied = nullptr;  // the first that must be effective, and was not
+  const Fault* unsatisfied = nullptr;  // the first that had to be effective and was not
   const Fault* idle = nullptr;         // the first that was not, needed or not
   for (const Fault& fault : schedule.faults) {
     if (effective(result, fault)) effective_ids.push_back(fault.id);

@@ -122,7 +122,7 @@ struct RunResult {
   Verdict verdict = Verdict::inconclusive;
   std::string reason;  // the reason for the verdict, in one sentence
   OracleAnswer oracle = OracleAnswer::unknown;
-  std::string doubt;  // a sentence: why the run tells nothing, whatever the oracle answered; "": nothing of the kind
+  std::string doubt;  // a sentence: why the run proves nothing, whatever the oracle answered; "": no reason
   std::vector<FaultOutcome> faults;
   std::vector<OrderOutcome> order;  // in the order of the schedule's `order`
   std::string order_broken;         // what came too early, as a sentence; "": nothing did

@@ -137,7 +137,7 @@ RateTest::RateTest(double target, const Strictness& strict, int most) {
   least_hits_ =
       static_cast<int>(std::ceil(std::min(1.0, bad_ + strict.of_all * (target - bad_)) * kMostTestRuns - kRounding));
   if (most >= kMostTestRuns) return;
-  // Shorter, but no more often wrong: the fewest hits with which the last run may accept.
+  // Shorter, but without a higher error probability: the fewest hits with which the last run may accept.
   const double wrong = acceptance(bad_);
   most_ = std::max(1, most);
   least_hits_ = static_cast<int>(std::ceil(bad_ * most_));
@@ -155,7 +155,7 @@ RateTest::Answer RateTest::answer(const Tally& tally) const {
 }
 
 int RateTest::least_left(const Tally& tally) const {
-  // Whatever comes first: only hits, or only misses.
+  // The shorter of only hits and only misses.
   for (int more = 0;; ++more) {
     Tally hits = tally, misses = tally;
     hits.reproduced += more;

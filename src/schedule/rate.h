@@ -61,18 +61,18 @@ class RateTest {
   struct Strictness;
 
   // `ticket`: the number of this schedule among those that the search tests, from 1; later ones are tested more
-  // strictly, because each test may err. `most`: the limit on its runs, at most kMostTestRuns. The fewer, the higher
-  // the rate that is then required, so that a schedule of the lower rate is accepted no more often; one at the target
-  // is accepted more rarely.
+  // strictly, because each test may err. `most`: the limit of its runs, at most kMostTestRuns. A lower limit requires a
+  // higher rate, so that a schedule of the lower rate is accepted no more often; one at the target is accepted more
+  // rarely.
   explicit RateTest(double target, int ticket = 1, int most = kMostTestRuns);
-  // Decides only whether a schedule is worth being minimised and tested: three hits in a row, or as much evidence. It
-  // accepts a schedule of 0.6 in 37 % of all cases and one of 0.3 in 3 %, and rejects one of 0.8 in 6 %. Its runs
-  // choose, so they do not count for the rate.
+  // Decides only whether a schedule is worth minimising and testing: three hits in a row, or equally strong evidence.
+  // It accepts a schedule of 0.6 in 37 % of all cases and one of 0.3 in 3 %, and rejects one of 0.8 in 6 %. Its runs
+  // influence a choice, so they do not count for the rate.
   [[nodiscard]] static RateTest screening(double target);
 
   [[nodiscard]] Answer answer(const Tally& tally) const;
-  // So many more runs at least until there is an answer; as many may go side by side and none is made in vain. 0: there
-  // is one.
+  // The minimum number of further runs until a decision: that many may be made in parallel without waste. 0: the test
+  // has decided.
   [[nodiscard]] int least_left(const Tally& tally) const;
   // True if these runs make the target more likely than the lower rate. Not a test: chance alone may lead to this.
   [[nodiscard]] bool likely(const Tally& tally) const;
@@ -91,7 +91,7 @@ class RateTest {
 
  private:
   RateTest(double target, const Strictness& strict, int most);
-  // Calls `end(tally, probability)` for each way in which a test of this rate ends.
+  // Calls `end(tally, probability)` for each way in which a test of this rate can end.
   template <typename End>
   void play(double rate, const End& end) const;
 
@@ -100,7 +100,7 @@ class RateTest {
   double accept_ = 0, reject_ = 0;  // sums at which the test ends
   int perfect_ = 0;
   int most_ = kMostTestRuns;
-  int least_hits_ = 0;  // of `most_`, if all of them are made
+  int least_hits_ = 0;  // hits needed if all `most_` runs are made
 };
 
 // The probability of `hits` or more in `runs` if these runs do not differ from the `others` (with `other_hits`): R. A.

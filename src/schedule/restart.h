@@ -1,4 +1,4 @@
-// A restart that is made on purpose, to see what follows from one: `rose profile --restarts` and diagnosis make it.
+// A planned restart, made to learn what follows from one: `rose profile --restarts` and diagnosis use it.
 #pragma once
 
 #include <cstdint>

@@ -151,7 +151,7 @@ struct Fault {
 
   // network:
   BadLink link;
-  std::int64_t seed = 1;  // seed of random decisions: the same packets meet the same fate
+  std::int64_t seed = 1;  // seed of random decisions: they are the same for the same packets
 
   // clock:
   ClockChange clock;
@@ -175,7 +175,7 @@ struct Fault {
   std::optional<std::uint64_t> offset;   // or at this offset, as in Condition
   std::optional<std::uint64_t> at_line;  // or on this line of its source, at the first call
 
-  int line = 0;  // of [[fault]]; 0: not from a file
+  int line = 0;  // line of [[fault]]; 0: not from a file
 
   friend bool operator==(const Fault&, const Fault&) = default;  // including `line`
 };

@@ -229,7 +229,7 @@ std::string fingerprint(const Schedule& schedule) {
   }
   for (Fault& fault : plain.faults) {
     fault.id = ids.at(fault.id);
-    fault.optional = false;  // of the verdict, not of what is done
+    fault.optional = false;  // concerns the verdict, not what is injected
     if (!fault.group.empty()) fault.group = groups.at(fault.group);
     for (std::string& id : fault.after)
       if (const auto it = ids.find(id); it != ids.end()) id = it->second;

@@ -155,7 +155,7 @@ class Decoder {
             arm.cc == ARM64_CC_INVALID || arm.cc == ARM64_CC_AL ? Instruction::Flow::jump : Instruction::Flow::branch;
         found.target = immediate(0);
         return found;
-      // To a stub's function, to a function by a pointer, or by the table of a switch: x16 and x17 are the stubs'.
+      // A branch to a stub's function, to a function pointer, or through a switch table: x16 and x17 are used by stubs.
       case ARM64_INS_BR:
         found.flow = Instruction::Flow::jump;
         found.tail =

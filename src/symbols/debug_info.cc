@@ -160,14 +160,14 @@ std::optional<FunctionDie> DebugInfo::function_at(std::uint64_t address) const {
 
 namespace {
 
-// Functions that no other unit sees have no linkage name: the namespaces around them are known from where they stand.
+// Functions that no other unit sees have no linkage name: their namespaces follow from their position in the tree.
 class Namespaces {
  public:
   explicit Namespaces(Dwarf_Die& unit) { below(unit, {}, 0); }
   // "stacks::", "" outside of all.
   [[nodiscard]] std::string around(Dwarf_Die& function) const {
     Dwarf_Attribute attribute;
-    Dwarf_Die declared = function;  // there, where it is defined elsewhere
+    Dwarf_Die declared = function;  // the declaration, if the function is defined elsewhere
     if (dwarf_attr(&function, DW_AT_specification, &attribute) != nullptr) dwarf_formref_die(&attribute, &declared);
     const auto found = prefixes_.find(dwarf_dieoffset(&declared));
     return found == prefixes_.end() ? std::string() : found->second;
@@ -248,7 +248,7 @@ std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t
 
 std::vector<DebugInfo::Inlined> DebugInfo::all_inlined(std::size_t most) const {
   std::vector<Inlined> out;
-  std::map<Dwarf_Off, Inlined> known;  // by origin; without a name: not wanted
+  std::map<Dwarf_Off, Inlined> known;  // by origin; without a name: excluded
   std::size_t bytes = 0;
   std::optional<Namespaces> around;
   Dwarf_Off around_of = 0;

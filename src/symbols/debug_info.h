@@ -55,8 +55,8 @@ class DebugInfo {
   [[nodiscard]] std::optional<FunctionDie> function_at(std::uint64_t address) const;
   // The inlined copies of functions with that name, at most `most`.
   [[nodiscard]] std::vector<FunctionDie> inlined(const std::string& name, std::size_t most) const;
-  // Copies of all functions of which code was inlined, without those of the folders in which compilers and
-  // distributions put the headers of libraries: `name`, `entry` and the source file of the function.
+  // Inlined copies of all functions, except those defined in the header folders of compilers and distributions: `name`,
+  // `entry` and the source file of the function.
   struct Inlined {
     std::string name, source;
     std::uint64_t entry = 0;

@@ -237,12 +237,12 @@ Relocation meaning_of(const Elf64_Rela& rela, const Machine& machine) {
 }  // namespace
 
 // libdw 0.188 searches for the end of a string without checking the end of the section. In a damaged file without a
-// final zero byte it would read beyond its memory. It also opens an alternate file, wherever the file says.
+// final zero byte it would read beyond its memory. It also opens any alternate file that the file names.
 bool is_safe_to_read(Elf* elf) {
   constexpr unsigned kMostPacked = 40;
   constexpr std::uint64_t kUnpackedAnyway = std::uint64_t{16} << 20;  // bytes
-  // libdw unpacks other sections by itself and without a bound, so all of them count. Debug information shrinks to a
-  // third or a tenth; what shrinks to less was made to fill rose's memory.
+  // libdw decompresses other sections by itself and without a limit, so all of them count. Debug information shrinks to
+  // a third or a tenth; a higher ratio indicates a file made to exhaust rose's memory.
   std::uint64_t unpacked = 0, end = 0;  // end: of the last packed section, which is no more than the file has
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0) return false;
@@ -254,7 +254,7 @@ bool is_safe_to_read(Elf* elf) {
     if (name == nullptr) continue;
     const std::string_view text = name;
     if (text == ".gnu_debugaltlink" || text == ".debug_sup") {
-      // A pipe in its place would be waited for, and whatever it names is opened as root.
+      // A pipe instead of the file would block, and any named file would be opened as root.
       const auto bytes = bytes_of(section);
       const std::string_view link(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       const std::string_view file = link.substr(0, link.find('\0'));

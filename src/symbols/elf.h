@@ -64,7 +64,7 @@ class ElfFile {
   // The file offset of the code at an address; nullopt if it is not code.
   [[nodiscard]] std::optional<std::uint64_t> file_offset(std::uint64_t address) const;
 
-  // Handles for libdw, valid while this object lives; debug_handle() is nullptr if there is no debug file.
+  // Handles for libdw, valid while this object exists; debug_handle() is nullptr if there is no debug file.
   [[nodiscard]] Elf* handle() const { return elf_.get(); }
   [[nodiscard]] Elf* debug_handle() const { return debug_.get(); }
 
@@ -98,8 +98,8 @@ class ElfFile {
   std::vector<GoFunction> go_;
 };
 
-// True if libdw may read this file's debug information: its strings end, and libdw, which opens an alternate file by
-// itself, would open none but those of the distribution.
+// True if libdw may read this file's debug information: its strings are terminated, and the alternate file that libdw
+// would open by itself is one of the distribution.
 [[nodiscard]] bool is_safe_to_read(Elf* elf);
 
 // The paths at which the debug file may be, best first. `link` is from .gnu_debuglink and may be "".

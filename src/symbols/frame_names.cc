@@ -167,7 +167,7 @@ std::vector<StackFrame> FrameNames::at(Dwfl_Module* module, std::uint64_t pc, st
   if (auto frames = by_dwarf(module, pc); !frames.empty()) {
     if (!frames.back().function.empty()) return frames;
   }
-  // Not dwfl_module_addrinfo(), which in a damaged file returns names that nothing ends.
+  // Not dwfl_module_addrinfo(), which in a damaged file returns unterminated names.
   StackFrame frame;
   if (const Named* named = in_tables(path, address); named != nullptr) {
     frame.function = printed(named->name.c_str());

@@ -30,7 +30,7 @@ class FrameNames {
   };
   [[nodiscard]] const Named* in_tables(const std::filesystem::path& path, std::uint64_t address);
 
-  std::map<std::filesystem::path, std::vector<Named>> tables_;  // of files where debug information names no function
+  std::map<std::filesystem::path, std::vector<Named>> tables_;  // of files whose debug information names no function
 };
 
 }  // namespace rose::symbols

@@ -1,5 +1,5 @@
-// What programs of x86-64 and arm64 differ in: registers by DWARF number, and how calls use them. A file is read as the
-// machine's that it was built for, whichever machine reads it.
+// Differences between programs of x86-64 and arm64: registers by DWARF number, and how calls use them. A file is
+// interpreted for the machine that it was built for, whichever machine reads it.
 // https://gitlab.com/x86-psABIs/x86-64-ABI, https://github.com/ARM-software/abi-aa (aapcs64, aadwarf64)
 #pragma once
 
@@ -36,7 +36,7 @@ inline constexpr const Machine& kOwn = kX86;
 #endif
 }  // namespace machine
 
-// nullptr: rose does not know it.
+// nullptr: an unsupported machine.
 inline const Machine* machine_of(int elf) {
   return elf == EM_X86_64 ? &machine::kX86 : elf == EM_AARCH64 ? &machine::kArm64 : nullptr;
 }

@@ -48,7 +48,7 @@ std::vector<Entry> load(const ElfFile& file, bool with_sources) {
   return entries;
 }
 
-constexpr int kInlinedRank = 16;  // where a copy begins with a function, that is shown
+constexpr int kInlinedRank = 16;  // if a copy begins with a function, that one is shown
 
 void add_inlined(const std::vector<Function>& copies, std::vector<Entry>& entries) {
   for (const Function& copy : copies) {
@@ -68,7 +68,7 @@ bool is_source(std::string_view path, std::string_view wanted) {
 
 std::string clean_path(std::string_view path) { return std::filesystem::path(path).lexically_normal().native(); }
 
-constexpr std::size_t kMostKnownFiles = 16;  // whose inlined functions are remembered
+constexpr std::size_t kMostKnownFiles = 16;  // files whose inlined functions are cached
 
 // Above this number of names without wildcards, an index is built instead of comparing every function with each.
 constexpr std::size_t kWorthAnIndex = 8;

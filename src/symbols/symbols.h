@@ -32,8 +32,8 @@ struct Function {
 [[nodiscard]] Result<std::vector<Function>> list_functions(const std::filesystem::path& binary,
                                                            bool with_sources = false);
 
-// Functions that were inlined, one for each copy of their code: where it begins. `size` is 0. Without functions of the
-// headers of libraries. Empty without DWARF; at most kMostInlinedCode. Remembers what it found in a file.
+// Functions that were inlined, one entry for each copy: where it begins. `size` is 0. Without functions of library
+// headers. Empty without DWARF; at most kMostInlinedCode. Caches the result for each file.
 inline constexpr std::size_t kMostInlinedCode = 20'000;
 [[nodiscard]] Result<std::vector<Function>> list_inlined(const std::filesystem::path& binary);
 

@@ -315,7 +315,7 @@ class Unwinder {
       if (const auto file = ElfFile::open(module.map->file); file) module.debug_file = file->debug_path();
     }
     if (module.debug_file.empty()) return -1;
-    // It may have been exchanged for a pipe, whose reader would wait.
+    // It may have been replaced by a pipe, on which the reader would block.
     Fd fd = open_regular(module.debug_file);
     if (fd) *file_name = ::strdup(module.debug_file.c_str());
     return fd.release();
@@ -339,7 +339,7 @@ class Unwinder {
   }
   static bool set_registers(Dwfl_Thread* thread, void* self) {
     const auto& registers = static_cast<Unwinder*>(self)->snapshot_.registers;
-    // On arm64, libdw takes the instruction pointer only by itself.
+    // On arm64, libdw does not accept the instruction pointer among the registers.
     constexpr unsigned kCount = machine::kOwn.elf == EM_AARCH64 ? kInstruction : kInstruction + 1;
     Dwarf_Word words[kInstruction + 1];
     std::copy(registers.begin(), registers.end(), words);

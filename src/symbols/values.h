@@ -16,7 +16,7 @@
 
 namespace rose::symbols {
 
-// What stands for a caller in another file.
+// Represents a caller in another file.
 inline constexpr std::string_view kOutsideFile = "code outside the file";
 
 inline constexpr std::uint8_t kNoRegister = 0xff;

@@ -111,8 +111,8 @@ struct Event {
   std::uint8_t reserved[2] = {};
   std::uint32_t open_flags = 0;  // SYS of the open family: the open flags
   std::uint32_t requested = 0;   // SCF without an error: bytes that were asked for
-  // ND: what made the connection silent began at most so long after the silence began (at the first thing that remained
-  // unanswered), and ended at most so long before the silence ended.
+  // ND: the cause of the silence began at most this long after the silence began (when the first data was sent that
+  // remained unanswered), and ended at most this long before the silence ended.
   std::int32_t begin_within_ms = -1;
   std::int32_t end_within_ms = -1;
   std::int32_t usual_ms = -1;  // ND: how long the connection is usually silent
@@ -149,7 +149,7 @@ struct Meta {
   // Addresses of nodes as "name=ip". They assign ND events of one dump to nodes of another.
   std::vector<std::string> addresses;
   std::vector<std::string>
-      labels;  // what others call a node, as "name=KEY:VALUE": "db=unit:postgresql.service", "db=cluster:east"
+      labels;  // other names of a node, as "name=KEY:VALUE": "db=unit:postgresql.service", "db=cluster:east"
   std::uint64_t pairs_evicted = 0;  // connections that were dropped for lack of memory, so their silences are missing
   // lines in the form of trace/clock.h, which relate this host's clock to those of others
   std::vector<std::string> handshakes;

@@ -1,5 +1,5 @@
-// A trace for strangers: its texts without host names, addresses, user names and long tokens. Names of functions, calls
-// and errors stay.
+// A trace for third parties: its texts without host names, addresses, user names and long tokens. Names of functions,
+// calls and errors are kept.
 #pragma once
 
 #include <functional>

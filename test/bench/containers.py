@@ -43,7 +43,7 @@ node = "n2"
 duration = "300ms"
 when = [ { elapsed = "500ms" } ]
 '''
-# Name: the folder, and a schedule where the folder has none.
+# Name: the folder, and a schedule if the folder has none.
 CASES = {
     "kv, a crash at a function": ("examples/kv/crash-double-apply", KV),
     "kv, a cut and a pause": ("examples/kv/split-lost-writes", CUT),

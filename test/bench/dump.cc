@@ -1,5 +1,5 @@
-// Dumps of a million events: written, read, merged, summarised. Once with the few paths that a failing disk shows,
-// once with a different path an event.
+// Dumps of a million events: written, read, merged, summarised. Once with the few paths of a failing disk, once with a
+// different path for each event.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 

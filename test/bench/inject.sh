@@ -66,7 +66,7 @@ fault openat > openat.toml
 fault read > read.toml
 touch go
 rate() { awk '$1 == "rate" { print $2, $3 }' "$1"; }
-# In a session of its own, as rose starts nodes: the scheduler shares processors by sessions.
+# In its own session, as rose starts nodes: the scheduler distributes processor time by sessions.
 plain() { (setsid timeout $((seconds + 5)) ./server "$work/data" "$seconds" "$work/go" > plain.log) & local p=$!
   while ! grep -q rate plain.log 2>/dev/null; do
     sleep 0.1

@@ -109,7 +109,7 @@ def syscalls(bench, rounds, count):
         order = list(states)
         for round_number in range(rounds):
             times = {}
-            # Another state begins each round: none always comes after the same other.
+            # Each round begins with a different state, so that none always follows the same other one.
             for name in order[round_number % 4:] + order[:round_number % 4]:
                 with states[name]():
                     bench.ask(calls, "write", count // 10)  # warm
@@ -172,7 +172,7 @@ def redis(bench, rounds, requests):
     found = []
     with redis_cluster(bench.folder) as (port, pids):
         nodes = [word for index, pid in enumerate(pids) for word in ("--node", f"redis{index}=pid:{pid}")]
-        # The empty program twice: how far two equal things lie apart is the noise.
+        # The empty program twice: the difference between two equal states is the noise.
         states = {"nothing": bench.nothing, "empty": bench.empty, "rose": lambda: bench.tracing(*nodes),
                   "empty again": bench.empty}
         order = list(states)
@@ -196,7 +196,7 @@ def report(calls, throughputs):
     if calls:
         def added(times, state, kind="write"):
             return times[state][kind] - times["nothing"][kind]
-        # A round in which the empty program came for free was disturbed.
+        # A round in which the empty program appeared to cost nothing was disturbed.
         good = [t for t in calls if added(t, "empty") > 0]
         if good:
             print(row("successful `write`, traced: added ÷ added by an empty program",

@@ -68,7 +68,7 @@ def main():
     durations, times = [], []
     with tempfile.TemporaryDirectory(prefix="rose-overhead-") as work:
         for number in range(options.rounds):
-            # Which side comes first changes from round to round.
+            # The side that comes first alternates between rounds.
             order = (False, True) if number % 2 else (True, False)
             seen = {traced: traced_round(options.rose, load, options.pid, work) if traced
                     else round_of(load, options.pid) for traced in order}

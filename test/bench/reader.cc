@@ -1,4 +1,5 @@
-// From the ring to the window: how many events a second the reader takes while threads fail calls as fast as they can.
+// From the ring to the window: how many events per second the reader processes while threads fail calls as fast as
+// possible.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <spawn.h>

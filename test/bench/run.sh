@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The benchmarks, one command: builds with the release preset and prints ratios taken in one run as a Markdown
-# table, then what Google Benchmark measured. About ten minutes; options go to test/bench/measure.py (--help).
+# Runs all benchmarks: builds with the release preset and prints ratios measured in one run as a Markdown table, then
+# the results of Google Benchmark. Takes about ten minutes; options are passed to test/bench/measure.py (--help).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if [ "$(id -u)" -ne 0 ]; then

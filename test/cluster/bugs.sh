@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # examples/bugs: real bugs of Debian's packages, from recordings. Dumps are planned (the fault that caused the failure
-# must be among the first two candidates), schedules are replayed, the one written by hand too, and recorded logs are
+# must be among the first two candidates), schedules are replayed, including the hand-written one, and recorded logs are
 # read. By default the bugs with "ci": true in case.json, otherwise those named after the build folder.
 . "$(dirname "$0")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"

@@ -5,8 +5,8 @@ cd "$work"
 export TMPDIR=$work
 
 # Each program repeatedly writes a file, reads its clock and writes another file. It prints how far the clock is ahead
-# of the times of both files, in ms: at least the first number, at most the second, however long the program is kept
-# waiting in between.
+# of the times of both files, in ms: at least the first number, at most the second, however long the program is delayed
+# in between.
 cat > clock.go <<'GO'
 package main
 

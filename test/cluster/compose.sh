@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A Compose file as it is, run by a real engine: order, health checks, one-shot services, names, volumes; rose's own
+# A Compose file used unchanged with a real engine: order, health checks, one-shot services, names, volumes; rose's own
 # keys beside it; functions of programs that exist only in images; and a schedule that reproduces its bug in containers
 # as with plain processes.
 . "$(dirname "$0")/common.bash"
@@ -123,7 +123,7 @@ grep -q '^ 2048 $' "$run/workload.log" || fail "the volume in memory is not of i
 says err "volume 'shared' is external: each run uses an empty one of its own instead"
 grep -q '^up$' "$run/workload.log" && grep -qw database "$run/workload.log" ||
   fail "setup did not run between the two: $(cat "$run/workload.log")"
-# It dies at its 30th beat, neither before nor after: its log has everything up to then.
+# It is killed exactly at its 30th beat: its log contains everything up to then.
 last=$(sed -n '/^began/{n;:a;n;/^began/q;h;ba};$!d' "$run/app/stdout.log";
   awk '/^began/{c++} c==1{l=$0} END{print l}' "$run/app/stdout.log")
 [ "$last" = "beat 29" ] || fail "it died after '$last'"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What Compose files ask of builds and of the first process: a Dockerfile in the file, secrets of a build that are no
-# files, privileged builds, devices, and `init` where podman has no catatonit. By a real engine.
+# Builds and first processes in Compose files: an inline Dockerfile, build secrets that are not files, privileged
+# builds, devices, and `init` where podman has no catatonit. With a real engine.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"
@@ -25,7 +25,7 @@ services:
         RUN mount -t tmpfs none /m && echo mounted >>/made; sh -c 'ulimit -n' >>/made
     init: true
     devices: [{ source: /dev/fuse, target: /dev/of-host, permissions: r }]
-    # An orphan that ends, and the first process: the one that must reap it.
+    # An orphan that ends, and the first process, which must reap it.
     command:
       - sh
       - -c

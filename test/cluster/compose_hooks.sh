@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compose's lifecycle hooks: post_start before others depend on the service and before it is ready, pre_stop before an
-# orderly stop but not before a kill; what they run as; and hooks that fail. By a real engine.
+# Compose's lifecycle hooks: post_start runs before others depend on the service and before it is ready, pre_stop before
+# an orderly stop but not before a kill; their user and environment; and hooks that fail. With a real engine.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"
@@ -63,7 +63,7 @@ inside app cat /shared/hooks
 rose node kill db
 rose node start db
 echo "after a kill: $(($(hooks) / 7)) $(ls pre_stop-db.log 2>&-)"
-# A restart by its policy is the engine's, which knows no hooks.
+# A restart by its policy is made by the engine, which runs no hooks.
 kill -KILL "$(cat "$ROSE_PIDFILE_db")"
 until [ "$(grep -c up db/stdout.log)" = 3 ]; do sleep 0.1; done
 echo "after a restart by the policy: $(($(hooks) / 7))"
@@ -98,7 +98,7 @@ grep -q "$refused" "$run/workload.log" || fail "a hook that failed is not report
 grep -q '^db up pid [0-9]* starts 3$' "$run/workload.log" || fail "it was stopped although its hook failed"
 [ "$(cat "$run/app/stdout.log")" = "$(printf 'first of-db\n0 /tmp a word ${dir}')" ] ||
   fail "app did not wait for the hooks of db: $(cat "$run/app/stdout.log")"
-# The run ends orderly, too.
+# The run ends in an orderly way, too.
 [ "$(tr '\n' ' ' <"$run/pre_stop-db.log")" = "bye 65534 bye 65534 bye 65534 " ] ||
   fail "$(cat "$run/pre_stop-db.log")"
 nothing_left "after hooks"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# What real Compose files rely on, one small file for each kind (compose_kinds/): names, folders, variables, health
-# checks and profiles mean here what they mean to Compose. By a real engine.
+# Features that real Compose files rely on, one small file for each (compose_kinds/): names, folders, variables, health
+# checks and profiles have the same meaning as for Compose. With a real engine.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 cd "$work"
 export TMPDIR=$work
 
-# An image with a C library that looks names up.
+# An image with a C library that resolves names.
 mkdir -p root/bin root/etc root/tmp
 for tool in sh getent hostname sleep cat echo env grep wc id; do
   path=$(type -P $tool) || skip "no $tool"
@@ -27,7 +27,7 @@ FILE
 podman build --format docker --tag localhost/with-health:1 --file with-health "$store/probe" >health.log 2>&1 ||
   { cat health.log; skip "podman cannot build an image here"; }
 
-# kind NAME WORKLOAD...: a run of that kind with this workload, a script; $run is its folder then.
+# kind NAME WORKLOAD...: a run of that kind with this workload, a script; afterwards $run is its folder.
 printf 'version = 1\n[[fault]]\nid = "calm"\nkind = "pause"\nduration = "10ms"\noptional = true\n' > calm
 kind() {
   local name=$1 script=$2 node
@@ -44,14 +44,14 @@ command = ["false"]
 TOML
   node=${3:-$(sed -n 's/^  \([a-z0-9-]*\):.*/\1/p' "$name/compose.yaml" | head -1)}
   { cat calm; echo "node = \"$node\""; } > "$name/calm.toml"
-  # From elsewhere: what a file refers to is beside it.
+  # Called from another folder: files that it refers to are found beside it.
   expect 1 "$rose" replay "$name/calm.toml" -c "$name/rose.toml" --runs "${RUNS:-1}" --jobs "${RUNS:-1}" --keep --json
   run=$(json 'j["run_results"][0]["directory"]')
   nothing_left "after $name"
   no_containers "after $name"
 }
 # wait_for FILE PATTERN: for workloads.
-# wait_for_up NODE: as well; a node is paused for a moment in these runs.
+# wait_for_up NODE: also for workloads; a node is paused for a moment in these runs.
 wait_for_up() { printf 'until rose node status %s | grep " up "; do sleep 0.05; done\n' "$1"; }
 wait_for() { printf 'until grep -q "%s" %s; do sleep 0.05; done\n' "$2" "$1"; }
 # logged FILE PATTERN
@@ -76,7 +76,7 @@ logged client/stdout.log '^10\.77\.0\.1 +STREAM'
 ! grep -qE '^127\.0\.0\.1.*(kafka|STREAM|vm)' "$run/client/stdout.log" ||
   fail "names of this machine: $(cat "$run/client/stdout.log")"
 
-# The folder is the user's: runs neither change it nor see what others left.
+# The folder belongs to the user: runs neither change it nor see files of other runs.
 cp -r "$here/compose_kinds/data-folder-of-the-user" .
 mkdir data-folder-of-the-user/data
 RUNS=2 kind data-folder-of-the-user "$(wait_for db/stdout.log .) && cat data/data/runs"
@@ -104,7 +104,7 @@ logged app/stdout.log '^the configuration$'
 kind dotenv-comments "$(wait_for app/stdout.log APP_TEXT=two)"
 for line in APP_PORT=8080 APP_URL=http://db:5432 APP_NAME=spaced APP_TEXT=two; do logged app/stdout.log "^$line\$"; done
 
-# Further words are $0 and $1 of the shell, so this check always fails: nobody waits for it, and the service runs.
+# Further words are $0 and $1 of the shell, so this check always fails: nothing depends on it, and the service runs.
 kind cmd-shell-words "$(wait_for_up db)"
 logged workload.log up
 says err 'node db is not healthy'
@@ -116,7 +116,7 @@ kind shell-operators "$(wait_for app/stdout.log started) && $(wait_for_up log)"
 logged app/stdout.log '^started$'
 logged workload.log up
 
-# rose init: what cannot be used is refused with every reason, and what was chosen is kept.
+# rose init: a file that cannot be used is refused with all reasons, and the user's choices are kept.
 for name in refused-quietly all-profiles missing-tool; do cp -r "$here/compose_kinds/$name" "$name"; done
 expect 2 "$rose" init --compose refused-quietly/compose.yaml -o refused-quietly/rose.toml
 says out "compose.yaml:3: 'image' is empty: IMAGE has no value"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Services that share the network of another one (network_mode: service:X): order, names, address, restart of X, a
-# partition of one as a partition of both, and events that are the right node's. By a real engine.
+# partition of one as a partition of both, and events that are assigned to the right node. With a real engine.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"
@@ -15,7 +15,7 @@ services:
   side:
     image: localhost/rosenet:1
     network_mode: service:app
-    # What it reaches at 127.0.0.1 is app's; what it lacks is its own.
+    # What it reaches at 127.0.0.1 belongs to app; processes that it lacks are its own.
     command:
       - sh
       - -c
@@ -34,7 +34,7 @@ services:
     networks: { default: { aliases: [front] } }
   other:
     image: localhost/rosenet:1
-    # A connection that is never silent: side is asked at app's address.
+    # A connection that is never silent: requests to side at app's address.
     command: [sh, -c, "until nc app 7003 </dev/null; do sleep 0.1; done"]
 YAML
 cat > rose.toml <<TOML
@@ -55,7 +55,7 @@ command = ["false"]
 [trace]
 network_delay = "1s"
 TOML
-# ask NAME PORT: what answers there.
+# ask NAME PORT: prints the answer from there.
 cat > base.sh <<'SH'
 #!/bin/bash
 set -e
@@ -65,7 +65,7 @@ until grep -q reached side/stdout.log; do sleep 0.05; done
 echo "before: $(ask app 7001) $(ask side 7002) $(ask front 7002) $(ask box 7001)"
 SH
 
-# A restart of app: side keeps its network, and app comes back into it.
+# A restart of app: side keeps its network, and app rejoins it.
 part() { { cat base.sh; cat; } > workload.sh; chmod +x workload.sh; }
 part <<'SH'
 rose node kill app
@@ -126,7 +126,7 @@ expect 2 "$rose" replay within.toml -c rose.toml --runs 1
 says err "'app' shares the network of a node on the other side"
 nothing_left "after a refusal"
 
-# What production left: each event is of the node that it belongs to, and the cut is one of the network.
+# The evidence from production: each event belongs to the right node, and the partition is one of the network.
 part <<'SH'
 until [ "$(wc -l <other/stdout.log)" -gt 20 ]; do sleep 0.1; done
 touch begin

@@ -20,7 +20,7 @@ podman unpause "$1"
 SH
 chmod +x freeze.sh
 
-# A container that is there already.
+# A container that exists already.
 mkdir beside
 ticks() { wc -l <"$work/beside/ticks"; }
 more_than() { [ "$(ticks)" -gt "$1" ]; }

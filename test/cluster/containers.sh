@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Nodes in containers: exact faults on calls, pauses, crashes and restarts, partitions, logs, volumes and users. Nothing
-# is left behind, also when rose is killed. A real engine runs an image that comes from no registry.
+# is left behind, even if rose is killed. A real engine runs an image that does not come from a registry.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 cd "$work"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The contract from outside: variables that commands get, when the dump is written, what is refused before a run.
+# The command-line contract: variables that commands get, when the dump is written, what is refused before a run.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 
@@ -73,7 +73,7 @@ rm profile.json
 # Stops by `rose node` are planned.
 grep '"type":"ps"' a.jsonl | grep '"signal":"SIGTERM"' | grep -q '"planned":true' || fail "no planned stop in the dump"
 
-# Ctrl-C in each part of a run: teardown runs, and trace -c writes what it has.
+# Ctrl-C in each part of a run: teardown runs, and trace -c writes what it has recorded.
 known=318.$$  # seconds: no other process sleeps for this time
 sleeps() {
   local all  # of processes, some of which may have ended by now

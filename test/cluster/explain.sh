@@ -62,7 +62,7 @@ json_is 'j["suspects"][0]["score"] < json.load(open("'"$work"'/first.json"))["su
 expect 0 "$rose" explain --show-weights --json
 json_is '{w["name"] for w in j["weights"]} == {p["name"] for p in j["parts"]}, len(j["weights"]) > 9' "(True, True)"
 
-# What follows needs no load: a workload of a quarter of a second.
+# The following needs no load: a workload of a quarter of a second.
 sed 's/range(200)/range(20)/; s/randrange(30, 180)/randrange(3, 18)/' workload > quick
 chmod +x quick
 sed -i 's|^command = \["./workload"\]|command = ["./quick"]|' rose.toml

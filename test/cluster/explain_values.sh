@@ -27,13 +27,13 @@ json_is "$bad[\"type\"], $bad[\"node\"]" "('int', 'store')"
 json_is "[(c[\"value\"], c[\"runs\"]) for c in $bad[\"failing\"]]" "[('28', 4)]"
 json_is "[(c[\"value\"], c[\"runs\"]) for c in $bad[\"sound\"]]" "[('0', 4)]"
 json_is "$bad[\"score\"] > 0.5, $bad[\"first\"][\"value\"], $bad[\"first\"][\"node\"], $bad[\"first\"][\"thread\"] > 0" "(True, '28', 'store', True)"
-# All requests are recorded, and do not separate the runs.
+# All requests are recorded, and do not distinguish the runs.
 json_is 'next(v["score"] for v in j["values"] if v["query"] == "request(line)")' 0.0
-# Asked by rose itself: the call that only failing runs make, and its arguments.
+# Queried by rose itself: the call that only failing runs make, and its arguments.
 json_is 'any(v["query"] == "store:calls" and v["score"] > 0 for v in j["values"])' True
 json_is 'any(d["what"].startswith("store calls note (store.c:") and d["failing"] == 1 and d["sound"] == 0 for d in j["differences"])' True
 json_is 'any(v["query"] == "note(format)" and v["score"] > 0 for v in j["values"])' True
-# Its callers were asked about, too.
+# Its callers were queried, too.
 json_is 'any(d["what"].startswith("note is called by store (store.c:") and d["failing"] == 1 and d["sound"] == 0 for d in j["differences"])' True
 json_is '1 <= len(j["rounds"]) <= 4 and j["rounds"][0]["differing"] > 0 and all(r["runs"] > 0 and r["seconds"] > 0 and 0 <= r["share"] < 1 for r in j["rounds"])' True
 json_is 'any(l["first_wrong"] for l in j["story"])' True
@@ -53,8 +53,8 @@ says err "in scope"
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'store[1]'
 says err "f:return"
 
-# Without symbols it reports what needs none, and what to keep or install to get more. And a slow launcher script works,
-# without `ready`, too.
+# Without symbols it reports what needs none, and what to keep or install to get more. A slow launcher script also works
+# without `ready`.
 printf '#!/bin/sh\nsleep 1.5\nexec "$(dirname "$0")/launch" "$@"\n' > slowly
 chmod +x slowly
 sed '/^ready/d; s|"./launch"|"./slowly"|' rose.toml > slowly.toml

@@ -110,7 +110,8 @@ keep = 0.5"
   done
 fi
 
-# --- a crash with torn writes: the node has exchanged names of files of root's in its folder before the crash (no race)
+# --- a crash with torn writes: before the crash, the node has swapped names in its folder with those of root's files
+# (no race)
 if [ -n "$disks" ]; then
   cat > setup.sh <<SH
 #!/bin/sh
@@ -195,7 +196,7 @@ rm -rf report
 replay --report report
 says out '0 inconclusive'
 
-# --- a pid file that the node writes names a process of root's
+# --- a pid file that the node writes names a process of root
 sleep 300 &
 roots_process=$!
 config "echo $roots_process > app.pid; echo up; exec sleep 100"
@@ -245,7 +246,7 @@ path = \"data\""
   unmounted "a place that is a link by turns"
 done <<< "$kinds|"
 
-# --- a link in the place that rose has just unmounted
+# --- a link in the place where rose has just unmounted something
 config 'echo payload > data/evil; echo up; exec sleep 100'
 for kind in 'kind = "disk-full"' ${disks:+$'kind = "crash"\nlose = "torn"'}; do
   schedule "$kind
@@ -328,7 +329,7 @@ when = [ { log = "TOPSECRET" } ]'
   ! grep -rqs --exclude-dir=n1 marker-9f3c report out err || fail "root's file was read: $kind"
   unharmed "$kind"
 done
-# A hard link. With fs.protected_hardlinks only root can link a file of root's, so the workload creates it.
+# A hard link. With fs.protected_hardlinks only root can link a file of root, so the workload creates it.
 config 'echo up; exec sleep 100' 'logs = ["server.log"]'
 cat > workload.sh <<SH
 #!/bin/sh
@@ -362,7 +363,7 @@ chown nobody theirs
 expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/report
 says err 'its user nobody may exchange what is in .*theirs'
 
-# --- without a report, the place of a run cannot be foreseen
+# --- without a report, the folder of a run is unpredictable
 config 'echo "$ROSE_RUN_DIR" >> '"$work"'/places; echo up; exec sleep 100'
 : > places
 chmod 666 places

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A deployment with IPv6 addresses: the tracer sees by its addresses that a node's link is down, and the partition that
+# A deployment with IPv6 addresses: the tracer detects by addresses that a node's link is down, and the partition that
 # `diagnose` derives from it drops IPv6 packets as well.
 . "$(dirname "$0")/common.bash"
 cd "$work"

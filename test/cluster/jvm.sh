@@ -9,7 +9,7 @@ cd "$work"
 cp -r "$classes" classes
 classes=$work/classes
 
-# The server holds a lock while it lives: the workload waits until the lock is free.
+# The server holds a lock while it runs: the workload waits until the lock is free.
 cat > server.sh <<SH
 #!/bin/sh
 exec 9> "\$ROSE_RUN_DIR/n1/lock"

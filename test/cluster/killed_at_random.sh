@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Rose is killed (-9) at random moments of every kind of fault: its guardian undoes what the kernel does not. Nothing
-# stays frozen, stopped, mounted, limited or under a filter, and nodes that rose did not start survive. If the guardian
-# was killed first, `rose heal` does its work. In both cases nothing is left after `rose heal`. ROSE_KILLS: the number
-# of rounds (12); ROSE_SEED: the seed for moments and kinds.
+# Rose is killed (-9) at random moments with every kind of fault: its guardian undoes what the kernel does not. Nothing
+# stays frozen, stopped, mounted, limited or filtered, and nodes that rose did not start survive. If the guardian was
+# killed first, `rose heal` does its work. In both cases nothing is left after `rose heal`. ROSE_KILLS: the number of
+# rounds (12); ROSE_SEED: the seed for moments and kinds.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"
@@ -98,7 +98,7 @@ TOML
 can() { python3 -c "
 import json, sys
 sys.exit(0 if [c['ok'] for c in json.load(open('doctor.json'))['capabilities'] if c['name'] == '$1'] == [True] else 1)"; }
-# NODE and the lines of a fault.
+# Entries: NODE and the lines of a fault.
 kinds=(
   'n1 kind = "syscall"\nsyscall = "mkdir"\nerror = "EIO"\ntimes = "forever"\n'
   'n1 kind = "syscall"\nsyscall = "mkdir"\ndelay = "3s"\ntimes = "forever"\n'
@@ -120,7 +120,7 @@ if can own_disk; then
   kinds+=('n1 kind = "crash"\nlose = "unsynced"\nwhen = [{ elapsed = "100ms" }]\n')
   ! can slow_disk || kinds+=('n2 kind = "disk-slow"\npath = "data"\ndelay = "100ms"\n')
 fi
-# Two of different nodes, or one.
+# Two faults on different nodes, or one.
 write_schedule() {
   local first=${kinds[RANDOM % ${#kinds[@]}]} second=${kinds[RANDOM % ${#kinds[@]}]} each id=0
   echo 'version = 1' > schedule.toml
@@ -134,7 +134,7 @@ write_schedule() {
 limits() { prlimit --pid $stranger --nofile --output SOFT,HARD --noheadings; }
 limit=$(limits)
 beats() { awk '{ print $2 }' theirs/beats 2>/dev/null || true; }
-# wrong: effects of a dead rose that are still in force, one per line.
+# wrong: prints the effects of a dead rose that are still in force, one per line.
 wrong() {
   local state pid
   grep -F " $work/" /proc/self/mountinfo
@@ -157,7 +157,7 @@ guardian() {
   done
 }
 begins() { test -e began || ! kill -0 $pid 2>/dev/null; }
-# starts ROUND: a replay of schedule.toml, until its workload has begun.
+# starts ROUND: replays schedule.toml, and returns when its workload has begun.
 starts() {
   rm -f began
   "$rose" replay schedule.toml -c rose.toml --runs 1 --allow-attached >out 2>err &
@@ -199,7 +199,7 @@ for round in $(seq "$kills"); do
 done
 echo "$round kills; the guardian took $longest ms at most (${slowest:-}) until all was undone, and this test had seen it"
 
-# The guardian survives the end of rose's cgroup, as a service manager causes it (KillMode=control-group).
+# The guardian survives the killing of rose's cgroup by a service manager (KillMode=control-group).
 printf 'version = 1\n[[fault]]\nid = "one"\nkind = "pause"\nnode = "theirs"\nduration = "60s"\n' > schedule.toml
 mkdir "$service"
 rm -f began
@@ -221,7 +221,7 @@ expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --allow-attached
 [ -z "$(leftovers)" ] || fail "left after a normal end: $(leftovers)"
 right || fail "after a normal end: $(wrong)"
 
-# A guardian that somebody ended is replaced before the next run.
+# If the guardian was killed, it is replaced before the next run.
 rm -f began
 touch hold-1 hold-2
 "$rose" replay schedule.toml -c rose.toml --runs 2 --allow-attached >out 2>err &

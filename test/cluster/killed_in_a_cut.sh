@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Rose is killed (-9) during a partition: the partition ends at once, whether classifiers are links (Linux 6.6) or
-# filters that stay, and whatever condition was to end it. The nodes live until `rose heal` ends them.
+# filters that stay, and whatever condition was to end it. The nodes run until `rose heal` ends them.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 . "$here/killed.bash"

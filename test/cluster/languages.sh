@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Victims in several languages, linked in several ways: each gets EIO on its 3rd read of a named file. Those with native
-# functions die at the 3rd entry of one, or are held there.
+# functions are killed at the 3rd entry of one, or held there.
 . "$(dirname "$0")/common.bash"
 sources=$here/../programs/languages
 cd "$work"
@@ -10,7 +10,7 @@ nodes=()      # name, command
 functions=()  # name, function, file with its symbols
 missing=()
 
-# victim NAME COMPILER...: builds ./NAME, or notes that the compiler is missing.
+# victim NAME COMPILER...: builds ./NAME, or reports that the compiler is missing.
 make() {
   local victim=$1 tool=$2
   if ! command -v "$tool" >/dev/null; then missing+=("$victim: no $tool"); return 1; fi

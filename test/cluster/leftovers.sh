@@ -5,7 +5,7 @@
 . "$(dirname "$0")/common.bash"
 cd "$work"
 
-# The processes that `alone` has in its cgroup: this test, its commands, and all that its roses started.
+# The processes in the cgroup of `alone`: this test, its commands, and everything that its rose processes started.
 ours() { find "$(dirname "$cgroups")" -name cgroup.procs -exec cat {} + 2>/dev/null; }
 # Processes of this test whose command line matches; zombies have no command line.
 running() {
@@ -123,14 +123,14 @@ done
 [ "$before" = "$after" ] || fail "fifty runs left something behind:
 before: $before
 after:  $after"
-# Descriptors: the late maximum is not far above the early one; one leaked per run would add 25.
+# Descriptors: the maximum of the second half is close to that of the first; leaking one per run would add 25.
 half=$((${#descriptors[@]} / 2))
 early=$(printf '%s\n' "${descriptors[@]:0:half}" | sort -n | tail -1)
 late=$(printf '%s\n' "${descriptors[@]:half}" | sort -n | tail -1)
 [ "$late" -le $((early + 12)) ] || fail "descriptors grow: $early early, $late late"
 
 busy() { [ -n "$(running '^sleep 50$')" ]; }
-# interrupted SIGNAL: a replay during its workload.
+# interrupted SIGNAL: sends the signal to a replay during its workload.
 interrupted() {
   WORKLOAD=50 setsid "$rose" replay schedule.toml -c rose.toml --runs 3 >"$work/out" 2>"$work/err" &
   pid=$!
@@ -155,11 +155,11 @@ says out 'nothing to heal'
 survivors=$(running '^sleep (50|1000)$')
 [ -z "$survivors" ] || fail "processes survived heal: $survivors"
 
-# Namespaces, cgroups and processes of others whose names look like rose's are left alone, even in exactly the form of
-# rose's names.
+# Namespaces, cgroups and processes of other programs whose names look like rose's are left alone, even if they have
+# exactly the form of rose's names.
 strangers=()
 is_sleeping() { grep -qE '^(rose-)?sleep$' "/proc/$1/comm" 2>/dev/null; }
-# A stranger is where it belongs (its namespace) once it is `sleep`; before that, heal could be faster than it.
+# The other program is in place (in its namespace) once it is `sleep`; before that, heal could be faster.
 stranger() {
   "$@" &
   strangers+=($!)
@@ -190,7 +190,7 @@ untouched
 
 # Also when a rose with that very name was killed: its journal lists what it created.
 interrupted KILL
-# The killed guardian has left a cgroup with an id of its own; only a run has namespaces.
+# The killed guardian has left a cgroup with its own id; only a run has namespaces.
 id=
 for cgroup in "$cgroups"/rose-*; do
   if [ -e "/run/netns/$(basename "$cgroup")-a" ]; then id=$(basename "$cgroup"); fi
@@ -206,8 +206,8 @@ says out "network namespace $id-mine: .*left alone"
 untouched
 [ -e "/run/netns/$id-a" ] && fail "heal left a namespace of the killed rose"
 
-# What a container engine made can be removed only by that engine. If the engine does not answer, heal asks it again the
-# next time; if it is gone for good, `heal --forget` drops the entry and reports what stays.
+# Only the container engine can remove what it created. If the engine does not answer, heal asks it again next time; if
+# it no longer exists, `heal --forget` drops the entry and reports what stays.
 journal=/run/rose/rose-fedcba.lock
 printf 'owner\t1\nengine\t%s\trm\t--force\trose-fedcba-n1\n' "$work/engine" > $journal
 for _ in 1 2; do

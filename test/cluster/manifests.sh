@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Kubernetes manifests as they are published, drafted and run: a Redis cluster whose pods find each other by the names
-# of a service, with its ConfigMap, its volumes, its probe and the job that forms it. By a real engine, with an image
-# made here.
+# Published Kubernetes manifests, drafted and run: a Redis cluster whose pods find each other by the names of a service,
+# with its ConfigMap, its volumes, its probe and the job that forms the cluster. With a real engine and an image built
+# here.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 for program in redis-server redis-cli awk; do command -v $program >/dev/null || skip "no $program"; done
@@ -54,7 +54,7 @@ run=$(json 'j["run_results"][0]["directory"]')
   fail "the cluster does not serve: $(cat "$run/workload.log" "$run/form.log")"
 [ "$(grep -c 'master' "$run/workload.log")" = 3 ] ||
   fail "no cluster of three: $(tail -5 "$run/workload.log")"
-# Its claim is a folder of the node, its configuration the ConfigMap's.
+# Its claim is a folder of the node, its configuration is the ConfigMap's.
 [ -e "$run/redis-cluster-1/data/nodes.conf" ] ||
   fail "the node's volume is empty: $(ls "$run/redis-cluster-1")"
 grep -q 'cluster-node-timeout 15000' deployment/rose.files/redis-cluster/redis.conf ||

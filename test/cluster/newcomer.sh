@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# examples/own-system/README.md, word for word: its commands run in their order, its answers are put into the file that
-# `rose init` wrote.
+# Runs examples/own-system/README.md literally: its commands in order, its answers inserted into the file that `rose
+# init` wrote.
 . "$(dirname "$0")/common.bash"
 for need in redis-server redis-cli python3; do
   command -v "$need" > /dev/null || skip "$need is missing"
@@ -99,7 +99,7 @@ for wanted in 'env.KV_TOKEN = "rose-secret-' 'env.KV_PEER = "${ip}:7409"' '"--li
   '"--password", "rose-secret-' 'tcp = 7409'; do
   tr -s '\n ' '  ' < server.toml | grep -qF -- "$wanted" || fail "no $wanted in $(cat server.toml)"
 done
-# With a workload the draft runs at once, and writes its log to a place of its own.
+# With a workload the draft runs at once, and writes its log to its own place.
 sed 's/^command = "?"$/command = ["true"]/' server.toml > filled.toml
 before=$(cat server.log)
 expect 0 "$rose" profile -c filled.toml --runs 1

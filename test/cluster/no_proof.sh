@@ -31,7 +31,7 @@ with socket.create_connection((os.environ["ROSE_IP_n1"], 7000), timeout=10) as c
 sys.exit(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
 PY
 
-# configuration WORKLOAD [ORACLE]: the elements of a list, in TOML.
+# configuration WORKLOAD [ORACLE]: the arguments are elements of a list, in TOML.
 configuration() {
   cat > rose.toml <<TOML
 name = "no-proof"
@@ -54,7 +54,7 @@ command = [${2:-"\"/bin/false\""}]
 timeout = "10s"
 TOML
 }
-# fault KIND-AND-KEYS [NODE]: s.toml
+# fault KIND-AND-KEYS [NODE]: writes s.toml
 fault() { printf 'version = 1\n[[fault]]\nid = "f"\nnode = "%s"\n%b\n' "${2:-n1}" "$1" > s.toml; }
 asks="\"python3\", \"$work/ask.py\""
 

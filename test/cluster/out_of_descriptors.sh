@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A node runs out of descriptors because its limit is lowered while it runs. Chance decides which call fails first, so
-# failing the call of the dump reproduces the failure only sometimes; diagnose finds the limit.
+# failing the call from the dump reproduces the failure only sometimes; diagnose finds the limit.
 . "$(dirname "$0")/common.bash"
 . "$here/wanting.bash"
 for need in gcc python3 prlimit; do command -v $need > /dev/null || skip "$need is missing"; done
@@ -82,7 +82,7 @@ status=1
 for number in $(sed -n 's/^acknowledged //p' n1/stdout.log); do grep -qx $number n1/table || { echo "lost $number"; status=0; }; done
 exit $status
 SH
-# As an administrator sets a limit for all processes without asking how many descriptors one needs.
+# As an administrator who limits all processes without asking how many descriptors each one needs.
 cat > incident.sh <<'SH'
 #!/bin/sh
 until grep -q "3 is there" n1/stdout.log; do sleep 0.01; done

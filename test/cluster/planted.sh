@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# planted.sh ROSE BUILD CASE: one of the quickest planted failures, by the script that measures all of them
-# (test/planted/run-all). CASE `runner`: its table, its refusals, and its leftovers when it is interrupted.
+# planted.sh ROSE BUILD CASE: one of the fastest planted failures, with the script that measures all of them
+# (test/planted/run-all). CASE `runner`: the script's table, refusals, and leftovers when it is interrupted.
 . "$(dirname "$0")/common.bash"
 for need in ip gcc g++ prlimit python3; do command -v $need > /dev/null || skip "$need is missing"; done
 rose=$(realpath "$rose")
@@ -12,8 +12,8 @@ case=$3
 
 if [ "$case" != runner ]; then
   rm -f -- */figures.json
-  # Solved means replayed in four of five: fewer than five runs could not distinguish it from a schedule that sometimes
-  # misses.
+  # Solved means that four of five replays reproduced: fewer than five runs could not distinguish it from a schedule
+  # that sometimes misses.
   if [ -z "${ROSE_TEST_LONG:-}" ]; then
     printf '\n[diagnose]\nconfirm_runs = 5\nsimplify = false\n' >> "$case/rose.toml"
   fi
@@ -32,7 +32,7 @@ if [ "$case" != runner ]; then
   nothing_left "by the runner"
 fi
 
-# The table written from the kept figures is the same.
+# The table written from the stored figures is the same.
 cp README.md before
 expect 0 ./run-all --only-table
 cmp -s before README.md || fail "the table is another one when written again"

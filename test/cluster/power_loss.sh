@@ -6,7 +6,7 @@
 . "$here/power.bash"
 cd "$work"
 
-# --- to the sector, for a node's whole folder and for a folder in it
+# --- exact to the sector, for a node's whole folder and for a folder in it
 cat > node.py <<'PY'
 import os, time
 first = not os.path.exists("synced")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # LevelDB guarantees nothing for data written without sync, its default, and everything for data written with it: with a
-# schedule by hand, and with one found from an outage.
+# hand-written schedule, and with one found from an outage.
 . "$(dirname "$0")/common.bash"
 tenths=60
 . "$here/power.bash"
@@ -27,7 +27,7 @@ for n in range(1, 10**6):
 PY
 power_goes '{ log = "acknowledged 100$" }' > schedule.toml
 # configuration MODE DELAY: MODE of writes, DELAY before the node starts again. The workload begins when the node
-# writes, so that a loss of power some time after that loses something, however long the interpreter takes to start.
+# writes, so that a power loss some time later loses something, however long the interpreter takes to start.
 configuration() {
   one_node leveldb "$2" '["grep", "-q", "^lost", "n1/stdout.log"]' \
     "[\"/usr/bin/python3\", \"$work/level.py\", \"$1\"]" '{ log = "^acknowledged" }'
@@ -38,8 +38,8 @@ expect 0 "$rose" replay schedule.toml -c rose.toml --runs 2
 configuration sync 10ms > rose.toml
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 2 --expect fixed
 
-# Found from an outage: production has a disk of its own, which loses power by ordinary means (ext4 is shut down, the
-# process is killed).
+# Found from an outage: production has its own disk, which loses power by ordinary means (ext4 is shut down, the process
+# is killed).
 cat > disk.sh <<'SH'
 #!/bin/sh
 set -e

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nodes that record themselves with librose-rr are replayed alone: examples/record as it is, then a run with a kill, a
-# restart and a partition, in which each life reaches the recorded state again. In production, the tracer saves
+# Nodes that record themselves with librose-rr are replayed alone: examples/record unchanged, then a run with a kill, a
+# restart and a partition, in which each incarnation reaches its recorded state again. In production, the tracer saves
 # recordings with its window.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 . "$(dirname "${BASH_SOURCE[0]}")/tracing.bash"
@@ -14,7 +14,7 @@ cp -r "$here/../../examples/record" "$work/example"
 cd "$work/example"
 sed -i -e 's#${config_dir}/../../build/release#'"$build#" -e "s#\.\./\.\./build/release#$build#" rose.toml
 
-# alone NODE RECORDING [COMMAND...]: replayed alone; the command is what runs the server, such as gdb.
+# alone NODE RECORDING [COMMAND...]: replays it alone; COMMAND runs the server, for example gdb.
 alone() {
   local node=$1 file=$2
   shift 2
@@ -34,7 +34,7 @@ what=${line#*assertion failed: }
 file=$(grep "/$broken/recording.1.rr" "$work/recordings")
 [ "$(stat -c %a "$file")" = 600 ] || fail "$file is not 0600"
 
-# --- then every replay shows the same entry at the same place of the order
+# --- then every replay shows the same entry at the same position of the order
 for _ in $(seq 20); do
   expect 0 alone "$broken" "$file"
   json_is 'j["outcome"], j["command"]["signal"], j["taken"] == j["records"]' "('replayed', 6, True)"
@@ -71,7 +71,7 @@ says err 'it is not a recording of librose-rr|it is too short for a recording'
 expect 2 "$rose" replay --recording "$file" --runs 2 -- true
 expect 2 "$rose" replay --node n1 schedule.toml
 
-# --- a kill, a restart and a partition, with a small window: each life reaches its recorded state
+# --- a kill, a restart and a partition, with a small window: each incarnation reaches its recorded state
 cat > busy.sh <<'END'
 #!/bin/sh
 set -u
@@ -151,7 +151,7 @@ until_true 60 test -s "$work/production.bin.recordings/db/kv.1.rr" || cat "$work
 kill "$load" 2> /dev/null || true
 wait "$load" 2> /dev/null || true
 stop_trace
-# The last dump has it, too: the recording of a process stays after its death.
+# The last dump contains it, too: the recording of a process is kept after its end.
 for dump in production.bin production.bin.1; do
   cmp "$work/$dump.recordings/db/kv.1.rr" "$work/production/kv.1.rr" ||
     fail "$dump.recordings does not hold what the server left"
@@ -162,6 +162,6 @@ replays "$work/production.bin.recordings"
 expect 2 "$rose" trace --pid $$ --recordings other="$work/production" -o "$work/none.bin"
 says err "no node 'other' is traced"
 
-# --- lives that end at random moments; for a hundred of each see test/bench/record/lives.sh
+# --- processes that end at random moments; test/bench/record/lives.sh runs a hundred of each kind
 expect 0 "$here/../bench/record/lives.sh" "$build" 3 $RANDOM
 says out '3 of 3 \|$'

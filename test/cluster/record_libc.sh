@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A node that does not know that it is recorded: what the C library returned is recorded in its run, and returned again
-# when it is replayed alone. A statically linked program is refused with a message.
+# A node that does not know that it is recorded: the results of C library calls are recorded in its run, and returned
+# again when it is replayed alone. A statically linked program is refused with a message.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"
@@ -19,7 +19,7 @@ command = ["grep", "-q", "^end", "n1/stdout.log"]
 TOML
 expect 0 "$rose" trace -c rose.toml -o dump.bin
 [ -s said ] || fail "the node said nothing"
-# Open descriptors of the caller do not shift those of the program.
+# Open descriptors of the caller do not change the program's descriptor numbers.
 exec 3< /dev/null 9< /dev/null
 expect 0 "$rose" replay --recording dump.bin.recordings --node n1 -- "$work/unforeseen"
 exec 3<&- 9<&-
@@ -31,7 +31,7 @@ sort said | diff - again >&2 || fail "the replay says something else"
 expect 1 "$rose" replay --recording dump.bin.recordings --node n1 --patience 2s -- "$work/unforeseen" more
 says out "diverged at record 4 .* got only calls of 'libc/time/time/0'"
 
-# Values that only failing runs received are where their recordings first differ from those of correct runs.
+# The recordings of failing and correct runs first differ at values that only failing runs received.
 cat > reader.c <<'C'
 #include <fcntl.h>
 #include <stdio.h>

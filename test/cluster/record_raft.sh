@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Nodes in Go that use etcd's raft module and record themselves: examples/record/raft as it is. Its bug, an order of
+# Nodes in Go that use etcd's raft module and record themselves: examples/record/raft unchanged. Its bug, an order of
 # messages, occurs once in a run, and in every replay of the recording beside the dump.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"

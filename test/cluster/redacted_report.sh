@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# `--report DIR --redact`: what lies in DIR afterwards names no host, address, user or token of production or of this
-# machine, and still says what must happen. `diagnose` and `explain`.
+# `--report DIR --redact`: the files in DIR name no host, address, user or token of production or of this machine, and
+# still describe what must happen. `diagnose` and `explain`.
 . "$(dirname "$0")/common.bash"
 export TMPDIR=$work
 cd "$work"
 
-# A node that loses its work when it is killed. It says so in a line with secrets.
+# A node that loses its work when it is killed, and logs that in a line with secrets.
 secret=4f9a7c1e88d2b3a65f0e
 cat > node.sh <<SH2
 #!/bin/sh
@@ -45,7 +45,7 @@ expect 0 "$rose" profile -c rose.toml -o profile.json --runs 1
 
 machine=$(hostname | sed 's/[.]/[.]/g')
 secrets="db-7|prod\.example|10\.9\.8\.7|alice|$secret|(^|[^-.[:alnum:]])$machine([^-.[:alnum:]]|$)"
-# told FOLDER: files in it that have a secret, with the first one.
+# told FOLDER: prints the files in it that contain a secret, with the first secret.
 told() {
   local file
   find "$1" -type f | while read -r file; do
@@ -56,7 +56,7 @@ told() {
   done
 }
 
-# Without --redact they are there, so that the search below would find them.
+# Without --redact the secrets are there, which shows that the search below would find them.
 expect 0 "$rose" diagnose --trace dump.bin --map db-7.prod.example=n1 -c rose.toml --profile profile.json \
   -o schedule.toml --report plain --stop-after found
 [ -n "$(told plain)" ] || fail "the plain report has no secret: the test cannot fail"
@@ -72,7 +72,7 @@ python3 -c 'import json, sys; sys.exit(json.load(open("shown/diagnosis.json"))["
   fail "diagnosis.json is damaged"
 [ -z "$(find "$work" -maxdepth 1 -name 'rose-report-*')" ] || fail "left: $(ls -d rose-report-*)"
 
-# On a busy machine chance may explain the differences (exit code 4): what is written must not be told all the same.
+# On a busy machine chance may explain the differences (exit code 4): what is written must be redacted nevertheless.
 explain() {
   local status=0
   "$rose" explain "$@" > out 2> err || status=$?
@@ -83,7 +83,7 @@ explain schedule.toml -c rose.toml --runs 4 --report told --redact -o explanatio
 [ ! -e told/record.jsonl ] && [ ! -e told/traces ] || fail "explain kept its record: $(ls told)"
 explain --from told
 
-# What cannot be kept together is refused.
+# Options that contradict redaction are refused.
 expect 2 "$rose" diagnose --trace dump.bin -c rose.toml --redact
 says err "no --report"
 expect 2 "$rose" diagnose --trace dump.bin -c rose.toml --report shown --redact --resume

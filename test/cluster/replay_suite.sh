@@ -33,7 +33,7 @@ test_case tests/deep/hit 'exit 0'
 test_case tests/miss 'exit 1'
 test_case tests/sometimes 'test $ROSE_RUN = 1'
 test_case tests/unsure 'exit 2'
-# Two schedules that share the configuration above them, beside a file that is no schedule.
+# Two schedules that share the configuration above them, beside a file that is not a schedule.
 cp tests/hit/rose.toml tests/deep/rose.toml
 mkdir tests/deep/pair
 cp tests/hit/schedule.toml tests/deep/pair/first.toml
@@ -45,7 +45,7 @@ echo 'version = nonsense' > tests/.hidden/schedule.toml
 names='[s["name"] for s in j["schedules"]]'
 outcomes='[s["outcome"] for s in j["schedules"]]'
 
-# All that should pass pass, three in parallel; each with the nearest configuration.
+# All tests that should pass do so, three in parallel; each with the nearest configuration.
 expect 0 "$rose" replay tests/deep tests/hit --jobs 3 --json --junit junit.xml --tap out.tap --report record
 json_is "$names" "['hit', 'pair/first', 'pair/second', 'hit-2']"
 json_is "$outcomes" "['passed', 'passed', 'passed', 'passed']"

@@ -5,7 +5,7 @@
 cd "$work"
 export TMPDIR=$work
 
-# The node reads four files again and again, and prints which it could not read. Only the third is the bug.
+# The node reads four files repeatedly, and prints which of them it could not read. Only the third is the bug.
 cat > node.sh <<'SH'
 touch broken
 for f in one two three four; do echo "$f" > $f; done
@@ -16,7 +16,7 @@ while :; do
   sleep 0.1
 done
 SH
-# On a busy machine, too, a run lasts until the node has read all of them.
+# Even on a busy machine, a run lasts until the node has read all of them.
 cat > rounds.sh <<'SH'
 begun=$(wc -l < a/rounds)
 sleep "$1"
@@ -49,7 +49,7 @@ sed -i -e "s#\"./node.sh\"#\"$work/node.sh\"#" -e "s#\"./rounds.sh\"#\"$work/rou
   done
 } > dump.jsonl
 
-# diagnose REPORT JOBS [OPTION...]: in the background, its process in $pid.
+# diagnose REPORT JOBS [OPTION...]: runs in the background, with its process id in $pid.
 config=rose.toml
 diagnose() {
   local report=$1 jobs=$2
@@ -72,7 +72,7 @@ ended() { ! kill -0 "$pid" 2>/dev/null; }
 
 for jobs in 1 3; do
   if [ $jobs = 3 ]; then
-    # Minimisation makes one run at a time, so it is cut once.
+    # Minimisation makes one run at a time, so it is interrupted once.
     sed 's/^confirm_runs.*/&\nsimplify = false/' rose.toml > several.toml
     config=several.toml
   fi
@@ -83,7 +83,7 @@ for jobs in 1 3; do
   total=$(runs whole$jobs)
   grep -q '"\*/three"' whole$jobs.toml || fail "the schedule found is not of the third file"
 
-  # Killed repeatedly, each time a few runs later, at any moment of a run.
+  # Killed repeatedly, each time a few runs later, at an arbitrary moment of a run.
   again=()
   kills=0
   until [ $kills -ge 4 ]; do
@@ -96,7 +96,7 @@ for jobs in 1 3; do
     kill -KILL $pid 2>/dev/null
     wait $pid 2>/dev/null || true
     kills=$((kills + 1))
-    # The last line of the record is cut in half, as a kill during a write leaves it.
+    # The last line of the record is truncated, as by a kill during a write.
     if [ $kills -eq 2 ] && [ "$(runs cut$jobs)" -gt 0 ]; then truncate -s -40 cut$jobs/record.jsonl; fi
   done
   [ $kills -ge 2 ] || fail "the diagnosis ended before it could be killed twice"
@@ -120,7 +120,7 @@ for jobs in 1 3; do
   status=0
   wait $pid || status=$?
   [ $status -eq 0 ] || { fail "the resumed diagnosis ended with $status"; tail -5 cut$jobs.err >&2; }
-  # Every workload sleeps for 0.3 s: runs from before the kills count in the total, too.
+  # Every workload sleeps for 0.3 s: runs from before the kills are included in the total, too.
   python3 -c "import json; j = json.load(open('cut$jobs.out')); assert j['seconds'] >= 0.25 * j['runs'] / $jobs" ||
     fail "the seconds of a resumed diagnosis are only those since it was resumed"
   [ "$(result cut$jobs)" = "$(result whole$jobs)" ] || {
@@ -136,7 +136,7 @@ done
 
 config=rose.toml
 
-# Once it has found a schedule, Ctrl-C is not a failure: it prints what it has, and can continue later.
+# After a schedule was found, Ctrl-C is not a failure: rose prints what it has, and can continue later.
 sed 's/confirm_runs = 4/confirm_runs = 40/' rose.toml > longer.toml
 config=longer.toml
 diagnose enough 1

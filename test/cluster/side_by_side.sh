@@ -5,7 +5,7 @@
 cd "$work"
 export TMPDIR=$work
 
-# The node reads four files again and again, and prints which it could not read. Only the third is the bug.
+# The node reads four files repeatedly, and prints which of them it could not read. Only the third is the bug.
 cat > node.sh <<'SH'
 touch broken
 for f in one two three four; do echo "$f" > $f; done
@@ -16,7 +16,7 @@ while :; do
   sleep 0.1
 done
 SH
-# On a busy machine, too, a run lasts until the node has read all of them.
+# Even on a busy machine, a run lasts until the node has read all of them.
 cat > rounds.sh <<'SH'
 begun=$(wc -l < a/rounds)
 sleep 0.3
@@ -49,13 +49,13 @@ sed -i -e "s#\"./node.sh\"#\"$work/node.sh\"#" -e "s#\"./rounds.sh\"#\"$work/rou
   done
 } > dump.jsonl
 
-# diagnose REPORT JOBS [OPTION...]: in the background, its process in $pid.
+# diagnose REPORT JOBS [OPTION...]: runs in the background, with its process id in $pid.
 config=rose.toml
 
-# check FILE EXPRESSION: of the JSON object j.
+# check FILE EXPRESSION: evaluates the expression for the JSON object j.
 check() { python3 -c "import json, sys; j = json.load(open('$1')); sys.exit(0 if ($2) else 1)"; }
 
-# The whole diagnosis: the result of one run at a time, with the chosen number of jobs.
+# The whole diagnosis: the same result as with one run at a time, with the chosen number of jobs.
 "$rose" diagnose --trace dump.jsonl -c rose.toml --report auto -o auto.toml --json > auto.out 2> auto.err
 status=$?
 [ $status -eq 0 ] || { fail "jobs = auto: exit $status"; tail -5 auto.err >&2; }

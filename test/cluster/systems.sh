@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# examples/systems: each system survives the fault of its schedule.toml, and its workload got acknowledgements that its
-# oracle checks. The quickest one, or those named after the build folder: `systems.sh build/release/rose build/release
-# kafka hdfs`.
-# By hand, on a machine with a network; in tests, `install` has downloaded what it could.
+# examples/systems: each system survives the fault of its schedule.toml, and its oracle checks acknowledgements that its
+# workload received. The fastest one, or those named after the build folder: `systems.sh build/release/rose
+# build/release kafka hdfs`. Manually, on a machine with a network; in tests, `install` has downloaded what it could.
 . "$(dirname "$0")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")

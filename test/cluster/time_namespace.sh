@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# In a time namespace, whose monotonic clock is days off, the times of events are right: of a tracer inside, and of one
-# outside that traces a process inside. Where they could not be right, tracing is refused, and `rose doctor` gives the
-# reason.
+# In a time namespace, whose monotonic clock differs by days, the times of events are right: for a tracer inside, and
+# for one outside that traces a process inside. If they could not be right, tracing is refused, and `rose doctor` gives
+# the reason.
 . "$(dirname "$0")/common.bash"
 unshare -T --monotonic 1000 true 2>/dev/null || skip "no time namespaces (CONFIG_TIME_NS)"
 cd "$work"
 export TMPDIR=$work
 
-# times WHAT COMMAND...: a failed open between two readings of the clock.
+# times WHAT COMMAND...: records a failed open between two readings of the clock.
 times() {
   local what=$1 before after
   shift
@@ -31,7 +31,7 @@ times "a tracer in one" unshare -T --monotonic 1000000 --boottime 2000000 "$rose
 times "a tracer in one that is behind" unshare -T --monotonic -100 "$rose" trace -o dump.bin -- sh -c "$(look behind)"
 times "what is traced in one" "$rose" trace -o dump.bin -- unshare -T --monotonic 1000000 sh -c "$(look target)"
 
-# Runs, too: events and the times of injected faults are on one clock.
+# In runs, too: events and the times of injected faults use one clock.
 cat > rose.toml <<'TOML'
 name = "time"
 [deployment]

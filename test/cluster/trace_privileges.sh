@@ -82,7 +82,7 @@ status=0
 says err 'trace_victim'
 says err '[Pp]ermission denied'
 
-# Root drops the same; to write to another user's folder it keeps the capability for that.
+# Root drops the same capabilities; it keeps one more to write to another user's folder.
 as=()
 out=$work/dump.bin control=$work/control.sock
 start_trace --cgroup "$cgroup2/rose-privileges-$$"

@@ -157,8 +157,8 @@ start_trace --container "$docker" --container "$podman"
 says trace.err "2 units and containers form one node, '$(hostname)'; --node NAME=container:ID"
 stop_trace
 
-# Functions of a profile: a host whose name is none of its nodes may run any of them; a node with a known name has its
-# own.
+# Functions of a profile: a host whose name is not a node's may run any node; a node with a known name has its own
+# functions.
 victim=$build/test/programs/trace_victim
 [ -x "$victim" ] || { [ $failures -eq 0 ]; exit; }
 python3 - "$victim" > profile.json <<'PY'
@@ -167,7 +167,7 @@ rare = {"node": "n1", "function": "rose_victim_rare", "binary": sys.argv[1], "co
 print(json.dumps({"version": 1, "name": "victims", "runs": 1, "seconds": 10, "infrequent_below": 2.0, "failures": [], "state_changes": [],
                   "syscalls": {"n1": {"read": 1}, "n2": {"read": 1}}, "functions": [rare], "processes": [], "silences": []}))
 PY
-# entered NODE OPTION...: how often the function is recorded for a victim that enters it once.
+# entered NODE OPTION...: prints how often the function is recorded for a victim that enters it once.
 entered() {
   local node=$1
   shift

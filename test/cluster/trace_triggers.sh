@@ -59,7 +59,7 @@ say crash
 until_true 30 grep -q 'crash: .* was killed by SIGSEGV: wrote dumps/rose-' err.log
 say crash
 say miss last
-# Until the tracer has recorded what follows the second crash.
+# Until the tracer has recorded the events after the second crash.
 holds_last() {
   rm -f asked.bin && "$rose" dump --control "$work/sock" -o asked.bin && "$rose" dump show asked.bin --format jsonl |
     grep -q '/rose-none/last'
@@ -118,7 +118,7 @@ say miss later
 stop_tracer
 shows log.bin.1 '/rose-none/after'
 
-# --- the last dump on a full disk: written once there is room, or given up after another Ctrl-C
+# --- the last dump on a full disk: written once there is space, or given up after another Ctrl-C
 mkdir disk
 mount -t tmpfs -o size=1m rose-test disk
 for end in room ctrl-c; do

@@ -97,7 +97,7 @@ expect 4 "$rose" replay never.toml -c miss.toml --runs 2 --expect fixed
 # A workload's failure is reported, and never decides the verdict.
 config false.toml '"/bin/true"' /bin/false
 expect 0 "$rose" replay crash.toml -c false.toml --runs 1
-# A diagnosis with such a workload is useless: reported at the run without faults.
+# A diagnosis with such a workload is useless: this is reported after the run without faults.
 echo '{"ts":1763755200000000000,"node":"a","type":"scf","pid":41,"tid":41,"syscall":"openat","errno":"EIO","fd":null,"path":"/srv/a","peer":null}' > one.jsonl
 config useless.toml '"/bin/false"' /bin/false
 printf '[diagnose]\nmax_runs = 1\n' >> useless.toml

@@ -30,7 +30,7 @@ grep -q 'sent nothing for 5s' "$work/killed.err" || fail "it is not said that wo
 until_true 60 no_folders
 nothing_left "by killed workers"
 
-# Killed when no run is left to make, so that no other worker replaces them: their folders are removed all the same.
+# Killed when no run is left to make, so that no other worker replaces them: their folders are removed nevertheless.
 mkdir "$work/starts"
 cat > "$work/dies.sh" <<SH
 #!/bin/bash
@@ -59,12 +59,12 @@ for signal in INT KILL; do
   until_true 60 no_folders
   nothing_left "after $signal"
 done
-# Runs made before count.
+# Runs that were made before the interruption count.
 with_workers cutINT 2 --resume
 ends_with 0 cutINT
 [ "$(result cutINT)" = "$(result here)" ] || fail "resumed with workers: another search"
 
-# A command that is no worker, and files that cannot be copied.
+# A command that is not a worker, and files that cannot be copied.
 expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "echo welcome to lab-7"
 says err "does not speak the protocol of a rose worker, its output is 'welcome to lab-7"
 expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "/no/such/rose worker"

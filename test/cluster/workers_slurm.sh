@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Workers of a real Slurm: slurmctld and slurmd of the test. A killed worker, a cancelled job and a killed slurmstepd
-# lose no run, and the search is the same as without workers. It also measures how much faster four workers are than
-# one. Only with ROSE_MEASURE=1, because Slurm decides how soon it notices a loss.
+# Workers of a real Slurm: the test's own slurmctld and slurmd. A killed worker, a cancelled job and a killed slurmstepd
+# lose no run, and the search is the same as without workers. Also measures how much faster four workers are than one.
+# Only with ROSE_MEASURE=1, because Slurm decides how soon it notices a loss.
 . "$(dirname "$0")/common.bash"
 [ "${ROSE_MEASURE:-0}" = 1 ] || skip "takes minutes: ROSE_MEASURE=1 asks for it"
 for program in srun scancel squeue slurmctld slurmd; do

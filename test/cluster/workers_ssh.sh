@@ -41,7 +41,7 @@ options="\"-F\", \"none\", \"-p\", \"$port\", \"-i\", \"$work/ssh/key\", \"-o\",
 sed -i "s|^exclude = .*|&\nhosts = [\"127.0.0.1\"]\nworker = \"$rose\"\nengine_options = [$options]|" rose.toml
 
 diagnose far --engine ssh --workers 2
-# The connection is cut during a run on the server's side, so that the worker sees the end of its input.
+# The connection is cut on the server's side during a run, so that the worker sees the end of its input.
 until_true 120 eval "ended || [ \$(runs far) -ge 3 ]"
 if ended; then fail "the diagnosis ended after $(runs far) runs"; fi
 sessions=$(pgrep -P $sshd_pid || true)

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A workload that fails did no work: trace reports that, instead of calling the bug absent.
+# A workload that failed did no work: trace reports that, instead of reporting that the bug is absent.
 . "$(dirname "$0")/common.bash"
 export TMPDIR=$work
 cd "$work"
 
-# configuration WORKLOAD: in rose.toml.
+# configuration WORKLOAD: writes rose.toml.
 configuration() {
   cat > rose.toml << TOML
 name = "first"
@@ -23,7 +23,7 @@ configuration 'echo cannot connect; exit 1'
 expect 4 "$rose" trace -c rose.toml -o dump.bin
 says out 'inconclusive: the workload did no work: it exited with status 1'
 says err 'cannot connect'
-# Beside an incident, the incident may be the reason of its failure.
+# With an incident, the incident may be the reason for its failure.
 expect 4 "$rose" trace -c rose.toml --incident 'sleep 2' -o dump.bin
 configuration 'sleep 1.5; exit 1'
 expect 1 "$rose" trace -c rose.toml --incident : -o dump.bin
@@ -45,7 +45,7 @@ says err '^who knows'
 configuration 'exit 0'
 sed -i 's/^command = \["sleep", "1000"\]/command = ["sh", "-c", "echo no such option; exit 7"]/' rose.toml
 configured=$(cat rose.toml)
-# The node may end within the workload's time.
+# The node may end while the workload runs.
 sed -i 's/"exit 0"/"while [ -s \\"$ROSE_PIDFILE_n1\\" ]; do sleep 0.05; done"/' rose.toml
 [ "$(cat rose.toml)" != "$configured" ] || fail "the workload does not wait"
 for command in "profile -c rose.toml --runs 2" "trace -c rose.toml -o dump.bin"; do

@@ -38,7 +38,7 @@ def near(a, b, within=1.0):
     return abs(a - b) <= within
 
 
-# Helpers that the page's own script knows nothing of.
+# Helpers that the page's own script does not contain.
 PROBE = """
 window.probe = {
   chart: i => document.querySelectorAll('svg.tl')[i],
@@ -100,7 +100,7 @@ def check_zoom(browser):
     charts = browser.js("document.querySelectorAll('svg.tl').length")
     whole_ticks, whole_marks = browser.js("probe.ticks(0)"), browser.js("probe.marks(0)")
     check(4 <= len(whole_ticks) <= 14, f"{len(whole_ticks)} ticks on the whole axis")
-    # By drag: half of the plot, so half of the time, in every chart.
+    # Dragging over half of the plot selects half of the time, in every chart.
     x, y, width, height = browser.js("probe.view(probe.chart(0))")
     unit = width / 1200
     browser.drag(x + (150 + 260) * unit, y + height / 2, x + (150 + 780) * unit)
@@ -140,7 +140,7 @@ def check_zoom(browser):
     browser.mouse("mousePressed", x + width / 2, y + height / 2, button="left", buttons=1, clickCount=2)
     browser.mouse("mouseReleased", x + width / 2, y + height / 2, button="left", clickCount=2)
     browser.settle()
-    # To the bottom of what a double can tell, and back.
+    # To the limit of a double's precision, and back.
     for _ in range(20):
         browser.js("document.querySelector('[data-do=in]').click()")
     browser.settle()
@@ -173,7 +173,7 @@ def check_details(browser):
           "the tip stays when the mouse has gone")
     check(browser.js("probe.words(0)") == tip, "the words go with the mouse")
     check(browser.js("document.querySelectorAll('.z title').length") == 0, "the browser's own tip would show too")
-    # The legend hides a kind, and gives it back.
+    # The legend hides a kind, and shows it again.
     for kind in ("ps", "sys", "scf"):
         if not browser.js(f"!!document.querySelector('.tl .z .{kind}')"):
             continue
@@ -215,7 +215,7 @@ def check_keys(browser):
     check(inside, "the chosen mark is not in view")
     browser.key("0", "0")
     check(browser.js("probe.ticks(0)") == ticks, "0 does not show all")
-    # Everything that can be done by mouse can be reached.
+    # Everything that can be done with the mouse can be reached by keyboard.
     browser.js("document.activeElement.blur()")
     reached = set()
     for _ in range(60):
@@ -262,7 +262,7 @@ def check_colours(browser):
         check(not bad, f"{scheme}: too little contrast: {bad[:4]}")
         picture(browser, scheme)
     check(grounds["light"] != grounds["dark"], "dark is as light")
-    # On paper, whoever reads it in the dark.
+    # For printing, even if the reader prefers a dark colour scheme.
     browser.media("print", prefers_color_scheme="dark")
     check(browser.js("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)",
           "a dark page would be printed")
@@ -295,7 +295,7 @@ def check_print(browser, work):
 def check_without_script(browser, page, charts):
     browser.call("Emulation.setScriptExecutionDisabled", value=True)
     browser.open(page)
-    # Expressions of the debugger run all the same.
+    # Expressions of the debugger are evaluated nevertheless.
     check(browser.js("document.querySelectorAll('svg.tl .z title').length") > 0, "without script marks have no words")
     check(browser.js("document.querySelectorAll('svg.tl .axis text').length") >= 4 * charts,
           "without script there is no axis")

@@ -116,11 +116,11 @@ def check_commands():
         fail(f"README.md's table of commands has '{name}', which rose does not know")
 
 
-# --- what is shown is run
+# --- commands that documents show are run
 
-# Documents whose blocks a test runs as they stand.
+# Documents whose blocks a test runs literally.
 WORD_FOR_WORD = {"examples/README.md": "cluster/tutorial.sh", "examples/own-system/README.md": "cluster/newcomer.sh"}
-# Commands that are not rose's, and no script of the project: by which test they are run, and what stands there.
+# Commands that are neither rose's nor scripts of the project: the test that runs them, and how they begin.
 OTHERS = {
     "cpack -G DEB": ("package", "cpack -G DEB -B"),
     "apt install": ("package", "dpkg-deb -x"),  # the package is unpacked, and what it holds is run

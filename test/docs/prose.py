@@ -48,7 +48,7 @@ def documents():
     names = listed.stdout.split("\0")
     if listed.returncode:  # not a checkout
         names = [p.relative_to(root) for p in root.rglob("*.md") if "build" not in p.parts]
-    # Its oldest entries are as they were released.
+    # Its oldest entries stay as they were released.
     return [str(name) for name in names if name and str(name) != "CHANGELOG.md" and (root / name).is_file()]
 
 
@@ -58,7 +58,7 @@ if len(sys.argv) == 1 and len(files) < 50:
     sys.exit(1)
 program = vale()
 config = root / "test/docs/vale/vale.ini"
-# The linter itself is tested first: one sentence that breaks a rule, so that rules that are not read cannot pass.
+# The linter itself is tested first: one sentence that breaks a rule, so that the test fails if rules are not applied.
 wrong = "The flight recorder was told by whoever."
 probe = subprocess.run([program, "--config", config, "--ext", ".md", "--output", "line", wrong], capture_output=True,
                        text=True)

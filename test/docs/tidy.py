@@ -20,7 +20,7 @@ allowed_file = pathlib.Path(__file__).with_name("tidy.allow")
 WIDTH = 120
 SUBJECT = 72
 
-# Generated or recorded, or somebody else's format.
+# Generated or recorded, or in a format of other projects.
 SKIPPED = re.compile(r"^(skel|LICENSES|test/golden|test/eval/corpora)/|^test/logs/.*\.log$|incident-logs/|"
                      r"^LICENSE$|^bpf/LICENSE$|"
                      r"^test/docs/tidy\.allow$|sha256sums$|fuzz/corpus/|"

@@ -241,7 +241,7 @@ def check_fit():
     except ImportError:
         print("SKIPPED: python3-numpy is missing: the fit is not tested")
         return
-    # Of ten systems the cause is what has the larger x; y says nothing.
+    # In ten systems the candidate with the larger x is the cause; y carries no information.
     choices = []
     for system in range(10):
         candidates = [{"features": {"x": float(i == system % 4), "y": float((i * 7 + system) % 5)}} for i in range(4)]
@@ -251,7 +251,7 @@ def check_fit():
     )
     check(f"fitted ranks: {ranks}", all(rank == 1 for rank, _ in ranks))
     check(f"fitted weights: {weights}", weights[0]["feature"] == "x" and weights[0]["value"] > 0)
-    # A weight keeps its sign, whatever the cases say, and one that they say nothing of keeps its prior value.
+    # A weight keeps its sign, whatever the cases show; a weight without any evidence keeps its prior value.
     known = [
         {"name": "x", "sign": 1, "prior": 0.5},
         {"name": "against", "sign": -1, "prior": -0.5},

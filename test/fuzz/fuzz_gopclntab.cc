@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (!with_sources && !function.source.empty()) std::abort();
       texts += function.name.size() + function.source.size();
     }
-    // All entries may point at one text: the total length is bounded all the same.
+    // All entries may refer to the same text: the total length is limited nevertheless.
     if (texts > size * 8 + 3 * 65536) std::abort();
   }
   return 0;

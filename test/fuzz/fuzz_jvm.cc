@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t half = part.size() / 2;
   const rose::jvm::NamePattern pattern(part.substr(0, half));
   const rose::jvm::Method method{part.substr(half), "m", part.substr(half), "X.java", 0};
-  // The quick check must never exclude what the full one finds.
+  // The fast check must never exclude what the full check accepts.
   if (pattern.matches(method) && !pattern.may_be_in(method.class_name)) std::abort();
   (void)rose::jvm::looks_like_java(part);
   (void)rose::jvm::parameters_of(part);

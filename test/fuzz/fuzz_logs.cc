@@ -28,7 +28,7 @@ void check(const std::vector<StackTrace>& traces) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Templates kinds;
-  // Some are read by a pattern of rose.toml.
+  // Some inputs are read with a pattern of rose.toml.
   ReadOptions options;
   if (size % 4 == 3)
     options.custom.push_back({"*", R"(^(?P<time>[^|]*)\|(?:(?P<level>\w+)\|)?(?P<message>.*)$)",

@@ -22,7 +22,7 @@ build/fuzz/test/fuzz/fuzz_smoke --seeds "$seeds"
 found=$PWD/build/fuzz/found
 mkdir -p "$found"
 
-# fuzz NAME: one of them; its output where it found something.
+# fuzz NAME: runs one of them; prints its output if it found something.
 fuzz() {
   local name=$1 corpus=${CORPUS:-$seeds/corpus}/$1 status=0
   mkdir -p "$corpus" "$seeds/$name"

@@ -82,7 +82,7 @@ Seeds example_files(const std::string& name) {
   return seeds;
 }
 
-// Programs, as small as they come.
+// Programs that are as small as possible.
 Seeds code_seeds() {
   Seeds seeds;
   for (const char* name : {"code_noplt", "code_library"}) {
@@ -110,7 +110,7 @@ Seeds config_seeds() {
   return seeds;
 }
 
-// What each reader of fuzz_draft.cc takes, behind its letter.
+// The input of each reader in fuzz_draft.cc, after its letter.
 Seeds draft_seeds() {
   return {
       "yservices:\n  db: &x { image: \"redis:${TAG:-7}\", ports: [\"127.0.0.1:80:80\", {target: 5, published: \"6\"}], "
@@ -313,7 +313,7 @@ Seeds worker_seeds() {
           rose::engine::to_bytes(begin) + rose::engine::to_bytes(made), "lxc exec 'a b' -- \"rose\" wor\\ker"};
 }
 
-// Recordings as the library makes them: half full, and wrapped.
+// Recordings from the library: half full, and wrapped around.
 Seeds rr_seeds() {
   Seeds seeds;
   std::string folder = std::filesystem::temp_directory_path() / "rose-fuzz-XXXXXX";
@@ -331,7 +331,7 @@ Seeds rr_seeds() {
     std::ifstream file(folder + "/r", std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     for (const char how : {'S', '-'}) seeds.push_back(how + bytes);
-    // Changes are to hit records, not the zeros behind them.
+    // Changes should hit records, not the zeros after them.
     if (records < 100) seeds.push_back('S' + bytes.substr(0, 5000));
     std::filesystem::remove(folder + "/r");
   }

@@ -50,7 +50,7 @@ class Service {
   std::vector<pid_t> started_;
 };
 
-// This process in another cgroup for as long as this lives.
+// Moves this process to another cgroup for the lifetime of the object.
 class Moved {
  public:
   explicit Moved(const std::filesystem::path& to) : from_(kernel::cgroup_folder_of(::getpid())) {
@@ -78,7 +78,7 @@ config::Config attaching(const std::vector<config::Attach>& nodes) {
   auto config = make_config(std::vector<config::Command>(nodes.size()), config::Network::host);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     config.nodes[i].attach = nodes[i];
-    config.nodes[i].ready = ready_tcp(1);  // never ready; the test is about why it could not be attached to
+    config.nodes[i].ready = ready_tcp(1);  // never ready; the test is about the reason why attaching failed
     config.nodes[i].ready->timeout_ns = kSecond / 4;
   }
   return config;
@@ -142,7 +142,7 @@ TEST_CASE("a process that rose descends from is not a node, also without a cgrou
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // The process is in the machine's top cgroup, which is not the node's alone, but its process tree is.
+    // The process is in the machine's top cgroup, which is not exclusive to the node, but its process tree is.
     const pid_t node = ::getpid();
     if (!write_control(top / "cgroup.procs", std::to_string(node))) ::_exit(10);
     const pid_t rose = ::fork();
@@ -238,7 +238,7 @@ TEST_CASE("heal resumes what stood still of an attached node, and only that", "[
     if (!deployment || !(*deployment)->start()) ::_exit(11);
     if (!(*deployment)->foresee_stops(0)) ::_exit(12);
     if (frozen && !(*deployment)->pause_at_once(0)) ::_exit(13);
-    ::kill(signalled, SIGSTOP);  // stopped as by a kernel program, of which rose has no record
+    ::kill(signalled, SIGSTOP);  // stopped as by a BPF program, without a record
     const std::string id = (*deployment)->id();
     if (::write(pipe_fds[1], id.data(), id.size()) < 0) ::_exit(14);
     for (;;) ::pause();

@@ -284,7 +284,7 @@ TEST_CASE("the restart policy restarts after every end, up to its maximum", "[de
   Recorder recorder;
   auto deployment = make(config, dir, &recorder);
   REQUIRE_OK(deployment->start());
-  // a started command may not have run this far yet
+  // a command that was started may not have reached this point yet
   REQUIRE(eventually([&] { return dir.read("n1/count") == "x\n"; }));
   for (int start = 1; start <= 2; ++start) {
     const pid_t before = deployment->main_pid(0);
@@ -717,7 +717,7 @@ TEST_CASE("a node killed while it starts counts as one that ended", "[deploy]") 
 
 TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
   const RunDir dir;
-  // Lets every call pass and records it.
+  // Lets every call continue and records it.
   struct Supervisor : Recorder {
     Fd listener;
     std::thread thread;
@@ -758,7 +758,7 @@ TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
     }
     ~Supervisor() override { finish(); }
   } observer;
-  // With futex selected the child must spin; without, it sleeps.
+  // With futex selected the child must spin; otherwise it sleeps.
   observer.selected = GENERATE(std::vector<int>{SYS_openat, SYS_execve},
                                std::vector<int>{SYS_openat, SYS_execve, SYS_futex, SYS_getppid, SYS_exit_group});
   auto config = make_config({{kVictim, "open", "/etc/hostname"}});
@@ -860,7 +860,7 @@ TEST_CASE("what a deployment's end could not undo is noted, and heal undoes it",
   REQUIRE(std::filesystem::create_directory(name));  // a folder, which `ip netns del` cannot remove
   deployment.reset();
   const auto traces = traces_of(id);
-  CHECK(traces.size() == 2);  // that, and the lock that notes it
+  CHECK(traces.size() == 2);  // the namespace, and the lock file that lists it
   auto healed = heal({id});
   REQUIRE(healed);
   CHECK(healed->failed.size() == 1);
@@ -901,7 +901,7 @@ TEST_CASE("heal waits for a process that a killed rose had just forked: it holds
 }
 
 TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy]") {
-  // The fork first, while this process has one thread: the child makes threads of its own.
+  // Fork first, while this process has one thread, because the child creates threads.
   const RunDir dir;
   int pipe_fds[2];
   REQUIRE(::pipe(pipe_fds) == 0);
@@ -971,7 +971,7 @@ TEST_CASE("without the privilege for namespaces one clear error is given", "[dep
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // Like root of a container: files may be removed, namespaces and networks not.
+    // Like root in a container: files may be removed, namespaces and networks not.
     kernel::CapabilitySets sets;
     if (!kernel::get_capabilities(sets)) ::_exit(10);
     for (auto* set : {&sets.effective, &sets.permitted})
@@ -1009,7 +1009,7 @@ TEST_CASE("fifty deployments leave nothing behind", "[deploy]") {
     started += static_cast<double>(t2 - t1) / 1e6;
     stopped += static_cast<double>(monotonic_ns() - t3) / 1e6;
   };
-  cycle();  // what is created only once (the folders in /run) exists now
+  cycle();  // folders that are created only once (in /run) now exist
   created = started = stopped = 0;
   const Holdings before = holdings();
   for (int i = 0; i < 50; ++i) cycle();

@@ -19,7 +19,7 @@ TEST_CASE("descriptors of another user's process: limited, or refused where that
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(1);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // changing the user has cleared it
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // changing the user has reset it
     if (::write(ready[1], "x", 1) != 1) ::_exit(1);
     for (;;) ::pause();
   }

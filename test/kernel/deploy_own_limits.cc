@@ -1,4 +1,4 @@
-// Limits of a cgroup v2 folder moved to another folder by the real kernel, with any controller that v2 has here.
+// Limits of a cgroup v2 folder copied to another folder on the real kernel, with every v2 controller of this machine.
 #include <catch2/catch.hpp>
 
 #include <unistd.h>
@@ -34,8 +34,7 @@ TEST_CASE("limits that an engine set go along into a folder of the node's") {
     if (std::find(there.begin(), there.end(), one.controller) != there.end()) usable.push_back(one);
   if (usable.empty()) test::skip_case("a controller of memory, pids, cpu or hugetlb in cgroup v2");
 
-  // The controllers that the mount enables for its children are a setting of the machine: afterwards it must be as
-  // before.
+  // The controllers that the mount enables for its children are a setting of the machine: they must be restored.
   const std::string passed = read_file(*mount / "cgroup.subtree_control", 4096).value_or("");
   const std::filesystem::path own = *base / ("rose-own-limits-" + std::to_string(::getpid()));
   const std::filesystem::path engines = own / "engines", node = own / "node";

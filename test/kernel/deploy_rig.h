@@ -1,4 +1,4 @@
-// Deployments of small victims, for tests: their configuration, a run directory, and what they leave on the machine.
+// Deployments of small victims for tests: their configuration, a run directory, and what they leave on the machine.
 #pragma once
 
 #include <net/if.h>
@@ -77,7 +77,7 @@ inline std::unique_ptr<Deployment> make(const config::Config& config, const RunD
 
 using rose::test::eventually;
 
-// Ended, though its parent may not have collected it yet.
+// True if it has ended, although its parent may not have reaped it yet.
 inline bool gone(pid_t pid) {
   const auto stat = read_file(fmt::format("/proc/{}/stat", pid));
   return !stat || stat->find(") Z ") != std::string::npos || stat->find(") X ") != std::string::npos;
@@ -97,8 +97,8 @@ inline std::set<std::string> names(const std::string& folder) {
   return found;
 }
 
-// What this process and the machine hold that carries rose's name. Other tests may run beside us, so only ids
-// that were not there before and are named in `ids` count.
+// Objects with rose's name that this process and the machine hold. Other tests may run in parallel, so only new ids
+// that are listed in `ids` count.
 struct Holdings {
   std::size_t descriptors = 0;
   std::size_t children = 0;

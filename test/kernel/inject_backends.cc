@@ -1,5 +1,5 @@
-// What both backends of syscall faults must match, however the call is made, and which backend is chosen when. All
-// tests of this file run with either of them: ROSE_TEST_BACKEND=override.
+// Calls that both backends of syscall faults must match, however they are made, and which backend is chosen when. All
+// tests of this file run with either backend: ROSE_TEST_BACKEND=override.
 #include <csignal>
 
 #include "inject_rig.h"
@@ -153,7 +153,7 @@ TEST_CASE("1,024 faults, and a call that counts for 4,096 conditions") {
   rig.add({"create", "data", "repeat", "4", "write", "x", ";", "fsync", "fsync", "print", "done"});
   std::string schedule;
   for (int i = 0; i < kFaults; ++i) {
-    // All wait for the same four writes; one of them for the fsync behind.
+    // All wait for the same four writes; one of them for the fsync after them.
     schedule += fmt::format(
         "[[fault]]\nid = \"f{}\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\nerror = \"EIO\"\nwhen = [", i,
         i == kFaults - 1 ? "fsync" : "sync");

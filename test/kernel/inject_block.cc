@@ -1,5 +1,5 @@
-// Threads that wait at a call or at a place in the program: only the one that was chosen waits, and it continues when
-// its time has come.
+// Threads that wait at a call or at a location in the program: only the selected one waits, and it continues when its
+// time has come.
 #include <signal.h>
 #include <sys/ptrace.h>
 
@@ -11,13 +11,13 @@ using namespace rose::test;
 
 namespace {
 
-// Three threads that sync the same file and each write a line; "all" when all have.
+// Three threads that sync the same file and each write a line; "all" when all are done.
 std::vector<std::string> three_threads(std::string file) {
   return {"append", std::move(file), "threads", "3",    "1",       "fsync", "print", "synced",
           ";",      "print",         "all",     "gate", "../never"};
 }
 
-// How many threads of the process are traced.
+// The number of traced threads of the process.
 int traced(pid_t pid) {
   int n = 0;
   for (const auto& entry : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid)))
@@ -91,7 +91,7 @@ duration = "600s"
   REQUIRE(eventually([&] { return rig.lines("synced", 1) == 2; }));
   rig.injector->disarm();
   const auto outcomes = rig.injector->outcomes();
-  rig.wait_said("all", 1);  // released as the run ends
+  rig.wait_said("all", 1);  // released when the run ends
   rig.finish();
   CHECK(*outcomes.at(0).ended_ns - outcomes.at(0).fired_ns == 200 * 1'000'000);
   CHECK(outcomes.at(0).detail.find("released after 200ms: what it waited for did not happen") != std::string::npos);
@@ -172,7 +172,8 @@ when = [ { log = "up" } ]
 until = [ { log = "went", node = "n3" } ]
 )");
   const pid_t main = rig.deployment->main_pid(0);
-  REQUIRE(eventually([&] { return traced(main) == 1; }));  // armed: any thread that gets there is held at once
+  // armed: any thread that reaches the location is held immediately
+  REQUIRE(eventually([&] { return traced(main) == 1; }));
   rig.touch("open");
   REQUIRE(eventually([&] { return rig.lines("called") == 7; }));
   REQUIRE(eventually([&] { return rig.lines("all", 1) == 1; }));
@@ -185,7 +186,7 @@ until = [ { log = "went", node = "n3" } ]
   REQUIRE(held.tid != main);
   CHECK(held.pid == main);
   CHECK(eventually([&] { return state_of(held.tid) == 't'; }));
-  // Nothing of the function has run: it writes at its beginning.
+  // The function has not executed anything: it would write at its beginning.
   CHECK(split(rig.read("n1/calls"), 'a').size() == 8);
   CHECK(split(rig.read("n1/calls"), 'b').size() == 8);
   CHECK(rig.lines("all") == 0);

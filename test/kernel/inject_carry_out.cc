@@ -1,5 +1,5 @@
 // Calls that rose makes on behalf of the caller: with the caller's rights and view of files, never writing into another
-// process, and never such that rose itself could wait for ever.
+// process, and never such that rose itself could wait forever.
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <signal.h>
@@ -37,14 +37,15 @@ effect = "full"
 error = "EIO"
 times = "forever"
 )");
-  // Made only now: a run directory begins empty. The writer's end stays open, so that readers see no end of file.
+  // Created only now, because a run directory starts empty. The writer's end stays open, so that readers see no end of
+  // file.
   REQUIRE(::mkfifo(fifo.c_str(), 0666) == 0);
   const Fd writer(::open(fifo.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
   REQUIRE(writer);
   rig.touch("made");
   rig.begin();
   REQUIRE(eventually([&] { return rig.lines("openr ../fifo = 0") == 8; }));
-  // All threads poll, and one of them gets the byte: repeats until another one is seen waiting inside its read.
+  // All threads poll, and one of them receives the byte: repeat until another one is waiting inside its read.
   const auto caught = [&] {
     std::error_code error;
     for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
@@ -76,7 +77,7 @@ TEST_CASE("a call that is carried out has the caller's rights") {
   auto& node = rig.add({"gate", "../go", "openr", "../roots", "fchmod", "777", "create", "own", "fchmod", "600",
                         "openr", "../roots", "read", "5", "print", "done"});
   node.user = "nobody";
-  // The victim's user may not have access to the build folder.
+  // The victim's user may have no access to the build folder.
   std::filesystem::copy(kVictim, rig.path("victim"));
   node.command[0] = rig.path("victim");
   node.binaries = {rig.path("victim")};
@@ -119,7 +120,7 @@ TEST_CASE("sockets are the caller's: names in its folder, its root, its mounts, 
   Rig rig;
   auto& near = rig.add({"udgram", "here.sock", "near", "print", "done"});
   near.user = "nobody";
-  std::filesystem::copy(kVictim, rig.path("victim"));  // the victim's user may not have access to the build folder
+  std::filesystem::copy(kVictim, rig.path("victim"));  // the victim's user may have no access to the build folder
   near.command[0] = rig.path("victim");
   auto& mounted = rig.add({});
   mounted.command = {
@@ -145,7 +146,7 @@ TEST_CASE("sockets are the caller's: names in its folder, its root, its mounts, 
 }
 
 TEST_CASE("nothing is read from or written to a caller that is gone") {
-  // A process that makes no call; only checking its notification shows that it is not the one that was asked about.
+  // A process that makes no call; only checking its notification shows that it is not the requested one.
   constexpr std::size_t kSize = 16;
   char* memory = static_cast<char*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   REQUIRE(memory != MAP_FAILED);
@@ -156,7 +157,7 @@ TEST_CASE("nothing is read from or written to a caller that is gone") {
   REQUIRE(::pipe(back) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    ::raise(SIGSTOP);  // what follows reads its memory as it is now
+    ::raise(SIGSTOP);  // the following code reads its memory in this state
     if (::write(back[1], memory, kSize) < 0) ::_exit(1);
     ::_exit(0);
   }
@@ -172,7 +173,7 @@ TEST_CASE("nothing is read from or written to a caller that is gone") {
 
   const std::string file = "/tmp/rose-carry-" + std::to_string(::getpid());
   const Fd out(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  // The child has the descriptor too: under the number that is free there.
+  // The child also has the descriptor, under its lowest free number.
   ::kill(child, SIGCONT);
   char seen[kSize] = {};
   REQUIRE(::read(back[0], seen, kSize) == kSize);

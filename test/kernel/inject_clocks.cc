@@ -1,5 +1,5 @@
-// Clocks that are wrong: for every way of reading them, in children and new images, for the chosen node only, and until
-// the fault ends; waits for a time last until the node's own clock shows that time.
+// Wrong clocks: for every way of reading them, in children and new program images, for the selected node only, and
+// until the fault ends; waits for a time last until the node's own clock shows that time.
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -25,7 +25,7 @@ double monotonic_minus_real() {
          static_cast<double>(monotonic.tv_nsec - real.tv_nsec) / 1e3;
 }
 
-// How far ahead of the real ones a process's clocks were.
+// How far a process's clocks were ahead of the real ones.
 struct Shown {
   double libc = 0, day = 0, raw = 0, monotonic = 0;  // us
   long time = 0;                                     // s
@@ -39,10 +39,9 @@ struct Clocks : Rig {
     config.nodes.back().command = {program};
     config.nodes.back().command.insert(config.nodes.back().command.end(), words.begin(), words.end());
   }
-  // The last complete line of this kind written after this was called. Of several, the one whose reading took the least
-  // time.
+  // The last complete line of this kind written after the call. Of several, the one whose reading took the least time.
   std::optional<Shown> shown(const std::string& what, std::size_t node = 0) {
-    const std::string until_now = out(node);  // whole lines, or what stands for a file that is not there yet
+    const std::string until_now = out(node);  // whole lines, or a placeholder if the file does not exist yet
     const std::size_t before = until_now.rfind('\n') == std::string::npos ? 0 : until_now.size();
     std::optional<Shown> found;
     (void)eventually([&] {
@@ -70,7 +69,7 @@ void all_ahead(const Shown& shown, double by) {
   CHECK(std::abs(shown.libc - by) < near);
   CHECK(std::abs(shown.day - by) < near);
   CHECK(std::abs(shown.raw - by) < near);
-  CHECK(std::abs(static_cast<double>(shown.time) * 1e6 - by) < 2.5e6);  // two clocks of whole seconds
+  CHECK(std::abs(static_cast<double>(shown.time) * 1e6 - by) < 2.5e6);  // two clocks with a resolution of seconds
   CHECK(std::abs(shown.monotonic) < near);
 }
 
@@ -143,7 +142,7 @@ duration = "100ms"
 after = ["both"]
 )");
   (void)rig.shown("once");
-  all_ahead(*rig.shown("now"), 0);  // by now a child watches, too
+  all_ahead(*rig.shown("now"), 0);  // now a child prints times, too
   rig.touch("go");
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).injected >= 2; }));
   const Shown two = *rig.shown("now");
@@ -183,7 +182,7 @@ shift = "+1h"
 )");
   const double fast = rig.shown("now", 0)->libc, still = rig.shown("now", 1)->libc;
   const std::int64_t began = monotonic_ns();
-  // A program that shows a clock may be delayed before it prints what it read; the longer the test observes, the
+  // A program that prints a clock may be delayed between reading and printing; the longer the test observes, the
   // smaller that share becomes.
   double later = 0, stood = 0;
   REQUIRE(eventually(
@@ -194,7 +193,7 @@ shift = "+1h"
         return passed > 1e6 && later - fast >= 2 * 0.95 * passed && still - stood >= 0.95 * passed;
       },
       120 * kSecond));
-  // No more than twice as much ahead as has passed since before it began.
+  // Ahead by at most twice the time that has passed since before it began.
   CHECK(later <= 2 * static_cast<double>(monotonic_ns() - before) / 1e3);
   CHECK(stood < kHour);
 }
@@ -233,14 +232,14 @@ shift = "-1h"
               continue;
             for (std::size_t i = 0; i < took.size(); ++i) least[i] = std::min(least[i], took[i]);
           }
-          // Not an hour; and of 300 ms at three times the speed not all.
+          // Not an hour; and of 300 ms at triple speed only a part.
           return std::all_of(least.begin(), least.end(), [](long took) { return took < 280'000; });
         },
         300 * kSecond));
     std::printf("node %zu waited %ld %ld %ld %ld us\n", node + 1, least[0], least[1], least[2], least[3]);
     for (const long took : least) CHECK(took > 99'000);
     CHECK_FALSE(rig.said("no ticks", node));
-    // The program's own time value is back in its memory; later only where it was scheduled so late that its wait was
+    // The program's own time value is restored in its memory; later only if it was scheduled so late that its wait was
     // over before it began.
     CHECK_FALSE(rig.said("spoiled", node));
     // On a busy machine the first rounds may all be late.
@@ -255,7 +254,7 @@ shift = "-1h"
   }
 }
 
-// The amount cannot be asserted: the machine may be shared.
+// The amount is not checked, because the machine may be shared.
 TEST_CASE("the cost of reading a clock is printed", "[clocks]") {
   Clocks rig;
   rig.watch(kClock, {"cost"});

@@ -1,4 +1,4 @@
-// Every kind of condition with every kind of fault: the fault occurs exactly there, not earlier and not later. And
+// Every kind of condition with every kind of fault: the fault occurs exactly there, neither earlier nor later. Also
 // roles.
 #include <csignal>
 
@@ -31,7 +31,7 @@ TEST_CASE("crash at every kind of condition") {
 static bool pauses_at(const Moment& moment, int ms) {
   Stage stage;
   stage.reach(moment, fmt::format("kind = \"pause\"\nduration = \"{}ms\"", ms));
-  // Conditions that user space decides (time, logs) take a while to come into force.
+  // Conditions that user space evaluates (time, logs) take a while to come into force.
   REQUIRE(eventually([&] { return stage.injector->outcomes().back().detail.find("stopped") != std::string::npos; }));
   stage.touch("n1/go");
   stage.touch("n1/done");
@@ -90,7 +90,7 @@ namespace {
 
 const std::string kLeader = "[[role]]\nname = \"leader\"\nfunction = \"step_function\"\n";
 
-// Nodes that take the lead when their file "lead" appears, and again with "lead2".
+// Nodes that become leader when their file "lead" appears, and again with "lead2".
 struct Electorate : Rig {
   explicit Electorate(config::Network network = config::Network::host) : Rig(network) {
     for (int i = 0; i < 3; ++i) {
@@ -226,7 +226,7 @@ until = [ { log = "leads again" } ]
     CHECK_FALSE(reaches(1, 0, "300"));
     CHECK_FALSE(reaches(2, 1, "300"));
     CHECK(reaches(0, 2));
-    // Another node leads now; the cut stays on the node it was made for, and n2's message ends it.
+    // Another node leads now; the partition stays on the original node, and n2's message ends it.
     rig.lead(2);
     CHECK_FALSE(reaches(2, 1, "300"));
     CHECK(reaches(0, 2));

@@ -14,7 +14,7 @@ const std::string kPages(1 << 16, 'x');
 struct Row {
   std::string name;
   std::string fault;               // kind and keys
-  std::vector<std::string> steps;  // of n1, once the fault is in force
+  std::vector<std::string> steps;  // steps of n1 after the fault is in effect
   std::string no_effect;           // "": the fault has an effect
   std::optional<kernel::Controller> needs{};
   bool disk = false;

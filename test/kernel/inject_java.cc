@@ -1,4 +1,5 @@
-// Places in methods of a real JVM: conditions are met, and faults occur, exactly where and when the schedule says.
+// Locations in methods of a real JVM: conditions are met, and faults occur, exactly where and when the schedule
+// requires.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -27,7 +28,7 @@ void need_java() {
   if (std::system(tried.c_str()) != 0) skip_case("no `java`: apt-get install default-jdk-headless");
 }
 
-// One node: a JVM that does a part so many times, on so many threads.
+// One node: a JVM that executes a part repeatedly, on several threads.
 config::Node& add_jvm(Rig& rig, const std::string& part, int times, int threads = 1,
                       std::vector<std::string> options = {}) {
   need_java();

@@ -1,5 +1,4 @@
-// Java's own frames in the stack of the thread that a fault hit: methods in order, with file and line, whatever the
-// fault.
+// Java frames in the stack of the thread that a fault hit: methods in order, with file and line, whatever the fault.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -15,7 +14,7 @@ namespace {
 const std::string kClasses = std::string(ROSE_PROGRAMS_DIR) + "/java";
 const std::string kSource = std::string(ROSE_TEST_DIR) + "/programs/java/org/rose/test/Stacks.java";
 
-// One node: a JVM that does a part so many times; `threads` 0: on its main thread.
+// One node: a JVM that executes a part repeatedly; `threads` 0: on its main thread.
 config::Node& add_jvm(Rig& rig, const std::string& part, int times, int threads = 0,
                       std::vector<std::string> options = {}) {
   if (!std::filesystem::exists(kClasses + "/compiled"))
@@ -52,7 +51,7 @@ std::string told(const schedule::Stack& stack) {
   return text + stack.incomplete;
 }
 
-// The program's own, in order: "put 17".
+// The program's own frames, in order: "put 17".
 std::vector<std::string> own_frames(const schedule::Stack& stack) {
   std::vector<std::string> own;
   const std::string class_name = "org.rose.test.Stacks.";
@@ -113,7 +112,7 @@ times = 4
       CHECK(stack.incomplete == "");
       CHECK(first(own_frames(stack), 4) == expected);
       CHECK(stack.thread.starts_with("worker-"));
-      // The C library's call stays where it was, inside of Java's.
+      // The C library's call keeps its place, inside Java's.
       REQUIRE(!stack.frames.empty());
       CHECK(stack.frames[0].module.find("libc") != std::string::npos);
       CHECK(outermost_is_a_thread(stack));
@@ -140,7 +139,7 @@ TEST_CASE("stack of a failed call on a JVM's main thread", "[java]") {
 TEST_CASE("stack of a thread that is held in a call, while its JVM makes calls of the kind, too", "[java]") {
   Rig rig;
   add_jvm(rig, "write", 5, 0, {"-Xmx32m"});
-  // JVMs open files of their cgroup whenever they check their memory, also while the one that prints a stack does so.
+  // JVMs open files of their cgroup whenever they check their memory, also in the thread that prints a stack.
   const auto outcome = outcome_of(rig,
                                   "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nbefore = { syscall = "
                                   "\"write\", path = \"*/lines.0\", count = 2 }\n"
@@ -165,7 +164,7 @@ TEST_CASE("stack of a JVM that dies or stands still at a method, and of an excep
     REQUIRE(own.size() >= 3);
     CHECK(own[0].starts_with("step "));
     CHECK(std::vector<std::string>{own[1], own[2]} == below);
-    CHECK(outcome.stacks[0].frames[0].function == "org.rose.test.Stacks.step");  // nothing of the agent
+    CHECK(outcome.stacks[0].frames[0].function == "org.rose.test.Stacks.step");  // no frame of the agent
     CHECK(outermost_is_a_thread(outcome.stacks[0]));
   }
   SECTION("a pause") {

@@ -1,5 +1,5 @@
-// Links, clocks, limits, disks and waits at every kind of condition: in force from that moment on, for that node alone,
-// and undone at their end.
+// Links, clocks, limits, disks and waits with every kind of condition: in effect from that moment on, for that node
+// alone, and undone at their end.
 #include "deploy/disk.h"
 #include "inject_limits.h"
 #include "inject_stage.h"
@@ -20,7 +20,7 @@ struct Kinds : Stage {
     if (!deploy::Disk::check() || !deploy::PacedFile::check()) missing += " disks";
   }
 
-  // Each fault waits for the condition by itself, and lasts until n4 prints its line.
+  // Each fault waits for the condition separately, and lasts until n4 prints its line.
   [[nodiscard]] std::string faults(const Moment& moment) {
     std::string text;
     const auto add_one = [&](const std::string& id, const std::string& what) {
@@ -54,7 +54,7 @@ struct Kinds : Stage {
     REQUIRE(end_ping(start_ping(*this, 0, {"tcp", "10.251.9.2", "7100", "20000"})) == kEcho);
     return (monotonic_ns() - began) / kMillisecond;
   }
-  // How far ahead n1's clock was when it printed the time for the nth time.
+  // How far n1's clock was ahead when it printed the time for the nth time.
   [[nodiscard]] std::int64_t ahead_s(std::size_t nth) const {
     for (const std::string& line : split(out(), '\n'))
       if (line.starts_with("time ") && nth-- == 0)
@@ -73,7 +73,7 @@ struct Kinds : Stage {
       INFO(id);
       REQUIRE(eventually([&] { return outcome(id).ended_ns.has_value(); }));
     }
-    injector->catch_up();  // the end of a fault is undone a little later
+    injector->catch_up();  // the end of a fault is carried out a little later
   }
 
   std::vector<std::string> ids;

@@ -1,4 +1,4 @@
-// Resources by their real limits: the node sees the limit, no other process does, and the limit is gone after the end.
+// Real resource limits: the node sees the limit, no other process does, and the limit is removed at the end.
 #include <signal.h>
 
 #include "inject_limits.h"
@@ -33,7 +33,7 @@ until = [ { log = "EMFILE" } ]
   for (const pid_t pid : others) CHECK(descriptors_of(pid).rlim_cur == before.rlim_cur);
   rig.touch("go");
   rig.wait_said("create c = EMFILE", 0);
-  // Its end, which that line was.
+  // The previous line was its last.
   for (const pid_t pid : pids)
     CHECK(eventually([&] {
       return descriptors_of(pid).rlim_max == before.rlim_max && descriptors_of(pid).rlim_cur == before.rlim_cur;
@@ -121,7 +121,7 @@ until = [ { state = "started" } ]
   rig.injector->catch_up();
   rig.touch("go");
   REQUIRE(eventually([&] { return rig.deployment->main_pid(0) != first && rig.deployment->starts(0) == 2; }));
-  // Started, it grows again: the limit is over.
+  // After a restart it grows again: the limit has ended.
   REQUIRE(eventually([&] { return rig.lines("use = 0") == 3; }));
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.fired);
@@ -191,7 +191,7 @@ TEST_CASE("a full disk: nobody can write there any more, root neither; the files
     if (inside.empty()) CHECK(error_of_write(folder + "/before") == 0);
     rig.begin();
     if (!inside.empty()) CHECK(error_of_write(rig.path("n1/beside")) == 0);
-    int tries = 0;  // a file that there is already gives its room back when it is written anew
+    int tries = 0;  // an existing file frees its space when it is rewritten
     REQUIRE(eventually([&] { return error_of_write(fmt::format("{}/tried.{}", folder, ++tries)) == ENOSPC; }));
     CHECK(error_of_write(rig.path("n2/there")) == 0);
     if (!inside.empty()) CHECK(error_of_write(rig.path("n1/beside")) == 0);

@@ -1,5 +1,5 @@
-// Bad links in network namespaces and on one host: their measured effect on packets, which peers they do not affect,
-// and how they end.
+// Bad links in network namespaces and on one host: their measured effect on packets, which peers are unaffected, and
+// how they end.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -20,7 +20,7 @@ struct Burst {
   long least = 0, p05 = 0, p50 = 0, p95 = 0, p99 = 0, most = 0;  // us
 };
 
-// Three nodes that serve traffic and send it to each other.
+// Three nodes that receive traffic and send it to each other.
 struct Links : ThreeNodes {
   explicit Links(config::Network network = config::Network::netns, int base = 7400, bool six = false)
       : ThreeNodes(network, base, six) {
@@ -64,7 +64,7 @@ struct Links : ThreeNodes {
     REQUIRE(fields == 10);
     return one;
   }
-  // How long a stream of so many bytes takes, in ms.
+  // How long a stream of this many bytes takes, in ms.
   long stream(int from, int to, long bytes) {
     auto before = lines(fmt::format("received {}", bytes), static_cast<std::size_t>(to));
     const std::int64_t began = monotonic_ns();
@@ -85,8 +85,8 @@ struct Links : ThreeNodes {
   int bursts_ = 0;
 };
 
-// Of a delay of 50 ms. A busy machine may wake a receiver late, which is not the link's doing: the fastest packet shows
-// the link's delay, and the fastest twentieth that it was no exception.
+// With a delay of 50 ms. A busy machine may wake a receiver late, which the link does not cause: the fastest packet
+// shows the link's delay, and the fastest twentieth that it was not an exception.
 constexpr long kLeast = 49'900;  // us
 constexpr long kMost = 51'000;
 constexpr long kMostOfTwentieth = 65'000;
@@ -208,7 +208,7 @@ reorder = 0.2
   CHECK(twice.got == 2'000);
   CHECK(twice.twice > 320);
   CHECK(twice.twice < 480);
-  // No program reads what was corrupted: a checksum finds each.
+  // No program receives a corrupted packet: a checksum detects each.
   const Burst turned = rig.burst(0, 2, 2'000, 50);
   CHECK(turned.wrong == 0);
   CHECK(turned.got > 1'520);
@@ -238,7 +238,7 @@ jitter = "20ms"
   const Burst uneven = rig.burst(0, 1, 300, 20'000);
   CHECK(uneven.got == 300);
   CHECK(uneven.behind == 0);
-  // Some take much less than the delay and some much more; the machine's load adds lateness to all of them.
+  // Some take much less than the delay and some much more; a busy machine delays all of them.
   CHECK(uneven.p05 > 9'900);
   CHECK(uneven.p05 < 25'000);
   CHECK(uneven.p95 > 44'000);
@@ -254,8 +254,8 @@ peers = ["n2"]
 rate = "8mbit"
 )");
   rig.add_addresses();
-  // A second at that rate, and no less; how much more depends on the machine. Data that is not held back takes less
-  // time, unless the machine is busy.
+  // At least one second at that rate; how much more depends on the machine. Data that is not delayed takes less, unless
+  // the machine is busy.
   constexpr long kAtThatRate = 950;
   const auto is_wide = [&](int from, int to) {
     return eventually([&] { return rig.stream(from, to, 1'000'000) < kAtThatRate; });
@@ -339,7 +339,7 @@ count = 2
 counts = "connections"
 )");
   rig.wait_fired();
-  // What is held takes a second for its handshake and one for its bytes at least.
+  // A delayed stream takes at least one second for its handshake and one for its bytes.
   CHECK(rig.stream(0, 1, 1000) < 1900);
   CHECK(rig.stream(0, 1, 1000) > 1950);
   CHECK(rig.stream(0, 1, 1000) < 1900);
@@ -387,7 +387,7 @@ delay = "30ms"
   CHECK(rig.heard(1, not_slowed).p05 < 20'000);
   const Burst both = rig.burst(1, 2, 50, 1000);
   CHECK(both.least > kLeast);
-  CHECK(both.p05 < kMostOfTwentieth);  // one of them taken twice would be 70 ms at least
+  CHECK(both.p05 < kMostOfTwentieth);  // delaying one of them twice would take at least 70 ms
 }
 
 TEST_CASE("packets that a link holds when a partition begins do not cross it", "[links][netns]") {
@@ -415,7 +415,7 @@ when = [ { log = "^burst 2:", node = "n3" } ]
                   rig, 0, kTraffic,
                   {"send", rig.ip(to), std::to_string(rig.port(to)), std::to_string(to), "20", "100", "-"})) == kEcho);
     rig.wait_fired(1);
-    // The end of the run releases the held packets ahead of their time.
+    // The end of the run releases the held packets early.
     const auto outcomes = rig.finish();
     CHECK(outcomes.at(0).injected == 20);
     CHECK(outcomes.at(1).injected == 20);

@@ -35,7 +35,7 @@ struct Trio : ThreeNodes {
   bool cut_off(int from, int to, const std::string& how = "tcp", int offset = 0) {
     return answer(from, to, how, offset, "250") != kEcho;
   }
-  // A connection that is in use; it must be by the time this returns.
+  // A connection that is in use when this returns.
   pid_t stream(int from, int to, const std::string& limit_ms) {
     REQUIRE(reaches(from, to));
     int in_use[2];
@@ -73,7 +73,7 @@ void both_ways(Trio& rig) {
   CHECK(rig.cut_off(0, 1));
   CHECK(rig.cut_off(1, 0));
   CHECK(rig.cut_off(0, 1, "udp"));
-  // Neither kernel reports an error: a datagram is sent all the same.
+  // The kernel reports no error on either side: a datagram is sent nevertheless.
   CHECK(rig.reaches(0, 1, "send"));
   CHECK(rig.reaches(0, 2));
   CHECK(rig.reaches(1, 2));
@@ -106,7 +106,8 @@ ports = [{}]
 )",
                         direction, rig.port(0)));
   rig.wait_fired(1);
-  // Datagrams go one way only, so no echo comes back either way; which half is cut shows in which node is asked.
+  // Datagrams pass in one direction only, so no echo returns in either case; which direction is cut follows from the
+  // node that receives the request.
   CHECK(rig.cut_off(0, 1, "udp"));
   CHECK(rig.reaches(0, 1));
   CHECK(rig.cut_off(2, 0));
@@ -139,7 +140,7 @@ TEST_CASE("netns: no packet arrives through a partition after it was reported") 
   for (int round = 0; round < 5; ++round) {
     Trio rig;
     rig.prepare("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\"]\n");
-    // Counters of the node's network stack, independent of what its programs have read so far.
+    // Counters of the node's network stack, independent of what its programs have read.
     const auto packets = [&](std::size_t node, std::size_t field) {
       const auto pid = rig.deployment->main_pid(node);
       const auto text = read_file(fmt::format("/proc/{}/net/snmp", pid)).value_or("");
@@ -269,7 +270,7 @@ loss = 0.5
   rig.wait_fired();
   for (int i = 0; i < 100; ++i) CHECK(rig.reaches(0, 1, "send"));
   const auto outcome = rig.finish().at(0);
-  // 100 random decisions: outside of this range once in 10^9 runs.
+  // 100 random decisions: outside this range once in 10^9 runs.
   CHECK(outcome.injected > 20);
   CHECK(outcome.injected < 80);
 }
@@ -331,7 +332,7 @@ TEST_CASE("IPv6 is cut as IPv4 is") {
 
 namespace {
 
-// Before Linux 6.6 packets between nodes that share an address cannot be answered.
+// Before Linux 6.6 packets between nodes with one address cannot be rejected.
 bool can_reject_on_host() { return kernel::probe("tcx").ok; }
 
 void rejects(Trio& rig) {
@@ -344,7 +345,7 @@ void rejects(Trio& rig) {
   const pid_t out = rig.stream(0, 1, "300000"), in = rig.stream(1, 0, "300000"), other = rig.stream(0, 2, "1000");
   rig.begin();
   rig.wait_fired();
-  // Both sides of a cut get the refusal at once: open connections, new ones, and senders of datagrams.
+  // Both sides are refused at once: open connections, new ones, and senders of datagrams.
   CHECK(end_ping(out) == kRefused);
   CHECK(end_ping(in) == kRefused);
   for (const auto& [from, to] : {std::pair{0, 1}, std::pair{1, 0}}) {
@@ -426,7 +427,7 @@ action = "reject"
     CHECK(rig.cut_off(1, 2));
     CHECK(rig.cut_off(2, 0));
     CHECK(rig.cut_off(2, 1));
-    // Where nodes on the host listen is known once a packet was sent to them.
+    // The addresses at which nodes on the host listen are known once a packet was sent to them.
     if (rig.on_host()) CHECK(rig.cut_off(0, 1, "udp"));
     CHECK(rig.answer(0, 1, "udp") == kRefused);
     const auto outcomes = rig.finish();
@@ -514,8 +515,8 @@ TEST_CASE("nodes that rose did not start are cut and rejected as others are") {
     CHECK(end_ping(start(1, "30000")) == kEcho);
     rig.begin();
     REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
-    // From this moment on, no request may be answered, in either direction. Many at once: a busy machine runs them at
-    // very different times.
+    // From this moment, no request may be answered in either direction. Many in parallel, because a busy machine runs
+    // them at very different times.
     std::vector<pid_t> asking;
     for (std::size_t i = 0; i < 30; ++i) asking.push_back(start(i % 2, "500"));
     for (const pid_t one : asking) CHECK(end_ping(one) == (action == "drop" ? kSilence : kRefused));

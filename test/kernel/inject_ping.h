@@ -16,7 +16,7 @@ inline const std::string kPinger = std::string(ROSE_PROGRAMS_DIR) + "/inject_pin
 
 enum Answer { kEcho = 0, kSilence = 1, kRefused = 3 };
 
-// Runs a program where the node runs: in its namespace and its cgroup.
+// Starts a program in the node's namespace and cgroup.
 inline pid_t start_at(Rig& rig, std::size_t node, const std::string& program, const std::vector<std::string>& words) {
   const auto& info = rig.deployment->nodes()[node];
   const std::string cgroup = (info.cgroup / "cgroup.procs").string();
@@ -50,11 +50,11 @@ inline Answer end_ping(pid_t child) {
   return static_cast<Answer>(code);
 }
 
-// Three nodes, each with a port; the scripts are the test's. In a host deployment all share one address and differ by
-// port.
+// Three nodes, each with a port; the test supplies the scripts. In a host deployment all share one address and differ
+// by port.
 class ThreeNodes : public Rig {
  public:
-  // `six`: the nodes are asked at IPv6 addresses.
+  // `six`: requests go to the nodes' IPv6 addresses.
   ThreeNodes(config::Network network, int base, bool six) : Rig(network), base_(base), six_(six) {}
 
   [[nodiscard]] bool on_host() const { return config.deployment.network == config::Network::host; }
@@ -63,7 +63,7 @@ class ThreeNodes : public Rig {
     if (six_) return on_host() ? "::1" : fmt::format("fd00:251::{}", node + 1);
     return on_host() ? "127.0.0.1" : fmt::format("10.251.9.{}", node + 1);
   }
-  // Gives nodes of a netns deployment the IPv6 addresses they are asked at.
+  // Assigns the IPv6 addresses for requests to nodes of a netns deployment.
   void add_addresses() {
     for (int i = 0; i < 3 && six_ && !on_host(); ++i)
       deploy::in_netns(deployment->node_netns_fd(static_cast<std::size_t>(i)),
@@ -74,7 +74,7 @@ class ThreeNodes : public Rig {
   }
 
  protected:
-  // The node that was added last.
+  // Sets the readiness message of the node that was added last.
   void is_ready_when(const std::string& said) {
     config.nodes.back().ready = config::Ready{.tcp = {}, .log = said, .command = {}, .timeout_ns = 120 * kSecond};
   }

@@ -1,5 +1,5 @@
-// The places that src/symbols finds inside functions, as conditions: each can be probed, and counting them does not
-// change what the program does.
+// The locations that src/symbols finds inside functions, as conditions: each can be probed, and counting them does not
+// change the program's behaviour.
 #include <compare>
 #include <map>
 
@@ -22,7 +22,7 @@ std::vector<symbols::Place> places_of(const std::string& function) {
   return *places;
 }
 
-// Faults that never fire: they count how often the node reaches each place after it has entered the function.
+// Faults that never fire: they count how often the node reaches each location after it has entered the function.
 std::string looks(const std::string& function, const std::vector<symbols::Place>& places) {
   std::string text;
   for (std::size_t i = 0; i < places.size(); ++i)
@@ -102,22 +102,22 @@ namespace {
 
 constexpr const char* kTraced = ROSE_PROGRAMS_DIR "/trace_places";
 
-// What a tracer reports of a call, and how often.
+// What a tracer reports about a call, and how often.
 struct Told {
   std::string call, path, path2, peer;
   bool truncated = false;
   auto operator<=>(const Told&) const = default;
 };
 
-// The victim prints what a tracer must report of it (another test compares that with a trace). None: the victim cannot
-// run here.
+// The victim prints what a tracer must report (another test compares that with a trace). Empty: the victim cannot run
+// here.
 std::map<Told, std::uint64_t> told_of(const std::string& mode, const std::string& folder) {
   const auto run =
       run_command({"/bin/sh", "-c", fmt::format("echo go | {} {} {}", kTraced, mode, folder)}, {}, 300 * kSecond);
   REQUIRE(run);
   if (run->exit_code == 77) return {};
   REQUIRE(run->exit_code == 0);
-  // Ports of clients, and names with a process id, differ in the next run.
+  // Client ports, and names with a process id, differ in the next run.
   const auto lasting = [](std::string text) {
     const auto colon = text.rfind(':');
     if (colon != std::string::npos && !text.starts_with("unix:") && std::atoi(text.c_str() + colon + 1) >= 32768)
@@ -158,12 +158,12 @@ TEST_CASE("a schedule with the attributes that a tracer reports matches the same
     std::string out = "\"";
     for (const char c : text) {
       if (c == '"' || c == '\\') out += '\\';
-      out += c < 0x20 || c > 0x7e ? '?' : c;  // TOML is text, names need not be
+      out += c < 0x20 || c > 0x7e ? '?' : c;  // TOML is text, names may be arbitrary bytes
     }
     return out + '"';
   };
   for (const auto& [one, count] : told) {
-    // Faults that never fire: they count the calls that they match.
+    // Faults that never fire: they count matching calls.
     if (one.truncated && one.path.ends_with("/the-end"))
       continue;  // longer than any path may be: refused before it is read
     std::vector<std::string> paths{one.path};

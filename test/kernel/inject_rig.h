@@ -1,4 +1,4 @@
-// One run of a schedule against scripted victims (test/programs/inject_victim.cc), through a real deployment.
+// One run of a schedule against scripted victims (test/programs/inject_victim.cc), in a real deployment.
 #pragma once
 
 #include <unistd.h>
@@ -52,14 +52,14 @@ class Rig {
     const char* backend = std::getenv("ROSE_TEST_BACKEND");
     return backend != nullptr && std::string(backend) == "override";
   }
-  // The schedule has what only the seccomp backend does: "auto" must see that.
+  // The schedule contains something that only the seccomp backend supports: "auto" must detect that.
   void leave_to_seccomp() { config.inject.syscall = config::Backend::automatic; }
   ~Rig() {
     if (injector) injector->disarm();
     if (deployment) deployment->stop();
   }
 
-  // A node of the victim doing these steps.
+  // Adds a node that runs the victim with these steps.
   config::Node& add(std::vector<std::string> steps) {
     config::Node node;
     node.name = fmt::format("n{}", config.nodes.size() + 1);
@@ -72,7 +72,7 @@ class Rig {
     return config.nodes.back();
   }
 
-  // Up to and including the start of the workload.
+  // Starts the run, up to and including the start of the workload.
   void start(const std::string& schedule_text) {
     prepare(schedule_text);
     begin();
@@ -103,7 +103,7 @@ class Rig {
   [[nodiscard]] bool said(const std::string& what, std::size_t node = 0) const {
     return out(node).find(what) != std::string::npos;
   }
-  // How many lines of the node's output are exactly this.
+  // How many lines of the node's output equal this line.
   [[nodiscard]] int lines(const std::string& line, std::size_t node = 0) const {
     int n = 0;
     for (const auto& one : split(out(node), '\n')) n += one == line ? 1 : 0;
@@ -119,7 +119,7 @@ class Rig {
     INFO(out(node));
     REQUIRE(heard);
   }
-  // Ends the run; the outcomes by the faults' order.
+  // Ends the run; returns the outcomes in the order of the faults.
   std::vector<schedule::FaultOutcome> finish() {
     injector->disarm();
     auto all = injector->outcomes();

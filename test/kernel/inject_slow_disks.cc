@@ -1,4 +1,4 @@
-// Disks that are slow: as slow as configured, that disk alone, and no longer than configured.
+// Slow disks: as slow as configured, only that disk, and no longer than configured.
 #include <fcntl.h>
 #include <signal.h>
 

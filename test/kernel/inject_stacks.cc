@@ -45,7 +45,7 @@ std::string told(const schedule::Stack& stack) {
   return text + stack.incomplete;
 }
 
-// The victim's own frames, from the innermost on.
+// The victim's own frames, innermost first.
 std::vector<schedule::Frame> own_frames(const schedule::Stack& stack) {
   std::vector<schedule::Frame> own;
   for (const auto& frame : stack.frames) {
@@ -229,8 +229,8 @@ TEST_CASE("stack of a pause at a function, and ahead of a call") {
   }
 }
 
-// The stop is waited for 20 ms: on a machine too busy for the thread to reach it by then, the report says that. In some
-// of the attempts it must succeed.
+// The stop is awaited for 20 ms: if a machine is too busy for the thread to stop in time, the report says so. At least
+// one of the attempts must succeed.
 TEST_CASE("stack of a crash at its time, while the thread runs") {
   bool seen = false;
   for (int tries = 0; tries < 60 && !seen; ++tries) {

@@ -1,4 +1,4 @@
-// Every kind of condition as an event in the life of one node, and a deployment in which that event happens.
+// Every kind of condition as an event of one node, and a deployment in which that event happens.
 #pragma once
 
 #include "inject_ping.h"
@@ -21,7 +21,7 @@ inline std::uint64_t middle_offset() {
 struct Moment {
   std::string name;
   std::string when;   // of the fault
-  std::string other;  // another fault ahead of it
+  std::string other;  // another fault that precedes it
   std::string data;   // content of n1/data at this very moment
   bool x1, x2;        // which folders exist then
   bool goes;          // n1 has to be released for it
@@ -77,7 +77,7 @@ struct Stage : Rig {
   void wait_fired() {
     REQUIRE(eventually([&] { return injector->outcomes().back().fired; }));
   }
-  // How far n1 has got: what it wrote, which folders it made.
+  // How far n1 has come: its output, and the folders that it created.
   [[nodiscard]] std::string standing() const {
     return stands(read("n1/data"), exists("n1/x1"), exists("n1/x2"), exists("n1/last"));
   }

@@ -82,9 +82,8 @@ error = "EROFS"
 
 namespace {
 
-// Each round opens a file of its own and writes 40 times from 8 threads; from the nth on all fail, or only the nth, so
-// that the bytes in the file and the errors seen tell exactly which one was the first. Returns the rounds that were
-// exact.
+// Each round opens its own file and writes 40 times from 8 threads; all writes from the nth fail, or only the nth, so
+// that the bytes in the file and the errors show exactly which one was the first. Returns the rounds that were exact.
 int exact_rounds(int first, int rounds) {
   Rig rig;
   std::vector<std::string> steps;
@@ -204,7 +203,7 @@ effect = { bytes = 4 }
         "writev = ENOSPC\ndone\n");
   CHECK(rig.read("n1/lie").empty());
   CHECK(rig.read("n1/short") == "ab");
-  // Six bytes, cut to two, then four at the position that stands at six.
+  // Six bytes, truncated to two, then four written at offset six.
   CHECK(rig.read("n1/late") == std::string("ab\0\0\0\0abcd", 10));
 }
 
@@ -432,7 +431,7 @@ when = [ { syscall = "read", path = "pipe:*", count = 2, result = "EINTR" } ]
 )");
   rig.wait_end();
   const auto outcomes = rig.finish();
-  // The first read is interrupted five times and made again; then two of their own return EINTR, and the 4th fails.
+  // The first read is interrupted five times and repeated; then two return EINTR themselves, and the 4th fails.
   CHECK(rig.out() == "read = 1\nread = EINTR\nread = EINTR\nread = EIO\ncreate mark = EDQUOT\ndone\n");
   CHECK(outcomes.at(0).fired);
   CHECK(outcomes.at(0).seen == 4);

@@ -14,7 +14,7 @@ using rose::test::table;
 TEST_CASE("which programs of the tracer the kernel loads", "[loads]") {
   const bool multi = rose::kernel::has_uprobe_multi();
   fmt::print("kernel programs: {}\n", rose::kernel::is_old() ? "for Linux before 5.17" : "for Linux from 5.17 on");
-  // The least and the most that the tracer is asked for.
+  // The minimum and the maximum that the tracer may be asked for.
   for (const bool all : {false, true}) {
     rose::test::load_each<rose_tracer>(
         {rose_tracer__create_skeleton, rose_tracer_old__elf_bytes},

@@ -14,7 +14,7 @@ using namespace rose;
 
 namespace {
 
-// How many of `wanted` elements, put in by all processors in turn, a map made with `entries` still has.
+// How many of `wanted` elements, inserted by all processors in turn, a map with `entries` still contains.
 std::uint32_t held(std::uint32_t entries, std::uint32_t wanted) {
   const Fd map(bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "rose_test", 4, 4, entries, nullptr));
   REQUIRE(map);
@@ -26,7 +26,7 @@ std::uint32_t held(std::uint32_t entries, std::uint32_t wanted) {
   }
   bool put = true;
   std::thread([&] {
-    // Few by each, so that all of them take a batch before the map is full.
+    // Few per processor, so that all of them take a batch before the map is full.
     constexpr std::uint32_t kFew = 7;
     for (std::uint32_t key = 0; key < wanted; ++key) {
       if (key % kFew == 0) {

@@ -1,4 +1,4 @@
-// Capabilities really given up, tried in children of their own.
+// Dropping capabilities, in separate child processes.
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>

@@ -38,8 +38,7 @@ std::set<std::string> descriptors() {
 
 bool has_children() { return ::waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD; }
 
-// BPF programs and cgroups whose name the probes use. Another program of rose that probes at the same moment has some,
-// too.
+// BPF programs and cgroups with the names that probes use. Another rose that probes at the same time has some, too.
 std::set<std::string> probe_objects() {
   std::set<std::string> found;
   __u32 id = 0;
@@ -70,7 +69,7 @@ struct Environment {
 }  // namespace
 
 TEST_CASE("every capability is answered, quickly, and nothing is left behind") {
-  (void)rose::kernel::probe("memory_lock");  // libbpf opens what it keeps
+  (void)rose::kernel::probe("memory_lock");  // libbpf opens the descriptors that it keeps
   const auto before = descriptors();
   const std::int64_t begin = rose::monotonic_ns();
   const std::vector<Capability> all = rose::kernel::probe_all();
@@ -90,8 +89,8 @@ TEST_CASE("every capability is answered, quickly, and nothing is left behind") {
   }
   CHECK(descriptors() == before);
   CHECK_FALSE(has_children());
-  // What exists now must go away: our own objects a moment after their last descriptor, those of other probing programs
-  // when they have their answer.
+  // What exists now must disappear: our own objects shortly after their last descriptor, those of other probing
+  // programs when they are done.
   std::set<std::string> left = probe_objects();
   const std::int64_t end = rose::monotonic_ns() + 60'000'000'000;
   while (!left.empty() && rose::monotonic_ns() < end) {
@@ -146,8 +145,8 @@ TEST_CASE("a capability that does not exist is not there") {
 }
 
 TEST_CASE("without privilege every lack is named with its remedy") {
-  if (::geteuid() != 0) return;  // the tests above saw it
-  // In a child: privilege given up does not come back.
+  if (::geteuid() != 0) return;  // the tests above have checked it
+  // In a child, because dropped privileges cannot be regained.
   int pipes[2];
   REQUIRE(::pipe2(pipes, O_CLOEXEC) == 0);
   const pid_t pid = ::fork();

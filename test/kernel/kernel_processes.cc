@@ -23,7 +23,7 @@ TEST_CASE("processes are distinguished by their entries in /proc") {
   REQUIRE(::pipe(ready) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    ::prctl(PR_SET_NAME, "a) Z 1 (b");  // what a reader of the line must not trip over
+    ::prctl(PR_SET_NAME, "a) Z 1 (b");  // a name that parsers of the line must handle
     const pid_t grandchild = ::fork();
     if (grandchild == 0) {
       ::pause();

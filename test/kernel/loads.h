@@ -1,5 +1,5 @@
-// Whether this kernel's verifier accepts programs: each is loaded by itself, so that a refusal names its program, and
-// all of them, including those that are rarely used.
+// Checks whether this kernel's verifier accepts programs: each is loaded separately, so that a refusal names its
+// program; includes rarely used programs.
 #pragma once
 
 #include <bpf/btf.h>
@@ -20,17 +20,17 @@
 
 namespace rose::test {
 
-// One of the objects, as kernel::open_skeleton takes it.
+// One of the objects, as for kernel::open_skeleton.
 template <typename Skeleton>
 struct Object {
   int (*create)(Skeleton*);
   const void* (*old_bytes)(std::size_t*);
 };
 
-// Called with the name, and what the kernel said; empty: it accepts the program.
+// Called with the name and the kernel's message; an empty message: the program is accepted.
 using Told = std::function<void(const std::string&, const std::string&)>;
 
-// The end of the verifier's log says why; the last line counts instructions.
+// The end of the verifier's log has the reason; the last line counts instructions.
 inline std::string reason(int error, const std::string& log) {
   std::string text = std::strerror(-error);
   std::size_t end = log.find_last_not_of('\n');
@@ -45,7 +45,7 @@ inline std::string reason(int error, const std::string& log) {
   return text;
 }
 
-// `prepare` sets what must be fixed before loading, and decides whether the program of that name is loaded here.
+// `prepare` sets what must be fixed before loading, and decides whether the named program is loaded here.
 template <typename Skeleton>
 void load_each(const Object<Skeleton>& object, const std::function<bool(Skeleton&, const std::string&)>& prepare,
                const Told& told = {}) {
@@ -80,7 +80,7 @@ void load_each(const Object<Skeleton>& object, const std::function<bool(Skeleton
   }
 }
 
-// The place of each variable in .rodata and .bss, which the skeletons' structures repeat.
+// The offset of each variable in .rodata and .bss, which the skeletons' structures repeat.
 inline std::map<std::string, std::pair<std::uint32_t, std::uint32_t>> variables(const void* (*bytes)(std::size_t*)) {
   std::map<std::string, std::pair<std::uint32_t, std::uint32_t>> out;
   std::size_t size = 0;
@@ -102,12 +102,12 @@ inline std::map<std::string, std::pair<std::uint32_t, std::uint32_t>> variables(
   return out;
 }
 
-// One skeleton opens both objects: what user space writes into one must be at the same place in the other.
+// One skeleton opens both objects: variables that user space writes must have the same offsets in both.
 inline void check_alike(const void* (*now)(std::size_t*), const void* (*old)(std::size_t*)) {
   const auto here = variables(now), there = variables(old);
   for (const auto& [name, place] : here) {
     INFO(name);
-    const bool own = name.rfind('.') != name.find('.');  // a constant of a function
+    const bool own = name.rfind('.') != name.find('.');  // a constant inside a function
     if (!own) CHECK((there.contains(name) && there.at(name) == place));
   }
 }

@@ -224,11 +224,11 @@ TEST_CASE("a storm on all processors: every failure is counted, what is rare sta
   const TestCgroup cgroup("storms");
   constexpr int kThreads = 2, kEach = 600'000;
   TracerOptions options;
-  options.window = kThreads * kEach / 100;  // each processor reports once a second, however long it takes
+  options.window = kThreads * kEach / 100;  // each processor reports once per second, however long it takes
   options.memory = std::uint64_t{8} << 20;
   Victim victim(&cgroup, {"storm", std::to_string(kThreads), std::to_string(kEach)});
   auto tracer = start({target("n1", cgroup)}, options);
-  // Snapshots take from the storms' table while they rage.
+  // Snapshots read the storms' table while it is changing.
   victim.go();
   std::thread reader([&] {
     for (int i = 0; i < 20; ++i) (void)tracer->snapshot();

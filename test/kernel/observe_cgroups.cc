@@ -1,5 +1,5 @@
-// Target cgroups that appear later, go away and come back, as with units and containers that are restarted. And several
-// tracers side by side.
+// Target cgroups that appear later, disappear and reappear, as when units and containers are restarted. Also several
+// tracers in parallel.
 #include <bpf/bpf.h>
 #include <linux/sched.h>
 #include <sys/prctl.h>
@@ -28,7 +28,7 @@ pid_t run_in(const std::filesystem::path& cgroup, const std::function<void()>& d
   return static_cast<pid_t>(pid);
 }
 
-// Its first call fails.
+// A process whose first call fails.
 pid_t fail_at_once(const std::filesystem::path& cgroup, const char* path) {
   return run_in(cgroup, [&] { ::open(path, O_RDONLY); });
 }
@@ -37,7 +37,7 @@ bool recorded(Tracer& tracer, const char* path, pid_t pid) {
   return find(snapshot(tracer), {trace::EventType::scf, "", "ENOENT", path, "", "", pid}).size() == 1;
 }
 
-// Programs that see packets arrive at a cgroup's own sockets.
+// Programs attached to a cgroup's own sockets for incoming packets.
 std::uint32_t packet_programs(const std::filesystem::path& cgroup) {
   const Fd folder(::open(cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::uint32_t ids[64], flags = 0, count = 64;
@@ -45,7 +45,7 @@ std::uint32_t packet_programs(const std::filesystem::path& cgroup) {
 }
 
 void take_away(const std::filesystem::path& cgroup) {
-  // the kernel may hold it for an instant after the last process ended
+  // the kernel may hold it for a moment after the last process ended
   REQUIRE(eventually([&] { return ::rmdir(cgroup.c_str()) == 0; }));
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("a target cgroup that is removed and made again is traced from its fir
     CHECK(recorded(*tracer, path.c_str(), fail_at_once(unit, path.c_str())));
   }
   CHECK(eventually([&] { return packet_programs(unit) == 1; }));
-  // A folder below it is followed too, made before its first process.
+  // A folder below it is followed too, created before its first process.
   REQUIRE(std::filesystem::create_directory(unit / "below"));
   CHECK(recorded(*tracer, "/rose-below", fail_at_once(unit / "below", "/rose-below")));
   // A sibling folder is not one of the targets.
@@ -76,7 +76,7 @@ TEST_CASE("a target cgroup that is removed and made again is traced from its fir
   CHECK_FALSE(recorded(*tracer, "/rose-beside", fail_at_once(parent.path() / "y.service", "/rose-beside")));
   take_away(unit / "below");
   take_away(unit);
-  // Its parent may be made again with it.
+  // Its parent may be recreated with it.
   const auto slice = parent.path() / "a.slice";
   Target inner;
   inner.node = "inner";

@@ -1,5 +1,5 @@
-// Functions as the compilers of this machine really lay them out: programs are built here and now, then watched. How
-// often each function is entered is known, and the tracer must count the same.
+// Functions in the layouts that the compilers of this machine produce: programs are built here, then watched. The
+// number of entries of each function is known, and the tracer must count the same.
 #define CATCH_CONFIG_ENABLE_PAIR_STRINGMAKER  // counts by name are shown when they differ
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -44,7 +44,7 @@ void build(const Command& command) {
 
 void write(const fs::path& file, const std::string& text) { std::ofstream(file) << text; }
 
-// Runs `program` in the cgroup while `node` is traced; how often each function was seen to be entered.
+// Runs `program` in the cgroup while `node` is traced; returns how often each function was entered.
 std::map<std::string, std::uint64_t> watch(Target node, const TestCgroup& cgroup, const fs::path& program) {
   node.node = "n1";
   node.cgroups = {cgroup.path()};
@@ -147,7 +147,7 @@ TEST_CASE("functions of stripped programs with separate debug files, by .gnu_deb
   CHECK(watch(made.cgroup, made.at("linked"), {"app::Engine::*"}) == kThreeAndOne);
   CHECK(watch(made.cgroup, made.at("linked"), {}, {}, {"engine.cc"}) == kThreeAndOne);
 
-  // A build-id of our own: "rose", and who we are.
+  // A build-id of our own: "rose" and our process id.
   char id[17];
   std::snprintf(id, sizeof id, "726f7365%08x", static_cast<unsigned>(::getpid()));
   const fs::path folder = fs::path("/usr/lib/debug/.build-id") / std::string(id, 2),
@@ -158,7 +158,7 @@ TEST_CASE("functions of stripped programs with separate debug files, by .gnu_deb
       std::error_code ignored;
       fs::remove(file, ignored);
       for (auto up = file.parent_path(); up != "/usr/lib"; up = up.parent_path()) {
-        if (::rmdir(up.c_str()) != 0) break;  // only what is empty
+        if (::rmdir(up.c_str()) != 0) break;  // only if it is empty
       }
     }
   } const remove{file};
@@ -199,7 +199,7 @@ fn main() {
   }
 }
 
-// Each frame size has a stack check of its own, and goroutines begin with a stack of 2 KiB that grows many times here.
+// Each frame size has its own stack check, and goroutines start with a stack of 2 KiB that grows many times here.
 TEST_CASE("functions of Go programs, stripped or not, are counted once while the stack grows") {
   need("go");
   const Sources made;

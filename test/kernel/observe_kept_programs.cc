@@ -1,4 +1,4 @@
-// Programs that an earlier tracer has used: nothing of what that one saw is in the next one's window or counters.
+// Programs that an earlier tracer has used: the next tracer's window and counters contain nothing of the earlier one's.
 #include <fstream>
 #include <set>
 
@@ -11,7 +11,7 @@ using trace::EventType;
 
 namespace {
 
-// The numbers of the programs that this process holds.
+// The ids of the programs that this process holds.
 std::set<std::string> held_programs() {
   std::set<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {

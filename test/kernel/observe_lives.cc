@@ -36,7 +36,7 @@ Target tree(const std::string& node, pid_t pid) {
   return out;
 }
 
-// The pids in this process's own rose_procs (other tracers may run beside it).
+// The pids in this process's own rose_procs (other tracers may run in parallel).
 std::set<std::uint32_t> followed() {
   std::set<std::uint32_t> pids;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -62,7 +62,7 @@ std::vector<trace::Event> pauses(const trace::Trace& trace) {
   return found;
 }
 
-// A memory cgroup with a limit, v2 or v1; empty path when there is neither.
+// A memory cgroup with a limit, v2 or v1; the path is empty if there is neither.
 class MemoryCgroup {
  public:
   MemoryCgroup() {
@@ -198,7 +198,7 @@ TEST_CASE("uninterruptible waits over the threshold are recorded, while they las
   CHECK(over[0].tid == blocked.pid());
   CHECK(over[0].duration_ms >= open[0].duration_ms);
   CHECK(over[0].duration_ms <= took_ms + 200);  // of the next sample
-  // The brief pause is reported only where the machine made it long: two samples saw it, and a third was due.
+  // The brief pause is reported only if the machine made it long: two samples contained it, and a third was due.
   const bool brief_told = !processes(trace, brief.pid(), ProcessState::paused).empty();
   CHECK((!brief_told || brief_ms >= 400));
   CHECK(pauses(trace).size() == (brief_told ? 2 : 1));
@@ -218,7 +218,7 @@ TEST_CASE("children are followed from their first instruction, wherever they go"
     CHECK(find(trace, {EventType::scf, "openat", "ENOENT", std::string("/rose-none/") + kind, "", "", 0}).size() == 1);
   }
   CHECK(trace.meta.lost == 0);
-  // The daemon may still be on its way out.
+  // The daemon may still be ending.
   CHECK(eventually([] { return followed().empty(); }));
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("5,000 short-lived threads and 1,000 children, each failing once: all 
   CHECK(threads == 5000);
   CHECK(children == 1000);
   CHECK(ended == 1000);
-  // Equal ends are reported one by one only a few times a second and processor, however many there are.
+  // Equal ends are reported individually only a few times per second and processor, however many there are.
   const auto processors = static_cast<double>(std::thread::hardware_concurrency());
   CHECK(static_cast<double>(told) <= processors * (ROSE_STORM_FEW + 1) * (seconds + 2));
   CHECK(trace.meta.lost == 0);
@@ -292,7 +292,7 @@ TEST_CASE("killed processes are recorded however full the ring is") {
   const TestCgroup cgroup("flood");
   const unsigned threads = std::min(64U, 8 * std::max(1U, std::thread::hardware_concurrency()));
   Victim flood(&cgroup, {"threads", std::to_string(threads), "2000000000"});
-  // The tracer's threads inherit this policy: they get only processor time that no other thread wants.
+  // The tracer's threads inherit this policy: they get only processor time that no other thread needs.
   const sched_param none{};
   REQUIRE(::sched_setscheduler(0, SCHED_IDLE, &none) == 0);
   TracerOptions options;
@@ -417,10 +417,10 @@ TEST_CASE("freezing: of a part, of what is above, and what is killed while froze
     };
     // A part of the node: reported as a part, once.
     CHECK((frozen_for(part, 0).flags & trace::kMain) == 0);
-    // All of the node, from its own folder and from above: reported once, though each folder below notifies.
+    // The whole node, by its own folder and by its parent: reported once, although each folder below notifies.
     CHECK((frozen_for(node, 1).flags & trace::kMain) != 0);
     CHECK((frozen_for(above.path(), 2).flags & trace::kMain) != 0);
-    // Killed while frozen: the pause ends with the last process, not never.
+    // Killed while frozen: the pause ends with the last process.
     write(part / "cgroup.freeze", "1");
     REQUIRE(eventually([&] { return pauses(snapshot(*tracer)).size() == 4; }));
     ::kill(some.pid(), SIGKILL);
@@ -452,7 +452,7 @@ TEST_CASE("stops: of one process among several, from before the tracer, by ptrac
   // Stopped by ptrace, as by a debugger: not reported.
   REQUIRE(::ptrace(PTRACE_ATTACH, traced.pid(), nullptr, nullptr) == 0);
   REQUIRE(::waitpid(traced.pid(), &status, 0) == traced.pid());
-  // A group without a parent in its session cannot be stopped by job control.
+  // A process group without a parent in its session cannot be stopped by job control.
   ::kill(orphan.pid(), SIGTSTP);
   const std::int64_t begin = wall_ns();
   ::kill(one.pid(), SIGSTOP);

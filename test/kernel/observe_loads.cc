@@ -33,7 +33,7 @@ TEST_CASE("the kernel takes every program of the tracer, however many nodes and 
 namespace {
 
 using Btf = std::unique_ptr<btf, decltype(&btf__free)>;
-// A field's name, and where it is in bits; of the structure itself its size.
+// A field's name and its offset in bits; for the structure itself its size.
 using Form = std::set<std::tuple<std::string, std::uint32_t, std::uint32_t>>;
 
 std::multimap<std::string, Form> structures(const btf* types) {
@@ -68,7 +68,7 @@ TEST_CASE("the types that CO-RE is given are the kernel's own, and few", "[loads
     const auto [from, to] = kernels.equal_range(name);
     CHECK(std::any_of(from, to, [&](const auto& one) { return one.second == form; }));
   }
-  // All of one name: their members decide which of them is compared.
+  // All types with the same name: their members decide which of them are compared.
   for (const char* name : {"task_struct", "sock", "mount"}) CHECK(ours.count(name) == kernels.count(name));
 }
 

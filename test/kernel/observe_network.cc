@@ -1,4 +1,4 @@
-// Silences: found when they end and while they last; orderly ends and rare use are no silences.
+// Silences: detected when they end and while they last; orderly ends and rare use are not silences.
 #include "kernel/attach.h"
 #include "kernel/probe.h"
 #include "observe_network.h"
@@ -42,13 +42,13 @@ TEST_CASE("a silence on a busy connection, open and ended, over IPv4, IPv6 and U
     CHECK_FALSE(is_open(ended[0]));
     CHECK(ended[0].duration_ms >= open[0].duration_ms);
     if (c.type == SOCK_DGRAM) CHECK(ended[0].packets + 1 == client.words());
-    else CHECK(ended[0].packets >= 5);  // TCP puts words together
+    else CHECK(ended[0].packets >= 5);  // TCP combines writes
     CHECK(after.str(ended[0].src) == c.address);
     CHECK(after.str(ended[0].dst) == c.address);
     CHECK(ended[0].dport == c.port);  // the server's port is reported, the client's ephemeral port is not
     CHECK(ended[0].sport == 0);
     CHECK(ended[0].protocol == c.protocol);
-    // Whether anything was unanswered only the kernel's own state of a connection tells.
+    // Only the kernel's own state of a connection shows whether anything was unanswered.
     CHECK((ended[0].flags & (trace::kOutstanding | trace::kIdle)) ==
           (c.type == SOCK_STREAM && !masked ? trace::kIdle : 0));
     CHECK(after.str(ended[0].node) == "n1");
@@ -68,7 +68,7 @@ TEST_CASE("a connection that was closed in order is not silent") {
   }
   std::this_thread::sleep_for(2 * kDelay);
   CHECK(silences(snapshot(*tracer), client).empty());
-  // Nor does the next connection of the same pair end a silence.
+  // The next connection of the same pair does not end a silence either.
   Speaker again(AF_INET, SOCK_STREAM, tcp4);
   again.say(3);
   const auto trace = snapshot(*tracer);
@@ -115,7 +115,7 @@ TEST_CASE("a silence lasts when this side gives up on a peer that is cut off, no
     if (cut) network.loopback(false);
     std::this_thread::sleep_for(3 * kDelay);
     const std::int64_t given_up = monotonic_ns();
-    ::kill(server.pid(), SIGKILL);  // nothing on its way: it sends a FIN
+    ::kill(server.pid(), SIGKILL);  // nothing is in flight: it sends a FIN
     server.wait();
     if (!cut) {
       std::this_thread::sleep_for(3 * kDelay);
@@ -124,15 +124,15 @@ TEST_CASE("a silence lasts when this side gives up on a peer that is cut off, no
       CHECK(silences(trace, client).empty());
       continue;
     }
-    // Half a second after the FIN at the earliest: a peer that is there would have answered it by then.
-    // Until then it was idle.
+    // At the earliest half a second after the FIN, because a reachable peer would have answered it by then. Until then
+    // it was idle.
     REQUIRE(eventually([&] {
       const auto found = not_idle(silences(snapshot(*tracer), client));
       return found.size() == 1 && is_open(found[0]);
     }));
     const std::int64_t missed_ms = (monotonic_ns() - given_up) / 1'000'000;
     network.loopback(true);
-    // The FIN is sent again, and answered.
+    // The FIN is retransmitted and answered.
     std::vector<trace::Event> ended;
     REQUIRE(eventually([&] {
       ended = silences(snapshot(*tracer), client);
@@ -140,7 +140,7 @@ TEST_CASE("a silence lasts when this side gives up on a peer that is cut off, no
     }));
     CHECK(missed_ms >= 490);
     CHECK(ended[0].duration_ms >= 3 * kDelay.count() + missed_ms - 10);
-    // The pair has no open connection any more: what follows is no silence.
+    // The pair has no open connection any more: what follows is not a silence.
     std::this_thread::sleep_for(3 * kDelay);
     CHECK(silences(snapshot(*tracer), client).size() == 1);
   }
@@ -151,7 +151,7 @@ TEST_CASE("a reconnect with another ephemeral port continues the pair") {
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
   auto tracer = start({target("n1", cgroup)}, quick());
-  Speaker first(AF_INET, SOCK_STREAM, tcp4);  // stays open: it was cut, not closed
+  Speaker first(AF_INET, SOCK_STREAM, tcp4);  // stays open: it was partitioned, not closed
   first.speak_steadily();
   first.fall_silent();
   (void)until_missed(*tracer, first);
@@ -200,7 +200,7 @@ TEST_CASE("whole interfaces: silences of the nodes' addresses, by TCX or by XDP"
   options.interfaces = {"lo"};
   ::setenv("ROSE_MASK", "tcx,xdp", 1);
   const auto neither = Tracer::start(options, {node});
-  ::unsetenv("ROSE_MASK");  // before anything can fail: the cases that follow have the same environment
+  ::unsetenv("ROSE_MASK");  // before anything can fail, because the following cases use the same environment
   REQUIRE(!neither);
   CHECK(neither.error().kind == ErrorKind::environment);
   CHECK(neither.error().hint.find("Linux 5.18") != std::string::npos);
@@ -254,7 +254,7 @@ TEST_CASE("nodes whose processes share a cgroup: each has its own silences, and 
   REQUIRE(udp_b > 0);
   // Some connections exist before tracing begins.
   Speaker early_a(AF_INET, SOCK_STREAM, tcp_a), early_b(AF_INET, SOCK_STREAM, tcp_b);
-  // Waiting to be accepted they would be found only a second later.
+  // If they waited to be accepted, they would be found only a second later.
   for (const auto* victim : {&a, &b}) {
     REQUIRE(eventually([&] {
       const std::filesystem::directory_iterator fds("/proc/" + std::to_string(victim->pid()) + "/fd");
@@ -274,7 +274,7 @@ TEST_CASE("nodes whose processes share a cgroup: each has its own silences, and 
   for (int i = 0; i < 20; ++i) {
     for (Speaker* speaker : {&early_a, &to_a, &six_to_b, &to_b, &to_c, &to_d}) speaker->say(1);
   }
-  // The second falls silent, while the first goes on speaking.
+  // The second falls silent while the first continues to send.
   for (Speaker* speaker : {&six_to_b, &to_b, &to_c, &to_d}) speaker->fall_silent();
   trace::Trace trace;
   const auto missed = [&](const Speaker& speaker) {
@@ -302,7 +302,7 @@ TEST_CASE("nodes whose processes share a cgroup: each has its own silences, and 
   for (Speaker* speaker : {&early_a, &to_a}) speaker->fall_silent();
   early_b.speak_steadily();
   early_b.fall_silent();
-  // A connection whose SYN was not seen is named by either of its ports.
+  // A connection whose SYN was not recorded is identified by either of its ports.
   const auto of_either_port = [&](const Speaker& speaker) {
     sockaddr_in own{};
     socklen_t length = sizeof own;
@@ -363,7 +363,7 @@ TEST_CASE("a node that asks rarely and is answered is not silent; one that asks 
   const TestCgroup cgroup("asks");
   Victim server(nullptr, {"answer", "17171"});
   REQUIRE(server.number("ready") == 1);
-  // A peer that answers late compared with how often it is asked looks like one that speaks on its own: on a busy
+  // A peer that answers late compared with how often it is asked looks like one that sends on its own: on a busy
   // machine it is asked less often.
   std::unique_ptr<Tracer> tracer;
   std::unique_ptr<Victim> client;
@@ -378,7 +378,7 @@ TEST_CASE("a node that asks rarely and is answered is not silent; one that asks 
                                           std::to_string(std::max(700, 8 * period))});
     REQUIRE(client->number("connected") == 1);
     in_time = true;
-    for (int burst = 0; burst < 4 && in_time; ++burst) {  // with three rests between them
+    for (int burst = 0; burst < 4 && in_time; ++burst) {  // with three idle periods between them
       const int late = client->number("late");
       REQUIRE(late >= 0);
       in_time = late <= kBurst / 16;

@@ -37,8 +37,8 @@ inline Fd connect_to(int family, int type, int port) {
   return fd;
 }
 
-// Speaks over a connection of its own, and records its own unplanned silences: where processors are scarce the
-// scheduler makes pauses too, and the tracer reports those as well.
+// Sends on its own connection, and records its own unplanned silences: on a busy machine the scheduler causes pauses
+// too, and the tracer reports those as well.
 class Speaker {
  public:
   Speaker(int family, int type, int port) : port_(port), fd_(connect_to(family, type, port)) {}
@@ -53,10 +53,10 @@ class Speaker {
       std::this_thread::sleep_for(10ms);
     }
   }
-  // The pause until the next word is intended.
+  // The pause until the next packet is intended.
   void fall_silent() { last_ns_ = 0; }
-  // Speaks until it has spoken for as long as a pair must to be missed, without any pause that could be taken for
-  // silence; and for several times as long, because the tracer samples a few times a second, and less often where a
+  // Sends for as long as a pair must be active before its silence is reported, without any pause that could count as
+  // silence; and for several times as long, because the tracer samples a few times per second, and less often if a
   // sample is expensive.
   void speak_steadily() {
     const std::int64_t enough = std::chrono::nanoseconds(kDelay).count(), started = monotonic_ns();
@@ -83,7 +83,7 @@ class Speaker {
   std::uint32_t words_ = 0;
 };
 
-// This thread, and the victims that it starts, in a network namespace with only a loopback interface.
+// Moves this thread, and the victims that it starts, to a network namespace with only a loopback interface.
 class OwnNetwork {
  public:
   OwnNetwork() : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
@@ -122,13 +122,13 @@ inline std::vector<trace::Event> silences(const trace::Trace& trace, const Speak
   return found;
 }
 
-// Where a kernel that knows reports that something was unanswered, or does not know.
+// Silences in which the kernel reports that something was unanswered, or does not know.
 inline std::vector<trace::Event> not_idle(std::vector<trace::Event> events) {
   std::erase_if(events, [](const auto& event) { return (event.flags & trace::kIdle) != 0; });
   return events;
 }
 
-// Waits until the speaker, and no other, is missed. Returns the tracer's trace so far.
+// Waits until the tracer reports a silence of this speaker and no other. Returns the tracer's trace so far.
 inline trace::Trace until_missed(Tracer& tracer, const Speaker& speaker) {
   trace::Trace trace;
   const bool missed = eventually([&] {
@@ -141,8 +141,8 @@ inline trace::Trace until_missed(Tracer& tracer, const Speaker& speaker) {
   return trace;
 }
 
-// Waits until the speaker, which speaks again, is no longer missed: packets are seen where they are received, which on
-// a busy machine is later than where they are sent.
+// Waits until the silence of the speaker, which sends again, has ended: packets are recorded where they are received,
+// which on a busy machine is later than where they are sent.
 inline trace::Trace until_heard(Tracer& tracer, const Speaker& speaker) {
   trace::Trace trace;
   const bool heard = eventually([&] {

@@ -1,4 +1,4 @@
-// Silences between two network namespaces that stand for hosts, their clocks, many pairs, odd frames.
+// Silences between two network namespaces that represent hosts, their clocks, many pairs, unusual frames.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <netinet/tcp.h>
@@ -34,7 +34,7 @@ void ip(std::vector<std::string> words) {
   REQUIRE(done->exit_code == 0);
 }
 
-// Two namespaces with 10.213.7.1 and 10.213.7.2, joined by a veth pair. The calling thread comes back from them.
+// Two namespaces with 10.213.7.1 and 10.213.7.2, connected by a veth pair. The calling thread returns from them.
 class TwoHosts {
  public:
   TwoHosts() : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
@@ -115,7 +115,7 @@ TEST_CASE("a link that is down for six seconds is silent on both sides, in both 
   tracer = start({target("n0", talk.servers), target("n1", talk.clients)}, options);
   ::unsetenv("ROSE_MASK");
   if (way != "sockets") {
-    // One interface is that of one host: only what reaches n0 is seen.
+    // One interface is that of one host: only packets that reach n0 are recorded.
     Target node = target("n0", talk.servers);
     node.addresses = {TwoHosts::address(0)};
     tracer.reset();
@@ -127,13 +127,14 @@ TEST_CASE("a link that is down for six seconds is silent on both sides, in both 
   talk.client = talk.make_client();
   std::this_thread::sleep_for(3s);
   CHECK(silences(snapshot(*tracer), 7171).empty());
-  const std::int64_t before_ns = wall_ns();  // so a connection missed later was still used in the two seconds before
+  // so a connection that is reported later was still used within the two seconds before
+  const std::int64_t before_ns = wall_ns();
   talk.hosts.link(0, false);
   const std::int64_t down_ns = wall_ns();
   std::this_thread::sleep_for(6s);
   const std::int64_t up_ns = wall_ns();
   talk.hosts.link(0, true);
-  // TCP tries again at growing intervals, UDP at once.
+  // TCP retransmits at growing intervals, UDP at once.
   const std::size_t expected = way == "sockets" ? 4 : 2;
   std::vector<trace::Event> found;
   trace::Trace trace;
@@ -175,7 +176,7 @@ TEST_CASE("a link that is down: unanswered requests are distinguished from idlen
   const auto tracer = start({target("n0", talk.servers), target("n1", talk.clients)}, options);
   talk.client = talk.make_client();
   talk.hosts.enter(1);
-  // Asks for a while, then rests.
+  // Sends requests for a while, then is idle.
   Victim quiet(&talk.clients, {"talk", TwoHosts::address(0), "7272", "20", "100", "600000"});
   talk.hosts.leave();
   REQUIRE(quiet.number("connected") == 1);
@@ -245,7 +246,7 @@ TEST_CASE("a node whose packets its own host's route dropped was cut off, not it
     talk.client = talk.make_client(true);
     std::this_thread::sleep_for(4 * kDelay);
     if (cut) {
-      for (const int host : {0, 1}) {  // else the other one sends again what is not acknowledged
+      for (const int host : {0, 1}) {  // otherwise the other one retransmits what is not acknowledged
         talk.hosts.enter(host);
         ip({"route", "add", "blackhole", TwoHosts::address(1 - host) + "/32"});
         talk.hosts.leave();
@@ -267,7 +268,7 @@ TEST_CASE("dumps of two hosts: the offset of their clocks is recovered from hand
   Talk talk;
   talk.begin_server();
   auto at_server = start({target("n0", talk.servers)}), at_client = start({target("n1", talk.clients)});
-  // They connect and disconnect. Chance decides which are kept: half as many for each further place.
+  // They connect and disconnect. Chance decides which are kept: half as many for each further slot.
   for (int i = 0; i < 64; ++i) (void)talk.make_client();
   trace::Trace server = snapshot(*at_server), client = snapshot(*at_client);
   INFO(describe(server) << describe(client));
@@ -286,7 +287,7 @@ TEST_CASE("dumps of two hosts: the offset of their clocks is recovered from hand
     CHECK(synack > 0);
     line = line.substr(0, at) + std::to_string(synack + kAhead) + " 0";
   }
-  // Through the text form, as dumps travel.
+  // Through the text form, in which dumps may be transferred.
   const auto travelled = [](const trace::Trace& trace) {
     std::string text;
     trace::write_jsonl(trace, [&](std::string_view more) { text += more; });
@@ -301,7 +302,7 @@ TEST_CASE("dumps of two hosts: the offset of their clocks is recovered from hand
   INFO(clocks[1].text);
   REQUIRE(clocks[1].known);
   CHECK(std::abs(clocks[1].ahead_ns - kAhead) <= clocks[1].error_ns);
-  // At least as exact as the quickest handshake alone: somewhere between its SYN and its ACK, plus what clocks drift
+  // At least as exact as the fastest handshake alone: between its SYN and its ACK, plus the drift of the clocks
   // meanwhile.
   std::int64_t quickest = INT64_MAX;
   for (const auto& line : server.meta.handshakes) {
@@ -322,7 +323,7 @@ TEST_CASE("twenty thousand pairs in bounded memory; many rare ones push out none
   Victim server(&cgroup, {"serve"});
   const int udp4 = server.number("udp4");
   REQUIRE(udp4 > 0);
-  // Packets from 20,000 addresses of the loopback net, from one socket.
+  // Packets from 20,000 addresses of the loopback network, from one socket.
   constexpr int kPairs = 20'000;
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -352,7 +353,7 @@ TEST_CASE("twenty thousand pairs in bounded memory; many rare ones push out none
   auto options = quick();
   SECTION("enough memory: all are told") {
     auto tracer = start({target("n1", cgroup)}, options);
-    // Often enough, and for half of the delay: otherwise no pair would be missed.
+    // Often enough, and for half of the delay: otherwise no silence would be reported.
     const std::int64_t begin = monotonic_ns();
     for (int round = 0; round < 6 || monotonic_ns() - begin < options.network_delay_ns; ++round) {
       for (int i = 1; i <= kPairs; ++i) send_from(i);
@@ -378,7 +379,7 @@ TEST_CASE("twenty thousand pairs in bounded memory; many rare ones push out none
       if (i % 2 == 0) send_from(i);
       if (i % 500 == 0) speak();
     }
-    // A pair that has not spoken for half of the delay is not missed, and a quick machine gets here sooner.
+    // A silence is reported only for pairs that were active for half of the delay, and a fast machine gets here sooner.
     while (monotonic_ns() - begin < options.network_delay_ns) speak();
     trace::Trace trace;
     CHECK(eventually([&] {
@@ -497,7 +498,7 @@ TEST_CASE("frames with VLAN tags and IPv6 extension headers are understood") {
   rose_tracer__destroy(skeleton);
 }
 
-// Not run with the others: kernel_observe "[.cost]". Prints ratios; nothing is judged on a busy machine.
+// Not run with the others: kernel_observe "[.cost]". Prints ratios, without a limit, because the machine may be busy.
 TEST_CASE("connections of one pair that begin and end on two processors at once: none is left open") {
   cpu_set_t allowed;
   REQUIRE(::sched_getaffinity(0, sizeof allowed, &allowed) == 0);
@@ -552,7 +553,7 @@ TEST_CASE("connections of one pair that begin and end on two processors at once:
     run.data_size_in = static_cast<__u32>(frame.size());
     return bpf_prog_test_run_opts(program, &run) == 0;
   };
-  // Both at the same pair at once, as its packets become enough for it to be watched.
+  // Both use the same pair at the same time, when it has had enough packets to be watched.
   std::atomic<std::uint32_t> arrived{0};
   std::atomic<bool> sent{true};
   const auto one = [&](int number) {
@@ -594,7 +595,7 @@ TEST_CASE("connections of one pair that begin and end on two processors at once:
 
 TEST_CASE("what a packet costs", "[.cost]") {
   const TestCgroup cgroup("cost");
-  // A child in the cgroup that sends packets to itself, and says how long it took.
+  // A child in the cgroup that sends packets to itself, and prints how long it took.
   for (const int type : {SOCK_DGRAM, SOCK_STREAM}) {
     int ask[2], answer[2];
     REQUIRE(::pipe2(ask, O_CLOEXEC) == 0);
@@ -602,7 +603,7 @@ TEST_CASE("what a packet costs", "[.cost]") {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      ::close(ask[1]);  // else its own copy would keep it waiting for more
+      ::close(ask[1]);  // otherwise its own copy would keep it waiting for more
       ::close(answer[0]);
       cgroup.write("cgroup.procs", "0");
       sockaddr_in to{};
@@ -614,7 +615,7 @@ TEST_CASE("what a packet costs", "[.cost]") {
       ::bind(in, reinterpret_cast<sockaddr*>(&to), sizeof to);
       ::getsockname(in, reinterpret_cast<sockaddr*>(&to), &length);
       if (type == SOCK_STREAM) ::listen(in, 1);
-      // One byte at a time must not wait for the delayed acknowledgement of the last.
+      // Single bytes must not wait for the delayed acknowledgement of the previous one.
       const int on = 1;
       if (type == SOCK_STREAM) ::setsockopt(out, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       if (::connect(out, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0) ::_exit(1);

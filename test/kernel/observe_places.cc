@@ -16,7 +16,7 @@ using trace::EventType;
 
 namespace {
 
-// An event as the victim writes it.
+// An event in the victim's output format.
 std::vector<std::string> fields_of(const trace::Trace& trace, const trace::Event& e) {
   std::string marks;
   const auto mark = [&](const std::string& text) { marks += (marks.empty() ? "" : " ") + text; };
@@ -41,7 +41,7 @@ std::string joined(const std::vector<std::string>& fields) {
   return out;
 }
 
-// False: the victim could not run here, for lack of a kernel feature.
+// Returns false if the victim could not run here, for lack of a kernel feature.
 bool compare(const std::string& mode, TracerOptions options = {}) {
   const TestCgroup cgroup("places");
   const Folder folder;
@@ -73,7 +73,7 @@ bool compare(const std::string& mode, TracerOptions options = {}) {
     REQUIRE(at < seen.size());
     if (wanted[2] == "?") wanted[2] = seen[at][2];
     if (wanted[3] == "*") wanted[3] = seen[at][3];
-    // Before Linux 5.19 a completion does not tell its request, and so neither file nor operation.
+    // Before Linux 5.19 a completion does not identify its request, and so neither file nor operation.
     if (wanted[1] == "io_uring_enter" && rose::kernel::uring_form() == ROSE_URING_DATA)
       std::fill(wanted.begin() + 3, wanted.end(), "");
     INFO("seen           " << joined(seen[at]));

@@ -95,14 +95,14 @@ TEST_CASE("calls of a process that fail because it was killed are marked, and th
     Victim victim(&cgroup, {"churn", folder.path});
     victim.go();
     REQUIRE(victim.number("ready") == 1);
-    std::this_thread::sleep_for(std::chrono::microseconds(round * 331 % 5000));  // at any moment of what it does
+    std::this_thread::sleep_for(std::chrono::microseconds(round * 331 % 5000));  // at any point of its execution
     const std::int64_t before = wall_ns();
     ::kill(victim.pid(), SIGKILL);
     victim.wait();
     const auto trace = snapshot(*tracer);
     INFO(describe(trace));
     for (const auto& event : find(trace, {EventType::scf, "", "", "", "", "", victim.pid()})) {
-      if (trace.str(event.path) == "/etc/ld.so.preload") continue;  // as any program's start
+      if (trace.str(event.path) == "/etc/ld.so.preload") continue;  // as at the start of any program
       CHECK((event.flags & trace::kDying) != 0);
       CHECK(event.ts_ns >= before);
       ++marked;
@@ -132,7 +132,7 @@ TEST_CASE("who asked a process to end, and when, is recorded with its end") {
   CHECK(std::string(trace.str(exited[0].by)).ends_with(fmt::format("({})", ::getpid())));
   CHECK(exited[0].duration_ms >= 280);
 
-  // A reason of its own, and the kernel's.
+  // One with a reason of its own, one killed by the kernel.
   Victim aborts(&cgroup, {"abort"}), faults(&cgroup, {"wait"});
   aborts.run();
   REQUIRE(faults.number("ready") == 1);
@@ -157,7 +157,7 @@ TEST_CASE("a stopped process is paused from SIGSTOP to SIGCONT") {
   REQUIRE(victim.number("ready") == 1);
   REQUIRE(killed.number("ready") == 1);
   auto tracer = start({target("n1", cgroup)}, options);
-  // Too short to be reported, unless the machine made it long.
+  // Too short to be reported, unless the machine was slow.
   std::int64_t begin = monotonic_ns();
   int status = 0;
   ::kill(victim.pid(), SIGSTOP);
@@ -168,7 +168,7 @@ TEST_CASE("a stopped process is paused from SIGSTOP to SIGCONT") {
                                  : processes(snapshot(*tracer), victim.pid(), ProcessState::paused).size();
   begin = monotonic_ns();
   ::kill(victim.pid(), SIGSTOP);
-  ::kill(killed.pid(), SIGSTOP);  // SIGTSTP would not stop it where nobody could continue it (no terminal's session)
+  ::kill(killed.pid(), SIGSTOP);  // SIGTSTP would not stop it if nobody could continue it (no session with a terminal)
   std::vector<trace::Event> open;
   REQUIRE(eventually([&] {
     open = processes(snapshot(*tracer), victim.pid(), ProcessState::paused);
@@ -295,7 +295,7 @@ TEST_CASE("profile: functions are counted, and hot ones are detached") {
   CHECK(often.node == "n1");
   const auto seldom = count_of("rose_victim_rare");
   CHECK(seldom.count >= kMore + 1);
-  CHECK(seldom.count <= kMore + 2);  // a call in the moment of two links may count twice
+  CHECK(seldom.count <= kMore + 2);  // an entry while two links exist may count twice
   // Counting mode records no events.
   CHECK(entered(snapshot(*tracer), first.pid()).empty());
 }
@@ -328,7 +328,7 @@ TEST_CASE("recording: a function that becomes hot is detached, the dump records 
   CHECK(notes == 1);
   CHECK(calls > 0);
   CHECK(calls < kCalls);
-  CHECK(rare == 2);  // neither lost nor reported twice by the links that took turns
+  CHECK(rare == 2);  // neither lost nor reported twice when links were replaced
 }
 
 TEST_CASE("processes that are not traced do not pay for watched functions for ever: hot ones are detached there, too") {
@@ -350,7 +350,7 @@ TEST_CASE("processes that are not traced do not pay for watched functions for ev
   const double first = run(), second = run();
   const auto trace = snapshot(*tracer);
   INFO("a call cost " << first << " ns, then " << second << " ns; an entry costs " << kernel::uprobe_seconds() * 1e9);
-  // Nothing is recorded of other processes, but the note that the function is no longer watched is.
+  // Nothing is recorded about other processes, except that the function is no longer watched.
   std::size_t notes = 0;
   for (const auto& event : trace.events) {
     if (event.type != EventType::af) continue;
@@ -359,7 +359,7 @@ TEST_CASE("processes that are not traced do not pay for watched functions for ev
     ++notes;
   }
   CHECK(notes == (counts ? 0 : 1));
-  // Each entry costs microseconds: watched all the time, both runs would have paid that for every call.
+  // Each entry costs microseconds: if it were watched all the time, both runs would have paid that for every call.
   CHECK(second < kernel::uprobe_seconds() * 1e9 / 4);
 }
 
@@ -377,7 +377,7 @@ TEST_CASE("functions of a profile: those that another build lacks are left out, 
   }
   SECTION("no such path here: the program of that name that the node runs") {
     Victim victim(&cgroup, {"functions", "3"});
-    // Until it has executed, it is this test.
+    // Until it has executed its program, it is a copy of this test.
     REQUIRE(eventually([&] {
       std::error_code bad;
       return std::filesystem::read_symlink("/proc/" + std::to_string(victim.pid()) + "/exe", bad).filename() ==
@@ -447,7 +447,7 @@ TEST_CASE("functions of a file that an upgrade replaced are still watched") {
   TracerOptions options;
   options.hot_function_rate = 100;
   auto tracer = start({node}, options);
-  // One link goes and another comes while the first is busy; by then the name leads nowhere.
+  // One link is removed and another is created while the first is busy; by then the name is invalid.
   const std::string name = std::filesystem::relative(program, ROSE_PROGRAMS_DIR);
   Victim hot(&cgroup, {"functions", "400000"}, name), after(&cgroup, {"functions", "1"}, name);
   for (const pid_t pid : {hot.pid(), after.pid()}) {
@@ -478,7 +478,7 @@ TEST_CASE("profile: functions that cannot be attached again are not called rare"
   const rlimit none{3, before.rlim_max};  // no new link
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
   const int status = hot.run();
-  // The watcher may come to look only now.
+  // The watcher may check only now.
   const bool lost = eventually([&] { return tracer->counts().functions.size() == 1; });
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   REQUIRE(lost);

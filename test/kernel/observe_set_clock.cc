@@ -1,4 +1,4 @@
-// The clock of the whole machine is set. A test program of its own, run while no other is: other tests measure times.
+// Sets the clock of the whole machine. A separate test program that runs alone, because other tests measure times.
 #include <sys/timex.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ using namespace rose::observe;
 using namespace rose::observe::test;
 
 TEST_CASE("the clock is set while tracing: times stay in order, and the dump records the step") {
-  // Twenty milliseconds, there and back.
+  // Twenty milliseconds, forwards and back.
   const auto set = [](long by_us) {
     timex change{};
     change.modes = ADJ_SETOFFSET;
@@ -34,7 +34,7 @@ TEST_CASE("the clock is set while tracing: times stay in order, and the dump rec
   const auto shifted = snapshot(*tracer).meta;
   REQUIRE(set(-20'000));
   CHECK(forward);
-  // The beginning is given on the clock as it is now, like every event's time.
+  // The beginning is converted with the current clock, like every event's time.
   CHECK(std::abs(shifted.begin_ns - begin - 20'000'000) < 2'000'000);
   CHECK(eventually([&] { return told("back by "); }));
 }

@@ -1,4 +1,4 @@
-// Messages between nodes: every call that sends or receives is reported, once, with the first bytes of its data, and
+// Messages between nodes: every call that sends or receives is reported once, with the first bytes of its data, and
 // both ends count the same.
 #include <algorithm>
 
@@ -44,7 +44,7 @@ TEST_CASE("every call that sends or receives is recorded with its size, and both
   const SeenMessages seen = tracer->take_messages();
   const auto sent = of(seen, 0, false), heard = of(seen, 1, true), answers = of(seen, 1, false),
              answered = of(seen, 0, true);
-  // A call that only looks at data (MSG_PEEK) takes none; data that comes from a file has no beginning in memory.
+  // A call that only peeks at data (MSG_PEEK) receives none; data from a file has no beginning in memory.
   CHECK(data(sent) ==
         std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "", "datagram-1", "datagram-2"});
   CHECK(data(heard) == std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "sendfile!",
@@ -70,7 +70,7 @@ TEST_CASE("every call that sends or receives is recorded with its size, and both
   }
   CHECK(sent[5].bytes == 9);
   CHECK(std::none_of(seen.left_out.begin(), seen.left_out.end(), [](bool left_out) { return left_out; }));
-  // None of it is an event.
+  // None of these calls is an event.
   for (const trace::Event& event : snapshot(*tracer).events) CHECK(event.type != trace::EventType::af);
 }
 
@@ -86,7 +86,7 @@ TEST_CASE("nodes with too many messages are left out with a note, messages to ot
     speaker.go();
     REQUIRE(speaker.number("done") == 1);
     const SeenMessages seen = tracer->take_messages();
-    // However long it took: at most so many are reported a second.
+    // However long it took: the number of reports per second is limited.
     CHECK((seen.messages.size() == 30000 || seen.left_out[0]));
     CHECK(seen.messages.size() >= 2000);
     CHECK_FALSE(seen.left_out[1]);

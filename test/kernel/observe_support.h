@@ -1,4 +1,4 @@
-// Victims in cgroups of their own, and questions about what a tracer recorded of them.
+// Victims in their own cgroups, and queries about what a tracer recorded of them.
 #pragma once
 
 #include <bpf/bpf.h>
@@ -70,7 +70,7 @@ class TestCgroup {
   std::filesystem::path path_;
 };
 
-// trace_victim (or another), in a cgroup, waiting for "go". Killed and waited for when still there.
+// trace_victim (or another program) in a cgroup, waiting for "go". Killed and reaped if it still exists.
 class Victim {
  public:
   explicit Victim(const TestCgroup* cgroup, std::vector<std::string> args,
@@ -126,7 +126,7 @@ class Victim {
     go();
     return wait();
   }
-  // "NAME NUMBER" lines of its output, one after another.
+  // Reads "NAME NUMBER" lines of its output, one after another.
   int number(const std::string& name) {
     for (;;) {
       const auto end = text_.find('\n');
@@ -144,7 +144,7 @@ class Victim {
       text_.append(bytes, static_cast<std::size_t>(n));
     }
   }
-  // The rest of its output, up to its end.
+  // The rest of its output.
   std::string rest() {
     pollfd wait{out_.get(), POLLIN, 0};
     while (::poll(&wait, 1, 300'000) == 1) {
@@ -190,8 +190,8 @@ inline trace::Trace snapshot(Tracer& tracer) {
   return std::move(*trace);
 }
 
-// The ring of this process's only tracer, made as full as can be: until its reader looks again, the kernel finds no
-// room in it.
+// The ring of this process's only tracer, filled as far as possible: until its reader runs again, the kernel finds no
+// space in it.
 class FullRing {
  public:
   FullRing() {
@@ -248,7 +248,7 @@ class FullRing {
   Fd counts_;
 };
 
-// What to look for; empty and negative fields match anything.
+// The event to find; empty and negative fields match anything.
 struct Want {
   trace::EventType type = trace::EventType::scf;
   std::string syscall = {};

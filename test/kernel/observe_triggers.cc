@@ -119,7 +119,7 @@ TEST_CASE("a line in a log writes the window, later", "[triggers]") {
   options.logs = {{folder / "db.log", "panic: [a-z]+"}};
   options.after_ns = 1500 * kMillisecond;
   Watched watched(target("n1", cgroup), folder, options);
-  // A program that fails all the time.
+  // A program that fails repeatedly.
   Victim victim(&cgroup, {"now-and-then"});
   victim.go();
   REQUIRE(eventually([&] {
@@ -187,7 +187,7 @@ TEST_CASE("an oracle is asked now and then", "[triggers]") {
   std::ofstream{flag};
   REQUIRE(watched.dumps(1));
   CHECK(watched.recorder->written()[0].trigger.starts_with("oracle: test -e '" + flag.string()));
-  // Still true is not a new hit; no and then yes is.
+  // A continuing yes is not a new hit; a no followed by a yes is.
   const auto asked_again = [&] {
     const auto before = std::filesystem::file_size(asked);
     // The first of them may have begun earlier.
@@ -224,7 +224,7 @@ TEST_CASE("an oracle that does not answer is ended with all it started", "[trigg
   const TriggerTally tally = watched.triggers->stop();
   CHECK(tally.oracle.unclear >= 2);
   CHECK(watched.recorder->written().empty());
-  // A process that is gone may be a zombie of init's for a moment.
+  // A process that has ended may briefly be a zombie of init.
   for (const pid_t pid : asked()) CHECK(eventually([&] { return ::kill(-pid, 0) != 0 && errno == ESRCH; }));
 }
 
@@ -240,7 +240,7 @@ TEST_CASE("an oracle is no part of the target", "[triggers]") {
   {
     Watched watched(target("n1", cgroup), folder, options);
     REQUIRE(::open("/rose-none/by-the-target", O_RDONLY) < 0);
-    // Asked again only when it has answered.
+    // Run again only after it has answered.
     CHECK(eventually([&] {
       std::error_code not_yet;
       const auto lines = std::filesystem::file_size(folder / "asked", not_yet);

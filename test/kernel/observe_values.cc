@@ -1,4 +1,4 @@
-// Queried values: all of them right, from several threads, the program undisturbed, and nothing left behind.
+// Queried values: all of them correct, from several threads, the program undisturbed, and nothing left behind.
 #include <bpf/bpf.h>
 #include <unistd.h>
 
@@ -15,10 +15,10 @@ using namespace rose::observe::test;
 
 namespace {
 
-// Queries, looked up in one program; each answered by one or more places.
+// Queries, looked up in one program; each answered by one or more locations.
 struct Asked {
   std::vector<ValuePlace> places;
-  std::vector<std::vector<std::pair<std::string, symbols::Form>>> meanings;  // by place and fetch
+  std::vector<std::vector<std::pair<std::string, symbols::Form>>> meanings;  // by location and fetch
 
   Asked(const std::string& program, const std::vector<std::string>& queries) {
     const std::filesystem::path binary = std::filesystem::path(ROSE_PROGRAMS_DIR) / program;
@@ -53,7 +53,7 @@ struct Asked {
   }
 };
 
-// Ids of the BPF programs that this process holds: others come and go on the machine.
+// Ids of the BPF programs that this process holds: others are loaded and unloaded on the machine.
 std::set<std::uint32_t> own_programs() {
   std::set<std::uint32_t> ids;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
@@ -72,7 +72,7 @@ bool is_loaded(std::uint32_t program) {
   return fd >= 0;
 }
 
-// The first bytes of a function in memory: a probe is a changed byte.
+// The first bytes of a function in memory: a probe appears as a changed byte.
 std::string bytes_at(pid_t pid, const std::string& program, std::uint64_t offset) {
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
   std::string line;
@@ -91,7 +91,7 @@ std::string bytes_at(pid_t pid, const std::string& program, std::uint64_t offset
   return {};
 }
 
-// All of one query's values, once each.
+// All distinct values of one query.
 std::vector<std::string> sorted(std::vector<std::string> values) {
   std::sort(values.begin(), values.end());
   return values;
@@ -137,7 +137,7 @@ TEST_CASE("raw arguments and results of a thousand calls from four threads are a
   std::uint64_t comings = 0;
   for (const auto& place : seen.places) comings += place.comings;
   CHECK(comings == 3000);
-  // A queried value is no event.
+  // A queried value is not an event.
   for (const trace::Event& event : snapshot(*tracer).events) CHECK(event.type != trace::EventType::af);
 
   std::set<std::uint32_t> loaded = own_programs();

@@ -1,4 +1,4 @@
-// Arguments, results, variables and fields of Java, queried in real JVMs: all of them right, from several threads.
+// Arguments, results, variables and fields of Java, queried in real JVMs: all of them correct, from several threads.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -44,7 +44,7 @@ struct Answers {
         why[asked.questions[i].text] =
             asked.questions[i].refused.empty() ? replay::unanswered(asked, i, run.java) : asked.questions[i].refused;
   }
-  // Of all calls, in no particular order: threads run side by side.
+  // Of all calls, in no particular order, because threads run in parallel.
   void all(const std::string& query, const std::function<std::string(int)>& value,
            const std::string& wanted_type = {}) {
     CAPTURE(query, why[query]);
@@ -130,7 +130,7 @@ TEST_CASE("arguments, variables and fields of Java are right, of all types and f
     said.all(weigh + "(this.parts.length)", [](int) { return "3"; });
     said.all("Bare.plain(arg1)", [](int i) { return std::to_string(i); }, "int");
     said.all("Bare.plain(arg2)", [](int i) { return quoted("bare-" + std::to_string(i)); });
-    // Once a call, not once each time that its loop comes back to its first instruction.
+    // Once per call, not each time its loop returns to its first instruction.
     said.all("Values.loop(left)", [](int) { return "(int[1])"; });
     std::set<int> tids;
     for (const schedule::Value& value : said.values[plain + "(number)"]) {
@@ -206,7 +206,7 @@ TEST_CASE("values that Java cannot provide have a reason, and excess values are 
   CHECK(said.why["Values.java:1:number"].find("has code of line 1") != std::string::npos);
   CHECK(said.why[values + "plain:calls"].find("are not recorded") != std::string::npos);
   CHECK(said.why[values + "inner(this)"].find("is static") != std::string::npos);
-  // 100,000 calls: some are reported, and the report says that not all are.
+  // 100,000 calls: some are reported, and the report states that not all are.
   const auto busy = std::find_if(said.asked.questions.begin(), said.asked.questions.end(),
                                  [&](const auto& one) { return one.text == values + "busy(i)"; }) -
                     said.asked.questions.begin();

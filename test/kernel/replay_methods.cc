@@ -1,4 +1,4 @@
-// Methods of a real JVM as functions: counted in a profile, recorded in traces, no longer watched where they are hot.
+// Methods of a real JVM as functions: counted in a profile, recorded in traces, and detached when hot.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -12,7 +12,7 @@ using namespace rose::test;
 
 namespace {
 
-// One JVM that does a part so many times; the run lasts as long as it does.
+// One JVM that executes a part repeatedly; the run lasts as long as the JVM.
 config::Config deployment(const std::string& java, const std::string& part, int times) {
   config::Config config = one_jvm("methods", java, {"org.rose.test.Victim", part, std::to_string(times), "1"});
   config.nodes[0].functions = {"org.rose.test.Victim.*"};
@@ -47,12 +47,12 @@ TEST_CASE("a profile counts the entries of methods, and lets go of those that ar
     const auto* main = find(run, "org.rose.test.Victim.main");
     REQUIRE(main != nullptr);
     CHECK(main->count == 1);
-    // 30,000 in truth: most of them were not seen, and are estimated.
+    // Actually 30,000: most of them were not recorded, and are estimated.
     const auto* busy = find(run, "org.rose.test.Victim.busy");
     REQUIRE(busy != nullptr);
     CHECK(busy->count > 3000);
     CHECK(busy->count < 300'000);
-    // A name alone where it is the only one, with parameters where it is not.
+    // The name alone if it is unique, with parameters if it is overloaded.
     CHECK(find(run, "org.rose.test.Victim.step(int)") != nullptr);
     CHECK(find(run, "org.rose.test.Victim.missing") == nullptr);  // native
     CHECK(find(run, "org.rose.test.Victim.step(int)")->count == 0);
@@ -65,7 +65,7 @@ TEST_CASE(
   for (const std::string& java : javas()) {
     INFO(java);
     std::int64_t told_ns = 0;
-    // A machine that is busy with something else may take its time.
+    // A busy machine may take longer.
     for (int tries = 0; tries < 3 && (tries == 0 || told_ns > kSecond); ++tries) {
       const auto run = run_with(deployment(java, "paced", 150),
                                 [](replay::RunOptions& options) { options.tracer.hot_function_rate = 50; });

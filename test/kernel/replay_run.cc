@@ -1,4 +1,4 @@
-// One run as replay makes it: what its trace records as injected, and when.
+// One run in the way replay makes it: which events its trace marks as injected, and when.
 #include "replay_rig.h"
 
 using namespace rose;
@@ -45,7 +45,7 @@ result = 0
         fmt::format("{} {}", kernel::syscall_name(event.syscall), path.substr(path.rfind('/') + 1));
     if (path.find("/n1/") == std::string::npos) continue;
     ((event.flags & trace::kInjected) != 0 ? marked : others).push_back(name);
-    // One zero point: an injected result is later than the fault that injected it has fired, on the same clock.
+    // Times have one zero point: an injected result is later than the fault that injected it, on the same clock.
     if ((event.flags & trace::kInjected) != 0 && event.err == ENOENT)
       CHECK(event.ts_ns - trace.meta.workload_ts >= run.result.faults.at(0).fired_ns);
   }

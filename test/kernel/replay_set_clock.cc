@@ -1,5 +1,5 @@
-// The clock of the whole machine is set while a run is made. A test program of its own, run while no other is: other
-// tests measure times.
+// Sets the clock of the whole machine during a run. A separate test program that runs alone, because other tests
+// measure times.
 #include <sys/timex.h>
 
 #include <fstream>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The Debian package: what is in it, what it depends on, that its program runs; its units and the DaemonSet checked.
-# Usage: package.sh BUILD_FOLDER
+# Tests the Debian package: its content, its dependencies, that its program runs; its units and the DaemonSet. Usage:
+# package.sh BUILD_FOLDER
 set -euo pipefail
 build=$(cd "$1" && pwd)
 source=$(cd "$(dirname "$0")/../.." && pwd)
@@ -20,7 +20,7 @@ dpkg-deb --info "$deb" > "$work/info"
 for wanted in 'Package: rose' 'Architecture: amd64' 'Section: admin'; do
   grep -q "^ $wanted\$" "$work/info" || fail "its control file lacks '$wanted'"
 done
-# Derived from the libraries that the program is linked to.
+# Derived from the libraries that the program is linked with.
 for library in libbpf libc6 libelf1 libdw1 libfmt libstdc zlib1g; do
   grep -qE "^ Depends:.* $library" "$work/info" || fail "it does not depend on $library"
 done
@@ -30,7 +30,7 @@ for file in lib/systemd/system/rose-trace.service lib/systemd/system/rose-trace@
     share/doc/rose/examples/rose-trace.daemonset.yaml; do
   [ "$(stat -c %a "$work/tree/usr/$file" 2>/dev/null)" = 644 ] || fail "/usr/$file is not there, or not 0644"
 done
-# Generated from the table of options of this very program.
+# Generated from the table of options of this program.
 "$work/tree/usr/bin/rose" help --quiet --man "$work/man1"
 for page in "$work"/man1/*.1; do
   zcat "$work/tree/usr/share/man/man1/${page##*/}.gz" 2>/dev/null | cmp -s - "$page" ||
@@ -74,7 +74,7 @@ if command -v systemd-analyze >/dev/null; then
     sed "s|/usr/bin/rose|$work/tree/usr/bin/rose|" "$source/configs/$unit" > "$work/$unit"
     said=$(systemd-analyze verify "$work/$unit" 2>&1) || fail "systemd-analyze verify $unit: $said"
     ! grep -q "$work/$unit\|${unit%.service}" <<<"$said" || fail "systemd-analyze verify $unit: $said"
-    # 10 is a service that may do anything, 0 one that may do nothing.
+    # 10 means a service that may do anything, 0 one that may do nothing.
     said=$(systemd-analyze security --offline=true --threshold=25 "$work/$unit" 2>&1) ||
       fail "systemd-analyze security $unit: $(tail -1 <<<"$said")"
   done

@@ -609,7 +609,7 @@ def first_cell(figures):
     return number_cell(figures.get("first_reproduction_seconds"), ".0f")
 
 
-# The columns that a reader asks for; everything else is in results.json.
+# The columns that readers need; everything else is in results.json.
 PLANTED = [
     ("case", lambda f: f"[{f['case']}]({f['case']})"),
     ("what", lambda f: cell(f.get("what"))),

@@ -1,4 +1,4 @@
-// Ctrl-C again and again: every wait ends, whatever hangs.
+// Repeated Ctrl-C: every wait ends, whatever hangs.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ using namespace rose;
 
 namespace {
 
-// A child process, since cancellation cannot be undone; its stderr is read.
+// A child process, because cancellation cannot be undone; its stderr is read.
 class Asked {
  public:
   explicit Asked(const std::function<int()>& does) {
@@ -37,7 +37,7 @@ class Asked {
   }
 
   void ask(int signal) const { ::kill(pid_, signal); }
-  // Reads on until the child has printed this.
+  // Reads until the child has printed this.
   bool says(const std::string& word) {
     while (text_.find(word) == std::string::npos) {
       char bytes[256];

@@ -1,5 +1,4 @@
-// Folders that another user may write: no name in them leads outside, and nothing put there replaces the file that was
-// meant.
+// Folders that another user may write: no name in them leads outside, and a replaced file is not used.
 #include "base/folder.h"
 
 #include <fcntl.h>
@@ -325,7 +324,7 @@ TEST_CASE("what is put in the place of a folder that is being copied is not give
     REQUIRE(::fstatat(keys.get(), "", &status, AT_EMPTY_PATH) == 0);
     CHECK(status.st_uid == 0);
     CHECK((status.st_mode & 0777) == 0700);
-    (void)copied;  // an error where it noticed
+    (void)copied;  // an error, if the change was noticed
     fs::remove_all(to);
   }
 }

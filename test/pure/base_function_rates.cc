@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kLook = 0.01;
 
-// Functions that are called `rate(function, seconds)` times a second, watched or not.
+// Functions that are called `rate(function, seconds)` times per second, watched or not.
 class World {
  public:
   using Rate = std::function<double(std::size_t, double)>;
@@ -97,7 +97,7 @@ TEST_CASE("what is busy for a good part of the time is not rare") {
     World world(1, {}, [busy](std::size_t, double at) { return at < busy ? 1000.0 : 0; });
     world.run(60);
     CHECK(world.estimated(0) > 2);
-    // Functions that stop during a pause are estimated with that uncertainty.
+    // Functions that stop during a pause are estimated with a larger uncertainty.
     CHECK(world.estimated(0) > world.truth(0) / 5);
     CHECK(world.estimated(0) < world.truth(0) * 1.25);
   }
@@ -135,7 +135,7 @@ TEST_CASE("where it is dear to attach a function again, that too stays within th
   limits.entry_seconds = 1e-6;
   limits.attach_seconds = 30e-3;
   limits.pause_seconds = 10;
-  // Hot for good, but for the last one, which is quiet after a minute.
+  // All hot permanently, except the last one, which is quiet after a minute.
   World world(60, limits, [](std::size_t i, double t) { return i < 59 || t < 60 ? 1000.0 : 0.0; });
   world.run(600);
   const std::uint64_t again = world.detached - 60;

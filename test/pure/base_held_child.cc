@@ -1,4 +1,4 @@
-// Helper processes: they end as a whole, whatever they have started.
+// Helper processes end together with everything that they started.
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -37,7 +37,7 @@ bool gone(pid_t pid) { return ::kill(pid, 0) != 0; }
 TEST_CASE("a helper's children end with it, those in sessions of their own too") {
   const Folder folder;
   const std::string pid = (folder / "pid").string();
-  // A daemon of a daemon: nothing but its descent ties it to the helper.
+  // A daemon of a daemon: only its ancestry connects it to the helper.
   const std::string daemon = "setsid sh -c 'setsid sh -c \"echo \\$\\$ > " + pid + ".new; mv " + pid + ".new " + pid +
                              "; exec sleep 1000\" &' & ";
   SECTION("when the helper ends by itself") {

@@ -68,7 +68,7 @@ TEST_CASE("truncation and rotation", "[log]") {
   SECTION("renamed, written on, and created anew") {
     fs::rename(folder / "log", folder / "log.1");
     append(folder / "log.1", "c\n");
-    CHECK(lines(follower) == Lines{"c"});  // no new file yet: the old one is followed further
+    CHECK(lines(follower) == Lines{"c"});  // no new file yet: continue with the old one
     append(folder / "log.1", "d\nlast");
     append(folder / "log", "e\n");
     CHECK(lines(follower) == Lines{"d", "last", "e"});

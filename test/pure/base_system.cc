@@ -97,7 +97,7 @@ TEST_CASE("devices and pipes are written to, never replaced") {
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   {
     REQUIRE(AtomicFile::create(folder / "pipe").has_value());
-  }  // an attempt does not wait, and a reader does not notice it
+  }  // an attempt does not wait, and readers do not notice it
   // A write does not wait either: only kill -9 could end it.
   const Result<void> unread = write_file(folder / "pipe", "x");
   REQUIRE_FALSE(unread);
@@ -241,7 +241,7 @@ TEST_CASE("a command that takes too long is killed with what it started") {
   int child = 0;
   REQUIRE(std::sscanf(text->c_str(), "%d %d", &shell, &child) == 2);
   CHECK(::kill(shell, 0) != 0);
-  // The child is init's to reap: gone or a zombie within a while.
+  // init reaps the child: it is gone or a zombie after a short time.
   bool gone = false;
   for (int i = 0; i < 1000 && !gone; ++i) {
     const auto state = read_file(fmt::format("/proc/{}/stat", child));

@@ -356,7 +356,7 @@ TEST_CASE("files extend, include and are put over each other") {
   CHECK((nodes->nodes[2].container->image == "p:9" &&
          nodes->nodes[2].container->build == Command{(folder / "part").string()}));
   CHECK(nodes->nodes[2].container->volumes == std::vector<std::string>{"v:/v"});
-  // A line of another file is named by that file.
+  // Messages about another file name that file.
   write("part/compose.yaml", "services:\n  p:\n    image: x\n    nonsense: 1\n");
   const auto wrong = read_compose("include: [part/compose.yaml]\nservices:\n  a:\n    image: x\n",
                                   folder / "compose.yaml", [](const std::string&) { return std::nullopt; });
@@ -456,7 +456,7 @@ TEST_CASE("health checks, devices and builds in their long forms") {
   CHECK((has(node, "--device", "/dev/a:/dev/b") && has(node, "--device", "/dev/c:/dev/d:rw")));
   CHECK((has(node, "--blkio-weight", "300") && has(node, "--device-read-bps", "/dev/sda:12mb")));
   CHECK(node.container->ports == std::vector<std::uint16_t>{80, 443, 7000});
-  // Without a test, that of the image counts.
+  // Without a test, the image's health check applies.
   const Node images = only("    image: x\n    healthcheck: {interval: 2s, retries: 5}\n");
   REQUIRE(images.container->health.has_value());
   CHECK((images.container->health->test.empty() && images.container->health->retries == 5));

@@ -273,13 +273,13 @@ TEST_CASE("what messages mean is read from the file and from the folder beside i
   CHECK(says("the platter is bent") == 1);
   CHECK(says("n2 walked out") == 1);
 
-  // One without such tables is rid of them.
+  // The new configuration has no such tables.
   std::filesystem::remove_all(folder / "knowledge");
   REQUIRE(write_file(folder / "rose.toml", kOneNode));
   REQUIRE(config::read_config(folder / "rose.toml"));
   CHECK(says("the platter is bent") == 0);
 
-  // Nothing else may stand in such a file, and it is named.
+  // Other content in such a file is refused, with its name.
   std::filesystem::create_directory(folder / "knowledge");
   REQUIRE(write_file(folder / "knowledge/a.toml", kOneNode));
   const auto wrong = config::read_config(folder / "rose.toml");

@@ -84,7 +84,7 @@ TEST_CASE("only podman enters a network namespace that is there already") {
   CHECK((*words)[1] == "--root=/x");
   CHECK(has(*words, "--network", "ns:/run/netns/rose-abcdef-n1"));
   CHECK(std::count(words->begin(), words->end(), "--no-hosts") == 1);
-  // A file that the user mounts there counts more.
+  // A file that the user mounts there takes precedence.
   one.hosts = "/run-dir/.rose-enter/n1.hosts";
   one.volumes = {"/my/hosts:/etc/hosts:ro"};
   const auto own = making_words({{"podman"}, true, ""}, one, false);

@@ -161,7 +161,7 @@ TEST_CASE("the filter notifies what was asked for", "[deploy]") {
   CHECK(filter[6].k == 257);
 }
 
-// Runs a seccomp filter as the kernel does; what it answers.
+// Runs a seccomp filter as the kernel does, and returns its result.
 std::uint32_t answer_of(const std::vector<sock_filter>& filter, int number, std::array<std::uint64_t, 6> arguments) {
   seccomp_data data{};
   data.nr = number;

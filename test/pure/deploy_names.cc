@@ -1,4 +1,5 @@
-// Which names a run's nodes and commands resolve: containers' as engines give them, and none of this machine's.
+// Names that a run's nodes and commands can resolve: in containers the same as with container engines, and none of this
+// machine's.
 #include "deploy/names.h"
 
 #include <catch2/catch.hpp>
@@ -55,7 +56,7 @@ TEST_CASE("a host name that another node has as its name is that node's alone") 
   config.nodes[0].container->hostname = "beta";
   const auto lines = run_names(config, infos(config));
   CHECK(lines[0].names == std::vector<std::string>{"alpha", "db", "shop-alpha-1"});
-  // Inside, it is still its own.
+  // Inside, the host name is still its own.
   CHECK(container_hosts(config, infos(config), 0).find("10.77.0.1\tbeta alpha") != std::string::npos);
 }
 
@@ -93,7 +94,7 @@ TEST_CASE("processes see the run's names, and of this machine's only its own nam
         "127.0.1.1\tvm\n");
   // An address of the machine's network does not exist here.
   CHECK(process_hosts(config, infos(config), "192.0.2.7 vm\n", "vm").ends_with("127.0.1.1\tvm\n"));
-  // The name of a node counts more than that of the machine.
+  // A node's name takes precedence over the machine's.
   CHECK(process_hosts(config, infos(config), "127.0.1.1 alpha\n", "alpha").find("127.0.1.1") == std::string::npos);
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kHourNs = 3600 * kSecond;
 
-// One dump per host; something else fails, too.
+// One dump per host; another call fails, too.
 std::vector<Dump> hosts() {
   std::vector<Dump> all(3);
   for (int host = 1; host <= 3; ++host) {
@@ -53,7 +53,7 @@ TEST_CASE("a clock that was set while a tracer ran is set in the test at that mo
   CHECK(d->target_reached);
   CHECK(d->schedules <= 2);
 
-  // Set right again: the fault has a duration.
+  // Set back later: the fault has a duration.
   dumps = hosts();
   dumps[2].meta().clock.push_back(trace::step_text("n3", at(6), kHourNs));
   dumps[2].meta().clock.push_back(trace::step_text("n3", at(10), -kHourNs));
@@ -66,7 +66,7 @@ TEST_CASE("a clock that was set while a tracer ran is set in the test at that mo
   CHECK(clock->fault.duration_ns == 4 * kSecond);
   CHECK(clock->why.find("n3: the clock was set forward by 1h") == 0);
 
-  // Programs that adjust the clock do no harm; other messages do not speak of steps.
+  // Programs that adjust the clock are harmless; other messages do not report steps.
   dumps = hosts();
   dumps[2].meta().clock = {trace::step_text("n3", at(6), 20 * kMillisecond),
                            "n3: the clock was set 3 times more before", "n3: clock 2 ms ahead of n1"};

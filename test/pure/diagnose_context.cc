@@ -29,7 +29,7 @@ void socket_call(Dump& dump, double t, std::string_view call, std::string_view a
   dump.sys(t, "n1", call, "").peer = text;
 }
 
-// Of the event at that place of the dump, by time.
+// Of the event at that position of the dump, by time.
 Condition condition_of(const Dump& dump, std::size_t event) {
   const trace::Trace trace = dump.take();
   const auto made = context_event(trace, trace.events.at(event), "n1");
@@ -37,7 +37,7 @@ Condition condition_of(const Dump& dump, std::size_t event) {
   return made->condition;
 }
 
-// Which of the dump's events the condition counts, by their places.
+// The positions of the dump's events that the condition counts.
 std::vector<std::size_t> counted(const Dump& dump, const Condition& condition) {
   const trace::Trace trace = dump.take();
   std::vector<std::size_t> places;
@@ -130,7 +130,7 @@ TEST_CASE("an event is the nth of those that meet its condition, whatever else w
   opened(dump, 3, "/srv/n1/log", O_CREAT | O_TRUNC);
   opened(dump, 3.5, "/srv/n2/log", O_CREAT, "n2");  // of another node
   opened(dump, 4, "/srv/n1/log", O_CREAT);
-  opened(dump, 5, "/srv/n1/log", O_CREAT).count = 3;  // so many in a second that they are one record
+  opened(dump, 5, "/srv/n1/log", O_CREAT).count = 3;  // this many in one second are combined in one record
   opened(dump, 6, "/srv/n1/log", O_CREAT);
   CHECK(occurrences(dump) == std::vector<std::uint64_t>{1, 2, 2, 4, 7, 8});
 }

@@ -85,7 +85,7 @@ TEST_CASE("a cause is thrown inside of where it was caught; else what it became 
                                                    "java.util.concurrent.TimeoutException org.x.Store.load",
                                                    "org.x.LoadException org.x.Store.load",
                                                    "org.x.LoadException org.x.Main.run:9"});
-  // Main.run never saw the cause: that it is the only method that the configuration names does not make it the place.
+  // Main.run never saw the cause: being the only method named in the configuration does not make it the location.
   CHECK(sites(wrapped, java({"org.x.Main.*"}))[0] == "java.util.concurrent.TimeoutException org.lib.Future.get");
   CHECK(
       sites("org.x.LoadException: cannot load\n\tat org.x.Store.load(Store.java:16)\n\tat org.x.Main.run(Main.java:9)\n"
@@ -119,13 +119,13 @@ TEST_CASE("an exception that only the failure's log has is a candidate, with mes
   CHECK(c.why ==
         "n2.log:2 of n2: 'page 2: a block is damaged / org.x.ChecksumException: block 8 does not match', with "
         "org.x.ChecksumException in org.x.Store.check(Store.java:40)");
-  // Its schedules can be written, and read back.
+  // Its schedules can be written and read back.
   for (const schedule::Schedule& one : told.plan().schedules) {
     const auto read = schedule::parse_schedule(schedule::to_toml(one), "x.toml");
     REQUIRE(read);
     CHECK(schedule::fingerprint(*read) == schedule::fingerprint(one));
   }
-  // What runs without faults have as well is none.
+  // Exceptions that also occur in fault-free runs are not candidates.
   const std::string noise = line(5, "page 2: a block is damaged") + kBadSum;
   CHECK(Told(java(), usual + noise, usual + noise).inputs.exceptions.empty());
 }
@@ -212,7 +212,7 @@ TEST_CASE("the search finds the visit at which an exception counts") {
       const bool there = fault.kind == FaultKind::exception && fault.function == "org.x.Store.check";
       const std::int64_t last = fault.times < 0 ? kVisits : fault.count + fault.times - 1;
       if (!there || fault.count > kVisits) answer.unfired.push_back(fault.id);
-      // More than one, which one run shows.
+      // More than one, as a run shows.
       if (there && fault.when.empty() && fault.times == 1 && fault.count <= kRight && kRight <= last)
         answer.oracle = schedule::OracleAnswer::hit;
     }

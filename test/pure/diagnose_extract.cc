@@ -23,7 +23,7 @@ std::vector<const Candidate*> partitions(const Plan& plan) {
   return found;
 }
 
-// As a tracer that knows it tells it.
+// With the flags of a tracer that knows whether anything was unanswered.
 trace::Event& known_silence(Dump& dump, double from, double to, int dst, int src, bool outstanding,
                             double asked_after = -1) {
   trace::Event& e =
@@ -73,7 +73,7 @@ TEST_CASE("what seldom speaks and what often does were cut off together: the cut
   CHECK(partitions(plan)[0]->node == "n1");
   CHECK(partitions(plan)[0]->first_ts == at(11));
   CHECK(partitions(plan)[0]->fault.duration_ns <= 10 * kSecond);
-  // Two that cannot have begun at one time are two.
+  // Two silences that cannot have begun at the same time are two faults.
   Dump apart;
   known_silence(apart, 2, 20, 1, 2, true, 1);
   known_silence(apart, 11, 30, 1, 3, true, 0.2);
@@ -92,7 +92,8 @@ TEST_CASE("idleness of a profile excuses no partition, what was unanswered there
   Dump asked;
   known_silence(asked, 10, 17, 2, 1, true, 0.1);
   CHECK(partitions(plan_of(config, dump, profile_of(asked))).empty());
-  // Where a tracer does not know it: what lasted to the end of the run is no measure, what ended is.
+  // If the tracer does not know: a silence that lasted to the end of the run says nothing about the usual length, one
+  // that ended does.
   Dump unknown, to_the_end, over;
   unknown.silence(3, 14, "n2", "10.77.0.1", "10.77.0.2");
   unknown.scf(9, "n1", "openat", EACCES, "/data/x");
@@ -530,7 +531,7 @@ TEST_CASE("a cut is one way only when the other way was watched and alive") {
   dump.scf(1, "n3", "openat", ENOENT, "/x/y");
   dump.silence(5, 17, "n1", "10.77.0.2", "10.77.0.1");
   dump.silence(5, 17, "n1", "10.77.0.3", "10.77.0.1");
-  // n1 sends it again at growing intervals.
+  // n1 retransmits at growing intervals.
   dump.silence(10, 15.2, "n2", "10.77.0.1", "10.77.0.2");
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
@@ -603,7 +604,7 @@ TEST_CASE("silences of one service are no measure for another between the same n
   REQUIRE(plan.candidates.size() == 1);
   CHECK(plan.candidates[0].kind == FaultKind::partition);
   CHECK(discarded(plan, "benign") == 1);
-  // A profile without ports counts for all of them.
+  // A profile without ports applies to all of them.
   auto old = profile_of(clean);
   old.silences.at(0).port = 0;
   CHECK(plan_of(config, dump, old).candidates.empty());
@@ -620,7 +621,7 @@ TEST_CASE("where all nodes listen at one port, what a node asks is no measure fo
   REQUIRE(plan.candidates.size() == 1);
   CHECK(plan.candidates[0].kind == FaultKind::partition);
   CHECK(discarded(plan, "benign") == 1);
-  // A profile that does not record which end serves counts for both.
+  // A profile that does not record which end serves applies to both.
   auto old = profile_of(clean);
   old.silences.at(0).answers.reset();
   CHECK(plan_of(config, dump, old).candidates.empty());
@@ -630,7 +631,7 @@ TEST_CASE("a silence that lasted to the end of a fault-free run is tried last, h
   Dump clean;
   clean.silence(3, 12, "n2", "10.77.0.1", "10.77.0.2").flags |= trace::kOpen;
   clean.ends(12);
-  Dump dump;  // of a run that lasted longer
+  Dump dump;  // for a run that lasted longer
   dump.silence(3, 24, "n2", "10.77.0.1", "10.77.0.2").flags |= trace::kOpen;
   dump.scf(20, "n3", "openat", EACCES, "/data/n3/snapshot.0");
   dump.ends(24);
@@ -671,7 +672,7 @@ TEST_CASE("a silence that a crash or pause explains is a symptom; one before it 
   CHECK(plan.candidates[2].first_ts == at(2));
   CHECK(plan.candidates[3].symptom);
   CHECK(plan.candidates[4].symptom);
-  // All faults in one schedule, in the order of time.
+  // All faults in one schedule, in order of time.
   const schedule::Schedule& first = plan.schedules.at(0);
   REQUIRE(first.faults.size() == 3);
   CHECK(first.faults[0].kind == FaultKind::partition);
@@ -853,7 +854,7 @@ TEST_CASE("a pair that speaks often was silent before what came long after its l
   CHECK(plan.candidates[1].kind == FaultKind::partition);
   CHECK_FALSE(plan.candidates[1].symptom);
   CHECK(plan.candidates[2].symptom);
-  // n1 and n3 are all that speak: each may have been cut off from all others.
+  // Only n1 and n3 communicate: each may have been partitioned from all others.
   const auto wide = [&](std::string_view node) {
     return std::any_of(plan.schedules.begin(), plan.schedules.end(), [&](const schedule::Schedule& s) {
       return s.faults.size() == 2 && s.faults[0].kind == FaultKind::partition && s.faults[0].node == node &&
@@ -866,7 +867,7 @@ TEST_CASE("a pair that speaks often was silent before what came long after its l
 
 TEST_CASE("a call on a listening socket is matched by its own address: nobody has come yet") {
   Dump dump;
-  dump.scf(5, "n1", "accept4", EMFILE, {}, "10.77.0.1:7000");  // noted is where it listens
+  dump.scf(5, "n1", "accept4", EMFILE, {}, "10.77.0.1:7000");  // its listening address is recorded
   dump.scf(6, "n1", "connect", EMFILE, {}, "10.77.0.2:7000");
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
@@ -901,7 +902,7 @@ TEST_CASE("connection errors that a fault of the other side explains are symptom
   dump.scf(2, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // before anything happened
   dump.scf(10.5, "n2", "connect", ECONNREFUSED, {}, "10.77.0.1:7000");
   dump.scf(11, "n3", "write", EPIPE);                                 // whose peer cannot be determined
-  dump.scf(12, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // to a node that lives
+  dump.scf(12, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // to a node that is running
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
   REQUIRE(plan.candidates.size() == 4);
@@ -920,7 +921,7 @@ TEST_CASE("a cut explains connection errors across it, in both nodes, not elsewh
   dump.cut(5, 15, 1, {2});
   dump.scf(1, "n3", "openat", ENOENT, "/x/y");
   dump.scf(9, "n1", "connect", ETIMEDOUT, {}, "10.77.0.2:7000");
-  dump.scf(9, "n1", "connect", EINVAL, {}, "10.77.0.2:7001");  // connecting again a socket that failed
+  dump.scf(9, "n1", "connect", EINVAL, {}, "10.77.0.2:7001");  // reconnecting a socket that failed before
   dump.scf(9, "n1", "connect", EMFILE, {}, "10.77.0.2:7002");  // a partition does not cause this error
   dump.scf(9, "n2", "recvfrom", ECONNRESET, {}, "10.77.0.1:41234");
   dump.scf(9, "n3", "connect", ETIMEDOUT, {}, "10.77.0.1:7000");
@@ -962,7 +963,7 @@ TEST_CASE("a worker that is killed while the main process lives on is killed wit
   CHECK(plan.candidates[0].fault.scope == schedule::Scope::others);
   REQUIRE(plan.schedules.size() == 1);
   CHECK(plan.schedules[0].faults[0].scope == schedule::Scope::others);
-  // Failures that surviving processes also have after that are not part of the death.
+  // Failures that surviving processes continue to have are not part of the end.
   Dump further = dump;
   further.scf(10.5, "n1", "openat", EACCES, "/data/n1/lock");
   CHECK(discarded(plan_of(config, further), "own end") == 0);
@@ -1148,7 +1149,7 @@ TEST_CASE("shapes of a failed call: as seen, then once") {
     dump.ends(60);
     const Candidate c = plan_of(config, dump).candidates.at(0);
     CHECK(c.fault.times == 6);
-    CHECK(c.fault.when.empty());  // opened rarely: the first one may be meant
+    CHECK(c.fault.when.empty());  // opened rarely: it may be the first one
   }
   SECTION("a success afterwards means that it recovered") {
     Dump dump;
@@ -1350,7 +1351,7 @@ TEST_CASE("any dump gives a plan whose counts add up") {
     inputs.config = &config;
     inputs.traces.push_back(trace::test::random_trace(seed, 300));
     inputs.traces.push_back(trace::test::random_trace(seed + 1000, 50));
-    // Some of it on real nodes, or nothing would get past the first filter.
+    // Some of it on existing nodes, otherwise nothing passes the first filter.
     for (trace::Trace& trace : inputs.traces) {
       const trace::StringId names[] = {trace.strings.intern("n1"), trace.strings.intern("n2"),
                                        trace.strings.intern("n3")};
@@ -1423,7 +1424,7 @@ TEST_CASE("an address that two nodes share by design is that of their network, a
   known_silence(dump, 5, 12, 2, 1, true, 0.2);
   known_silence(dump, 5, 12, 3, 1, true, 0.2);
   known_silence(dump, 5, 12, 1, 2, true, 0.2);
-  // Seen by the node that shares it: its tracer knows it by its cgroup.
+  // Recorded by the node that shares the network: its tracer recognises it by its cgroup.
   dump.silence(5, 12, "n4", "10.77.0.3", "10.77.0.1").flags = trace::kOutstanding;
   dump.ends(30);
   const Plan plan = plan_of(config, dump);

@@ -40,7 +40,7 @@ Dump read_dump() {
   return dump;
 }
 
-// Crashed at `t` on n1, after what the acts say.
+// Crashed at `t` on n1, after these acts.
 Dump crash_dump(const std::vector<Act>& acts, double t) {
   Dump dump;
   record(dump, acts, t);
@@ -109,7 +109,7 @@ TEST_CASE("level 2: no more calls are tried than the survey counted, or else the
       for (const Fault& f : s.faults) most = std::max(most, f.count);
     return most;
   };
-  CHECK(most_failed({}) == 40);  // what this deployment does is known best by watching it
+  CHECK(most_failed({}) == 40);  // observation shows best what this deployment does
   CHECK(most_failed({"survey"}) == 4);
 }
 
@@ -336,7 +336,7 @@ TEST_CASE("level 2: a node that has the role in some runs only hands its context
   REQUIRE(d.found);
   CHECK(d.found->faults.size() == 3);
   CHECK(functions_of(d.found->faults[0]) == std::vector<std::string>{"handOver"});
-  CHECK(tried_at(d, 2) >= 3);  // on n1; after boot, too, which shows that n1 has lost the role; on any
+  CHECK(tried_at(d, 2) >= 3);  // on n1; also after boot, which shows that n1 has lost the role; on any node
 }
 
 TEST_CASE("level 2: a hit on a node that seldom has the role is tried on all of them") {
@@ -384,7 +384,7 @@ TEST_CASE("level 2: seen on no node, the amplification is reverted and the event
   REQUIRE(d.found->faults.size() == 1);
   CHECK(d.found->faults[0].group.empty());
   CHECK(functions_of(d.found->faults[0]) == std::vector<std::string>{"store"});
-  CHECK(tried_at(d, 2) == 3);  // on n1, on any, the event before on n1
+  CHECK(tried_at(d, 2) == 3);  // on n1, on any node, the event before on n1
 }
 
 TEST_CASE("level 2: of a host that may be any of several nodes, what is widened to all of them is one schedule") {
@@ -453,7 +453,7 @@ TEST_CASE("level 2: another order than in production ends the branch") {
     return all;
   };
   CHECK(contexts(true) == std::set<std::vector<std::string>>{{"c"}, {"b", "c"}});
-  CHECK(contexts(false).size() == 4);  // without a trace, conditions met in order must suffice
+  CHECK(contexts(false).size() == 4);  // without a trace, conditions that were met in order are sufficient
 }
 
 TEST_CASE("level 2: a pause with its context keeps its length") {
@@ -497,7 +497,7 @@ TEST_CASE("level 2: a partition after a function") {
     dump.ends(30);
     Play play({enters(4, "n2", "election")}, [](const std::vector<Hit>&, int) { return false; });
     const Diagnosis d = diagnosis_of(config, dump, play);
-    CHECK(tried_at(d, 2) == 2);  // election; boot, which is not seen either
+    CHECK(tried_at(d, 2) == 2);  // election; boot, which does not occur either
     for (const Tried& tried : d.tried)
       for (const Fault& f : tried.schedule.faults) CHECK(f.group.empty());
   }

@@ -27,7 +27,7 @@ Dump crash_after(const std::vector<Act>& acts, double t, const std::string& node
   return dump;
 }
 
-// Without the survey, from which level 3 would know in advance what its probing runs show.
+// Without the survey, which would answer in advance what exploratory runs of level 3 find out.
 Diagnosis unsurveyed(const config::Config& config, const Dump& dump, Runner& runner, CodeMap* code = nullptr) {
   Inputs inputs = inputs_of(config, {dump});
   inputs.simplify = false;
@@ -48,7 +48,7 @@ Act reaches(double t, std::string node, std::string function, std::uint64_t offs
   return {t, std::move(node), std::move(function), "", "", true, offset};
 }
 
-// n1 stores something in `store`, with what the places of that function are.
+// n1 stores something in `store`, with the kinds of the places in that function.
 constexpr std::uint64_t kWrite = 0x10, kFlush = 0x20, kCall = 0x30, kUnreached = 0x40, kRest = 0x50;
 Code store_code() {
   Code code;
@@ -64,7 +64,7 @@ std::vector<Act> store_acts(const std::string& node = "n1") {
           reaches(5.3, node, "store", kCall), reaches(5.4, node, "store", kRest)};
 }
 
-// The bug shows when the fault comes at that act, moved there by a place in a function.
+// The bug occurs if the fault fires at that act, moved there by a place in a function.
 Play::Bug at_act(int act) {
   return [act](const std::vector<Hit>& hits, int) {
     return hits.size() == 1 && hits[0].act == act && hits[0].fault->when.back().offset.has_value();
@@ -76,7 +76,7 @@ bool is_look(const Schedule& schedule) {
                      [](const Fault& f) { return f.id.find("-look-") != std::string::npos; });
 }
 
-// What level 3 tested, in order: "look", "store+0x10", "store+0x10 #2", "before write".
+// The steps that level 3 tested, in order: "look", "store+0x10", "store+0x10 #2", "before write".
 std::vector<std::string> steps(const Diagnosis& d) {
   std::vector<std::string> list;
   for (const Tried& tried : d.tried) {
@@ -143,7 +143,7 @@ TEST_CASE(
   CAPTURE(list);
   CHECK(list ==
         std::vector<std::string>{"look", "store+0x10", "before fsync", "store+0x20", "store+0x30", "store+0x50"});
-  // A probing run injects nothing and is never taken for a conclusive run.
+  // An exploratory run injects nothing and never counts as a conclusive run.
   for (const Tried& tried : d.tried)
     if (is_look(tried.schedule)) {
       CHECK(tried.tally.conclusive() == 0);
@@ -196,7 +196,7 @@ TEST_CASE("level 3: a place in a loop is tried for its later passes too, further
     REQUIRE(d.found);
     CHECK(d.found->faults.at(0).when.back().offset == kWrite);
     CHECK(d.found->faults[0].when.back().count == 3);
-    // All first passes of system calls come before.
+    // All first passes of system calls come first.
     CHECK(places_tried(d) == std::vector<std::string>{"store+0x10", "store+0x20", "store+0x10 #2", "store+0x10 #3"});
   }
   SECTION("further calls") {
@@ -284,7 +284,7 @@ TEST_CASE("level 3: a look that can't be armed leaves the places to be tried one
   const Diagnosis d = unsurveyed(config, crash_after(store_acts(), 5.05), play, &code);
   CHECK(d.target_reached);
   CHECK(places_tried(d) == std::vector<std::string>{"store+0x10", "store+0x20"});
-  // It is said, once: what the search leaves out for this machine's sake may be what reproduces the bug.
+  // It is reported once: what the search skips because of this machine may be what reproduces the bug.
   CHECK(std::count_if(d.plan.warnings.begin(), d.plan.warnings.end(), [](const std::string& warning) {
           return warning.find("left out of the search: the kernel refuses these probes") != std::string::npos;
         }) == 1);
@@ -554,7 +554,7 @@ TEST_CASE("level 3: a context that is no longer met ends its branch") {
   Play play(acts, [](const std::vector<Hit>&, int) { return false; });
   int with_before = 0;
   play.acts_of = [&](int) {
-    // As if the file were made only once: level 3 never sees it.
+    // As if the file were created only once: level 3 never sees it.
     for (const Fault& fault : play.made.back().faults) with_before += fault.before ? 1 : 0;
     return with_before > 0 ? std::vector<Act>{} : acts;
   };
@@ -565,7 +565,7 @@ TEST_CASE("level 3: a context that is no longer met ends its branch") {
   CHECK(level3 == 1);
 }
 
-// n1 notes down what it takes, twenty times a second: in two files, each of which is written all the time.
+// n1 writes what it receives twenty times per second to two files.
 std::vector<Act> notes(double phase) {
   std::vector<Act> acts;
   for (int i = 0; i < 600; ++i) {
@@ -582,7 +582,7 @@ TEST_CASE("what shows the bug at a time, but only now and then, is moved on to t
   record(dump, notes(0), 12.03);
   dump.crashed(12.03, "n1");
   dump.ends(30);
-  // Between the two files something is lost; at a time alone that is where a node is in two runs of five.
+  // If it stops between the two files, something is lost; at a fixed time this happens in two runs of five.
   Play play(notes(0), [](const std::vector<Hit>& hits, int run) {
     if (hits.size() != 1) return false;
     return hits[0].act < 0 ? run % 5 < 2 : hits[0].act % 2 == 1;

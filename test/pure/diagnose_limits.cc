@@ -1,4 +1,4 @@
-// The resource limits that may have caused a dump's failed calls are tested beside the calls themselves.
+// The resource limits that may have caused a dump's failed calls are tested in addition to the calls themselves.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cerrno>
@@ -26,7 +26,7 @@ bool only(const std::vector<Hit>& hits, FaultKind kind) {
   return hits.size() == 1 && hits[0].fault->kind == kind && hits[0].fault->node == "n1";
 }
 
-// The fault found by a search whose bug occurs under this kind alone.
+// The fault found by a search whose bug occurs with this kind only.
 Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, const std::set<FaultKind>& able = kAll) {
   config::Config config = deployment(3);
   config.diagnose.levels = {1, 2};
@@ -41,7 +41,7 @@ Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, co
   return *std::move(d);
 }
 
-// Whether several faults of this kind, or a disk fault, came too late and were then tried earlier.
+// True if several faults of this kind, or a disk fault, came too late and were then tried earlier.
 bool earlier(const Diagnosis& d, FaultKind kind) {
   return std::any_of(d.tried.begin(), d.tried.end(), [&](const Tried& tried) {
     const auto& faults = tried.schedule.faults;
@@ -162,7 +162,7 @@ TEST_CASE("one call that fails for want of descriptors shows the bug too rarely:
   for (int i = 0; i < 12; ++i) acts.push_back(makes(1 + i, "n1", "openat", "/data/n1/log.1"));
   config::Config config = deployment(3);
   int times = 0;
-  // Of calls that fail, each third one does harm, whichever it is.
+  // Every third of the failing calls causes the bug, whichever it is.
   Play play(std::move(acts), [&](const std::vector<Hit>& hits, int) {
     if (only(hits, FaultKind::descriptors)) return true;
     return !hits.empty() && times++ % 3 == 0;
@@ -209,7 +209,7 @@ TEST_CASE("an end for want of memory: the node has too little of it, until it ha
   REQUIRE(d.plan.candidates.size() == 1);
   CHECK(d.plan.candidates[0].why.ends_with("by the kernel's OOM killer"));
   CHECK(fault->until.size() == 1);
-  // A helper of the node: the process that logs its end lives on, so no restart is needed.
+  // A helper of the node: the process that logs its end continues, so no restart is needed.
   Dump helper;
   helper.started(0, "n1").flags = trace::kMain;
   helper.crashed(4, "n1", SIGKILL, trace::kOutOfMemory);
@@ -220,7 +220,7 @@ TEST_CASE("an end for want of memory: the node has too little of it, until it ha
   REQUIRE(fault != nullptr);
   CHECK(fault->until.empty());
   CHECK(fault->duration_ns > 0);
-  // One that was killed otherwise is not.
+  // A process that was killed for another reason is not.
   Dump killed;
   killed.crashed(4, "n1");
   killed.ends(30);

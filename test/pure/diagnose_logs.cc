@@ -21,7 +21,7 @@ std::string line(double second, const std::string& text) {
   return fmt::format("2026-01-02 03:{:02}:{:02}.{:03} INFO {}\n", ms / 60'000, ms / 1000 % 60, ms % 1000, text);
 }
 
-// The run without faults began at kBase; its log's first line was written then.
+// The run without faults began at kBase; the first line of its log was written then.
 std::string usual_log() {
   return line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint") + line(3, "closed");
 }
@@ -31,7 +31,7 @@ std::int64_t log_begin() {
   return logs::read_text(line(0, "x"), {"a", ""}, {}, kinds).nodes[0].messages[0].ts_ns;
 }
 
-// Makes a trace that began at kBase begin with the logs.
+// Sets the beginning of a trace to that of the logs.
 trace::Trace beside_logs(trace::Trace trace) {
   const std::int64_t shift = log_begin() - kBase;
   for (trace::Event& event : trace.events) event.ts_ns += shift;
@@ -58,8 +58,8 @@ trace::Trace without_faults(Play& play) {
   return beside_logs(control->trace);
 }
 
-// The plan of n1's, n2's, ... logs of a failure beside those of a run without faults, of which `control` is the trace;
-// it may be nullptr.
+// The plan from the failure's logs of n1, n2, ... compared with those of a run without faults, whose trace is `control`
+// (may be nullptr).
 Plan planned(const config::Config& config, const std::vector<std::string>& failed,
              const std::vector<std::string>& usual, const trace::Trace* control) {
   const rose::test::Folder folder;
@@ -122,7 +122,8 @@ TEST_CASE("a message that names no file means those that the node had just touch
   REQUIRE(!plan.candidates.empty());
   REQUIRE(plan.candidates[0].fault.call.path);
   CHECK(plan.candidates[0].fault.call.path->find("check.tmp") != std::string::npos);
-  // A candidate from a message is no guess, though a guess would name the place where the node touched the file.
+  // A candidate from a message is not a guess, although a guess would name the point at which the node touched the
+  // file.
   CHECK(plan.candidates[0].why.find("n2.log:3 of n2: 'checkpoint failed") == 0);
   CHECK(plan.candidates[0].count == 1);
   for (const Candidate& c : plan.candidates)
@@ -277,7 +278,7 @@ TEST_CASE(
   for (const Candidate& c : plan.candidates) {
     INFO(c.why);
     if (c.kind == FaultKind::crash) {
-      // That one is gone is only a possible reason why it is missed.
+      // A node that ended is only a possible reason for its silence.
       if (c.why.find("nothing shows that") != std::string::npos) continue;
       crash = true;
       CHECK(c.fault.scope == schedule::Scope::others);
@@ -369,7 +370,7 @@ TEST_CASE("beside a dump, logs add no second candidate for what it holds, and th
     CHECK(with.candidates[i].weight == Approx(before->candidates[i].weight));
   }
   CHECK(with.observables.size() > before->observables.size());
-  // The window was over before the node ended; the dump is another node's; something was lost.
+  // The window ended before the node did; the dump belongs to another node; events were lost.
   Told later(config, failed, line(3, "store 3 is starting"), nullptr, {seen("n2", 8)});
   CHECK(told_of(later.plan(), FaultKind::crash) > 0);
   CHECK(told_of(later.plan(), FaultKind::syscall) == 0);
@@ -421,7 +422,7 @@ TEST_CASE(
     "where a log leaves open when its node was killed, each thing that the node does seldom is a moment, not what it "
     "did last alone") {
   const auto config = deployment();
-  // Its log has two lines of each life, and between them lies all that it did: a checkpoint in the middle, and much
+  // Its log has two lines of each start; everything else happened between them: a checkpoint in the middle, and much
   // after it.
   std::vector<Act> acts{{0.1, "n2", "", "openat", "/run/x/store.db"}};
   for (int i = 0; i < 30; ++i) acts.push_back({1 + 0.25 * i, "n2", "put", "", ""});
@@ -464,7 +465,7 @@ TEST_CASE(
   for (int i = 0; i < 40; ++i) usual.push_back({1 + 1.2 * i, "n2", "put", "", ""});
   std::vector<Act> acts;
   Play play(usual, [&](const std::vector<Hit>& hits, int) {
-    // Killed between the two, after it had been cut off.
+    // Killed between the two, after it had been partitioned.
     return hits.size() == 2 && hits[0].fault->kind == FaultKind::partition && hits[1].fault->kind == FaultKind::crash &&
            hits[1].fault->node == "n2" && hits[1].act >= 0 &&
            (acts[static_cast<std::size_t>(hits[1].act)].function == "save_keys" ||
@@ -533,7 +534,7 @@ TEST_CASE("connections that a node's end closed are no cut before it, and say wh
   const auto config = deployment();
   const trace::Trace control = usual_run();
   const std::string open = line(0, "starting server") + line(0.1, "listening"), quiet = open + line(30, "done");
-  // Without faults n2 speaks again much later: its own log leaves open when it ended.
+  // Without faults n2 logs again only much later: its own log leaves open when it ended.
   const std::vector<std::string> usual{
       quiet, open + line(10, "a block is stored") + line(12.5, "the next block is stored") + line(30, "done"), quiet};
   const auto with = [&](const std::string& missed) {
@@ -685,7 +686,7 @@ TEST_CASE("messages of a node's next life do not determine when the workload beg
   trace::Trace control = usual_run();
   control.meta.workload_ts = log_begin() + 3'000'000'000;
   const std::string open = line(0, "starting server") + line(0.5, "listening");
-  // In the life that ended it had not come to where the run without faults is ready.
+  // In the incarnation that ended, it had not reached the point at which the run without faults is ready.
   Told told(config,
             open + line(5, "a leader is looked for") + line(9, "starting server") + line(9.5, "listening") +
                 line(11, "ready for work") + line(17, "a block is stored"),
@@ -701,7 +702,8 @@ TEST_CASE("messages of a node's next life do not determine when the workload beg
 TEST_CASE("nodes that restart shortly after each other ended in that order, whatever they wrote last") {
   const auto config = deployment();
   const std::string open = line(0, "starting server") + line(0.1, "listening");
-  // One supervisor: each is started again 1.1 s after it was killed. n1 had nothing to say for three seconds before.
+  // One supervisor: each node is restarted 1.1 s after it was killed. n1 had not logged anything for three seconds
+  // before.
   const std::vector<std::string> killed{
       open + line(10, "a block is stored") + line(14, "starting server") + line(14.1, "listening"),
       open + line(13.1, "connection closed") + line(14.2, "starting server") + line(14.3, "listening"),
@@ -736,7 +738,7 @@ TEST_CASE("of several faults that each show the bug, narrowing down finds the on
     const std::optional<Narrower::Part> part = narrower.next();
     if (!part) break;
     const bool shows =
-        // one of the two is enough
+        // one of the two is sufficient
         part->schedule.find("said") != nullptr || part->schedule.find("guess-1") != nullptr;
     if (shows) last = part->schedule;
     narrower.learn(shows, {});
@@ -832,7 +834,7 @@ TEST_CASE("an error that came along with a peer's name and its path is the peer'
       failing("failed to install snapshot: peer=n2 error=\"write /srv/run/data/state.bin: no space left on device\"") ==
       "n1");
   CHECK(failing("failed to copy: error=\"write /srv/run/n2/data/state.bin: no space left on device\"") ==
-        "n1");  // no message says whose folder that is
+        "n1");  // no message shows whose folder that is
 }
 
 TEST_CASE("a node that writes nothing any more may be paused; one that would be restarted more likely is") {
@@ -929,7 +931,7 @@ TEST_CASE("a node that starts or stops and is missed by peers is not partitioned
   CHECK(cut[0].why.find("of n2") != std::string::npos);
   CHECK(std::abs(cut[0].first_ts - log_begin() - 18'000'000'000) < 500'000'000);
   for (std::size_t i = 1; i < cut.size(); ++i) CHECK(cut[i].said <= 0.1);
-  // Only the end of its log is there: it begins with an ordinary line, and since when it listened is unknown.
+  // Only the end of its log exists: it begins with an ordinary line, and it is unknown since when it was listening.
   const std::string tail =
       line(14, "a compaction is started") + line(15, "a compaction is done") + line(16, "a compaction is started");
   const Plan late = planned(config,
@@ -969,7 +971,7 @@ TEST_CASE(
     for (int second = 0; second <= 40; ++second) {
       usual[n] += tick(second, "as always");
       const bool quiet = (n == 0 && second > 10 && second < 30) ||
-                         (n == 2 && second > 14 && second < 30);  // it has no peer; all work is done by another one
+                         (n == 2 && second > 14 && second < 30);  // it has no peer; another node does all the work
       if (!quiet) ticks[n] += tick(second, "as always");
       if (second == 2 && n == 0)
         ticks[n] += line(2.1, "becoming the active controller"),
@@ -1065,6 +1067,6 @@ TEST_CASE("a node that is stopped while others continue was stopped: that they m
   CHECK(stopped[0].node == "n2");
   CHECK(stopped[0].fault.signal == SIGTERM);
   for (const Candidate& c : stopped) CHECK((c.kind != FaultKind::partition || c.said < 0.3));
-  // Without faults n2 stops as early.
+  // Without faults n2 also stops early.
   for (const Candidate& c : candidates(early, early)) CHECK((c.kind != FaultKind::crash || c.said < 0.3));
 }

@@ -16,12 +16,12 @@ using schedule::Verdict;
 
 namespace {
 
-// Answers by schedule and by how often it ran, as a real system does, not by the number of the run.
+// Answers depend on the schedule and how often it ran, as with a real system, not on the number of the run.
 class Record final : public Runner {
  public:
   explicit Record(Cluster::Rule rule) : rule_(std::move(rule)) {}
 
-  std::optional<int> killed_at;  // the run that an interruption takes away, and with it some that ran beside it
+  std::optional<int> killed_at;  // the run that an interruption loses, together with some parallel ones
   unsigned lost = 0;             // which of them, as bits
   int real_runs = 0;
   std::vector<std::size_t> batches;
@@ -192,8 +192,8 @@ TEST_CASE("an interrupted diagnosis continues from its record to the same end") 
 }
 
 TEST_CASE("what shows the bug too rarely is refined before anything else is looked at") {
-  // The crash of n1 at its time reproduces the bug once in three runs; inside of `compact` always. n3's crash is ranked
-  // as likely and leads nowhere.
+  // The crash of n1 at its time reproduces the bug in one of three runs; inside `compact` always. n3's crash is ranked
+  // equally and leads nowhere.
   std::vector<Act> acts;
   for (int i = 0; i < 20; ++i) {
     acts.push_back({1.0 * i, "n3", fmt::format("idle{}", i % 7), "", ""});
@@ -229,7 +229,7 @@ TEST_CASE("what shows the bug too rarely is refined before anything else is look
 }
 
 TEST_CASE("an accepted schedule that sometimes misses is refined to one that does not depend on time") {
-  // A cut, then a crash while n1 catches up; when it does that differs a little from run to run.
+  // A partition, then a crash while n1 catches up, which it does at slightly different times in each run.
   const std::vector<Act> production{{-1, "n1", "boot", "", ""},
                                     {1, "n1", "apply", "", ""},
                                     {8.2, "n1", "install", "", ""},
@@ -267,7 +267,7 @@ TEST_CASE("an accepted schedule that sometimes misses is refined to one that doe
     CHECK(with.level == 1);
     REQUIRE(with.found);
     CHECK(with.found->faults.size() == 2);
-    // Ten more, because its test missed: its rate is measured in runs of their own.
+    // Ten more, because its test missed: its rate is measured in separate runs.
     CHECK(with.runs <= 2 + with.confirm_runs + with.rate_runs + 8 + 24 + 10);
   }
   SECTION("without that part of the search the first stays") {
@@ -309,13 +309,13 @@ TEST_CASE("what misses now and then whatever it waits for costs few runs to lear
   }
   INFO(all / kSearches << " runs on average");
   CHECK(accepted >= 0.85 * kSearches);
-  // With the runs that measure a rate below the target, and those after a test that accepted although it missed.
+  // Includes the runs that measure a rate below the target, and those after a test that accepted in spite of misses.
   CHECK(all / kSearches <= 70);
 }
 
 TEST_CASE(
     "when nothing says when a cut came, a deployment that is at work is cut, not one that may still be starting") {
-  // The members need half a second to agree on a leader; on a machine that is busier later on, two.
+  // The nodes need half a second to elect a leader; later, on a busier machine, two.
   Dump dump(false);
   dump.cut(2, 5, 1, {2, 3});
   Play play({}, [](const std::vector<Hit>& hits, int run) {
@@ -435,7 +435,7 @@ TEST_CASE("the bug of 60 % is found in nearly all searches, whatever the dice sa
     rates += d.tally.rate();
   }
   CHECK(found >= 59);
-  CHECK(rates / found >= 0.48);  // 80 % of what can be had
+  CHECK(rates / found >= 0.48);  // 80 % of the possible rate
 }
 
 TEST_CASE("two failed calls that are needed together") {
@@ -477,7 +477,7 @@ TEST_CASE("faults hours apart: those of one time together, the last first") {
   const Diagnosis d = diagnosis_of(config, dump, cluster);
   CHECK(d.target_reached);
   CHECK(d.schedules == 1);
-  // All of them together fit into the workload, too.
+  // All of them together also fit into the workload.
   bool all = false;
   for (const schedule::Schedule& s : d.plan.schedules) {
     if (s.faults.size() != 4) continue;
@@ -562,7 +562,7 @@ TEST_CASE(
   for (int i = 0; i < 12; ++i)
     dump.scf(0.5 + i, "n1", "openat", EIO, fmt::format("/data/n1/table-{}.db", static_cast<char>('a' + i)));
   dump.ends(30);
-  // None of these calls is made in the runs without faults, and then only two of them are: the bug needs the second.
+  // Fault-free runs make none of these calls, and with the fault only two of them are made: the bug needs the second.
   const auto search = [&](bool window, Play& play) {
     play.acts_of = [](int run) {
       return run < 3 ? std::vector<Act>{}
@@ -587,7 +587,7 @@ TEST_CASE(
   CHECK(quick.verdict == Verdict::reproduced);
   CHECK(quick.schedules < slow.schedules);
   CHECK(quick.schedules <= 12);
-  // The result holds that fault alone.
+  // The result contains only that fault.
   REQUIRE(quick.found);
   REQUIRE(quick.found->faults.size() == 1);
   CHECK(quick.found->faults[0].group.empty());
@@ -597,7 +597,7 @@ TEST_CASE(
     if (!schedule.faults.empty() && schedule.faults[0].group == "window") most = std::max(most, schedule.faults.size());
   CHECK(most >= 2);
   CHECK(most <= 16);
-  // The other reachable one was tested once, by itself; what was withdrawn then is not listed as tested.
+  // The other reachable one was tested once, alone; those that were withdrawn then are not listed as tested.
   for (const Tried& tried : quick.tried)
     if (tried.note.find("it was reached first of") != std::string::npos)
       fired_nothing += tried.schedule.faults.size() == 1 ? 0 : 1;

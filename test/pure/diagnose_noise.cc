@@ -163,7 +163,7 @@ TEST_CASE("noise: the leader is recognised by the direction of connections") {
     if (i > 1) call(normal, 1, "n1", "accept4", fmt::format("10.77.0.{}:40001", i));
   }
   const auto profile = profile_of(normal, 2);
-  // The window begins late: of both hosts it holds little more than that one came to the other.
+  // The window begins late: from both hosts it contains little more than a connection between them.
   Dump dump(false);
   for (const char* host : {"alpha", "beta"}) {
     for (const char* path : {"journal", "data"}) dump.sys(1, host, "openat", fmt::format("/srv/{}/{}", host, path));
@@ -220,7 +220,7 @@ TEST_CASE(
   CHECK(taken(true)["alpha"] == "n1");
   CHECK(taken(true)["beta"] != "n1");
   CHECK(taken(true)["gamma"] != taken(true)["beta"]);
-  CHECK(taken(false)["beta"] == "n1");  // of another cluster, it may be
+  CHECK(taken(false)["beta"] == "n1");  // it may belong to another cluster
 }
 
 TEST_CASE("noise: many at once that leave nothing to judge are not run again, but by halves") {
@@ -410,7 +410,7 @@ TEST_CASE(
     dump.cut(14 * kHour - 25, 14 * kHour - 15, 3, {1, 2});  // further from it than the crash is
     for (int i = 0; i < late; ++i) dump.scf((18 + 3 * i) * kHour, "n1", "openat", EACCES, "/data/n1/checkpoint.tmp");
     dump.ends(24 * kHour);
-    std::vector<std::int64_t> times;  // of the schedules that kill n1, and fail the open that comes then
+    std::vector<std::int64_t> times;  // of the schedules that kill n1 and fail the following open
     for (const Schedule& schedule : plan_of(config, dump).schedules)
       if (schedule.faults.size() == 2 && schedule.faults[0].kind == FaultKind::crash &&
           schedule.faults[0].node == "n1" && schedule.faults[1].kind == FaultKind::syscall &&

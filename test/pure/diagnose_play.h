@@ -1,4 +1,4 @@
-// A scripted cluster: what each node does, and when. Faults fire by the rules that runs follow (conditions in order,
+// A scripted cluster: what each node does, and when. Faults fire by the rules that apply to runs (conditions in order,
 // counts, `after`, groups); the bug is a rule over what fired where.
 #pragma once
 
@@ -12,11 +12,11 @@ namespace rose::diagnose::test {
 struct Act {
   double t = 0;  // since the workload began; negative: at the start
   std::string node;
-  std::string function;  // a function entered, or
+  std::string function;  // an entered function, or
   std::string syscall;   // a call made
   std::string path;
   bool changes = true;       // the call shows in traces
-  std::uint64_t offset = 0;  // so far into the function, which no trace shows
+  std::uint64_t offset = 0;  // the offset in the function, which traces do not contain
 };
 
 inline Act enters(double t, std::string node, std::string function) {
@@ -26,7 +26,7 @@ inline Act calls(double t, std::string node, std::string syscall, std::string pa
   return {t, std::move(node), "", std::move(syscall), std::move(path), changes};
 }
 
-// What the nodes' code looks like: the same on all of them.
+// The places in the nodes' code: the same on all nodes.
 class Code final : public CodeMap {
  public:
   std::map<std::string, std::vector<CodePlace>, std::less<>> functions;
@@ -43,7 +43,7 @@ class Code final : public CodeMap {
 struct Hit {
   const schedule::Fault* fault = nullptr;
   double t = 0;
-  int act = -1;  // what it fired at; -1: at its time
+  int act = -1;  // index of the act at which it fired; -1: at a time
 };
 
 class Play final : public Runner {
@@ -51,14 +51,14 @@ class Play final : public Runner {
   using Bug = std::function<bool(const std::vector<Hit>&, int run)>;
   Play(std::vector<Act> acts, Bug bug) : acts_(std::move(acts)), bug_(std::move(bug)) {}
 
-  // Another script in some runs.
+  // A different script in some runs.
   std::function<std::vector<Act>(int run)> acts_of;
   bool traced = true;
   std::function<void(const std::vector<Hit>&, Dump&)> also;               // what else a run's trace shows
   std::function<std::vector<std::string>(const std::vector<Hit>&)> said;  // of the failure's messages, in a run's logs
   std::set<std::string> unknown;  // functions that the test deployment does not have
   std::function<bool(const schedule::Schedule&)> unarmable;
-  std::function<bool(const std::vector<Hit>&)> dead;  // nodes did not get so far that the oracle could tell anything
+  std::function<bool(const std::vector<Hit>&)> dead;  // nodes failed too early for the oracle to decide
   int runs = 0;
   std::vector<schedule::Schedule> made;
 
@@ -115,12 +115,12 @@ class Play final : public Runner {
     schedule::FaultOutcome outcome;
     bool open = false;
     std::size_t met = 0;     // conditions
-    std::uint64_t seen = 0;  // of the current one
+    std::uint64_t seen = 0;  // matches of the current condition so far
     double since = 0;        // when the previous condition was met
   };
 
   static bool matches(const schedule::CallMatch& call, const Act& act) {
-    // Of two paths an act has the second one, which its call makes.
+    // Of an act with two paths, the second one, which its call creates.
     const std::optional<std::string>& path = call.path2 ? call.path2 : call.path;
     return glob_match(call.syscall, act.syscall) && (!path || glob_match(*path, act.path));
   }
@@ -161,7 +161,7 @@ class Play final : public Runner {
     if (state.met == schedule_->faults[i].when.size()) arm(i, t, act);
   }
 
-  // Conditions that are times, up to `t`.
+  // Meets conditions on time, up to `t`.
   void time_passes(double t) {
     for (bool moved = true; moved;) {
       moved = false;

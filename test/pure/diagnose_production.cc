@@ -1,5 +1,5 @@
-// The search on evidence as production gives it: noise that does fire, old faults, many similar ones, and events that a
-// run itself causes. And whether its statistics hold, on searches with random results.
+// The search on evidence as in production: noise that does fire, old faults, many similar ones, and events that a run
+// itself causes. Also whether its statistics hold in searches with random results.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
@@ -59,8 +59,8 @@ void add_old_faults(Dump& dump) {
   }
 }
 
-// A day before the incident: a thousand kinds of failures, some of them all day, some in bursts, some once, every fifth
-// of a call that is made here, too; thirty ends and pauses, thirty silences.
+// A day before the incident: a thousand kinds of failures, some throughout the day, some in bursts, some once, every
+// fifth of them in a call that is also made here; thirty ends and pauses, thirty silences.
 void add_day(Dump& dump, std::vector<Act>& acts, unsigned seed) {
   std::mt19937 random(seed);
   const auto day = [&] { return 5 - static_cast<double>(random() % 86'400); };
@@ -239,12 +239,13 @@ TEST_CASE("a few calls are failed one by one, and many by ranges that come after
     });
     return std::tuple(d.level, d.schedules, ranges);
   };
-  // The sixth of eight calls: halving would need as many runs, and whether failing several reproduces it is unknown.
+  // The sixth of eight calls: halving would take as many runs, and it is unknown whether failing several reproduces the
+  // bug.
   const auto [few_level, few, few_ranges] = played(0.1, 8, 6, 6);
   CHECK(few_level == 2);
   CHECK(few <= 7);
   CHECK_FALSE(few_ranges);
-  // Any of the first five of 44: the dump's second shape is one of them, and needs no halving.
+  // Any of the first five of 44 calls: the dump's second shape fails one of them, so no halving is needed.
   const auto [level, schedules, ranges] = played(8, 44, 1, 5);
   CHECK(level == 1);
   CHECK(schedules <= 3);
@@ -267,7 +268,7 @@ TEST_CASE("silences of one pair that come and go are tried as a bad link, one si
       });
     });
     const Diagnosis d = diagnosis_of(config, dump, play);
-    // What is proposed can be written and read.
+    // The proposed schedules can be written and read back.
     for (const Schedule& made : play.made) {
       const auto back = schedule::parse_schedule(schedule::to_toml(made), "made");
       INFO(schedule::to_toml(made));
@@ -288,7 +289,7 @@ TEST_CASE("silences of one pair that come and go are tried as a bad link, one si
 
 TEST_CASE("handshakes between hosts show a wrong clock, which is tried alone and with the other events") {
   const auto config = deployment();
-  // n1 speaks to n2 and n3; the clock of n2 is two hours ahead.
+  // n1 communicates with n2 and n3; the clock of n2 is two hours ahead.
   constexpr std::int64_t kTwoHours = 7200 * kSecond;
   const auto dumps = [&](std::int64_t off, bool crash) {
     std::vector<Dump> all(3);
@@ -338,7 +339,7 @@ TEST_CASE("handshakes between hosts show a wrong clock, which is tried alone and
                                    [&](const std::vector<Hit>& hits, int) { return has_clock(hits) && killed(hits); });
   CHECK(both.target_reached);
   CHECK(both.schedules <= 6);
-  // Right clocks, or nearly so, are no candidates.
+  // Correct clocks, or nearly correct ones, are not candidates.
   for (const std::int64_t off : {std::int64_t{0}, 300 * kMillisecond}) {
     Result<Plan> plan = make_plan(inputs_of(config, dumps(off, true)));
     REQUIRE(plan);
@@ -443,8 +444,8 @@ TEST_CASE(
 TEST_CASE("production: a failure that always follows a start or an error is a consequence, wherever it occurs") {
   const auto config = deployment();
   Dump dump;
-  // Each start looks for what is there already; n1 dies of a full table of files, and its handler loads what it needs
-  // for words.
+  // Each start looks for existing files; n1 ends because its file table is full, and its handler loads message
+  // catalogues.
   for (const double t : {2.0, 200.0, 500.0}) {
     dump.started(t, "n1");
     dump.scf(t + 0.3, "n1", "mkdir", EEXIST, "/data/n1/store");
@@ -457,7 +458,7 @@ TEST_CASE("production: a failure that always follows a start or an error is a co
     dump.scf(t + 0.03, "n1", "statx", ENOENT, "/data/n1/Handler.class");
   }
   dump.exited(498, "n1", 3);
-  // By chance once after an error, but elsewhere, too.
+  // It follows an error once by chance, but also occurs elsewhere.
   dump.scf(300.05, "n1", "unlink", ENOENT, "/data/n1/lease");
   dump.scf(400, "n1", "unlink", ENOENT, "/data/n1/lease");
   dump.ends(600);
@@ -477,7 +478,7 @@ TEST_CASE("production: a failure that always follows a start or an error is a co
   const Candidate* lease = candidate(plan, "unlink", "lease");
   REQUIRE(lease != nullptr);
   CHECK_FALSE(lease->symptom);
-  // A failure that every start has does not explain a death.
+  // A failure that occurs at every start does not explain an end.
   for (const Candidate& c : plan.candidates)
     if (c.kind == FaultKind::crash && c.own_end) CHECK(c.why.find("store") == std::string::npos);
 }
@@ -514,7 +515,7 @@ TEST_CASE("production: process ends are compared by rate, however long the windo
   const Plan plan = plan_of(config, dump, profile);
   for (const Candidate& c : plan.candidates) CHECK(c.node == "n1");
   CHECK(discarded(plan, "profile contains") == 1200);
-  // Three times as often is not usual.
+  // Three times as often is not usual any more.
   Dump more;
   for (int i = 0; i < 3600; ++i) more.crashed(10.0 * i, "n2", SIGTERM, 0);
   more.ends(36'000);
@@ -523,7 +524,7 @@ TEST_CASE("production: process ends are compared by rate, however long the windo
 
 TEST_CASE("production: twelve hosts of other names play three nodes, by what they do; strangers are left out") {
   const auto config = deployment();
-  // n1 serves, n2 and n3 keep what it says.
+  // n1 serves clients, n2 and n3 replicate.
   Dump normal;
   for (const char* file : {"accept.log", "session", "routes", "limits", "queue"})
     normal.sys(1, "n1", "openat", fmt::format("/run/n1/{}", file));
@@ -553,7 +554,8 @@ TEST_CASE("production: twelve hosts of other names play three nodes, by what the
   const Candidate* fsync = candidate(plan, "fsync", "wal");
   REQUIRE(fsync != nullptr);
   CHECK(fsync->node != "n1");
-  CHECK_FALSE(crashed.contains(fsync->node));  // two hosts that failed are two replicas as long as there are so many
+  // two failed hosts are mapped to two replicas as long as there are enough
+  CHECK_FALSE(crashed.contains(fsync->node));
   CHECK(candidate(plan, "unlink", "file") == nullptr);
   const auto says = [&](std::string_view part) {
     return std::any_of(plan.notes.begin(), plan.notes.end(),
@@ -713,8 +715,8 @@ struct Told {
   std::vector<int> runs;  // from the first reproduction to the result
 };
 
-// Searches in a world where the right fault reproduces the bug at `rate`, whatever it waits for: each of its variants
-// is a draw.
+// Searches in which the right fault reproduces the bug at `rate`, whatever it waits for: each of its variants is an
+// independent random draw.
 Told searches(double rate, int count) {
   auto config = deployment();
   config.diagnose.max_runs = 400;
@@ -763,7 +765,7 @@ TEST_CASE("accepted schedules and reported rates hold the documented bounds") {
                       << static_cast<double>(told.covered) / told.told);
     CHECK(accepted >= row.least - noise / 2);
     CHECK(accepted <= row.most + noise / 2);
-    // An accepted test was accepted because chance favoured it, if anything: that much the documents say.
+    // An accepted test is more likely to have been lucky: the documents state only this bound.
     const double error = 0.02 + 3 * std::sqrt(row.rate * (1 - row.rate) / (10 * told.told));
     CHECK(mean >= row.rate - error);
     CHECK(mean <= row.rate + 0.1 + error);

@@ -1,4 +1,5 @@
-// What follows a restart is its consequence: what the profile, or a run with a planned restart, shows after one.
+// What follows a restart is its consequence: it occurs after a restart in the profile, or in a run with a planned
+// restart.
 #include <catch2/catch.hpp>
 
 #include "diagnose_world.h"
@@ -17,13 +18,13 @@ std::string file(int i) {
   return fmt::format("/srv/n1/part-{}/lock{}", std::string(1, static_cast<char>('a' + i % 26)), i < 26 ? "" : "s");
 }
 
-// What n1 looks for in vain whenever it starts again, and what the others meet meanwhile.
+// What n1 fails to find at each restart, and what the others experience meanwhile.
 void recovers(Dump& dump, double t) {
   for (int i = 0; i < kFiles; ++i) dump.scf(t + 5 + 0.1 * i, "n1", "openat", ENXIO, file(i));
   dump.scf(t + 1, "n2", "sendto", EHOSTDOWN, "", "10.77.0.1:7000");
 }
 
-// The kill of n1, its recovery, and a disk that fails after it.
+// n1 is killed and recovers, and a disk fails after that.
 Dump incident() {
   Dump dump;
   dump.started(-2, "n1");
@@ -89,7 +90,7 @@ TEST_CASE("what came before the restart does not follow from it, nor what came f
   Dump often = incident();
   often.scf(20, "n1", "openat", ENXIO, file(1)).count = 100;
   CHECK(failed_calls(plan_of(config, often, profile)) == 2);
-  Dump without;  // and without a restart nothing does
+  Dump without;  // and without a restart none does
   without.scf(16, "n1", "openat", ENXIO, file(0));
   without.ends(40);
   CHECK(failed_calls(plan_of(config, without, profile)) == 1);

@@ -1,5 +1,4 @@
-// What surely happened and what may have happened: which of them is reported, what else reproduces the bug, and what
-// the user rules out.
+// Certain and possible faults: which of them is reported, what else reproduces the bug, and what the user rules out.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -17,7 +16,7 @@ using schedule::Verdict;
 
 namespace {
 
-// n2 is killed. Long after that, n1 and n3 have nothing to say to each other until the dump is written.
+// n2 is killed. Long after that, n1 and n3 do not communicate until the dump is written.
 Dump kill_and_silence() {
   Dump dump;
   dump.crashed(5, "n2", SIGKILL);
@@ -62,7 +61,7 @@ const Candidate& candidate(const Diagnosis& d, FaultKind kind) {
 }  // namespace
 
 TEST_CASE("a kill is not dropped in favour of a silence that may be idleness, which becomes its rival") {
-  // Any cut that lasts loses answers, whatever really happened.
+  // Any lasting partition loses answers, whatever really happened.
   const Made made = diagnosed(kill_and_silence(), [](const Schedule& s) { return killed(s) || cut(s); });
   CHECK(is_certain(candidate(made.d, FaultKind::crash)));
   CHECK_FALSE(is_certain(candidate(made.d, FaultKind::partition)));

@@ -26,7 +26,7 @@ trace::Trace large_dump(std::size_t events) {
     nodes.push_back(trace.strings.intern(fmt::format("n{}", i)));
     ips.push_back(trace.strings.intern(fmt::format("10.77.0.{}", i)));
   }
-  // Many names, fewer patterns; some thousand files that are all distinct.
+  // Many names, fewer patterns; several thousand distinct files.
   for (int i = 0; i < 20'000; ++i)
     paths.push_back(trace.strings.intern(fmt::format("/data/segments/segment-{}.log", i)));
   for (int i = 0; i < 700; ++i)
@@ -43,7 +43,7 @@ trace::Trace large_dump(std::size_t events) {
     e.ts_ns = kBase + static_cast<std::int64_t>(i) * 100'000;
     e.node = nodes[random() % nodes.size()];
     e.type = i % 10 == 9 ? trace::EventType::sys : trace::EventType::scf;
-    // What fails is not drawn anew each time: a file or peer fails in one manner.
+    // Failures are not drawn independently: a file or peer always fails in the same way.
     const std::size_t what = random() % (paths.size() + peers.size());
     e.syscall = static_cast<std::int16_t>(calls[what % std::size(calls)]);
     e.err =
@@ -70,9 +70,8 @@ trace::Trace large_dump(std::size_t events) {
   return trace;
 }
 
-// Of this processor's time: the machine may be busy with other tests.
-// Seconds of the processor. Planning takes about one, whichever the machine; what looks at each pair of events takes
-// hours.
+// In CPU time, because other tests may be running. Planning takes about one second on any machine; an algorithm that
+// compares each pair of events takes hours.
 constexpr double kQuadratic = 60;
 
 double seconds_of(const std::function<void()>& work) {
@@ -85,7 +84,7 @@ double seconds_of(const std::function<void()>& work) {
 
 TEST_CASE("a large dump is planned in seconds") {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
-  const std::size_t events = 50'000;  // for the counts; the time is that of a release build
+  const std::size_t events = 50'000;  // this number is for the counts; the time limit applies to a release build
 #else
   const std::size_t events = 1'000'000;
 #endif
@@ -119,7 +118,7 @@ TEST_CASE("a large dump is planned in seconds") {
 
 namespace {
 
-// Three hundred hosts of other names play five nodes: each does what its node does, and now and then fails, ends, falls
+// Three hundred hosts with other names play five nodes: each behaves like its node, and sometimes fails, ends or falls
 // silent.
 trace::Trace fleet_dump(std::size_t events, int hosts, profile::Profile& profile) {
   trace::Trace trace;
@@ -195,7 +194,7 @@ trace::Trace fleet_dump(std::size_t events, int hosts, profile::Profile& profile
 
 TEST_CASE("a million events of three hundred hosts are planned in seconds and half a gigabyte") {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
-  const std::size_t events = 20'000;  // for the counts; the time is that of a release build
+  const std::size_t events = 20'000;  // this number is for the counts; the time limit applies to a release build
   const bool timed = false;
 #else
   const std::size_t events = 1'000'000;
@@ -215,7 +214,7 @@ TEST_CASE("a million events of three hundred hosts are planned in seconds and ha
   };
   int pipe_ends[2];
   REQUIRE(pipe(pipe_ends) == 0);
-  const pid_t child = fork();  // the tests before it have had memory, too
+  const pid_t child = fork();  // earlier tests have used memory, too
   REQUIRE(child >= 0);
   if (child == 0) {
     Planned planned;

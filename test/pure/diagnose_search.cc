@@ -28,7 +28,7 @@ Diagnosis diagnosis_of(const config::Config& config, const Dump& dump, Cluster& 
   return *std::move(d);
 }
 
-// A partition of n1, seen by all; the bug needs n1 away for at least 8 s.
+// A partition of n1, recorded by all nodes; the bug needs n1 partitioned for at least 8 s.
 Dump partition_dump() {
   Dump dump;
   dump.cut(5, 17, 1, {2, 3});
@@ -75,7 +75,7 @@ TEST_CASE("a partition is found at once and confirmed as often as it takes") {
   REQUIRE(progress.size() == static_cast<std::size_t>(d.runs));
   CHECK(progress[0].doing.find("control") != std::string::npos);
   CHECK(progress[2].doing.find("confirming, run 1") != std::string::npos);
-  CHECK(progress.back().runs_left <= kMostAfterFirst);  // not all that max_runs leaves
+  CHECK(progress.back().runs_left <= kMostAfterFirst);  // fewer than max_runs leaves
 }
 
 TEST_CASE("a found schedule is reported before it is minimised") {
@@ -92,12 +92,12 @@ TEST_CASE("a found schedule is reported before it is minimised") {
     }
     ++after;
     REQUIRE(p.found->found);
-    CHECK_FALSE(p.found->target_reached);  // that is not decided yet
+    CHECK_FALSE(p.found->target_reached);  // this is not decided yet
     CHECK(partitioned(*p.found->found));
-    CHECK_FALSE(p.found->found->faults.at(0).when.empty());  // as it was found
+    CHECK_FALSE(p.found->found->faults.at(0).when.empty());  // in the form in which it was found
     CHECK(p.found->tally.reproduced == 3);
     CHECK(in_words(*p.found).find("3 of 3") != std::string::npos);
-    CHECK(p.runs_left <= kMostAfterFirst);  // not all that max_runs leaves
+    CHECK(p.runs_left <= kMostAfterFirst);  // fewer than max_runs leaves
   });
   REQUIRE(d);
   CHECK(before == 1 + 1 + 3);
@@ -154,7 +154,7 @@ TEST_CASE("a fault without which the bug showed is left out, also when nothing i
   const auto config = deployment();
   Dump dump = partition_dump();
   dump.crashed(18, "n2");
-  // The crash comes in two runs of three, and needs the cut, or is what the bug needs, too.
+  // The crash fires in two runs of three; the bug needs the partition, or both.
   const bool needed = GENERATE(false, true);
   CAPTURE(needed);
   Cluster cluster([&](const Schedule& s, int run) {
@@ -162,7 +162,7 @@ TEST_CASE("a fault without which the bug showed is left out, also when nothing i
     Answer answer;
     const bool comes = crash != nullptr && run % 3 != 0;
     if (crash != nullptr && !comes) answer.unfired = {crash->id};
-    // The cut alone is not tested first: both faults were seen.
+    // The partition is not tested alone first, because both faults were observed.
     answer.oracle = hit_if(fault_of(s, FaultKind::partition) != nullptr && partitioned(s) && (!needed || comes));
     return answer;
   });
@@ -288,15 +288,15 @@ TEST_CASE("a schedule with a rate of 60 % is kept, the search continues, and the
   CHECK_FALSE(d.target_reached);
   REQUIRE(d.found);
   CHECK(d.found->faults.at(0).call.path == "*/bbb");
-  CHECK(d.tally.conclusive() == 10);  // the reported rate deserves all its runs
+  CHECK(d.tally.conclusive() == 10);  // the reported rate is based on all its runs
   CHECK(d.tally.rate() == Approx(0.6).margin(0.11));
-  // The result of its test as well: of ten runs eight may reproduce it by chance.
+  // The result of its test is reported as well: of ten runs eight may reproduce it by chance.
   CHECK_THAT(d.reason,
              Catch::Contains("no schedule reached the target rate of 80 %") &&
                  Catch::Contains(fmt::format("in {} of {} confirming runs, and in {} of 10 runs", d.tested.reproduced,
                                              d.tested.conclusive(), d.tally.reproduced)));
   CHECK_FALSE(in_words(d).empty());
-  CHECK(d.schedules >= 3);  // went on after the flaky one
+  CHECK(d.schedules >= 3);  // it continued after the flaky one
   CHECK(d.level == 1);
 }
 
@@ -336,7 +336,7 @@ TEST_CASE("a fault that never fires ends its branch") {
   CHECK_FALSE(d.target_reached);
   CHECK_FALSE(d.found);
   CHECK(d.verdict == Verdict::not_reproduced);
-  // Timed, earlier and untimed; the call is never made, so nothing else is tested with it, and nothing of it twice.
+  // Timed, earlier and untimed; the call is never made, so it is not combined with others, and no schedule is repeated.
   CHECK(with_write.size() <= 6);
   int tries = 0;
   for (const std::string& made : cluster.made) tries += with_write.contains(made) ? 1 : 0;
@@ -349,7 +349,7 @@ TEST_CASE("a call that came before its fault was armed is waited for earlier") {
   dump.scf(10, "n1", "read", EIO, "/data/n1/snapshot");
   dump.ends(30);
   Cluster cluster([&](const Schedule& s, int) {
-    // Here the call comes after six seconds; failed at the start it shows nothing.
+    // Here the call comes after six seconds; failing it at the start does not reproduce the bug.
     Answer answer;
     const schedule::Fault* f = fault_of(s, FaultKind::syscall, "n1");
     if (f == nullptr) return answer;
@@ -500,7 +500,7 @@ TEST_CASE("runs that show the dump's symptoms are tried again before others") {
   });
   const Diagnosis d = diagnosis_of(config, dump, cluster);
   CHECK_FALSE(d.found);
-  std::vector<std::string> again;  // what was run twice, in order of the second run
+  std::vector<std::string> again;  // schedules that were run twice, in order of the second run
   std::set<std::string> seen;
   for (const std::string& made : cluster.made)
     if (!seen.insert(made).second) again.push_back(made);
@@ -619,11 +619,11 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
     CHECK(d.found->faults[0].after.empty());
     CHECK(d.found->faults[0].when.at(0).elapsed_ns == 12 * kSecond);
     CHECK(d.schedules == 1);
-    CHECK(d.tally.reproduced == 8);  // its own runs, not those of the larger one
+    CHECK(d.tally.reproduced == 8);  // its own runs, not those of the larger schedule
     CHECK(in_words(d).find("2 other faults") != std::string::npos);
   }
   SECTION("all are needed") {
-    // In their order and times, each of them.
+    // Each of them in the original order, at the original times.
     Cluster cluster([&](const Schedule& s, int) {
       return Answer{hit_if(s.faults.size() == 3 && s.faults[0].duration_ns == 5 * kSecond &&
                            !s.faults[0].when.empty() && !s.faults[1].when.empty() && !s.faults[2].when.empty()),
@@ -634,7 +634,7 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
     CHECK(d.target_reached);
     CHECK(d.found->faults.size() == 3);
     CHECK(d.found->faults[1].after == std::vector<std::string>{"pause-n2"});
-    // Three faults, which chance must not save, three times, half and three quarters of the pause.
+    // Three faults, three attempts each because of chance, then half and three quarters of the pause.
     CHECK(d.simplify_runs <= 3 * 2 + 3 + 2);
   }
   SECTION("a smaller schedule that is flaky is refused") {
@@ -678,7 +678,7 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
       const schedule::Fault* f = fault_of(s, FaultKind::pause, "n2");
       return Answer{hit_if(f != nullptr && f->duration_ns >= 2 * kSecond && !f->when.empty()), {}, {}};
     });
-    cluster.seconds = 2;  // of longer runs fewer are spent on this
+    cluster.seconds = 2;  // for longer runs, fewer are spent on this
     const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
     CHECK(d.target_reached);
     CHECK(d.found->faults.at(0).duration_ns == 3 * kSecond);
@@ -744,7 +744,7 @@ TEST_CASE("when the workload's beginning is unknown the first fault is tried at 
     const schedule::Fault* f = fault_of(s, FaultKind::crash, "n1");
     return Answer{hit_if(f != nullptr && f->when.at(0).elapsed_ns >= 8 * kSecond), {}, {}};
   });
-  cluster.seconds = 20;  // the control run tells how long the workload takes
+  cluster.seconds = 20;  // the control run shows how long the workload takes
   const Diagnosis d = diagnosis_of(config, dump, cluster);
   CHECK(d.target_reached);
   CHECK(d.schedules == 3);
@@ -782,7 +782,7 @@ TEST_CASE("an interrupted diagnosis reports what it knows by then") {
     CHECK(partitioned(*d->found));
     CHECK(d->tally.reproduced == 3);
   }
-  // What was tried, when nothing reproduced the bug.
+  // The tried schedules, if nothing reproduced the bug.
   Cluster cluster([](const Schedule&, int) { return Answer{}; });
   cluster.fails_at = 4;
   const Result<Diagnosis> d = diagnose::diagnose(inputs_of(config, {calls_dump()}), cluster, {});
@@ -796,7 +796,7 @@ TEST_CASE("an interrupted diagnosis reports what it knows by then") {
 
 TEST_CASE("a diagnosis interrupted during minimisation reports the schedule as it is by then") {
   const auto config = deployment();
-  // Each run's schedule is known, so the interruption can hit any run that simplifies it or measures its rate.
+  // The schedule of each run is known, so any run that simplifies or measures the rate can be interrupted.
   std::vector<Schedule> runs;
   const auto diagnosed = [&](std::optional<int> fails_at) {
     runs.clear();
@@ -1019,7 +1019,7 @@ TEST_CASE("a cut that stopped no packet is no miss of the cut: it comes earlier"
   });
   const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
   CHECK(idle > 0);
-  CHECK(d.control_runs >= idle + 1);  // as good as runs without faults
+  CHECK(d.control_runs >= idle + 1);  // equivalent to runs without faults
   CHECK(d.target_reached);
   REQUIRE(d.found);
   CHECK(partitioned(*d.found));
@@ -1063,7 +1063,7 @@ TEST_CASE("usual noise waits until the surprising calls were tried in all shapes
   CHECK(plan.schedules[1].faults.at(0).call.syscall == "write");
   CHECK(plan.schedules[1].faults.at(0).when.empty());
   CHECK(plan.schedules[2].faults.at(0).call.syscall == "write");
-  CHECK(plan.schedules[2].faults.at(0).times == -1);  // no evidence says that there was room again
+  CHECK(plan.schedules[2].faults.at(0).times == -1);  // no evidence shows that there was space again
   CHECK(plan.schedules[3].faults.at(0).call.syscall == "openat");
 }
 
@@ -1073,7 +1073,7 @@ TEST_CASE("narrowing down keeps the part that shows this failure, where another 
     CAPTURE(part_shows_it);
     Dump dump;
     dump.started(0, "n1");
-    dump.exited(10, "n1", 1);  // which nothing of the schedule brings about by itself
+    dump.exited(10, "n1", 1);  // which no fault of the schedule causes
     dump.ends(20);
     const Inputs inputs = inputs_of(config, {dump});
     Diagnosis d;

@@ -1,4 +1,4 @@
-// A found schedule is simplified, step by step, as long as it still reproduces.
+// A found schedule is simplified step by step, as long as it still reproduces the bug.
 #include <catch2/catch.hpp>
 
 #include "diagnose/simplify.h"
@@ -43,7 +43,7 @@ Fault fault(const std::string& id, FaultKind kind, const std::string& node, std:
   return f;
 }
 
-// Runs the simplifier against a rule; how many schedules were asked for.
+// Runs the simplifier against a rule, and counts the requested schedules.
 struct Simplified {
   Schedule schedule;
   std::vector<std::string> changes;
@@ -59,7 +59,7 @@ Simplified simplify(const Schedule& schedule, const std::function<bool(const Sch
     REQUIRE(result.asked.size() < 200);
     result.asked.push_back(idea->what);
     INFO(idea->what);
-    // Whatever is proposed can be written and read again.
+    // Every proposal can be written and read back.
     const auto back = schedule::parse_schedule(schedule::to_toml(idea->schedule), "idea.toml");
     REQUIRE(back);
     CHECK(schedule::fingerprint(*back) == schedule::fingerprint(idea->schedule));
@@ -138,7 +138,7 @@ TEST_CASE("durations are halved while that works, and keep a margin") {
   s.faults = {fault("cut", FaultKind::partition, "n1", {elapsed(5)})};
   SECTION("short is enough") {
     const Simplified r = simplify(s, [](const Schedule& t) { return !t.faults[0].when.empty(); });
-    CHECK(r.schedule.faults[0].duration_ns == 3 * kSecond);  // shortening it further tells nothing more
+    CHECK(r.schedule.faults[0].duration_ns == 3 * kSecond);  // shortening it further gives no information
     CHECK(r.changes == std::vector<std::string>{"cut lasts 3s instead of 12s"});
   }
   SECTION("five seconds are needed: six are too few where all is slower") {

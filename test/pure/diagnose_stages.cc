@@ -72,7 +72,7 @@ TEST_CASE("causes explain what fails while they last, and more of them explain m
   CHECK(all.explaining(failed(22), 1, 0, true)->words == "the cut of n1");
   CHECK(all.explaining(failed(22), 2, 0, true) == nullptr);
 
-  // n3 is in the network of n2: what is at that address may have been either.
+  // n3 uses the network of n2: that address may refer to either.
   const Causes shared({{CauseKind::killed, 2, {}, at(30), kNever, "the crash of n3"},
                        {CauseKind::cut, 1, {0}, at(20), at(25), "the cut of n2"}},
                       {0, 1, 1});
@@ -170,7 +170,7 @@ TEST_CASE("names of faults are short, and no two are alike") {
   CHECK(ids.next("cut-n1") == "cut-n1-2");
   CHECK(ids.next(std::string(80, 'x')).size() == 56);
   CHECK(ids.next(std::string(80, 'x')) == std::string(56, 'x') + "-2");
-  // One node's name is another's and a number.
+  // One node's name equals another's with a number.
   CHECK(ids.next("crash-n1") == "crash-n1");
   CHECK(ids.next("crash-n1") == "crash-n1-2");
   CHECK(ids.next("crash-n1-2") == "crash-n1-2-2");

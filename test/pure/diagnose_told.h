@@ -9,14 +9,14 @@
 
 namespace rose::diagnose::test {
 
-// What was read of a failure and of a run without faults, compared.
+// The failure's logs compared with those of a run without faults.
 inline void weigh(logs::Evidence& evidence, const logs::Templates& kinds, const config::Config& config) {
   evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
   evidence.hints =
       logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
 }
 
-// Without a run without faults.
+// Without a run without faults to compare with.
 inline logs::Evidence evidence_of(const std::vector<logs::Input>& files, logs::Templates& kinds,
                                   const config::Config& config) {
   logs::Evidence evidence;

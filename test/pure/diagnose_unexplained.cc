@@ -1,4 +1,4 @@
-// A node that ended itself, and nothing in the dump tells why: what it used last is suspected.
+// A node that ended itself for no reason that the dump shows: what it used last is suspected.
 #include <catch2/catch.hpp>
 
 #include "diagnose/survey.h"
@@ -99,7 +99,7 @@ TEST_CASE("the full disk behind an unexplained exit is found, and what the surve
       if (is_counter(fault) || fault.kind != FaultKind::syscall) continue;
       CHECK(fault.call.path != "*/index");
     }
-  // Where no memory can be limited, none is.
+  // If memory cannot be limited, no such fault is tried.
   CHECK(std::none_of(never.made.begin(), never.made.end(),
                      [](const Schedule& s) { return fault_of(s, FaultKind::memory) != nullptr; }));
 }

@@ -18,7 +18,7 @@ std::vector<const Candidate*> cuts(const Plan& plan) {
   return found;
 }
 
-// n`node` can't send to `peers` from then to then, and logs that ten times a second.
+// n`node` cannot send to `peers` in this period, and logs that ten times per second.
 void unreachable(Dump& dump, double from, double to, int node, const std::vector<int>& peers, int err = ENETUNREACH,
                  const char* call = "sendto") {
   const int times = static_cast<int>((to - from) * 10 + 0.5);
@@ -76,7 +76,7 @@ TEST_CASE("unreachable: one pair is a cut when both sides say so, or when there 
   CHECK(plan_with(2, {{1, 2}}, EHOSTUNREACH, "connect") == 1);
   CHECK(plan_with(2, {{1, 2}}, ETIMEDOUT, "connect") == 0);
   CHECK(plan_with(2, {{1, 2}, {2, 1}}, ETIMEDOUT, "connect") == 1);
-  CHECK(plan_with(3, {{1, 2}, {1, 3}}, ETIMEDOUT, "recvfrom") == 0);  // a time limit of the program's own
+  CHECK(plan_with(3, {{1, 2}, {1, 3}}, ETIMEDOUT, "recvfrom") == 0);  // the program's own timeout
 }
 
 TEST_CASE("unreachable: connections that are reset are a guess only, and explain nothing") {
@@ -90,7 +90,7 @@ TEST_CASE("unreachable: connections that are reset are a guess only, and explain
   for (const Candidate& c : plan.candidates)
     if (c.kind == FaultKind::syscall) CHECK_FALSE(c.symptom);
 
-  Dump few;  // as when one client goes
+  Dump few;  // as when a single client disconnects
   few.scf(2, "n1", "recvfrom", ECONNRESET, {}, "10.77.0.2:7000");
   few.scf(2, "n1", "recvfrom", ECONNRESET, {}, "10.77.0.3:7000");
   CHECK(cuts(plan_of(config, few)).empty());
@@ -125,7 +125,7 @@ TEST_CASE("unreachable: what an end, a planned stop or the profile explains is n
   CHECK(cuts(plan_of(config, dump)).size() == 1);
   CHECK(cuts(plan_of(config, dump, profile_of(dump))).empty());
 
-  Dump reached;  // n1 did reach the others all the time
+  Dump reached;  // n1 reached the others the whole time
   for (const int peer : {2, 3}) {
     const std::string address = fmt::format("10.77.0.{}:7000", peer);
     reached.scf(1 + 6 * peer, "n1", "connect", ENETUNREACH, {}, address);
@@ -176,7 +176,7 @@ TEST_CASE("unreachable: a datagram's socket that is connected reaches nobody, an
         named.fd = 33;
         dump.scf(4.001 + 2 * i, "n1", "sendmmsg", EPERM, {}, to).fd = datagrams ? 33 : 34;
       }
-    dump.sys(9, "n2", "connect", "").peer = dump.intern("10.77.0.1:7000");  // of a datagram's socket, too, perhaps
+    dump.sys(9, "n2", "connect", "").peer = dump.intern("10.77.0.1:7000");  // possibly also for a datagram socket
     dump.ends(19);
     const Plan plan = plan_of(config, dump);
     CHECK((cuts(plan).size() == 1) == datagrams);

@@ -1,4 +1,4 @@
-// Warnings before runs are spent: that they will be in vain, and what to do about it. And how schedules are
+// Warnings, before runs are spent, that they will be useless, and what to do about it. And how schedules are
 // distinguished while they are tried.
 #include <catch2/catch.hpp>
 
@@ -47,12 +47,12 @@ TEST_CASE("faults after the end of the workload are told before a run is made") 
   CHECK(warns(late.warnings, kLate, kGoOn));
   CHECK(late.warnings[0].find("crash of n1 at 17s") != std::string::npos);
   CHECK(plan_of(config, killed_at(6), with_workload(7 * kSecond, 6 * kSecond)).warnings.empty());
-  // A production that has no such workload tells nothing.
+  // For a production without such a workload, nothing is known.
   Dump unknown(false);
   unknown.crashed(17, "n1");
   unknown.ends(40);
   CHECK(plan_of(config, unknown, with_workload(7 * kSecond, 6 * kSecond)).warnings.empty());
-  // Once a run has shown how long it takes, that counts.
+  // Once a run has shown how long it takes, that duration is used.
   Inputs inputs = inputs_of(config, {killed_at(17)});
   inputs.profile = with_workload(7 * kSecond, 6 * kSecond);
   const auto plan = make_plan(inputs, 30 * kSecond);

@@ -20,11 +20,11 @@
 namespace rose::diagnose::test {
 
 inline constexpr double kHour = 3600;                             // seconds
-inline constexpr std::int64_t kBase = 1'763'755'200'000'000'000;  // when the workload began, unless told otherwise
+inline constexpr std::int64_t kBase = 1'763'755'200'000'000'000;  // when the workload began, unless stated otherwise
 
 inline std::int64_t at(double seconds) { return kBase + static_cast<std::int64_t>(seconds * 1e9); }
 
-// A dump in the making; seconds count from kBase.
+// A dump under construction; seconds count from kBase.
 class Dump {
  public:
   explicit Dump(bool knows_workload = true) {
@@ -53,7 +53,7 @@ class Dump {
     e.type = trace::EventType::sys;
     return e;
   }
-  // [from, to]: as the tracer of `dst` sees it.
+  // [from, to], as recorded by the tracer of `dst`.
   trace::Event& silence(double from, double to, std::string_view node, std::string_view src, std::string_view dst) {
     trace::Event& e = event(to, trace::EventType::nd, node);
     e.src = trace_.strings.intern(src);
@@ -147,7 +147,7 @@ inline Plan plan_of(const config::Config& config, const Dump& dump, std::optiona
   return *std::move(plan);
 }
 
-// What a fault-free run showed, once.
+// The profile of one fault-free run.
 inline profile::Profile profile_of(const Dump& dump, int runs = 1, double seconds = 10) {
   profile::Profile profile;
   for (int i = 0; i < runs; ++i) {
@@ -172,14 +172,14 @@ inline std::uint64_t discarded(const Plan& plan, std::string_view part) {
   return total;
 }
 
-// What the cluster does with a schedule.
+// The outcome of a schedule on the scripted cluster.
 struct Answer {
   schedule::OracleAnswer oracle = schedule::OracleAnswer::miss;
   std::vector<std::string> unfired;  // ids of faults that do not fire
   trace::Trace trace;
   std::string note = "scripted";
   std::string doubt{};              // why the run tells nothing
-  std::vector<std::string> idle{};  // ids of faults that fire and change nothing
+  std::vector<std::string> idle{};  // ids of faults that fire without effect
 };
 
 class Cluster final : public Runner {
@@ -212,7 +212,7 @@ class Cluster final : public Runner {
 
   int runs = 0;
   double seconds = 20;
-  std::function<std::int64_t(const schedule::Schedule&)> workload_of;  // when it ends, after it began
+  std::function<std::int64_t(const schedule::Schedule&)> workload_of;  // when it ends, relative to its start
   std::optional<int> fails_at;
   std::vector<std::string> made;  // fingerprints, in order
 

@@ -1,4 +1,4 @@
-// YAML, Compose files and containers' descriptions: read within bounds, and drafted as nodes.
+// YAML, Compose files and containers' descriptions: read within limits, and drafted as nodes.
 #include <catch2/catch.hpp>
 
 #include "base/yaml.h"
@@ -117,7 +117,7 @@ services:
   REQUIRE(taken);
   taken->profiles = {"all"};
   taken->from_environment = {{"TAG", "7"}, {"DB_PASSWORD", "hunter2-hunter2"}};
-  // Its own check would read the file.
+  // The image's own check would read the file.
   const Drafted services = draft_services(*taken, {"compose.yaml"});
   const Draft draft =
       write_draft({"compose.yaml"}, services.nodes, services.around, example_for(services.nodes), Host());
@@ -253,6 +253,6 @@ TEST_CASE("systems are asked whether they serve, not whether a port is open") {
   CHECK(has(services.nodes[0].ready, "exec \\\"$ROSE_CONTAINER_kv\\\" sh -c 'ETCDCTL_API=3 etcdctl"));
   CHECK(has(services.nodes[0].ready, ":2379 endpoint health"));
   CHECK(has(services.nodes[1].ready, "http://${ip}:9000/minio/health/ready"));
-  CHECK(services.nodes[2].ready == "{ tcp = 4222, timeout = \"120s\" }");  // its port for health is not open
+  CHECK(services.nodes[2].ready == "{ tcp = 4222, timeout = \"120s\" }");  // its health port is not open
   CHECK(services.nodes[3].ready == "{ tcp = 1, timeout = \"120s\" }");
 }

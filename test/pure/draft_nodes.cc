@@ -147,7 +147,7 @@ TEST_CASE("Redis with a replica, by titles: the replica is recognised by its con
   CHECK(draft.questions.size() == 2);
   CHECK(draft.questions[0].blocking);
   CHECK_FALSE(draft.questions[1].blocking);
-  // The lines that it names are the questions' own.
+  // The line numbers in it refer to lines with questions.
   Texts lines = {""};
   for (const char c : draft.text) {
     if (c == '\n') lines.emplace_back();
@@ -349,7 +349,7 @@ TEST_CASE("a node works in a layer over the folder that the process works in, an
   CHECK(holds(script, "\nlay_over /srv/app\n"));
   CHECK(holds(script, "upperdir=$layers/changes"));
   CHECK(holds(script, "\ncd /srv/app\nexec setpriv --reuid web"));
-  // What it writes is covered, but not the folder with its program.
+  // The folder that it writes to is covered, but not the folder with its program.
   CHECK(std::count(node.command.begin(), node.command.end(), "/srv/app") == 0);
   CHECK(std::count(node.command.begin(), node.command.end(), "/srv/app/app.db") == 1);
   (void)drafted({app});

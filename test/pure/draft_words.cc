@@ -1,4 +1,4 @@
-// The sources of drafts: command lines as words, secrets in them, units of systemd, tables of the kernel.
+// The sources of drafts: command lines as words, secrets in them, systemd units, kernel tables.
 #include <catch2/catch.hpp>
 
 #include "draft/net_tables.h"
@@ -16,7 +16,7 @@ TEST_CASE("a command line is read as words, a title as one") {
   CHECK(read_command_line("kv\0--id\0\0x\0"s).words == Texts{"kv", "--id", "", "x"});
   CHECK_FALSE(read_command_line("kv\0--id\0"s).title);
   CHECK(read_command_line("").words.empty());
-  // Redis writes its address over its arguments, and NULs behind.
+  // Redis overwrites its arguments with its address, followed by NULs.
   const CommandLine title = read_command_line("redis-server *:7401\0\0\0\0"s);
   CHECK(title.title);
   CHECK(title.words == Texts{"redis-server *:7401"});

@@ -58,7 +58,8 @@ class PlayedCrew final : public engine::Crew {
   std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> running_;
 };
 
-// The script decides when a run is requested: so many of a schedule, whichever worker made them.
+// The script decides when a run is requested, by the number of earlier runs of the schedule, whichever worker made
+// them.
 class AheadRunner final : public Runner {
  public:
   AheadRunner(Play& play, PlayedCrew& crew) : ahead(crew), play_(play) {}
@@ -83,7 +84,7 @@ class AheadRunner final : public Runner {
     }
     return results;
   }
-  bool in_order = true;  // of each schedule, those that were begun first came first
+  bool in_order = true;  // runs of each schedule arrived in the order in which they were started
 
  private:
   Play& play_;
@@ -92,11 +93,12 @@ class AheadRunner final : public Runner {
 
 struct Told {
   std::string search;                     // all that was tried, in its order
-  std::vector<std::string> asked, begun;  // schedules, as the search asked for them, and as workers began them
+  // schedules in the order in which the search requested them, and in which workers started them
+  std::vector<std::string> asked, begun;
   std::vector<double> began;
   double seconds = 0;
   int made = 0, used = 0;
-  double own_ms = 0;  // of this machine's time, a run
+  double own_ms = 0;  // this machine's own time per run
 };
 
 // Twelve calls of each of eight kinds fail in production; the ninth of the last kind is the bug, in nine of ten runs.

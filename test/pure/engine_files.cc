@@ -47,7 +47,7 @@ Json entry(const char* path, const char* digest = "ba7816bf8f01cfea414140de5dae2
   return json;
 }
 
-// As JSON is received: numbers that are not negative are unsigned.
+// As parsed from JSON: numbers that are not negative are unsigned.
 Result<Tree> received(const Json& list) { return tree_from(Json::parse(list.dump())); }
 
 Message of(std::string_view type) {
@@ -123,7 +123,7 @@ TEST_CASE("messages: one that was changed on its way is refused, whichever bit o
     CAPTURE(bit / 8, bit % 8);
     CHECK_FALSE(arrives(damaged));
   }
-  // And one without a digest.
+  // And a message without a digest.
   const std::string header = R"({"type":"alive"})";
   std::string plain = "ROSE" + std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header + "\n";
   CHECK_FALSE(arrives(plain));
@@ -135,7 +135,7 @@ TEST_CASE("messages: bytes that a type does not bring are refused before they co
     message.payload = "x";
     std::string bytes = to_bytes(message);
     bytes[8] = 0;
-    bytes[11] = 0x1f;  // half a gigabyte is to follow
+    bytes[11] = 0x1f;  // announces half a gigabyte
     bytes.resize(bytes.size() - 2);
     Inbox inbox;
     inbox.add(bytes);
@@ -237,7 +237,7 @@ TEST_CASE("a run travels: record, trace, files, how its logs grew") {
   node.logs = {"server.log", "etc/passwd"};
   config.nodes.push_back(node);
   fs::create_directories(there / "n1/data");
-  // A node may link its logs to what only rose may read.
+  // A node may replace its logs by links to files that only rose may read.
   fs::create_symlink("/etc/passwd", there / "n1/server.log");
   fs::create_symlink("/etc", there / "n1/etc");
   REQUIRE(write_file(there / "n1/stdout.log", "one\ntwo\n"));

@@ -202,7 +202,8 @@ TEST_CASE("functions that were detached are not reported as missing", "[explain]
 
 TEST_CASE("a step that only failing runs make is reported even if it is so frequent that it was detached",
           "[explain]") {
-  const auto with = [](int unseen) {  // correct runs in which it is detached before the fault, and not seen behind it
+  // correct runs in which it is detached before the fault and no longer visible after it
+  const auto with = [](int unseen) {
     Case one;
     for (int i = 0; i < 5; ++i) {
       one.add(Group::failing,
@@ -257,7 +258,7 @@ TEST_CASE("of a run of too many events the busy functions are thinned out: what 
 }
 
 TEST_CASE("over pairs of runs in which nothing differs, nothing is found", "[explain]") {
-  // Twenty pairs of sets of equal runs; some with things that come and go by chance, alone or together.
+  // Twenty pairs of sets of equal runs; some with things that occur by chance, alone or together.
   std::mt19937 chance(7);
   const auto coin = [&](double p) { return std::uniform_real_distribution<>(0, 1)(chance) < p; };
   for (int pair = 0; pair < 20; ++pair) {
@@ -319,7 +320,7 @@ TEST_CASE("a step of one failing run is no difference beside a step of all of th
 }
 
 TEST_CASE("where noise could be all that differs, more runs are asked for, and they tell", "[explain]") {
-  // Ten things that every other run does or not, each by a pattern of its own.
+  // Ten things that every other run does, each in a pattern of its own.
   const auto noisy = [](script::Run run, int number) {
     for (int thing = 0; thing < 10; ++thing)
       if (((number * 2654435761U) >> (8 + thing)) & 1U) run.enters(200 + thing, "thing" + std::to_string(thing), 7);
@@ -338,7 +339,7 @@ TEST_CASE("where noise could be all that differs, more runs are asked for, and t
   CHECK(few.explain().verdict == explain::Verdict::nothing_found);
   CHECK_FALSE(explain::needs_more_runs(many.input));
   CHECK(tells(many.explain(), "enters give_up"));
-  // Equal runs that differ in nothing need no more.
+  // Equal runs without any difference need no further runs.
   for (int i = 0; i < 5; ++i) {
     quiet.add(Group::failing, usual(2 * i).faulted(103));
     quiet.add(Group::sound, usual(2 * i + 1));
@@ -370,7 +371,7 @@ TEST_CASE("one run that is out of the ordinary hides nothing, where there are en
     CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "hand_out"; }));
     CHECK(std::none_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; }));
   }
-  // What the nodes have done before is not looked past either, where the fault by itself does not bring it back.
+  // Steps that the nodes also did before the fault are not ignored, unless the fault by itself repeats them.
   Case before;
   for (int i = 0; i < 5; ++i) {
     script::Run sound = usual(2 * i + 1).enters(50, "elect", 3);
@@ -392,7 +393,7 @@ TEST_CASE("where only what threads do next comes with the bug alone, and as much
   const auto with = [](int runs, bool alone) {
     Case one;
     for (int i = 0; i < runs; ++i) {
-      // The fault brings retry(), with and without the bug; with it datagram() is followed by request().
+      // The fault causes retry(), with and without the bug; with the bug, datagram() is followed by request().
       const auto others = [&](script::Run run) {
         for (int k = 0; k < 6; ++k)
           for (int at = 0; at < 2; ++at)
@@ -435,7 +436,7 @@ TEST_CASE("what rose's own agent does in a JVM is no step", "[explain]") {
 }
 
 TEST_CASE("what comes between the last common step and the fault is not missing in failing runs", "[explain]") {
-  // Before the workload: the fault comes behind `ready`, whose time varies; nothing is common but the start.
+  // Before the workload: the fault comes after `ready`, whose time varies; only the start is common.
   Case early, stepped;
   for (int i = 0; i < 5; ++i) {
     early.add(Group::failing, script::Run(2 * i).says(-400 + 10 * i, 3, "ready").faulted(-300));
@@ -453,8 +454,7 @@ TEST_CASE(
     "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    // How often it was done before the fault is another number in each run: they are compared from about the same time
-    // on.
+    // The number of repetitions before the fault differs in each run: they are compared from about the same time.
     script::Run failing(2 * i), sound(2 * i + 1);
     for (int ms = 1000 + 500 * i; ms < 8000; ms += 4) {
       if (ms < 4000) failing.does(ms, "fdatasync", "/data/journal");

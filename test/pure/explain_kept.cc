@@ -12,7 +12,7 @@ using script::Case;
 
 namespace {
 
-// Failing runs write an error of a path of this machine, enter another function and take other values.
+// Failing runs log an error with a path of this machine, enter another function and have other values.
 Case telling() {
   Case one;
   one.input.schedule.name = "kv";

@@ -36,7 +36,7 @@ script::Run put_on_two(int number) {
 }  // namespace
 
 TEST_CASE("sends and receives belong together by the numbers of their bytes, however they are cut", "[explain]") {
-  // Three sends are taken in one call and a half; the numbers wrap around meanwhile.
+  // Three sends are received in one and a half calls; the sequence numbers wrap around meanwhile.
   std::vector<schedule::Message> messages;
   const auto add = [&](std::int64_t ts, const std::string& node, bool taken, std::uint32_t end, std::uint32_t bytes,
                        const std::string& data, int tid) {
@@ -120,7 +120,7 @@ TEST_CASE("datagrams belong together by what they hold, and nodes that share an 
 TEST_CASE("a message is shown by its beginning and its size", "[explain]") {
   CHECK(explain::spoken_words("GET /x/1 HTTP/1.1\r\nHost: a", 26) ==
         explain::spoken_words("GET /x/2 HTTP/1.1\r\nHost: a", 26));
-  // A word that is cut would be another one each time.
+  // A truncated word would differ each time.
   CHECK(explain::spoken_words("set key 5 abcdef", 900) == explain::spoken_words("set key 7 abcxyzuv", 800));
   CHECK(explain::spoken_words(std::string("\x00\x00\x00\x0c\x07more.......", 16), 16) ==
         "at most 16 bytes, the first behind their length 07");
@@ -151,9 +151,9 @@ TEST_CASE("a message that only failing runs send is reported, with what the rece
   CHECK(aborts->node == "n1");
   CHECK(aborts->clean);
   CHECK(find(e, "sends n2 \"commit <n>\" (port 7000)", true) != nullptr);
-  // That the message is received is not another difference.
+  // The receipt of the message is not another difference.
   CHECK(find(e, "takes n1's \"abort <n>\" (port 7000)") == nullptr);
-  // The function behind whose entry it is sent is a suspect for it.
+  // The function that was entered before the send is a suspect because of it.
   CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
     return s.function == "give_up" && s.why.find("sends n2 \"abort") != std::string::npos;
   }));
@@ -175,7 +175,7 @@ TEST_CASE("a message that all runs send and failing ones never receive is report
   CHECK(e.verdict == explain::Verdict::explained);
   CHECK(find(e, "takes n1's \"beat\" (port 7000)", true) != nullptr);
   CHECK(find(e, "sends n2 \"beat\" (port 7000)") == nullptr);
-  // The faulted node's next message is reported though runs without the bug have it, too.
+  // The faulted node's next message is reported although runs without the bug have it, too.
   const explain::StoryLine* told = line(e, "sends n2 \"beat\" (port 7000); n2 does not take it");
   REQUIRE(told != nullptr);
 }
@@ -263,7 +263,7 @@ TEST_CASE("the amount of data between nodes is compared over equally long times 
   CHECK(retries.from == "n1");
   CHECK(retries.to == "n2");
   CHECK_FALSE(retries.answer);
-  // Including what happens between the step at which all runs are cut and the fault.
+  // Including what happens between the fault and the step at which all runs are cut.
   CHECK(retries.failing.least == 31);
   CHECK(retries.failing.most == 35);
   CHECK(retries.failing.most_bytes == 176);

@@ -21,8 +21,8 @@ RecordedMessage said(int ms, const char* key, const char* what, std::uint64_t re
   return {ms * kMillisecond, node, key, what, record, "n1/recording.1.rr"};
 }
 
-// Before the fault anything may come; from it on (recorded times are behind by some milliseconds), one more SET on the
-// way to the harm.
+// Before the fault anything may happen; after it (recorded times lag by some milliseconds), one more SET on the way to
+// the failure.
 Input input_of(int failing, int sound, const char* third) {
   Input input;
   for (int i = 0; i < failing; ++i)
@@ -65,7 +65,7 @@ TEST_CASE("recordings that show nothing, or too little, are reported as such") {
   CHECK(words ==
         std::vector<std::string>{"recordings of n1: no message distinguishes all failing from all sound runs"});
   words.clear();
-  // One correct run took it, too.
+  // One correct run received it, too.
   Input input = input_of(3, 3, "MOVE <*>");
   input.runs.back().recorded.back().what = "MOVE <*>";
   CHECK(recorded_divergences(input, words).empty());
@@ -75,7 +75,7 @@ TEST_CASE("recordings that show nothing, or too little, are reported as such") {
   CHECK(words == std::vector<std::string>{"recordings of n1 are not compared: 1 failing and 3 sound runs have one that "
                                           "reaches back to the fault, 2 of each are needed"});
   words.clear();
-  // A window that begins after the fault contains nothing of what came first.
+  // A window that begins after the fault does not contain what came first.
   input = input_of(2, 2, "MOVE <*>");
   for (Run& each : input.runs) {
     std::erase_if(each.recorded, [](const RecordedMessage& message) { return message.ts_ns < 112 * kMillisecond; });
@@ -84,7 +84,7 @@ TEST_CASE("recordings that show nothing, or too little, are reported as such") {
   CHECK(recorded_divergences(input, words).empty());
   CHECK(words.size() == 1);
   words.clear();
-  // Of many keys that differ in every run one does so by accident.
+  // Of many keys that differ in every run, one separates the sides by accident.
   input = input_of(2, 2, "MOVE <*>");
   for (std::size_t i = 0; i < input.runs.size(); ++i)
     input.runs[i].recorded.push_back(said(140, i % 2 == 0 ? "peer/1" : "peer/2", "at most 32 bytes, the first 6d", 6));

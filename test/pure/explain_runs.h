@@ -70,7 +70,7 @@ class Run {
     result_.values.push_back(value);
     return *this;
   }
-  // A fault's mark in the trace is not what the program does.
+  // A fault's mark in the trace is not a step of the program.
   Run& faulted(int ms, int tid = 1, const std::string& node = "n1", const std::string& id = "fault") {
     schedule::FaultOutcome fault;
     fault.id = id;
@@ -95,12 +95,12 @@ class Run {
     result_.faults.back().stacks.push_back(stack);
     return *this;
   }
-  // Over one connection a pair; the numbers of bytes begin anywhere, near the end of their range.
+  // One connection per pair; byte numbers start near the end of their range.
   Run& sends(int ms, const std::string& from, const std::string& to, const std::string& text, int tid = 1,
              bool answer = false) {
     return speaks(ms, from, to, text, tid, answer, false);
   }
-  // All of it in one call, whatever was sent before it and not yet taken included.
+  // All data in one call, including data that was sent earlier and not received yet.
   Run& takes(int ms, const std::string& from, const std::string& to, int tid = 1, bool answer = false) {
     return speaks(ms, from, to, {}, tid, answer, true);
   }

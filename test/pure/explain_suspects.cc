@@ -71,7 +71,7 @@ TEST_CASE("where nothing differs nobody is accused, though it is known location 
 
 namespace {
 
-// Of a schedule that kills a node: at some time, or at a function.
+// For a schedule that kills a node at a time or at a function.
 Case crashing(bool by_time) {
   Case one;
   schedule::Fault& crash = one.input.schedule.faults[0];
@@ -127,7 +127,7 @@ TEST_CASE("what one run of many was doing when a fault came at its time, counts 
   CHECK(by_time["sync_3"] < by_time["weigh"]);
   CHECK(by_time["sync_3"] / by_time["weigh"] < at_a_step["sync_3"] / at_a_step["weigh"]);
   CHECK(by_time["locate"] / by_time["weigh"] <
-        at_a_step["locate"] / at_a_step["weigh"]);  // which one it fell in is chance
+        at_a_step["locate"] / at_a_step["weigh"]);  // which one was executing is chance
 }
 
 TEST_CASE(
@@ -146,7 +146,7 @@ TEST_CASE(
     std::vector<std::string> out;
     for (const explain::Suspect& suspect : e.suspects) out.push_back(suspect.function);
     CHECK(explain::fresh_functions(e, 9).empty() ==
-          by_time);  // callers of what follows from any crash are not asked for
+          by_time);  // callers of functions that any crash causes are not queried
     return out;
   };
   CHECK(ranks(true) == std::vector<std::string>{"weigh", "locate", "loop", "closeStream", "redial"});
@@ -294,7 +294,7 @@ TEST_CASE("a stack trace that only failing runs log accuses its functions, inner
       {rust, "shelf::place", "shelf::serve", 12}};
   for (const auto& [text, innermost, outer, line] : expected) {
     INFO(text);
-    // As the reader of logs puts its lines together, on standard error and in a log with times.
+    // In the form in which the reader of logs joins the lines, on standard error and in a log with times.
     for (const char* before : {"", "2026-11-27 01:02:03,456 ERROR request failed: "}) {
       logs::Templates kinds;
       const logs::Logs read = logs::read_text(
@@ -677,7 +677,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect, r
                      [](const auto& s) { return s.function.starts_with("std::"); }));
   CHECK(std::is_sorted(e.suspects.begin(), e.suspects.end(),
                        [](const auto& a, const auto& b) { return a.score > b.score; }));
-  // Where the clock of its node is wrong, it may have been read further out.
+  // If the clock of its node is wrong, an outer function may have read it.
   REQUIRE(decided.size() == 1);
   CHECK(decided[0].caller == "Server::run(int)");
   const auto by_clock = [&](schedule::FaultKind kind, const std::string& node) {
@@ -752,7 +752,7 @@ TEST_CASE("of what only comes with the bug, that of which the symptom speaks com
   };
   const auto unspoken = rank("a key showed revision 3 after 2930");
   CHECK(rank("the watch showed revision 3 after 2930") + 3 < unspoken);
-  // Four functions restore something, and that tells nothing; two have to do with a snapshot.
+  // Four functions have "restore" in their names, so that is no evidence; two are about snapshots.
   CHECK(rank("a snapshot was restored after that") == unspoken);
 }
 

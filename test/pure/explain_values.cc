@@ -91,7 +91,7 @@ TEST_CASE("many values are reported in groups, and values that vary between equa
   REQUIRE(count.sound.size() == 1);
   CHECK(count.sound[0].value == "more than 0");
   CHECK(table(e, "f(random)").score == 0);
-  // Differences of values have a chance of their own; that of what the program does stays the same.
+  // Differences of values have their own probability of chance; that of steps is unchanged.
   CHECK(std::any_of(e.differences.begin(), e.differences.end(),
                     [](const auto& d) { return d.words == "enters give_up"; }));
 }

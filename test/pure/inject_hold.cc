@@ -75,7 +75,7 @@ TEST_CASE("jitter is even, the same in every run, and keeps each connection in o
     CHECK(std::abs(delays[delays.size() * static_cast<std::size_t>(percent) / 100] -
                    (10 + 40 * percent / 100) * kMsNs) < 2 * kMsNs);
 
-  // Sent at once: packets of one connection stay in order, those of two may overtake each other.
+  // Sent at once: packets of one connection keep their order, those of two may overtake each other.
   HoldQueue queue(std::vector<HoldRule>{rule});
   for (unsigned i = 0; i < 200; ++i) REQUIRE(queue.take(frame(0, 100 + i, 0, 1000 + i % 2), i));
   std::size_t last[2] = {};
@@ -102,7 +102,7 @@ TEST_CASE("a share of the packets goes ahead of those that are delayed") {
 }
 
 TEST_CASE("a link with a low rate sends one packet after the other, in each direction, and drops what waits too long") {
-  HoldQueue queue(std::vector<HoldRule>{{.rate = 8'000'000}});  // a byte a microsecond
+  HoldQueue queue(std::vector<HoldRule>{{.rate = 8'000'000}});  // one byte per microsecond
   const std::size_t tag = 4;
   for (int i = 0; i < 3; ++i) REQUIRE(queue.take(frame(0, 1000 + tag), 0));
   REQUIRE(queue.take(frame(0, 1000 + tag, 1), 0));
@@ -111,7 +111,7 @@ TEST_CASE("a link with a low rate sends one packet after the other, in each dire
   while (queue.take(frame(0, 1000 + tag), 10 * kMsNs)) REQUIRE(++taken < 1000);
   CHECK(taken == 301);
   CHECK(queue.counts(0).overflown == 1);
-  // Once there is room again, it accepts more.
+  // Once there is space again, it accepts more.
   CHECK(queue.take(frame(0, 1000 + tag), 20 * kMsNs));
 }
 

@@ -81,7 +81,7 @@ when = [ { syscall = "read", count = 1000 }, { syscall = "write", count = 500 } 
         if (m.state->count(1, 1, 1, 2)) ++completed;
       }
     });
-    // 1600 reads meet the first; what writes came before that do not count.
+    // 1600 reads meet the first condition; writes before that do not count.
     REQUIRE(m.state->met_ns(0) == 1);
     const auto position = ROSE_POSITION(m.state->progress(0));
     REQUIRE(position >= 1);

@@ -1,4 +1,4 @@
-// Which methods belong to the application itself, judged by java's command line.
+// Which methods belong to the application itself, according to the java command line.
 #include <catch2/catch.hpp>
 
 #include <fstream>

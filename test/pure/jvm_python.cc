@@ -1,4 +1,5 @@
-// The stacks that processes of Python keep (python/stacks_layout.h): what they may contain, as the process writes them.
+// The stacks that Python processes store (python/stacks_layout.h), with arbitrary content, because the process writes
+// them.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
@@ -38,7 +39,7 @@ TEST_CASE("the stack of a thread of Python, innermost first") {
   CHECK(frames[0].file == "/srv/spool.py");
   CHECK(frames[0].line == 46);
   CHECK(frames[1].function == "spool.main");
-  CHECK(parse_stack(bytes_of(*file), 4711 + kThreads).empty());  // another one at the same place
+  CHECK(parse_stack(bytes_of(*file), 4711 + kThreads).empty());  // another thread in the same slot
   CHECK(parse_stack(bytes_of(*file).substr(1), 4711).empty());
   CHECK(parse_stack("", 4711).empty());
 }
@@ -50,7 +51,7 @@ TEST_CASE("a damaged file of stacks is harmless") {
   for (std::uint32_t& function : thread.functions) function = 0xffffffff;
   CHECK(parse_stack(bytes_of(*file), 4711).empty());
   thread.functions[3] = kMostFunctions - 1;
-  std::memset(&file->function[kMostFunctions - 1], '\x1b', sizeof(StackFunction));  // no NUL ends its texts
+  std::memset(&file->function[kMostFunctions - 1], '\x1b', sizeof(StackFunction));  // its texts are not terminated
   const auto frames = parse_stack(bytes_of(*file), 4711);
   REQUIRE(frames.size() == 1);
   CHECK(frames[0].function.find('\x1b') == std::string::npos);

@@ -42,7 +42,7 @@ JvmState read(const std::vector<StateRecord>& records, bool breakpoints = true) 
   return state;
 }
 
-// A class file's constant pool: Utf8, Class and the like, as they come.
+// A class file's constant pool: Utf8, Class and similar entries, in order.
 struct Pool {
   std::vector<unsigned char> bytes;
   std::size_t count = 1;
@@ -60,7 +60,7 @@ struct Pool {
          static_cast<unsigned char>(b)});
     return count++;
   }
-  void eight() {  // a long: two places
+  void eight() {  // a long occupies two entries
     put({5, 0, 0, 0, 0, 0, 0, 0, 1});
     count += 2;
   }
@@ -170,7 +170,7 @@ TEST_CASE("call sites of a method have the callee's name, and whether they are i
   CHECK(sites[2].callee == "write");
   CHECK_FALSE(sites[2].loop);
 
-  // Cut anywhere, it is read as far as it goes.
+  // Truncated anywhere, it is read as far as possible.
   for (std::size_t n = 0; n < pool.bytes.size(); ++n)
     (void)ConstantPool(std::span(pool.bytes).first(n), pool.count).callee(method);
 }

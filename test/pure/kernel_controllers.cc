@@ -1,4 +1,4 @@
-// What is written to which file of a cgroup, so that memory and processor time are limited; cgroup v2 and v1.
+// Which values are written to which file of a cgroup to limit memory and processor time; cgroup v2 and v1.
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -31,7 +31,7 @@ TEST_CASE("limits by cgroup v1") {
   CHECK(unlimited(Controller::cpu, false) == Writes{{"cpu.cfs_quota_us", "-1"}});
 }
 
-// A folder of plain files: what is written can be read back, and what the kernel would count there is found.
+// A folder of plain files: written values can be read back, and counters that the kernel would maintain are found.
 TEST_CASE("limits are read back, and how often they were felt") {
   const test::Folder folder;
   const std::filesystem::path path = folder.path;

@@ -1,4 +1,4 @@
-// What a process has mapped, read from the kernel's text.
+// The mappings of a process, parsed from the kernel's text.
 #include "kernel/maps.h"
 
 #include <fcntl.h>

@@ -170,10 +170,10 @@ TEST_CASE("dumps have numbers that every processor reads alike", "[kernel]") {
     if (kernel::find_syscall(number) != nullptr || kernel::kPortableNumbers)
       CHECK(kernel::native_call(kernel::portable_call(number)) == number);
   }
-  // A dump says 1 for write and 263 for unlinkat (x86-64), whatever they are here.
+  // A dump contains 1 for write and 263 for unlinkat (x86-64), whatever their numbers are here.
   CHECK(kernel::portable_call(kernel::find_syscall("write")->number) == 1);
   CHECK(kernel::portable_call(kernel::find_syscall("unlinkat")->number) == 263);
-  CHECK(kernel::syscall_name(kernel::native_call(2)) == "open");  // also where the processor has no such call
+  CHECK(kernel::syscall_name(kernel::native_call(2)) == "open");  // even if the processor has no such call
   CHECK(kernel::syscall_name(kernel::native_call(437)) == "openat2");
 }
 

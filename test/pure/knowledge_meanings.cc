@@ -22,7 +22,7 @@ std::string words_of(std::string_view text) {
   return all;
 }
 
-// What these entries, and the words of `peer` and `link`, find in a message.
+// The statements that these entries, and the words of `peer` and `link`, find in a message.
 std::string said(const std::string& entries, std::string_view text) {
   const std::string file = "[words]\npeer = \"node peer\"\nlink = \"connection link\"\n" + entries;
   const std::array<std::pair<std::string_view, std::string_view>, 1> files = {{{"test.toml", file}}};
@@ -55,7 +55,7 @@ TEST_CASE("a system's own entries count beside those that are compiled in") {
   REQUIRE(!before.empty());
   Entry bent;
   bent.says = Says::slow_disk;
-  bent.words = "Plate|Platter .. bent";  // messages are compared in small letters
+  bent.words = "Plate|Platter .. bent";  // messages are compared in lower case
   bent.example = own;
   CHECK(Meanings::problem(bent).empty());
   Meanings::use({bent});
@@ -88,7 +88,7 @@ TEST_CASE("every entry of the knowledge has an example that it reads, and a sour
     CHECK(!one.source.empty());
     const Sentence sentence(one.example);
     CHECK(all.has(one, sentence));
-    // Read as a whole, it says what the entry means: nothing denies it.
+    // Read as a whole, it has the entry's meaning: nothing negates it.
     const std::vector<Statement> statements = all.read(sentence);
     if (one.says != Says::other)
       CHECK(std::any_of(statements.begin(), statements.end(),

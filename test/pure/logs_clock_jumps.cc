@@ -20,7 +20,7 @@ std::string line(int second, const std::string& text = "tick") {
                      second / 60 % 60, second % 60, text, second);
 }
 
-// Lines every two seconds; `off` is what the clock is ahead at a second.
+// Lines every two seconds; `off` is by how much the clock is ahead at a given second.
 template <typename Off>
 std::string ticking(int from, int to, Off&& off) {
   std::string text;
@@ -73,7 +73,7 @@ TEST_CASE("a quiet log whose last words come a little after all others' has no c
 TEST_CASE("if neighbours write little, a log that goes on after them does not mean that its clock was set") {
   const auto goes_on = ticking(600, 630, [](int) { return 0; }) + ticking(653, 665, [](int) { return 0; });
   CHECK(Cluster({goes_on, line(600) + line(601) + line(607)}).logs.jumps.empty());
-  CHECK(Cluster({goes_on, right(590, 604) + right(629, 631)}).logs.jumps.empty());  // the usual silence is as long
+  CHECK(Cluster({goes_on, right(590, 604) + right(629, 631)}).logs.jumps.empty());  // a usual silence is as long
   CHECK(Cluster({goes_on, right(600, 632)}).logs.jumps.size() == 1);
 }
 
@@ -82,7 +82,8 @@ TEST_CASE("a log that is quieter than ever while its clock is set: what passed i
       {right(), right(), ticking(600, 626, [](int) { return 0; }) + ticking(632, 660, [](int) { return kHour; })});
   REQUIRE(c.logs.jumps.size() == 1);
   CHECK(c.logs.jumps[0].change_ns == kHour * kSecond);
-  CHECK(c.logs.jumps[0].at_ns == c.time(0, 16));  // the jump is where the times change, not at the last line before
+  // the jump is located where the times change, not at the last line before
+  CHECK(c.logs.jumps[0].at_ns == c.time(0, 16));
 }
 
 TEST_CASE("a clock that is set back, or there and back, is recognised from its log alone") {
@@ -108,11 +109,11 @@ TEST_CASE("a clock that is set back, or there and back, is recognised from its l
 TEST_CASE("silences, late lines, and what all logs do alike are no clocks that were set") {
   // A single node: one hour of silence.
   CHECK(Cluster({ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })}).logs.jumps.empty());
-  // The others write later that they are alive.
+  // The other nodes log later, so they were running.
   CHECK(Cluster({right() + right(600 + kHour, 660 + kHour),
                  ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
             .logs.jumps.empty());
-  // It ended an hour after the others, but its log goes on for another time after the jump than theirs.
+  // It ended an hour after the others, but its log continues for a different time after the jump than theirs.
   CHECK(Cluster({right(600, 2000), ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
             .logs.jumps.empty());
   // A late line.

@@ -70,7 +70,7 @@ TEST_CASE(
   CHECK(one.find(Hint::Kind::stop, "n3") != nullptr);
   CHECK(one.find(Hint::Kind::silence, "n3") != nullptr);
   CHECK(one.find(Hint::Kind::end, "n1") == nullptr);
-  // In the run without faults another node was elected from the beginning: its election is no hint.
+  // In the run without faults another node was elected from the beginning, so its election is not a hint.
   const Hinted other({follows + led, follows, follows}, {follows, follows, follows + led});
   CHECK(other.find(Hint::Kind::end, "n3") == nullptr);
 }
@@ -79,12 +79,12 @@ TEST_CASE("if no times show which node had a role first, term numbers do", "[log
   const Hinted one(
       {"listening\nleader of term 2, from job 57 on\n", "listening\n", "listening\nleader of term 1, from job 0 on\n"},
       {"listening\n", "listening\nleader of term 1, from job 0 on\n", "listening\n"});
-  // In the run without faults n2 plays that role.
+  // In the run without faults n2 has that role.
   CHECK(one.find(Hint::Kind::end, "n2") != nullptr);
   CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // The logs do not say when it stopped.
 }
 
-// What haproxy 2.6 and two nginx 1.22 wrote when web2's link was taken down for a while and web1 was killed.
+// Messages of haproxy 2.6 and two nginx 1.22 when web2's link was down for a while and web1 was killed.
 TEST_CASE("a node that refuses connections has ended, one that does not answer is cut off", "[logs]") {
   const std::string lb =
       "2026-11-23T21:35:37.630125+00:00 10.0.0.254:57414 [23/Nov/2026:21:35:37.628] f b/n2 0/0/1/0/1 200 203 - - ---- "
@@ -102,7 +102,7 @@ TEST_CASE("a node that refuses connections has ended, one that does not answer i
   const Hint* gone = one.find(Hint::Kind::end, "n2");
   REQUIRE(gone != nullptr);
   CHECK(gone->told);
-  const Hint* missed = one.find(Hint::Kind::end, "n3");  // nothing shows that it lived on: that is only a guess
+  const Hint* missed = one.find(Hint::Kind::end, "n3");  // nothing shows that it continued: only a guess
   REQUIRE(missed != nullptr);
   CHECK(missed->missed);
   CHECK(!missed->told);
@@ -123,7 +123,7 @@ TEST_CASE("who does not answer may have ended or stand still as well as be cut o
   CHECK(ended->weight < cut->weight / 2);
   CHECK(stands->weight < cut->weight / 2);
   CHECK(stands->missed);
-  // Its machine answered: its process is gone.
+  // Its machine answered, so its process has ended.
   const Hinted closed({"2026-01-02 03:04:05 WARN n2: read timed out\n"
                        "2026-01-02 03:04:06 WARN n2: unexpected EOF\n"},
                       {});
@@ -203,7 +203,7 @@ TEST_CASE("a program whose opening stands in the log once more began again, what
   const Hint* reset = one.find(Hint::Kind::call, "n1");
   REQUIRE(reset != nullptr);
   CHECK(reset->weight <= 0.5);
-  // A log that begins somewhere, of a program that goes round, has no opening.
+  // A log that begins in the middle, of a program that repeats its messages, has no opening.
   std::string round;
   for (int i = 0; i < 30; ++i)
     round += fmt::format(
@@ -213,7 +213,7 @@ TEST_CASE("a program whose opening stands in the log once more began again, what
   CHECK(Hinted({round}, {}).find(Hint::Kind::end, "n1") == nullptr);
 }
 
-// PostgreSQL 15, of which the checkpointer was killed; later it was stopped.
+// PostgreSQL 15: its checkpointer was killed; later the server was stopped.
 TEST_CASE("a helper's end is not the node's, and what ends in an orderly stop is none", "[logs]") {
   const std::string at = "2026-11-23 21:37:";
   const Hinted one({at + "35.009 UTC [27001] LOG:  checkpoint starting: wal\n" + at +
@@ -239,7 +239,7 @@ TEST_CASE("a helper's end is not the node's, and what ends in an orderly stop is
   CHECK(write->weight < 0.3);  // the message does not name the disk
 }
 
-// mosquitto 2.0.11, where a folder stood in the way of the file; and of which the peer's link was down.
+// mosquitto 2.0.11, once with a folder in place of the file; once with the peer's link down.
 TEST_CASE("an error in a message of its own is of the one before; and of two nodes each may miss the other", "[logs]") {
   const std::string text =
       "2026-11-23T21:48:15: Saving in-memory database to /srv/m1/data//mosquitto.db.\n"
@@ -253,7 +253,7 @@ TEST_CASE("an error in a message of its own is of the one before; and of two nod
   CHECK(call->path == "/srv/m1/data/mosquitto.db.new");
   REQUIRE(!call->syscalls.empty());
   CHECK(call->syscalls.front() == "unlink");
-  CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);  // of three nodes, the message names none
+  CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);  // there are three nodes, and the message names none
   Templates kinds;
   const Logs failure = read_text(text, {"n1.log", "n1"}, {}, kinds);
   const std::vector<Hint> hints = find_hints(failure, {}, compare(failure, {}, kinds), {{"n1", {}}, {"n2", {}}});
@@ -272,19 +272,19 @@ TEST_CASE("text after an everyday message, without a time, is read by itself", "
   CHECK(call->error == EACCES);
   CHECK(call->path == "/srv/n1/data/state.json");
   CHECK(call->weight > 0.9);
-  // The same message occurs earlier without such a line, so the first one does not decide for all.
+  // The same message occurs earlier without such a line, so the first occurrence does not decide for all.
   const Hinted later({begin + begin + refused}, {begin + begin});
   REQUIRE(later.find(Hint::Kind::call, "n1") != nullptr);
   CHECK(later.find(Hint::Kind::call, "n1")->weight > 0.9);
   // The same with an exception.
   const std::string trace = "org.x.BadSumException: block 8\n\tat org.x.Store.check(Store.java:40)\n";
   REQUIRE(Hinted({begin + trace}, {begin}).find(Hint::Kind::thrown, "n1") != nullptr);
-  // Where runs without faults have it as well, it is weak evidence.
+  // If runs without faults have it as well, it is weak evidence.
   const Hinted usual({begin + refused}, {begin + refused});
   CHECK((usual.find(Hint::Kind::call, "n1") == nullptr || usual.find(Hint::Kind::call, "n1")->weight < 0.2));
 }
 
-// What ovsdb-server 3.1.0 wrote when its disk was full: both layers tell of each failure, the upper one more often.
+// Messages of ovsdb-server 3.1.0 with a full disk: both layers report each failure, the upper one more often.
 TEST_CASE("what two layers of a program tell of one failure is one failure", "[logs]") {
   const std::string at = "2026-11-25T22:28:24.";
   const Hinted one({at + "100Z|00018|raft|INFO|server ee7a added to configuration\n" + at +
@@ -311,7 +311,7 @@ TEST_CASE("a log that is opened once more is of a program that begins again", "[
   REQUIRE(end != nullptr);
   CHECK(end->message == 3);
   CHECK(end->weight >= 0.8);
-  // It does not come up again: one end, not three.
+  // It does not start again: one end, not three.
   for (const Hint& hint : one.evidence.hints)
     if (hint.kind == Hint::Kind::end && &hint != end) CHECK(hint.weight < 0.5 * end->weight);
 }
@@ -343,7 +343,7 @@ TEST_CASE("a clock that differs from most others is wrong, whichever node report
   CHECK(ahead->clock.off_ns == 90'000'000'000);
   CHECK(behind->clock.off_ns == -90'000'000'000);
   CHECK(ahead->weight == behind->weight);
-  // A message that is always written is no observable.
+  // A message that is always logged is not an observable.
   const Hinted always({ready + says(1, 3), ready}, {ready + says(1, 3), ready});
   const Hint* usual = always.find(Hint::Kind::clock, "n3");
   CHECK((usual == nullptr || usual->weight < 0.1));
@@ -366,7 +366,7 @@ TEST_CASE("what belongs to a start that went well, or is logged for debugging, i
   const Hinted missed({later}, {});
   REQUIRE(missed.find(Hint::Kind::end, "n2") != nullptr);
   CHECK(missed.find(Hint::Kind::end, "n2")->message > 40);
-  // What ends soon after its start did not go well.
+  // A program that ends soon after its start has failed.
   CHECK(Hinted({line(0, "INFO  starting kvd 3.1.0") + line(2, refused) + line(9, "INFO  round 1 is done")}, {})
             .find(Hint::Kind::end, "n2") != nullptr);
 }

@@ -1,4 +1,4 @@
-// What surrounds a program's line is removed layer by layer: every line gets its node and time.
+// The layers around a program's line are removed one by one: every line gets its node and time.
 #include "logs_support.h"
 
 using namespace rose;

@@ -26,7 +26,7 @@ std::vector<Hint> hints_of(const Logs& failure, const Logs& normal, Templates& k
 
 }  // namespace
 
-// Messages of real systems, word for word.
+// Messages of real systems, verbatim.
 TEST_CASE("what messages say") {
   struct Row {
     const char* text;
@@ -180,7 +180,7 @@ TEST_CASE("what messages say") {
 TEST_CASE("a message that names the call itself stands for no other one", "[logs]") {
   struct Row {
     const char* text;
-    const char* calls;  // "" : it only tells what it was for
+    const char* calls;  // "": the message contains only the purpose
   };
   const Row rows[] = {
       // Go
@@ -211,7 +211,7 @@ TEST_CASE("a message that names the call itself stands for no other one", "[logs
       {"[logs][0] failed engine [translog trimming failed]\njava.io.IOException: Input/output error\n\tat "
        "sun.nio.ch.FileDispatcherImpl.force0(Native Method) ~[?:?]",
        "fsync fdatasync sync_file_range"},
-      // what it was for
+      // the purpose of the call
       {"failed to write /var/lib/x/state: no space left on device", ""},
       {"Write error saving DB on disk(rdbSaveRio): No space left on device", ""},
       {"could not write to file \"pg_wal/xlogtemp.1520\": No space left on device", ""},
@@ -263,7 +263,7 @@ TEST_CASE("which process ended, and how") {
     CHECK(meaning.signal == row.signal);
     CHECK(meaning.exit_code == row.code);
   }
-  // Of a process that the writer had started, and outlived.
+  // About a process that the writer had started, and that ended before it.
   for (const char* text :
        {"checkpointer process (PID 27001) was terminated by signal 9: Killed", "worker process 29 exited on signal 9",
         "background worker \"logical replication launcher\" (PID 28204) exited with exit code 1"})
@@ -447,7 +447,7 @@ TEST_CASE("the length of a pause that a program reports itself") {
       {"INFO: task kvd:4244 blocked for more than 120 seconds.", 0},
       {"request took 12s, duration [3]", 0},
       {"slept for a while", 0},
-      // Whatever it was that stood still, and however its length is written.
+      // Whatever was paused, and however its duration is written.
       {"Runtime Platform stalled for 00:00:03.1200000 - possibly GC?", 3120},    // Orleans
       {"Unreasonably long 5123ms poll interval (7ms user, 12ms system)", 5123},  // Open vSwitch
       {"Event loop stalled for 27431ms with 4 jobs in flight", 27431},
@@ -549,7 +549,7 @@ TEST_CASE("messages about clocks: whose is wrong, and by how much", "[logs]") {
   }
   CHECK(read_meaning("HikariPool-1 - Thread starvation or clock leap detected (housekeeper delta=55s123ms462\u00b5s).")
             .stood_ns == 55'123'462'000);
-  // What jumped forth may have stood still; a pause cannot set a clock back.
+  // After a forward jump the process may have been paused; a pause cannot set a clock back.
   CHECK(read_meaning("System clock apparently jumped since last heartbeat (+600000 ms)").stood_ns != 0);
   CHECK(read_meaning("System clock apparently jumped since last heartbeat (-1800000 ms)").stood_ns == 0);
 }
@@ -610,7 +610,7 @@ TEST_CASE("hints of real logs: the failed call comes first") {
       found = found || (hint.kind == Hint::Kind::call && hint.error == row.error && hint.weight > 0.4 &&
                         hint.words.find(row.words) != std::string::npos);
     CHECK(found);
-    // A message of runs without faults has no weight.
+    // A message that runs without faults also have carries no weight.
     Templates fresh;
     const Logs usual = read_files({{log_file(std::string(row.system) + ".normal"), "n1"}}, fresh);
     const Logs same = read_files({{log_file(std::string(row.system) + ".normal"), "n1"}}, fresh);
@@ -647,7 +647,7 @@ TEST_CASE("a node that is silent when all are stopped, unlike without faults, ha
     const std::vector<Input> both = {{folder / (name + "1.log"), "n1"}, {folder / (name + "2.log"), "n2"}};
     for (int n = 0; n < 2; ++n) {
       std::ofstream out(both[static_cast<std::size_t>(n)].path);
-      // They write rarely, so no silence stands out.
+      // They log rarely, so no silence is conspicuous.
       out << at(0, "server version 3 starting") << at(1, "opened the store") << at(20, "compacted")
           << (n == 1 || stopped ? at(45, "received SIGTERM, shutting down") : "");
     }
@@ -1007,18 +1007,19 @@ TEST_CASE("a silent node that all others miss may have been paused") {
   };
   const std::int64_t second = 1'000'000'000;
   CHECK(stood(at(24, "took a snapshot"), true) == std::pair(5 * second, 0 * second));
-  CHECK(stood(at(20, "took a snapshot"), true) == std::pair(6 * second, 9 * second));  // usually it is missed soon
+  // usually its absence is noticed soon
+  CHECK(stood(at(20, "took a snapshot"), true) == std::pair(6 * second, 9 * second));
   CHECK(stood("", true) == std::pair(6 * second, 12 * second));                        // not from long before
-  CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // that it ended later is another matter
+  CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // a later end is a separate event
   CHECK(stood(at(20, "took a snapshot"), false) == std::pair(0 * second, 0 * second));
   CHECK(stood(at(25, "stream to n2 was cut: no response from it") + at(29, "stream to n3 was cut: no response from it"),
               true)
-            .first == 0);  // it was cut off
+            .first == 0);  // it was partitioned
   const std::string snapshot = at(20, "took a snapshot");
   CHECK(stood(snapshot + "2026-01-02 03:00:25,504 WARN stream to n2 was cut: no response from it\n", true).first ==
-        0);  // so it was here
+        0);  // so it was partitioned here
   CHECK(stood(snapshot + at(28, "stream to n2 was cut: no response from it"), true).first ==
-        5 * second);  // and here it went on
+        5 * second);  // and here it continued
 }
 
 TEST_CASE("a setting is no lateness") {

@@ -164,7 +164,7 @@ TEST_CASE("a Python traceback ends with its exception; what another one writes b
   CHECK(messages[0].kind == alone.nodes[0].messages.at(0).kind);
   CHECK(logs.text(messages[0]).find("BrokenPipe") == std::string::npos);
   CHECK(quote(logs, 0, messages[0]).find("failed to load / PermissionError") != std::string::npos);
-  // One that was raised while another was handled belongs to it.
+  // An exception that was raised while another one was handled belongs to it.
   const Logs chained = read_text(
       "2026-01-02 03:04:05,179 ERROR store: failed to load\nTraceback (most recent call last):\n  File \"s.py\", line "
       "3\nKeyError: 'x'\n\n"

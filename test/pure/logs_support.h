@@ -1,4 +1,4 @@
-// What the tests of logs share: the real logs of test/logs, and short ways to read a text.
+// Common parts of the tests of logs: the real logs of test/logs, and short ways to read a text.
 #pragma once
 
 #include <catch2/catch.hpp>

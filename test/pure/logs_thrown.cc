@@ -1,4 +1,5 @@
-// Stack traces, as the JVM, logback, log4j and java.util.logging write them; and traces of ZooKeeper, Kafka and HDFS.
+// Stack traces in the formats of the JVM, logback, log4j and java.util.logging; and traces of ZooKeeper, Kafka and
+// HDFS.
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
@@ -21,8 +22,8 @@ std::string at(const Frame& frame) {
   return fmt::format("{}.{} {}:{}", frame.class_name, frame.method, frame.file, frame.line);
 }
 
-// An exception that became another one inside of a lambda; closing what was open failed as well. `data`: what a form
-// adds to frames.
+// An exception that became another one inside a lambda; closing a resource failed as well. `data`: what a format
+// appends to frames.
 std::string printed(const std::string& module, const std::string& data, const std::string& more) {
   std::string text =
       "java.lang.IllegalStateException: load /nowhere/block\n"
@@ -210,7 +211,7 @@ TEST_CASE("exceptions of systems", "[logs]") {
     CHECK(!trace[0].elsewhere);
     REQUIRE(trace[0].frames.size() == 1);
     CHECK(trace[0].frames[0].class_name == "org.apache.hadoop.ipc.Client");
-    // What the name node threw, in its own methods.
+    // The exception that the name node threw, in its own methods.
     CHECK(trace[1].elsewhere);
     CHECK(trace[1].class_name == "java.io.IOException");
     CHECK(trace[1].message == trace[0].message);

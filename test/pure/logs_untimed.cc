@@ -17,7 +17,7 @@ using namespace rose::logs::test;
 
 namespace {
 
-// Of the normal log, whose lines have the given seconds; the failure's have none.
+// The normal log, whose lines have the given seconds; the failure's lines have none.
 struct Aligned {
   Templates kinds;
   Logs failure, normal;
@@ -110,7 +110,7 @@ TEST_CASE("lines that both logs have stand in one row", "[logs]") {
   REQUIRE(both.size() == 1);
   CHECK(both[0].node == "n1");
   const std::vector<BesideRow>& rows = both[0].rows;
-  REQUIRE(rows.size() == 9);  // three, what is left out, three, and two that differ
+  REQUIRE(rows.size() == 9);  // three, the omission mark, three, and two that differ
   CHECK(rows[0].failure == "request 0 done");
   CHECK(rows[0].run == "request 0 done");
   CHECK(rows[3].left_out == 34);

@@ -20,7 +20,7 @@ TEST_CASE("a step is recorded with its size and its time on the new clock") {
   std::int64_t offset = kOffset;
   const auto read = [&] { return offset; };
   steps.look(1 * kSecond, read);
-  offset += 900'000;  // a reading that is not exact
+  offset += 900'000;  // an inexact reading
   steps.look(2 * kSecond, read);
   CHECK(steps.sentences("h1", offset).empty());
   offset = kOffset + 3600 * kSecond;

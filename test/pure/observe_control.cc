@@ -46,7 +46,7 @@ Result<trace::Trace> some(int events) {
   return trace;
 }
 
-// What a tracer hands out.
+// Serves a dump like a tracer.
 ControlServer::Source serves(int events) {
   return [events](const trace::DumpWriter::Sink& sink) -> Result<std::string> {
     const auto bytes = trace::dump_to_bytes(*some(events));
@@ -104,9 +104,9 @@ TEST_CASE("the wait before a dump blocks nobody else") {
     return serves(1)(sink);
   });
   REQUIRE(server);
-  const Fd silent = dial(socket);  // a client that never asks
-  // The request that waits less is answered first. On a busy machine it may not be sent in that time: then use longer
-  // times.
+  const Fd silent = dial(socket);  // a client that never sends a request
+  // The request with the shorter delay is answered first. On a busy machine it may not be sent in time: then repeat
+  // with longer delays.
   for (std::int64_t wait_ns = 400'000'000;; wait_ns *= 4) {
     REQUIRE(wait_ns < 1000'000'000'000);
     asked = 0;
@@ -206,7 +206,7 @@ TEST_CASE("nonsense on the socket is answered or dropped, and the server lives o
 
 TEST_CASE("a lock by another user on the socket's folder does not hold up a tracer that starts") {
   const Folder folder;
-  // Any user may open /run/rose, and so lock it.
+  // Any user may open /run/rose, and can therefore lock it.
   const Fd stranger(::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   REQUIRE(::flock(stranger.get(), LOCK_EX) == 0);
   std::atomic<bool> done = false;
@@ -288,7 +288,7 @@ TEST_CASE("without a free thread a request is refused, and the tracer lives on")
 
 namespace {
 
-// A foreign server at the socket that answers with these bytes and then goes on sending `forever`.
+// A foreign server at the socket that answers with these bytes and then sends `forever` repeatedly.
 struct Impostor {
   Impostor(const fs::path& socket, std::string answer, std::string forever)
       : listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

@@ -83,7 +83,7 @@ TEST_CASE("paths are put together from folder and text") {
     CHECK(out.path == c.want);
     CHECK(((out.event.flags & trace::kTruncated) != 0) == c.truncated);
   }
-  // The root folder has no names.
+  // a length beyond the end
   CHECK(decoded(Record(ROSE_FAILED, 257, -2).piece(ROSE_PATH, "etc").piece(ROSE_BASE, "")).path == "/etc");
 }
 

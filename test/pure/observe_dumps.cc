@@ -1,4 +1,4 @@
-// When dumps are written and to which files, with a clock set by the test.
+// When dumps are written and to which files, with a simulated clock.
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -209,7 +209,7 @@ TEST_CASE("into a folder: a name each, the oldest of this host go", "[dumps]") {
   REQUIRE(second);
   CHECK(second->file.filename() == "rose-host_1-20261122T014501Z-crash-2.bin");
   fs::last_write_time(second->file,
-                      fs::last_write_time(first->file));  // a file system's times are a tick apart at least
+                      fs::last_write_time(first->file));  // the times of a file system differ by at least one tick
   REQUIRE(files.write({TriggerKind::end, ""}, at + kS, text("3")));
   std::set<std::string> names;
   for (const auto& [name, content] : folder.files()) names.insert(name);
@@ -223,7 +223,7 @@ TEST_CASE("into a folder: with no room for a new one the oldest goes first, neve
   const Dumps folder;
   const int keep = GENERATE(1, 2, 3);
   DumpFiles files = opened(folder.path + "/", keep);
-  // As on a disk that holds `keep` dumps.
+  // Simulates a disk that holds `keep` dumps.
   const auto fits = [&](const std::string& content) -> DumpFiles::Writer {
     return [&, content](const fs::path& file, const DumpRoom& room) -> Result<DumpTotals> {
       if (folder.files().size() >= static_cast<std::size_t>(keep)) return fail(ErrorKind::input, "the disk is full");
@@ -247,7 +247,7 @@ TEST_CASE("into a folder: with no room for a new one the oldest goes first, neve
 
 namespace {
 
-// A disk of this size, until it goes.
+// A disk of this size, for the lifetime of the object.
 struct SmallDisk {
   SmallDisk(std::string folder, const char* size) : at(std::move(folder)) {
     fs::create_directory(at);
@@ -260,7 +260,7 @@ struct SmallDisk {
   bool mounted = false;
 };
 
-// Writes blocks of one KiB, the newest of them where there is no room for all.
+// Writes blocks of one KiB; if there is no space for all, the newest of them.
 DumpFiles::Writer blocks(std::uint64_t count, bool asks = true) {
   return [=](const fs::path& file, const DumpRoom& room) -> Result<DumpTotals> {
     std::uint64_t most = count * 1024;
@@ -296,7 +296,7 @@ TEST_CASE("a disk with room for fewer dumps than are kept: the newest is written
   std::set<std::uintmax_t> sizes;
   for (const auto& entry : fs::directory_iterator(disk.at)) sizes.insert(entry.file_size() / 1024);
   CHECK(sizes == std::set<std::uintmax_t>{155, 156, 157});
-  // One that needs all of the disk: nothing else stays.
+  // A dump that needs the whole disk: no other one is kept.
   const auto large = files.write({TriggerKind::crash, ""}, 8 * kS, blocks(480, asks));
   REQUIRE(large);
   CHECK(large->size.left_out == 0);
@@ -335,7 +335,7 @@ TEST_CASE("a quota that the disk does not tell: fewer events until they fit", "[
   REQUIRE(written);
   CHECK(tries > 2);
   CHECK(written->size.left_out >= 900'000);
-  // And where nothing fits, the message says so.
+  // If nothing fits, the message reports that.
   CHECK_FALSE(
       files.write({TriggerKind::crash, ""}, 2 * kS, [&](const fs::path&, const DumpRoom& room) -> Result<DumpTotals> {
         (void)room(1'000'000);
@@ -349,7 +349,7 @@ TEST_CASE("a pipe that nobody reads is refused, at once", "[dumps]") {
   const auto refused = DumpFiles::open(folder / "pipe", 1, "h");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("nobody reads this pipe") != std::string::npos);
-  // Its reader sees the dump, and no end before rose's.
+  // Its reader sees the dump, and no end of file before rose ends.
   const Fd reader(::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   std::optional<DumpFiles> files = opened(folder / "pipe", 1);
   char got[16] = {};

@@ -63,7 +63,7 @@ TEST_CASE("a recording is copied while four threads write it") {
   const Folder folder;
   const fs::path copy = folder / "copy";
   int overwritten = 0;
-  // Until a good many were made of a ring that had gone round.
+  // Until enough copies were made of a ring that had wrapped around.
   for (int round = 0; round < 5000 && overwritten < 50; ++round) {
     const Fd file = open_regular(made.folder / "r");
     const auto done = copy_recording(file, copy);

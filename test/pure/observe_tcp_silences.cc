@@ -30,7 +30,7 @@ rose_connection ends(int peer, int port, int own_port) {
   return made;
 }
 
-// A connection of this host to a service of a peer, as the kernel keeps it. Times are of this script.
+// A connection from this host to a peer's service, in the kernel's form. Times are those of this script.
 struct Socket {
   rose_connection conn = ends(2, 7000, 41000);
   std::uint64_t id = 1;
@@ -77,8 +77,8 @@ class Watch {
 
 std::int64_t s(double seconds) { return kStart + static_cast<std::int64_t>(seconds * 1e9); }
 
-// One connection over which a request goes every so often, across a link that is cut in [from, to): what is lost is
-// sent again at doubling intervals, as TCP does.
+// One connection with periodic requests, over a link that is partitioned in [from, to): lost data is retransmitted at
+// doubling intervals, as by TCP.
 struct Line {
   std::int64_t period = kSecond, from = INT64_MAX, to = INT64_MAX;
   Socket socket;
@@ -147,7 +147,7 @@ TEST_CASE("tcp silences: of two that are silent as long, the one with unanswered
 TEST_CASE("tcp silences: a cut that begins right after a connection was made is found") {
   Watch watch;
   Socket young;
-  young.hears(s(0), 1);  // the answer to its SYN, nothing else
+  young.hears(s(0), 1);  // only the answer to its SYN
   young.unanswered = 10;
   young.sent = s(0.01);
   for (std::int64_t now = s(0.1); now < s(12); now += kPeriod) {
@@ -174,7 +174,7 @@ TEST_CASE("tcp silences: the intervals of beginning and end hold those of the cu
          now += kPeriod + between(0, 50 * kMillisecond)) {
       line.advance(now);
       watch.look(now, {&line.socket});
-      // While it lasts it is known as well, once it has lasted.
+      // A silence is also detected while it lasts, once it is long enough.
       if (now > line.from + line.period + kDelay + kSecond && now < line.to) CHECK(watch.open().size() == 1);
     }
     INFO("round " << round << ", a request every " << line.period / kMillisecond << " ms");
@@ -201,7 +201,7 @@ TEST_CASE("tcp silences: idle and bursty traffic without faults never has anythi
       sockets[i].id = i + 1;
       sockets[i].conn = ends(static_cast<int>(2 + i % 2), 7000, static_cast<int>(41000 + i));
     }
-    // Pools rest, long polls and websockets wait for minutes, replication speaks all the time.
+    // Connection pools are idle, long polls and websockets wait for minutes, replication communicates all the time.
     const std::int64_t longest = kSecond << between(0, 9);
     Watch watch;
     for (std::int64_t now = s(0); now < s(900); now += kPeriod) {
@@ -212,7 +212,7 @@ TEST_CASE("tcp silences: idle and bursty traffic without faults never has anythi
         if (now >= next[i]) {
           next[i] = now + between(0, longest);
           const std::int64_t kind = between(0, 9);
-          if (kind == 0) socket.probes = 1;  // a keep-alive is on its way at the very moment
+          if (kind == 0) socket.probes = 1;  // a keep-alive is in flight at that moment
           else if (kind < 4) socket.unanswered = 100, socket.sent = now - between(0, kMillisecond);
           else socket.hears(now, static_cast<std::uint32_t>(between(1, 9)));
         }
@@ -248,7 +248,7 @@ TEST_CASE("tcp silences: keep-alives count, as questions and as what arrives") {
     if (now < s(10)) {
       for (Socket* socket : {&asked, &asks}) socket->hears(now);
     } else {
-      if ((now - s(0)) % (2 * kSecond) == 0) ++asked.segments;  // arrives, and is no data
+      if ((now - s(0)) % (2 * kSecond) == 0) ++asked.segments;  // arrives, but contains no data
       if (now >= s(12)) asks.probes = static_cast<std::uint8_t>(1 + (now - s(12)) / kSecond);
     }
     watch.look(now, {&asked, &asks});

@@ -54,7 +54,7 @@ TEST_CASE("a sample that comes late makes no long wait of a short one", "[waits]
   CHECK(sample(waits, {thread(10, 11, 5)}, 1).empty());
   CHECK(waits.ongoing(20 * kSecond).empty());
   CHECK(sample(waits, {}, 20).empty());
-  // Seen again later, the wait has lasted all the time.
+  // Sampled late, the wait counts as uninterrupted.
   CHECK(sample(waits, {thread(10, 11, 6)}, 21).empty());
   CHECK(sample(waits, {thread(10, 11, 6)}, 40).empty());
   const auto over = sample(waits, {}, 60);

@@ -36,7 +36,7 @@ struct Made {
         }) {}
 };
 
-// As a dump's reader sees it.
+// As a reader of the dump sees it.
 trace::Trace read(Snapshot& snapshot) {
   trace::Trace trace;
   std::string raw;
@@ -83,7 +83,7 @@ TEST_CASE("a snapshot that is shortened keeps the newest events") {
   Made made(100'000, 16 * kMiB);
   for (int i = 0; i < kEvents; ++i) made.window.add(failure("/p/" + std::to_string(i * 7919), i));
   std::uint64_t all = 0;
-  // To a third of its bytes, to less than its newest block has, to all, and to less than anything has.
+  // To a third of its bytes, to less than its newest block, to all, and to less than anything.
   for (const std::uint64_t part : {3U, 20U, 1U, 1'000'000U}) {
     const auto snapshot = made.window.snapshot();
     const auto bytes = snapshot->pack();
@@ -111,7 +111,7 @@ TEST_CASE("memory stays within its bound, long paths included") {
     Window& window = made.window;
     std::uint64_t highest = 0;
     for (int i = 0; i < count; ++i) {
-      // Text that packs badly, so that the bound is reached.
+      // Text that compresses badly, so that the limit is reached.
       std::string text = "/" + std::to_string(i) + "/";
       std::uint64_t word = static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15ULL + 1;
       for (int j = 0; j < i % 1000; ++j) {
@@ -168,7 +168,7 @@ TEST_CASE("a snapshot stays what it was while the window moves on") {
 }
 
 TEST_CASE("a window of long paths is no larger than its dump's reader takes, and the newest are in it") {
-  // Such paths pack well: 64 MiB hold more than a gigabyte of them.
+  // Such paths compress well: 64 MiB hold more than a gigabyte of them.
   Made made(1'000'000, 64 * kMiB);
   Window& window = made.window;
   constexpr int kEvents = 150'000;

@@ -213,7 +213,7 @@ TEST_CASE("benign failures are distinguished from surprising ones") {
       {"n1", "openat", "ENOENT", "/tmp/rose-9/n1/data/log.7", nullptr, false},
       {"n1", "openat", "ENOENT", "/srv/other/snapshot.7", nullptr, false},
       {"n1", "openat", "ENOENT", nullptr, nullptr, false},
-      {"n1", "openat", "ENOENT", "/other/1/2", nullptr, false},  // numbers alone are no tail
+      {"n1", "openat", "ENOENT", "/other/1/2", nullptr, false},  // a tail of numbers only is not used
       {"n1", "read", "EAGAIN", nullptr, nullptr, true},
       {"n1", "read", "EAGAIN", "/tmp/x", nullptr, false},
       {"n1", "connect", "ECONNREFUSED", nullptr, "192.168.0.4:7000", true},
@@ -242,7 +242,7 @@ TEST_CASE("benign failures are distinguished from surprising ones") {
             row.peer == nullptr ? "-" : row.peer);
     CHECK((index.find(seen.trace, event) != nullptr) == row.benign);
   }
-  // The node's own count where it has one.
+  // The node's own count is used if there is one.
   Maker seen;
   const Event event = seen.scf("n2", "openat", "ENOENT", "/tmp/rose-9/n2/data/snapshot.7");
   REQUIRE(index.find(seen.trace, event) != nullptr);
@@ -293,7 +293,7 @@ TEST_CASE("many events are learnt in linear time") {
   for (const Event& event : maker.trace.events) found += index.find(maker.trace, event) != nullptr ? 1 : 0;
   CHECK(found == maker.trace.events.size());
   CHECK(profile.failures.size() == 52);
-  // Quadratic work would take minutes instead of 0.1 s: then ctest's limit ends it.
+  // A quadratic algorithm would take minutes instead of 0.1 s: then ctest's limit ends it.
 }
 
 namespace {

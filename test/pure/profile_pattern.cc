@@ -82,7 +82,7 @@ TEST_CASE("what differs between runs becomes a star") {
     const std::string pattern = path_pattern(row.path);
     CHECK(pattern == row.pattern);
     CHECK(path_pattern(pattern) == pattern);     // a pattern is its own pattern
-    CHECK(rose::glob_match(pattern, row.path));  // and matches what it was made from
+    CHECK(rose::glob_match(pattern, row.path));  // and matches the path that it was made from
   }
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("tails compare folders that differ") {
   CHECK(tail_pattern("hosts") == "hosts");
   CHECK(tail_pattern("") == "");
   CHECK(tail_pattern("pipe:[123]") == "pipe:[*]");
-  // "*/*/*" would be every numbered file there is.
+  // "*/*/*" would match every numbered file.
   CHECK(tail_pattern("/data/wal/12/34") == "*/wal/*/*");
   CHECK(tail_pattern("/1/2/3") == "/*/*/*");
   CHECK(tail_pattern(tail_pattern("/tmp/rose-x1/n1/snapshot.12")) == "*/n*/snapshot.*");

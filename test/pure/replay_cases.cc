@@ -55,13 +55,13 @@ TEST_CASE("schedules of files and folders", "[cases]") {
   CHECK(told({{"."}, "rose.toml", {"*one"}, {}}) == "suite/a/x/one=./suite/a/x/one.toml@suite/rose.toml ");
   // One configuration for all.
   CHECK(told({{"suite"}, "./rose.toml", {}, {"a*"}}) == "b=suite/b/schedule.toml@./rose.toml ");
-  // Files are taken as they are; a name is given once.
+  // Files are used as given; a name is used once.
   CHECK(told({{"suite/b/schedule.toml"}, "rose.toml", {}, {}}) == "b=suite/b/schedule.toml@rose.toml ");
   CHECK(told({{"suite/b/schedule.toml", "suite/b"}, "rose.toml", {}, {}}) ==
         "b=suite/b/schedule.toml@rose.toml b-2=suite/b/schedule.toml@suite/b/rose.toml ");
   CHECK(CaseQuery{{"suite/b/schedule.toml"}, "", {}, {}}.is_single());
   CHECK_FALSE(CaseQuery{{"suite"}, "", {}, {}}.is_single());
-  // A configuration in the current folder serves all; one that exists nowhere is reported as missing.
+  // A configuration in the current folder applies to all; one that exists nowhere is reported as missing.
   tests.file("mine.toml", "");
   CHECK(told({{"suite/b"}, "mine.toml", {}, {}}) == "b=suite/b/schedule.toml@mine.toml ");
   CHECK(told({{"suite/b"}, "fixed.toml", {}, {}}) ==

@@ -70,14 +70,14 @@ TEST_CASE("a crash at a time comes earlier, as near as it does no harm", "[contr
   CHECK(words == std::vector<std::string>{"'k' half as late: 4000", "'k' a quarter as late: 2000",
                                           "'k' 13 % as late: 1000", "'k' 19 % as late: 1500",
                                           "'k' 19 % as late: 1500"});
-  // Of several crashes one is left out.
+  // Of several crashes, one is left out.
   const auto two =
       beside(parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { elapsed = \"8s\" } ]\n"
                    "[[fault]]\nid = \"l\"\nkind = \"crash\"\nnode = \"n2\"\nafter = [\"k\"]\n"),
              {fired("k", 8'000'000'000), fired("l", 8'000'000'000)}, 6);
   CHECK(std::none_of(two.begin(), two.end(), [](const auto& one) { return one.part.has_value(); }));
   CHECK(two.size() == 4);  // each left out, twice
-  // There is no earlier time than that.
+  // No earlier time is possible.
   CHECK(beside(parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\n"), {fired("k", 0)}, 6).empty());
 }
 

@@ -108,7 +108,7 @@ TEST_CASE("ends and pauses that were injected are marked, others beside them are
   World world;
   world.process(50, "n1", 41, ProcessState::crashed, SIGKILL);  // before
   world.process(110, "n1", 42, ProcessState::crashed, SIGKILL);
-  world.process(120, "n1", 43, ProcessState::crashed, SIGKILL);  // born while the node died
+  world.process(120, "n1", 43, ProcessState::crashed, SIGKILL);  // created while the node was ending
   world.process(130, "n1", 44, ProcessState::crashed, SIGSEGV);  // its own
   world.process(140, "n2", 45, ProcessState::crashed, SIGKILL);  // another node's
   world.process(200, "n1", 46, ProcessState::started);
@@ -130,7 +130,7 @@ TEST_CASE("ends and pauses that were injected are marked, others beside them are
   }
   SECTION("a pause") {
     world.trace.events.clear();
-    world.process(5'000'090, "n1", 42, ProcessState::paused).duration_ms = 5;  // over as ours began
+    world.process(5'000'090, "n1", 42, ProcessState::paused).duration_ms = 5;  // ended when ours began
     world.process(12'000'000, "n1", 42, ProcessState::paused).duration_ms = 12;
     world.process(30'000'000, "n1", 42, ProcessState::paused).duration_ms = 10;  // a slow disk, later
     stroke.at_ns = 6'000'000;

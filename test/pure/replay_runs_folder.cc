@@ -1,4 +1,4 @@
-// Temporary folders of runs: in one place, cleared by age and number, never while they are in use.
+// Temporary folders of runs: in one place, removed by age and number, never while they are in use.
 #include "replay/runs_folder.h"
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ TEST_CASE("folders of runs: the newest and those that were asked for stay, old o
   CHECK(std::set<fs::path>(made.begin(), made.end()).size() == 9);
   for (const fs::path& each : made) {
     CHECK(each.parent_path() == made[0].parent_path());
-    CHECK(profile::path_pattern(each.filename().string()) == "*");  // no path of one command is another one in the next
+    CHECK(profile::path_pattern(each.filename().string()) == "*");  // paths of two commands have the same pattern
   }
   struct stat info{};
   REQUIRE(::stat(made[0].parent_path().c_str(), &info) == 0);

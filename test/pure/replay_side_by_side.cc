@@ -1,4 +1,4 @@
-// How many runs go side by side: what is decided from what control runs demanded.
+// How many runs are made in parallel, decided from the resources that control runs used.
 #include "replay/side_by_side.h"
 
 #include <catch2/catch.hpp>
@@ -38,7 +38,7 @@ TEST_CASE("as many runs fit as the processors and the free memory carry") {
   const RunLoad idle{.ready_ns = kSecondNs, .workload_ns = 9 * kSecondNs, .cpu_seconds = 0.1, .memory = 10 << 20};
   CHECK(fitting_runs(idle, 2, 8 * kGiB, 8) == 8);
   RunLoad busy = idle;
-  busy.cpu_seconds = 5;  // half a processor: three of two are left to runs
+  busy.cpu_seconds = 5;  // half a processor: runs may use three quarters of two
   CHECK(fitting_runs(busy, 2, 8 * kGiB, 8) == 3);
   CHECK(fitting_runs(busy, 8, 8 * kGiB, 64) == 12);
   busy.cpu_seconds = 40;
@@ -59,7 +59,7 @@ TEST_CASE("a run is outside the range when it started or worked clearly more slo
         std::string::npos);
   const RunLoad slow_work{.ready_ns = 2 * kSecondNs, .workload_ns = 20 * kSecondNs};
   CHECK(range.outside(slow_work, false).find("workload") != std::string::npos);
-  CHECK(range.outside(slow_work, true).empty());  // that may be what the faults do
+  CHECK(range.outside(slow_work, true).empty());  // this may be an effect of the faults
   CHECK(range.outside({.ready_ns = kSecondNs / 10, .workload_ns = kSecondNs}, false).empty());
 }
 
@@ -84,6 +84,6 @@ TEST_CASE("a file outside the run directories that two runs write is shared") {
             .empty());
   CHECK(
       shared_path(config, run_that_writes("/a", "n1", "/dev/null"), run_that_writes("/b", "n1", "/dev/null")).empty());
-  config.nodes[0].container.emplace();  // its paths are those of its own root
+  config.nodes[0].container.emplace();  // its paths refer to its own root
   CHECK(shared_path(config, one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/log")).empty());
 }

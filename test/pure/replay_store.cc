@@ -1,4 +1,4 @@
-// The record of a diagnosis's runs: what `--resume` reads again, also after rose was killed while it wrote.
+// The record of a diagnosis's runs, which `--resume` reads again, also after rose was killed while writing it.
 #include "replay/store.h"
 
 #include <sys/stat.h>
@@ -78,12 +78,12 @@ TEST_CASE("a record of runs: read again in the order of numbers, with traces, wi
     const auto none = store.recorded(system);
     REQUIRE(none);
     CHECK(none->empty());
-    record(store, 2, schedule::Verdict::reproduced);  // runs side by side end in any order
+    record(store, 2, schedule::Verdict::reproduced);  // parallel runs end in any order
     record(store, 1, schedule::Verdict::not_reproduced);
     CHECK_FALSE(RunStore::open(report, false, "diagnose"));  // in use
     REQUIRE(store.next(3));                                  // rose is killed in this run
   }
-  // It was killed while it wrote the line of a fourth run, too.
+  // It was also killed while writing the line of a fourth run.
   const fs::path file = report / "record.jsonl";
   const auto whole = read_file(file);
   REQUIRE(whole);
@@ -126,7 +126,7 @@ TEST_CASE("a damaged record of runs costs only the damaged lines, and never wait
     const auto runs = opened(report).recorded(system);
     REQUIRE(runs);
     CHECK(numbers(*runs) == std::vector<int>{1, 3});
-    CHECK_FALSE(fs::exists(report / "runs" / "run-0002"));  // that run is made again
+    CHECK_FALSE(fs::exists(report / "runs" / "run-0002"));  // that run is repeated
   }
   SECTION("another system's") {
     const auto runs = opened(report).recorded(named("other"));

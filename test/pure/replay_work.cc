@@ -55,7 +55,7 @@ TEST_CASE("what speaks against any verdict of a run with faults") {
       {work(failed, 100, none), {}, 10, miss, idle},
       {work(failed, 100, asked), {}, 10, miss, idle},
       {work(failed, 100, none), {}, 10, hit, ""},
-      // It does without faults.
+      // It does so without faults.
       {work(ok, 100, none), usual(0, 5, 7), 10, miss, silent + ok},
       {work(late, 100, none), usual(0, 5, 7), 10, miss, silent + late},
       {work(failed, 100, asked), usual(0, 5, 7), 10, hit, silent + failed},
@@ -63,7 +63,7 @@ TEST_CASE("what speaks against any verdict of a run with faults") {
       // It only ever sends.
       {work(ok, 100, asked), usual(0, 5, 0), 10, miss, ""},
       {work(ok, 100, none), usual(0, 5, 0), 10, miss, silent + ok},
-      // It never exchanges data, and works all the same: the faults may be the reason of its failure.
+      // It never exchanges data, and succeeds nevertheless: the faults may be the reason for its failure.
       {work(ok, 100, none), usual(0, 0, 0), 10, miss, ""},
       {work(failed, 100, none), usual(0, 0, 0), 10, miss, ""},
       {work(failed, 100, none), usual(3, 0, 0), 10, miss, idle},

@@ -20,7 +20,7 @@ schedule::FaultOutcome outcome(const std::string& id, bool fired, const std::str
   return made;
 }
 
-// Of a schedule with the faults "cut" and, optional, "late".
+// For a schedule with the faults "cut" and, optional, "late".
 class Made {
  public:
   explicit Made(bool expect_fixed) {
@@ -89,7 +89,7 @@ TEST_CASE("a build is fixed only if the faults had an effect and the workload wo
                  "the bug did not occur, but no fault was effective in any run: 'cut': no packet was stopped", 4);
   optional.run(miss, {outcome("cut", true, kSilent), outcome("late", true)})
       .concludes(Verdict::not_reproduced, fixed, 0);
-  // Where no fault was planned, none must be effective.
+  // If no fault was planned, none must be effective.
   Made none(true);
   none.report.schedule.faults.clear();
   none.run(miss, {}).concludes(Verdict::not_reproduced, "the bug did not occur in any run; no fault was planned", 0);
@@ -120,7 +120,7 @@ TEST_CASE("a workload that failed each time is no proof unless a profile says th
       "the bug did not occur, but the workload failed in every run, and exchanged no data with the nodes that "
       "rose could see",
       4);
-  // A bug that occurs needs no such proof.
+  // If the bug occurs, no such proof is needed.
   Made shows(true);
   shows.run(hit, {outcome("cut", true), outcome("late", true)});
   shows.report.failed_workloads = 1;

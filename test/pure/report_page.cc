@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::int64_t kMonday = 1'763'755'200 * kSecond;
 
-// --- what a page must be
+// --- properties of every page
 
-// Every element closed in order, attributes quoted, nothing but what the page itself needs. Empty when so.
+// Every element closed in order, attributes quoted, nothing except what the page itself needs. Returns "" if so.
 std::string markup_problem(std::string_view page, bool xml) {
   std::vector<std::string> open;
   std::size_t at = 0;
@@ -115,7 +115,7 @@ void check_page(const std::string& page) {
   CHECK(page.size() < 2'000'000);
 }
 
-// Without the style and the script, which have no place in a comparison of contents.
+// Without style and script, which do not matter when contents are compared.
 std::string bare(std::string page) {
   for (const std::string_view part : {page_style(), page_script()}) {
     const std::size_t at = page.find(part);
@@ -125,7 +125,7 @@ std::string bare(std::string page) {
   return page;
 }
 
-// --- a story: n1 is cut off while it leads, n2 crashes in its log's creation
+// --- a story: n1 is partitioned while it leads, n2 crashes while it creates its log
 
 struct Story {
   trace::Trace incident;
@@ -642,7 +642,7 @@ TEST_CASE("a page stays small, and counts what it thins", "[page]") {
   }
   CHECK(told == large.events.size());
 
-  // Long paths of what grows most when escaped.
+  // Long paths of the characters that grow most when escaped.
   trace::Trace wide = trace::test::realistic_trace(4, 20'000);
   for (std::size_t i = 0; i < wide.events.size(); ++i)
     wide.events[i].path = wide.strings.intern(std::string(4000, '&') + std::to_string(i));
@@ -723,7 +723,7 @@ TEST_CASE("an explanation as a page, as Markdown and for machines, whatever name
     CHECK(json["stacks"][0]["frames"].size() == 2);
     const std::string markdown = explanation_markdown(report), text = explanation_text(report);
     CHECK(markdown.find("<script>") == std::string::npos);
-    CHECK(markdown.find("\n| 2 | ") != std::string::npos);  // no name ends a row
+    CHECK(markdown.find("\n| 2 | ") != std::string::npos);  // no name breaks a table row
     for (const std::string& out : {markdown, text}) {
       CHECK(out.find('\x1b') == std::string::npos);
       CHECK(out.find('\x01') == std::string::npos);
@@ -751,7 +751,7 @@ TEST_CASE("the page's own parts need nothing from outside", "[page]") {
     for (const char* outside :
          {"url(", "@import", "fetch(", "XMLHttp", "innerHTML", "insertAdjacentHTML", "document.write", "eval("})
       CHECK(part.find(outside) == std::string_view::npos);
-    // The only address is a name space.
+    // The only address is an XML namespace.
     CHECK(count(part, "http") == count(part, "http://www.w3.org/2000/svg"));
     CHECK(part.find("</script") == std::string_view::npos);
   }

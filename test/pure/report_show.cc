@@ -101,7 +101,7 @@ TEST_CASE("filters", "[show]") {
   CHECK(lines(filter) == 6);
   filter.types = {EventType::ps};
   CHECK(lines(filter) == 2);
-  filter.node = "host-a";  // events that name no node are the tracer's own
+  filter.node = "host-a";  // events without a node belong to the tracer's own
   filter.types = {};
   CHECK(lines(filter) == 1);
   filter.node = "n4";
@@ -208,7 +208,7 @@ TEST_CASE("a summary against a profile", "[show]") {
   CHECK(parsed["rows"].size() == summarise(trace, {}, &profile).rows.size());
   CHECK(parsed["rows"][0]["normal"] == "new");
 
-  // The same failures, far more often than there.
+  // The same failures, far more often than in the profile.
   const Trace same = sample();
   for (const auto& event : same.events) {
     if (event.type != EventType::scf || event.err != 2) continue;
@@ -258,7 +258,7 @@ TEST_CASE("a summary without a profile hides nothing behind what there is most o
   CHECK(row(4).err == 2);
   CHECK(row(4017 + 3).err == 2);
   CHECK(row(4017 + 4).type == EventType::ps);
-  // And stands in the first lines of the text.
+  // It appears in the first lines of the text.
   const std::string text = text_of(show_summary, trace);
   CHECK(text.find("write ENOSPC /data/log") < text.find("openat ENOENT"));
 }
@@ -269,7 +269,7 @@ TEST_CASE("the summary counts every event once", "[show]") {
   std::uint64_t total = 0;
   for (const SummaryRow& row : summary.rows) total += row.count;
   CHECK(total == 5000);
-  // As text the first thousand kinds, and how many more there are.
+  // As text, the first thousand kinds and the number of others.
   REQUIRE(summary.rows.size() > 1000);
   const std::string text = text_of(show_summary, trace);
   CHECK(text.find(fmt::format("# and {} more kinds", summary.rows.size() - 1000)) != std::string::npos);
@@ -281,7 +281,7 @@ TEST_CASE("the Perfetto export is JSON with sane spans", "[show]") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) traces.push_back(trace::test::realistic_trace(seed, 300));
   for (const Trace& trace : traces) {
     const auto parsed = Json::parse(
-        // Json takes no lone surrogates; browsers and Perfetto do.
+        // Json accepts no lone surrogates; browsers and Perfetto do.
         [&] {
           std::string text = text_of(show_perfetto, trace);
           for (std::size_t at = 0; (at = text.find("\\udc", at)) != std::string::npos;) text.replace(at, 4, "\\u00");

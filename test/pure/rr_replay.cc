@@ -166,7 +166,7 @@ TEST_CASE("the child of a fork neither records nor replays") {
   REQUIRE(read.records.size() == 3);
   CHECK(read.records[2].kind == Kind::end);
   CHECK(read.reading.facts().ended);
-  // A child that ends while it looks for leaks waits for the allocator's locks, which another thread of its parent may
+  // A child that checks for leaks when it ends waits for the allocator's locks, which another thread of its parent may
   // have held.
   CHECK(made.replay({"forks"}, {"ASAN_OPTIONS=detect_leaks=0"}).out == "0\n");
 }

@@ -164,7 +164,8 @@ TEST_CASE("files that are no recordings are refused as such") {
   CHECK(std::string(Read(bad).why) == "its head is damaged");
 }
 
-// The victim notes which of its calls have returned. Whatever moment it is killed at, all of those are there, in order.
+// The victim stores which of its calls have returned. Whenever it is killed, all of those are in the recording, in
+// order.
 TEST_CASE("kill -9 loses no call that had returned") {
   for (int round = 0; round < 20; ++round) {
     const rose::test::Folder folder;
@@ -211,7 +212,7 @@ TEST_CASE("kill -9 loses no call that had returned") {
     CHECK(whole);
     for (int i = 0; i < 8; ++i) {
       const auto at = last.find("t" + std::to_string(i));
-      if (at == last.end()) continue;  // all of its records were overwritten, or it had made none
+      if (at == last.end()) continue;  // all of its records were overwritten, or it had written none
       const std::uint64_t returned = told[8 * i].load();
       CHECK(at->second >= returned);
       CHECK(at->second <= returned + 1);

@@ -19,7 +19,7 @@
 
 namespace rose::rr::test {
 
-// The file's bytes with what Reading::open asks for behind them.
+// The file's bytes, extended as Reading::open requires.
 inline std::string mapped(std::string bytes) {
   const std::uint64_t size = bytes.size();
   if (size > kHeadBytes) bytes.append(bytes.substr(kHeadBytes, most_record(size - kHeadBytes)));
@@ -58,7 +58,7 @@ struct MadeRing {
   [[nodiscard]] std::string file() const { return file_of(folder / "r"); }
 };
 
-// rr_victim under these variables.
+// Runs rr_victim with these variables.
 inline Output victim(const std::vector<std::string>& variables, const std::vector<std::string>& arguments,
                      std::string_view input = {}) {
   std::vector<std::string> argv = {"env"};

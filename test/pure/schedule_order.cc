@@ -1,4 +1,4 @@
-// Events and the order of a schedule: which precedes which, what is refused, and that the file form keeps it.
+// Events and the order of a schedule: which precedes which, what is refused, and that the file form preserves it.
 #include <catch2/catch.hpp>
 
 #include <map>
@@ -74,7 +74,7 @@ TEST_CASE("events and an order are read, followed and written", "[order]") {
   CHECK(read->events[0].node == "n1");
   CHECK(read->events[0].when.at(0).log == "created /a");
   CHECK(read->faults.at(0).after == std::vector<std::string>{"written"});
-  CHECK(to_toml(*read).find("after") == std::string::npos);  // the order says it
+  CHECK(to_toml(*read).find("after") == std::string::npos);  // the order implies it
   CHECK(in_words(*read).find("as soon as 'written' has come") != std::string::npos);
   auto again = parse_schedule(to_toml(*read), "t.toml");
   REQUIRE(again.has_value());

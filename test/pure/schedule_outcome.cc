@@ -108,7 +108,7 @@ TEST_CASE("a verdict follows from the oracle and from what was effective") {
        {outcome("a", true), outcome("b", false, "n1 was down")},
        Verdict::inconclusive,
        "fault 'b' did not fire: n1 was down"},
-      // One of a group is enough.
+      // One of a group is sufficient.
       {miss,
        group,
        {outcome("a", false), outcome("b", true), outcome("c", true)},
@@ -220,7 +220,7 @@ TEST_CASE("a run that did not do its work has no verdict, whatever the oracle an
     judge(result, schedule, "it exited with status 2");
     CHECK(verdict_name(result.verdict) == "inconclusive");
     CHECK(result.reason == "the workload exchanged no data with any node");
-    // Nor does a series of runs take it for a miss.
+    // A series of runs does not count it as a miss either.
     Series series;
     RunResult reproduced = result;
     reproduced.doubt.clear();
@@ -245,7 +245,7 @@ TEST_CASE("a fault without effect is no miss of a series in which others are eno
   };
   Series series;
   series.add(run(OracleAnswer::hit, {outcome("a", true), idle("b", "none")}), schedule);
-  series.add(run(OracleAnswer::miss, {outcome("a", true), idle("b", "none")}), schedule);  // 'a' was enough before
+  series.add(run(OracleAnswer::miss, {outcome("a", true), idle("b", "none")}), schedule);  // 'a' was sufficient before
   series.add(run(OracleAnswer::miss, {idle("a", "none"), outcome("b", true)}), schedule);
   CHECK(series.tally().reproduced == 1);
   CHECK(series.tally().not_reproduced == 1);
@@ -285,7 +285,7 @@ TEST_CASE("outcomes of faults are read back as they were written, stacks include
   REQUIRE(back->size() == 1);
   CHECK(back->front().no_effect == "no call lacked room");
   CHECK_FALSE(back->front().effective());
-  // Records of an older rose say nothing of effects: what fired counts.
+  // Records of an older rose contain no effects: faults that fired count.
   auto older = json;
   older[0].erase("no_effect");
   older[0].erase("effective");

@@ -153,7 +153,7 @@ TEST_CASE("the screening lets through what is worth a test, and together they ar
   double wrong = 0;
   for (int ticket = 1; ticket <= 24; ++ticket)
     wrong += screening.acceptance(0.6) * RateTest(0.8, ticket).acceptance(0.6);
-  CHECK(wrong < 0.06);  // of a whole search, whatever it tests
+  CHECK(wrong < 0.06);  // for a whole search, whatever it tests
 }
 
 TEST_CASE("no run is made after the answer") {
@@ -207,9 +207,9 @@ TEST_CASE("the interval after a sequential test holds the true rate as often as 
         CHECK(covered >= 0.95 - 1e-6);
       }
     }
-  // Without a miss the number of runs says nothing more: as the exact interval.
+  // Without a miss the number of runs carries no further information: as for the exact interval.
   CHECK(RateTest(0.8).interval({8, 0, 0}).first == Approx(Tally{8, 0, 0}.interval().first).margin(1e-6));
-  // What ends no test has that interval, too.
+  // A tally that does not end the test has that interval, too.
   CHECK(RateTest(0.8).interval({5, 1, 0}) == Tally{5, 1, 0}.interval());
 }
 
@@ -245,7 +245,7 @@ TEST_CASE("a miss without a fault that hits did not need is a miss") {
   series.add(run_of(OracleAnswer::miss, schedule, {"a"}), schedule);
   CHECK(series.tally().inconclusive == 1);  // `b` may be missing
   series.add(run_of(OracleAnswer::hit, schedule, {"a"}), schedule);
-  CHECK(series.tally().inconclusive == 0);  // it shows without `b`: the first run was a miss
+  CHECK(series.tally().inconclusive == 0);  // it occurs without `b`, so the first run was a miss
   CHECK(series.tally().not_reproduced == 1);
   series.add(run_of(OracleAnswer::miss, schedule, {"b"}), schedule);
   CHECK(series.tally().inconclusive == 1);
@@ -256,7 +256,7 @@ TEST_CASE("a miss without a fault that hits did not need is a miss") {
 }
 
 TEST_CASE("a rate does not read too high where a fault often fails to fire") {
-  // `b` fires in 30 % of the runs and does nothing; the bug shows in 60 %.
+  // `b` fires in 30 % of the runs without effect; the bug occurs in 60 %.
   const Schedule schedule = two_faults();
   std::mt19937 random(7);
   std::uniform_real_distribution<double> dice;
@@ -276,7 +276,7 @@ TEST_CASE("a rate does not read too high where a fault often fails to fire") {
     rates += series.tally().rate();
     one_sided += single.rate();
   }
-  CHECK(one_sided / kSeries > 0.8);  // what separate verdicts would give
+  CHECK(one_sided / kSeries > 0.8);  // the result with separate verdicts
   CHECK(rates / kSeries == Approx(0.6).margin(0.01));
 }
 

@@ -1,4 +1,4 @@
-// Schedules that are accepted: what they become, their file form and their description in words.
+// Schedules that are accepted: their parsed form, their file form and their description as text.
 #include <catch2/catch.hpp>
 #include <random>
 #include <string>
@@ -19,7 +19,7 @@ Schedule parse(const std::string& text) {
   return std::move(*parsed);
 }
 
-// Without the places, which a written file need not keep.
+// Without source positions, which a written file need not preserve.
 Schedule plain(Schedule schedule) {
   for (Fault& fault : schedule.faults) fault.line = 0;
   return schedule;
@@ -437,7 +437,7 @@ TEST_CASE("valid neighbours of malformed schedules") {
         "kind = \"crash\"\nsignal = \"SIG34\"\n", "kind = \"pause\"\nduration = \"0.001s\"\n",
         "kind = \"crash\"\n[[fault.when]]\nelapsed = \"0s\"\n[[fault.when]]\nsyscall = \"read\"\nresult = -1\n"})
     parse(fault + body);
-  // A fault may name one that comes later, and alternatives may share what they wait for.
+  // A fault may refer to a later one, and alternatives may share what they wait for.
   parse(
       "version = 1\n[[fault]]\nid = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"b\"]\n"
       "[[fault]]\nid = \"b\"\nkind = \"crash\"\nnode = \"n1\"\n");
@@ -617,7 +617,7 @@ TEST_CASE("a fingerprint is of what a schedule does") {
   std::string other = one;
   other.replace(other.find("\"crash\""), 7, "\"crash\"\nscope = \"main\"");
   CHECK(fingerprint(parse(one)) != fingerprint(parse(other)));
-  // Whether a run counts without the fault changes nothing of what it does.
+  // Whether the fault is optional changes nothing in the run.
   CHECK(fingerprint(parse(one)) == fingerprint(parse(one + "optional = true\n")));
   CHECK(parse(one + "optional = true\n").faults[1].optional);
 }

@@ -1,4 +1,4 @@
-// Where in a function calls are made, in programs that a real compiler made.
+// Where functions make calls, in programs from a real compiler.
 #include <catch2/catch.hpp>
 
 #include <elf.h>
@@ -71,7 +71,7 @@ TEST_CASE("code of arm64 is read on any machine") {
   if (!fs::exists(binary)) rose::test::skip_case("clang-19 and mold are not installed");
   const auto places = places_of(binary, "update");
   CAPTURE(names(places, PlaceKind::syscall), names(places, PlaceKind::call));
-  // Through stubs of the .plt, through a function that calls one, by an instruction of its own, and by a pointer.
+  // Through stubs of the .plt, through a function that calls one, by its own instruction, and by a pointer.
   for (const char* name : {"rename@plt", "store", "direct"}) {
     CAPTURE(name);
     const Place* place = named(places, name);
@@ -102,7 +102,7 @@ TEST_CASE("code of arm64 is read on any machine") {
 TEST_CASE("calls are found and named, whichever way they go") {
   struct Row {
     const char* binary;
-    const char* end;  // of the names of what is in another file
+    const char* end;  // suffix of names of functions in another file
   };
   for (const Row& row : {Row{"code_pie", "@plt"}, Row{"code_fixed", "@plt"}, Row{"code_noplt", ""},
                          Row{"code_static", ""}, Row{"code_library", "@plt"}}) {

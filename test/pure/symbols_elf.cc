@@ -29,7 +29,7 @@ const Function* named(const std::vector<Function>& functions, const std::string&
   return found == functions.end() ? nullptr : &*found;
 }
 
-// Far enough from a compiler's reach that it stays a function with bytes of its own.
+// Prevents the compiler from inlining it, so that it stays a function with code of its own.
 extern "C" __attribute__((noinline, used)) int rose_symbols_landmark(int x) {
   asm volatile("nop; nop; nop" ::: "memory");
   return x ^ 0x5a;
@@ -193,7 +193,7 @@ TEST_CASE("stripped files are looked up in their debug files") {
   fs::create_directory(folder / ".debug");
   fs::rename(debug, folder / ".debug" / "victim.debug");
   check_same();
-  // Of another build: its addresses would lead into other functions.
+  // From another build: its addresses would point into other functions.
   fs::remove(folder / ".debug" / "victim.debug");
   fs::copy_file("/proc/self/exe", debug);
   CHECK_FALSE(find_functions(stripped, {"Raft::append"}, {}));
@@ -217,7 +217,7 @@ TEST_CASE("stripped files with MiniDebugInfo are looked up in that") {
   REQUIRE(found->size() == reference->size());
   CHECK((*found)[0].name == (*reference)[0].name);
   CHECK((*found)[0].offset == (*reference)[0].offset);
-  // Truncated, with other bytes, or with no ELF file inside: treated as if it did not exist.
+  // Truncated, with other bytes, or without an ELF file inside: treated as missing.
   for (const auto size : {fs::file_size(packed) / 2, std::uintmax_t{7}}) {
     fs::resize_file(packed, size);
     pack_as(packed);
@@ -353,7 +353,7 @@ TEST_CASE("truncated and damaged files neither crash nor hang") {
   std::memcpy(&header, whole->data(), sizeof header);
   for (int i = 0; i < 60; ++i) damage(4, 64 + 13 * 56, 4);
   for (int i = 0; i < 60; ++i) damage(header.e_shoff, whole->size(), 6);
-  // Anywhere: symbols, strings, notes, DWARF. ROSE_FUZZ_ROUNDS for a longer look.
+  // Anywhere: symbols, strings, notes, DWARF. ROSE_FUZZ_ROUNDS runs more rounds.
   const char* rounds = std::getenv("ROSE_FUZZ_ROUNDS");
   for (int i = 0; i < (rounds != nullptr ? std::atoi(rounds) : 40); ++i) damage(64, whole->size(), 200);
 }

@@ -1,4 +1,4 @@
-// Go's function table: each layout, made by hand, and what damage does to it.
+// Go's function table: each layout, made by hand, intact and damaged.
 #include <catch2/catch.hpp>
 
 #include <cstring>
@@ -105,7 +105,7 @@ TEST_CASE("Go's stack checks are known by their instructions") {
     CAPTURE(one.code);
     const auto code = code_of(one.code);
     CHECK(stack_check_bytes(code, machine) == one.bytes);
-    // Truncated at any byte, it is refused.
+    // Truncated anywhere, it is refused.
     for (std::size_t size = 0; size < one.bytes; ++size)
       CHECK(stack_check_bytes(std::span(code).first(size), machine) == 0);
   };
@@ -125,7 +125,7 @@ TEST_CASE("Go's own packages are distinguished from modules, wherever they were 
                       "vendor/golang.org/x/net/http/httpguts/httplex.go"));
   CHECK(of_go_library("indexbytebody", "internal/bytealg/indexbyte_amd64.s"));
   CHECK(of_go_library("gogo", "/usr/lib/go-1.19/src/runtime/asm_amd64.s"));
-  // Built into the application's function.
+  // Inlined into the application's function.
   CHECK(of_go_library("go.etcd.io/etcd/raft/v3.(*DefaultLogger).Info.(*Logger).Output.func1", "log/log.go"));
   CHECK(of_go_library("main.reports.Printf.func2", "/usr/local/go/src/log/log.go"));
   CHECK(of_go_library("main.reports.Printf.func2",

@@ -48,7 +48,7 @@ TEST_CASE("names are demangled as people write them") {
       // Rust, v0
       {"_RNvCs1234_7mycrate3foo", "mycrate::foo"},
       {"_RNvMs_Cs4Cv8Wi1oAIB_7mycrateNtB4_4Raft6append", "mycrate::Raft::append"},
-      {"_RNvMs_Cs4Cv8Wi1oAIB_7mycrateNtB4_4Raft6appen", ""},  // cut short: left as is
+      {"_RNvMs_Cs4Cv8Wi1oAIB_7mycrateNtB4_4Raft6appen", ""},  // truncated: left as is
       {"_RNvMCs9ltgdHTiPiY_4testNtB2_4Raft6append", "test::Raft::append"},
       {"_RNvXCs9ltgdHTiPiY_4testNtB2_3FooNtB2_3Bar3run", "<test::Foo as test::Bar>::run"},
       {"_RNCNvCsgStHSCytQ6I_7mycrate4main0B3_", "mycrate::main::{closure#0}"},

@@ -37,7 +37,7 @@ TEST_CASE("names that runtimes give their code are taken apart") {
   check_name("LazyCompile:*handle /srv/app.js:12:3", "handle", "/srv/app.js", 12);
   check_name("JS:~Store.append file:///srv/my%20app.mjs:7:1", "Store.append", "/srv/my%20app.mjs", 7);
   check_name("Function:^get a b /srv/app.js:4:2", "get", "a b /srv/app.js",
-             4);  // names of V8's have no blanks, paths may
+             4);  // V8's names contain no blanks, paths may
   check_name("JS:+ /srv/app.js:1:9", "(anonymous)", "/srv/app.js", 1);
   check_name("Script:~/srv/app.js", "/srv/app.js", "", 0);
   check_name("Eval:~ :3", "(anonymous)", "", 3);
@@ -75,7 +75,7 @@ TEST_CASE("damaged lists cost the damaged lines alone") {
       std::string(200'000, 'x') + "\n1000 20 " + std::string(200'000, 'y') + "\n2000 0 empty\n1000 20 good\x1b[2J\n");
   const auto names = runtime_names(list.path, {0x1000, 0x2000});
   REQUIRE(names.size() == 1);
-  CHECK(names.at(0x1000).function == "good\\x1b[2J");  // nothing that a terminal would obey
+  CHECK(names.at(0x1000).function == "good\\x1b[2J");  // no control sequence reaches a terminal
 }
 
 TEST_CASE("what is no file, or a link to one, is no list") {

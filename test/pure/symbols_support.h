@@ -1,4 +1,4 @@
-// What tests of binaries need beside their victims: a folder that goes away again, and a program that runs to its end.
+// Helpers for tests of binaries: a folder that is removed again, and a program that is run to its end.
 #pragma once
 
 #include <spawn.h>

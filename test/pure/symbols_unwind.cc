@@ -1,4 +1,4 @@
-// Frames of a copy of a thread: of this very program, and of copies that were cut short or that make no sense.
+// Frames of a copied thread: of this program, and of copies that were truncated or make no sense.
 #include <elf.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -23,7 +23,7 @@ namespace {
 Snapshot taken;
 constexpr std::size_t kCodeAt = 64;  // in its page
 
-// As the kernel copies a stack: whatever lies in it, what AddressSanitizer puts between variables included.
+// Copies a stack as the kernel does, whatever is in it, including what AddressSanitizer puts between variables.
 __attribute__((noinline, no_sanitize("address"))) void copy_stack(const volatile std::uint8_t* from, std::size_t size) {
   taken.stack.resize(size);
   std::uint8_t* to = taken.stack.data();
@@ -71,7 +71,7 @@ volatile int sink = 0;
 
 }  // namespace
 
-// Not in the unnamed namespace: named in the symbol table.
+// Not in the unnamed namespace, so that the symbol table names it.
 __attribute__((noinline)) void unwind_third() {
   take_snapshot();
   sink = sink + 1;
@@ -157,7 +157,7 @@ TEST_CASE("strings of debug information that nothing ends are not read") {
   std::ofstream(copy, std::ios::binary) << bytes;
   for (auto& map : taken.maps)
     if (map.name.find("pure_symbols") != std::string::npos) map.file = copy;
-  // Builds without debug information have nothing that could be cut.
+  // Builds without debug information have nothing to truncate.
   const auto told = unwind(taken);
   REQUIRE(told.frames.size() >= 6);
   CHECK(told.frames[1].function == "unwind_third()");
@@ -181,7 +181,7 @@ TEST_CASE("maps that overlap or wrap around do no harm") {
 
 namespace {
 
-// As a runtime does it: code that is in no file, with a frame pointer, named in a list. nullptr: `at` is taken.
+// As a runtime does: code without a file, with a frame pointer, named in a list. nullptr: `at` is occupied.
 void* made_code(std::uint64_t at) {
   // push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret
   constexpr std::uint8_t kCode[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
@@ -193,7 +193,7 @@ void* made_code(std::uint64_t at) {
   return page;
 }
 
-// Anywhere, and directly after every mapping where there is room: after a library, and between its parts.
+// Anywhere, and directly after every mapping if there is space: after a library, and between its parts.
 std::vector<void*> made_codes() {
   std::vector<std::uint64_t> ends = {0};
   std::ifstream file("/proc/self/maps");

@@ -1,4 +1,4 @@
-// Where values are stored, in programs that a real compiler made.
+// Where values are stored, in programs from a real compiler.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST_CASE("arguments of arm64 are where its ABI has them") {
     CHECK(answer.sites[0].fetch.kind == Fetch::Kind::word);
     CHECK(answer.sites[0].fetch.at.base == n - 1);
   }
-  // Nothing but arguments is on the stack: the return address is in a register.
+  // Only arguments are on the stack: the return address is in a register.
   const Answer stack = ask("code_arm64", "many(arg9)");
   REQUIRE(stack.sites.size() == 1);
   CHECK(stack.sites[0].fetch.kind == Fetch::Kind::memory);
@@ -99,7 +99,7 @@ TEST_CASE("what a function returns is read at each of its returns") {
       if (place.name.starts_with("ret")) CHECK(returns.contains(functions->front().offset + place.offset));
     CHECK(ask(binary, "negated:return").sites.size() == exits->returns.size());
   }
-  // At -O2 the call becomes a jump: no return is its own.
+  // At -O2 the call becomes a jump: the function has no return of its own.
   const Answer jumps = ask("value_fast", "ends_in_a_jump:return");
   CHECK(jumps.sites.empty());
   CHECK(jumps.refused.find("'negated'") != std::string::npos);
@@ -146,7 +146,7 @@ TEST_CASE("arguments by name and number, their types and members, optimised or n
       CHECK(site.form.type == one.type);
     }
   }
-  // Optimised, it is in its register at the entry; else in the frame, once that is made.
+  // Optimised, it is in its register at the entry; otherwise in the frame, once that is set up.
   const auto entry = find_functions(victim("value_fast"), {"plain"}, {});
   REQUIRE(entry);
   const Site fast = ask("value_fast", "plain(number)").sites.at(0);
@@ -158,7 +158,7 @@ TEST_CASE("arguments by name and number, their types and members, optimised or n
   const Site slow = ask("value_victim", "plain(number)").sites.at(0);
   CHECK(slow.offset > slow_entry->front().offset);
   CHECK(slow.fetch.kind == Fetch::Kind::memory);
-  // By the caller on the stack: at the entry already.
+  // Put on the stack by the caller, so it is there at the entry.
   CHECK(ask("value_fast", "plain(flag)").sites.at(0).fetch.at.offsets == std::vector<std::uint64_t>{8});
 
   const auto names = ask("value_victim", "plain(shade)").sites.at(0).form.names;
@@ -182,7 +182,7 @@ TEST_CASE("results have types, variables are found at lines") {
     const Answer answer = ask(binary, "value_victim.cc:" + forgets + ":doubled");
     REQUIRE(!answer.sites.empty());
     CHECK(answer.sites[0].form.type == "int");
-    // A variable of the file, wherever it is loaded: by the instruction's address.
+    // A global variable, wherever the file is loaded: relative to the instruction's address.
     const Answer global = ask(binary, "value_victim.cc:" + forgets + ":in_all");
     REQUIRE(!global.sites.empty());
     CHECK(global.sites[0].fetch.at.base == 16);
@@ -191,7 +191,7 @@ TEST_CASE("results have types, variables are found at lines") {
   const Answer gone = ask("value_fast", "value_victim.cc:" + forgets + ":gone");
   CHECK(gone.sites.empty());
   CHECK(gone.refused.find("optimized out at that address") != std::string::npos);
-  // A line without code: the next that has some.
+  // A line without code: the next line that has code is used.
   const Answer next =
       ask("value_victim", "value_victim.cc:" + std::to_string(std::stoi(line("int forgets(int gone)")) - 1) + ":gone");
   REQUIRE(next.remarks.size() == 1);
@@ -216,7 +216,7 @@ TEST_CASE("the caller of a function is found by its return address, also after t
   CHECK(site.offset == plain.offset);
   const auto told = [&](std::uint64_t address) { return tell_value(site.form, address - plain.address, {}).text; };
   CAPTURE(told(negated.address + 1));
-  // Right behind its last instruction a call returns that never comes back.
+  // A call that never returns has its return address right after the function's last instruction.
   CHECK(told(negated.address + negated.size).starts_with("negated (value_victim.cc:"));
   CHECK(told(negated.address + 1).starts_with("negated (value_victim.cc:"));
   CHECK(told(std::uint64_t{1} << 40) == "code outside the file");

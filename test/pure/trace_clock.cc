@@ -31,7 +31,7 @@ struct World {
     return t + ahead_ns + static_cast<std::int64_t>(drift * static_cast<double>(t - kStart));
   }
   std::int64_t below(std::int64_t most) { return static_cast<std::int64_t>(rng() % static_cast<std::uint64_t>(most)); }
-  // Its packets need between 50 us and a millisecond.
+  // Its packets take between 50 us and one millisecond.
   void connect(std::int64_t t, bool wrong = false) {
     ++isn;
     const std::int64_t syn = t + 50'000 + below(kMillisecond), synack = syn + 50'000 + below(kMillisecond),
@@ -224,7 +224,7 @@ TEST_CASE("what was merged is merged on", "[clock]") {
   World world(700 * kMillisecond);
   for (int i = 0; i < 5; ++i) world.connect(kStart + i * kSecond);
   auto out = merge_events(world, 5);
-  // A later dump of the client's host finds its own handshakes' other sides in the merged dump.
+  // A later dump of the client's host finds the other sides of its handshakes in the merged dump.
   World::event(world.client, world.of_client(kStart + 20 * kSecond));
   std::vector<MergedClock> clocks;
   const auto again = merge({out.merged, world.client}, {}, &clocks);

@@ -52,7 +52,7 @@ std::vector<std::size_t> block_offsets(const std::string& bytes) {
   return offsets;
 }
 
-// A block whose checksum is right, whatever its content: as a hostile writer would make it.
+// A block with a correct checksum and arbitrary content, as from a hostile writer.
 std::string forged_block(const char* kind, std::uint32_t items, const std::string& raw, std::uint32_t claimed_raw) {
   uLongf size = compressBound(raw.size());
   std::string packed(size, 0);
@@ -78,7 +78,7 @@ std::string file_header_1() { return std::string("ROSEDUMP\1\0\0\0\0\0\0\0", 16)
 std::string file_header() { return std::string("ROSEDUMP\2\0\0\0\0\0\0\0", 16); }
 std::string empty_meta() { return forged_block("META", 0, ""); }
 
-// One record of version 1 as the file has it, valid unless changed.
+// One record of version 1 in the file's form, valid unless changed.
 std::string record() {
   std::string bytes(88, '\0');
   put_u32(bytes, 52, 0xffffffff);  // fd
@@ -95,7 +95,7 @@ std::string string_item(std::string_view text) {
   return bytes + std::string(text);
 }
 
-// Text that does not pack well.
+// Text that compresses badly.
 std::string noise(std::size_t size) {
   std::mt19937_64 rng(1);
   std::string text(size, '\0');
@@ -160,7 +160,7 @@ TEST_CASE("events all alike are stored without looking like a bomb", "[dump]") {
   REQUIRE(back);
   CHECK_FALSE(back->damage);
   require_same(trace, back->trace);
-  // Events that differ only in their times, as in a loop of failures, are packed well.
+  // Events that differ only in their times, as in a loop of failures, compress well.
   for (std::size_t i = 0; i < trace.events.size(); ++i) trace.events[i].ts_ns += static_cast<std::int64_t>(i) * 1000;
   CHECK(to_bytes(trace).size() < 1'000'000);
   // Strings that are almost equal.
@@ -282,7 +282,7 @@ TEST_CASE("version 1: forged blocks with right checksums", "[dump]") {
   };
   const std::string done = forged_block("DONE", 1, std::string(16, '\0'));
   const auto file_header = file_header_1;
-  // Valid as it is, so that each change below fails for its own reason.
+  // Valid in this form, so that each change below fails for its own reason.
   {
     const auto back = parse(file_header() + empty_meta() + done);
     REQUIRE(back);
@@ -304,7 +304,7 @@ TEST_CASE("version 1: forged blocks with right checksums", "[dump]") {
       {forged_block("EVTS", 1, record(), 1U << 24), "compressed ones"},
       {forged_block("EVTS", 1, record(), 87), "does not unpack"},
       {forged_block("EVTS", 1, record(), 89), "does not unpack"},
-      {forged_block("STRS", 0, std::string(1 << 20, '\0')), "compressed ones"},  // true, but a bomb
+      {forged_block("STRS", 0, std::string(1 << 20, '\0')), "compressed ones"},  // valid, but a decompression bomb
       {forged_block("EVTS", 2, record()), "wrong size"},
       {forged_block("EVTS", 0xffffffff, record()), "wrong size"},
       {forged_block("EVTS", 1, changed(81, 0)), "type 0"},
@@ -367,7 +367,7 @@ std::string columns(const std::map<int, std::string>& given = {}, std::string st
   // result node path path2 peer function src dst pid tid fd duration exit packets count syscall err sport dport
   // signal type state protocol flags open_flags; signed ones zigzag
   const std::uint64_t usual[] = {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 1, 1, 4, 0, 0, 0, 1, 0, 0, 0, 0};
-  raw += given.contains(0) ? given.at(0) : std::string("\x14\1\6", 3);  // 10, then 3 later
+  raw += given.contains(0) ? given.at(0) : std::string("\x14\1\6", 3);  // 10, then 3 more
   for (int i = 0; i < 25; ++i) raw += given.contains(i + 1) ? given.at(i + 1) : one(usual[i]);
   return raw;
 }
@@ -403,7 +403,7 @@ TEST_CASE("version 2: forged blocks with right checksums", "[dump]") {
     totals[16] = missed;
     return forged_block("DONE", 1, totals);
   };
-  // Healthy as it stands.
+  // Valid in this form.
   {
     const auto back = parse(file_header() + empty_meta() + forged_block("EVTS", 2, columns()) + done(2, 1, 5));
     REQUIRE(back);
@@ -465,7 +465,7 @@ TEST_CASE("version 2: forged blocks with right checksums", "[dump]") {
     CHECK(back->damage->message.find(c.message) != std::string::npos);
     CHECK(back->trace.events.empty());
   }
-  // A bomb of strings that share everything.
+  // A bomb of strings that share all their bytes.
   std::string bomb("\x91\x4e\0\x80\x80\4", 6);
   bomb += std::string(1 << 16, 'x');
   for (int i = 0; i < 10000; ++i) bomb += std::string("\x80\x80\4\0", 4);

@@ -33,7 +33,7 @@ TEST_CASE("copies and moves of a string table stand on their own", "[event]") {
   (void)assigned.intern("old");
   assigned = *original;
   StringTable moved(std::move(*original));
-  // Deliberately used again: a table that was moved from must not hand out id 0.
+  // Deliberately reused: a table that was moved from must not return id 0.
   CHECK(original->intern("again") == 1);
   original.reset();
   for (StringTable* table : {&copy, &assigned, &moved}) {
@@ -52,7 +52,7 @@ TEST_CASE("merging keeps every event, in order of time, stably", "[event]") {
   std::size_t total = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     traces.push_back(random_trace(seed, 300));
-    // Few different times, so that stability is put to the test.
+    // Few distinct times, so that stability is tested.
     for (std::size_t i = 0; i < traces.back().events.size(); ++i) {
       traces.back().events[i].ts_ns = 1000 + static_cast<std::int64_t>(i / 10);
       traces.back().events[i].result = static_cast<std::int64_t>(seed * 1000 + i);

@@ -35,7 +35,7 @@ Trace parsed(std::string_view text) {
   return std::move(*trace);
 }
 
-// What the whole process writes to stderr meanwhile.
+// Everything that the process writes to stderr meanwhile.
 template <typename F>
 std::string stderr_of(F&& work) {
   std::FILE* file = std::tmpfile();
@@ -229,7 +229,7 @@ TEST_CASE("strings of any bytes", "[jsonl]") {
       {"é日😀", R"("é日😀")"},
       {"a\xc2\x80\xc2\x9b"
        "31m\xc2\xa0",
-       "\"a\\u0080\\u009b31m\xc2\xa0\""},  // controls too, which terminals obey
+       "\"a\\u0080\\u009b31m\xc2\xa0\""},  // also control characters that terminals interpret
       {"\xff", R"("\udcff")"},
       {"\x80\xc3(", R"("\udc80\udcc3(")"},
       {"\xed\xb2\x80", R"("\udced\udcb2\udc80")"},  // the UTF-8 form of a lone surrogate is invalid

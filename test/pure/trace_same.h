@@ -1,4 +1,4 @@
-// Whether two traces have the same content, whatever numbers their strings have.
+// Compares the content of two traces, whatever ids their strings have.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -59,7 +59,7 @@ echo "vm: building, about 15 minutes on two processors; the log is $cache/build.
   echo "vm: the build failed" >&2
   exit 1
 }
-# What the configuration could not have is a surprise later, in the guest; say it now.
+# Options that the configuration rejected would cause failures later in the guest, so report them now.
 grep '^CONFIG_' "$here/kernel.config" | while read -r line; do
   grep -qx "$line" "$tree/.config" || echo "vm: warning: the kernel has no $line" >&2
 done

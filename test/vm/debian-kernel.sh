@@ -75,7 +75,7 @@ mkdir -p "$new"
   [ -d "$modules/$release" ] || modules=tree/usr/lib/modules
   mv "$modules/$release" modules/lib/modules/
   rm -rf tree ./*.deb
-  # busybox, which inserts the first ones, reads no compressed modules.
+  # busybox, which inserts the first modules, cannot read compressed ones.
   find modules -name '*.ko.xz' -exec xz -d {} +
   /sbin/depmod -b modules "$release"
   echo "$release" >release

@@ -70,7 +70,7 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# What the guest does: one line for each test.
+# The guest's commands: one line for each test.
 mkdir -p "$work/out" "$work/root/bin"
 {
   echo "cd '$build/test'"
@@ -86,7 +86,7 @@ mkdir -p "$work/out" "$work/root/bin"
 } >"$work/out/tests.sh"
 
 cp "$busybox" "$work/root/bin/busybox"
-# A packaged kernel has as modules what it needs to reach the host's root, each after those that it needs.
+# A packaged kernel needs modules to reach the host's root, each loaded after those that it depends on.
 shared=
 if [ -n "$packaged" ]; then
   release=$(cat "$cache/$packaged/release")
@@ -123,7 +123,7 @@ cd /root
 /bin/busybox mount -t tracefs tracefs sys/kernel/tracing
 /bin/busybox mount -t debugfs debugfs sys/kernel/debug
 /bin/busybox mkdir -p run/netns tmp/rose-vm
-# The project's and the build's folders, where the root is not the host's.
+# The project's and the build's folders, if the root is not the host's.
 while read -r tag folder; do
   /bin/busybox mkdir -p "/$tag" "/writable/$tag" "/writable/$tag-work" ".$folder"
   /bin/busybox mount -t 9p -o "ro,trans=virtio,version=9p2000.L,cache=loose,msize=512000" "$tag" "/$tag" &&
@@ -135,13 +135,13 @@ done </folders
 if [ -f /modules/order ]; then
   /bin/busybox mkdir -p lib/modules
   /bin/busybox mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose modules lib/modules
-  # The nodes that a machine makes as it starts: who opens one gets its module.
+  # The device nodes that a machine creates at boot: opening one loads its module.
   /bin/busybox sed -n 's/^[^#]* \([^ ]*\) \([bc]\)\([0-9]*\):\([0-9]*\)$/\1 \2 \3 \4/p' lib/modules/*/modules.devname | while read -r node kind major minor; do
     /bin/busybox mkdir -p "$(/bin/busybox dirname "dev/$node")"
     [ -e "dev/$node" ] || /bin/busybox mknod "dev/$node" "$kind" "$major" "$minor"
   done
 fi
-# So that paths are what they are on the host: the guest's root is the overlay, not a folder of the initramfs.
+# So that paths are the same as on the host: the guest's root is the overlay, not a folder of the initramfs.
 exec /bin/busybox switch_root /root /bin/busybox sh -c '
   /bin/busybox ip link set lo up
   /bin/busybox hostname rose-vm
@@ -161,11 +161,11 @@ if [ "$arch" != amd64 ]; then
 fi
 (cd "$work/root" && find . | cpio --quiet -o -H newc | gzip -1) >"$work/initramfs"
 
-# Inside of another virtual machine /dev/kvm may be there and not work: the guest hangs in its first instructions. --kvm
-# insists.
+# Inside another virtual machine /dev/kvm may exist without working: the guest hangs in its first instructions. --kvm
+# forces its use.
 accel=tcg,thread=multi
 if [ "$kvm" = yes ] || { [ -w /dev/kvm ] && ! grep -qw hypervisor /proc/cpuinfo; }; then accel=kvm; fi
-# no_timer_check: a guest that a busy machine keeps from running takes its timer for broken, and panics.
+# no_timer_check: a guest that is not scheduled on a busy machine would consider its timer broken, and panic.
 set -- -virtfs local,path="$root",mount_tag=host,security_model=none,readonly=on,multidevs=remap \
   -virtfs local,path="$work/out",mount_tag=out,security_model=none
 [ -z "$shared" ] || set -- "$@" -virtfs local,path="$shared",mount_tag=modules,security_model=none,readonly=on

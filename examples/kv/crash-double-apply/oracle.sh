@@ -1,6 +1,6 @@
 #!/bin/sh
 # Do nodes that have applied the same entries hold different counters?
-# Exit status: 0 yes, 1 no, 2 can't tell. Usage: oracle.sh KV-CLIENT
+# Exit status: 0 yes, 1 no, 2 cannot decide. Usage: oracle.sh KV-CLIENT
 set -u
 client=$1
 kv() { "$client" --nodes "$ROSE_IP_n1,$ROSE_IP_n2,$ROSE_IP_n3" "$@"; }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The disk for n2's snapshots is small, and something else has filled it; later there is room again.
+# The disk for n2's snapshots is small, and another file has filled it; later there is space again.
 set -eu
 disk=$ROSE_RUN_DIR/n2/data/snapshots
 
@@ -24,5 +24,5 @@ cat /dev/zero > "$disk/somebody-elses-file" 2>/dev/null || true
 wait_for 40 grep -q 'not saved' "$ROSE_RUN_DIR/n2/stderr.log"
 rm "$disk/somebody-elses-file"
 
-# The disk can go once n2 has read what is on it.
+# The disk can be removed once n2 has read its content.
 wait_for 40 test -e "$ROSE_RUN_DIR/restarted"

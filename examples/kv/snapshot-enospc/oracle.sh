@@ -1,6 +1,6 @@
 #!/bin/sh
-# Are acknowledged writes missing on n2, although it says it has applied everything?
-# Exit status: 0 yes, 1 no, 2 can't tell. Usage: oracle.sh KV-CLIENT
+# Are acknowledged writes missing on n2, although it reports that it has applied everything?
+# Exit status: 0 yes, 1 no, 2 cannot decide. Usage: oracle.sh KV-CLIENT
 set -u
 client=$1
 kv() { "$client" --nodes "$ROSE_IP_n1,$ROSE_IP_n2,$ROSE_IP_n3" "$@"; }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Are acknowledged writes gone from every node of the cluster, now that it is whole and at rest?
-# Exit status: 0 yes, 1 no, 2 can't tell. Usage: oracle.sh KV-CLIENT
+# Are acknowledged writes missing on every node of the cluster, now that it is healed and idle?
+# Exit status: 0 yes, 1 no, 2 cannot decide. Usage: oracle.sh KV-CLIENT
 set -u
 client=$1
 kv() { "$client" --nodes "$ROSE_IP_n1,$ROSE_IP_n2,$ROSE_IP_n3" "$@"; }

@@ -28,7 +28,7 @@ void log_line(const char* level, const char* format, va_list args) {
   const int text = std::vsnprintf(line.data() + length, room, format, args);
   if (text > 0) length += std::min(text, static_cast<int>(room) - 1);
   line[static_cast<std::size_t>(length++)] = '\n';
-  // Nothing can be done about a log that can't be written.
+  // Nothing can be done about a log that cannot be written.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), static_cast<std::size_t>(length));
 }
 
@@ -59,7 +59,7 @@ void fatal(const char* format, ...) {
   va_start(args, format);
   log_line("fatal", format, args);
   va_end(args);
-  rose_rr_end();  // the place of this in the recorded order
+  rose_rr_end();  // the position of the end in the recorded order
   std::_Exit(1);
 }
 

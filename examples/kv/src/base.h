@@ -36,9 +36,9 @@ class [[nodiscard]] Status {
 void set_log_name(std::string name);
 void info(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void warning(const char* format, ...) __attribute__((format(printf, 1, 2)));
-// For what a node must not survive, like a log that can't be written: ends the process.
+// For failures that a node must not survive, such as a log that cannot be written: ends the process.
 [[noreturn]] void fatal(const char* format, ...) __attribute__((format(printf, 1, 2)));
-// For what must be true in this program whatever happens outside: aborts.
+// For conditions that must hold in this program whatever happens outside: aborts.
 [[noreturn]] void broken(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 std::uint32_t crc32(std::string_view bytes);

@@ -1,5 +1,4 @@
-// kv-client: single commands, a load that remembers what was acknowledged, and waiting for a
-// cluster to come to rest.
+// kv-client: single commands, a load that remembers what was acknowledged, and waiting for a cluster to become idle.
 #include <fcntl.h>
 #include <getopt.h>
 
@@ -49,8 +48,8 @@ class Client {
  public:
   explicit Client(std::vector<std::string> nodes) : nodes_(std::move(nodes)) {}
 
-  // The line a leader answered with; nothing when there was none in time. `again`: a command whose outcome is
-  // unknown may be sent again, since doing it twice changes nothing.
+  // The leader's answer; nothing if there was none in time. `again`: a command whose outcome is unknown may be sent
+  // again, because executing it twice changes nothing.
   std::optional<std::string> ask_leader(const std::string& line, bool again, Millis patience) {
     const Clock::time_point end = Clock::now() + patience;
     while (Clock::now() < end) {

@@ -1,5 +1,5 @@
-// The replicated log: in memory for reading, in one append-only file for keeps. Entries that a
-// snapshot covers can be dropped from its front; the last dropped one is the base.
+// The replicated log: in memory for reading, and in one append-only file. Entries that a snapshot covers can be dropped
+// from its front; the last dropped one is the base.
 #pragma once
 
 #include <atomic>
@@ -21,14 +21,14 @@ struct Entry {
   std::string command;  // empty: a new leader's first entry, which changes nothing
 };
 
-// Everything but sync() is called under one mutex, Raft's. A log that can't be written is fatal.
+// Everything except sync() is called under Raft's mutex. A log that cannot be written is fatal.
 class Log {
  public:
-  // Reads the file, or makes an empty one. A torn record at the end (a crash while appending) is cut off: it was never
-  // acknowledged.
+  // Reads the file, or creates an empty one. A torn record at the end (a crash while appending) is cut off: it was
+  // never acknowledged.
   void open(const std::filesystem::path& path);
 
-  // As if it had been opened with this in its file, which is written.
+  // As if it had been opened with this content in its file, which is written.
   void restore(const std::filesystem::path& path, Index base, Term base_term, const std::vector<Entry>& entries);
 
   Index base() const { return base_; }
@@ -37,7 +37,7 @@ class Log {
   // 0 outside of base()..last().
   Term term_at(Index index) const;
   const Entry& at(Index index) const { return entries_[index - base_ - 1].entry; }
-  // From `from` on, up to about `most_bytes` and at least one.
+  // Starts at `from`; returns up to about `most_bytes` and at least one entry.
   std::vector<Entry> read(Index from, std::size_t most_bytes) const;
 
   // Written, but safe only after sync().
@@ -45,11 +45,11 @@ class Log {
   // Makes everything up to `index` durable. Called without the mutex: callers that wait for the disk
   // at the same time share one fdatasync. Returns the last durable index.
   Index sync(Index index);
-  // Drops `from` and all after it: they conflict with the leader's.
+  // Drops `from` and everything after it: they conflict with the leader's.
   void truncate(Index from);
   // Drops everything up to `upto`, which becomes the base. Rewrites the file: costly.
   void compact(Index upto);
-  // Forgets all; the log goes on after `base`, which a snapshot covers.
+  // Forgets everything; the log continues after `base`, which a snapshot covers.
   void reset(Index base, Term base_term);
 
  private:

@@ -19,7 +19,7 @@ constexpr std::size_t kMostLine = std::size_t{1} << 20;
 
 enum class Wait { ready, timeout, stopped };
 
-// Counts the time that this thread really waited instead of reading a clock: if the whole machine stood still, the peer
+// Counts the time that this thread really waited instead of reading a clock: if the whole machine was paused, the peer
 // was not silent.
 Wait wait_for(int fd, short events, Millis timeout, const Stop& stop) {
   constexpr Millis kSlice{100};

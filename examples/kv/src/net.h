@@ -19,7 +19,7 @@ namespace kv {
 
 using Millis = std::chrono::milliseconds;
 
-// Readable once requested, and ever after: every wait watches it.
+// Readable once requested, and from then on: every wait watches it.
 class Stop {
  public:
   Stop();
@@ -46,7 +46,7 @@ class Connection {
     socket_.reset();
     buffer_.clear();
   }
-  // The other side has closed, or has spoken without being asked.
+  // The other side has closed the connection, or has sent something without a request.
   bool stale() const;
 
   bool send(std::string_view bytes, Millis timeout, const Stop& stop);
@@ -69,7 +69,7 @@ class Connection {
 
 class Listener {
  public:
-  // `serve` runs in a thread of its own for each connection.
+  // `serve` runs in a separate thread for each connection.
   using Serve = std::function<void(Connection&)>;
   ~Listener() { join(); }
   Status start(const std::string& address, std::uint16_t port, const Stop& stop, Serve serve);

@@ -6,7 +6,7 @@
 namespace kv {
 namespace {
 
-// Counts ticks that really passed here, so that a machine that stood still does not start elections.
+// Counts ticks that really passed here, so that a machine that was paused does not start elections.
 constexpr Millis kTick{50};
 constexpr Millis kHeartbeat{100};
 constexpr int kElectionTicks = 20;      // and up to half as many again
@@ -75,7 +75,7 @@ void Raft::start() {
   started_ = true;
   ticker_ = std::thread([this] { tick_loop(); });
   snapshotter_ = std::thread([this] { snapshot_loop(); });
-  if (rr::replaying()) return;  // what peers say is in the recording
+  if (rr::replaying()) return;  // messages of peers are in the recording
   for (const auto& peer : peers_) peer->thread = std::thread([this, &peer = *peer] { peer_loop(peer); });
 }
 
@@ -109,7 +109,7 @@ void Raft::recover() {
   if (log_.last() < snapshot.index) log_.reset(snapshot.index, snapshot.term);
   durable_ = log_.last();
 
-  // The log begins where the snapshot ends; what follows is applied once the leader says that it is committed.
+  // The log begins where the snapshot ends; later entries are applied once the leader reports that they are committed.
   state_ = std::move(snapshot.state);
   snapshot_index_ = snapshot.index;
   applied_ = commit_ = log_.base();
@@ -131,7 +131,7 @@ void Raft::tick_loop() {
         sync_log(lock, "tick");
         advance_commit();
       } else if (syncing_ == 0 && ++quiet_ticks_ >= timeout_ticks_) {
-        // While our disk is busy with the leader's entries, the leader is not silent: we are slow.
+        // While our disk is busy with the leader's entries, the leader is not silent: this node is slow.
         start_election();
       }
     }
@@ -180,7 +180,7 @@ void Raft::follow(Term term, int leader) {
   if (role_ != Role::follower) reset_timer();
   role_ = Role::follower;
   leader_ = leader;
-  applied_signal_.notify_all();  // clients that wait for a commit we can't give any more
+  applied_signal_.notify_all();  // clients that wait for a commit that this node can no longer make
 }
 
 Reply Raft::serve_vote(const VoteRequest& request, const std::string& caller) {
@@ -223,12 +223,12 @@ void Raft::peer_loop(Peer& peer) {
     const std::optional<Reply> reply = frame ? Reply::decode(frame->body) : std::nullopt;
     take_reply(peer, request, reply);
     if (!reply) session.close();
-    // A peer that could not store the state will not be able to at once.
+    // A peer that could not store the state will not be able to do so immediately.
     if (reply && !reply->ok && request.kind == Kind::snapshot) stop_.wait(kRedial);
   }
 }
 
-// What to tell the peer now; waits up to a heartbeat's time for something new.
+// The next request for the peer; waits up to a heartbeat's time for something new.
 Raft::Request Raft::next_request(Peer& peer) {
   std::unique_lock lock(mutex_);
   work_.wait_for(lock, kHeartbeat, [&] {
@@ -269,7 +269,7 @@ void Raft::handle_reply(Peer& peer, const Request& request, const Reply& reply) 
     follow(reply.term, 0);
     return;
   }
-  if (request.term != ballot_.term) return;  // of an earlier time
+  if (request.term != ballot_.term) return;  // of an earlier term
   if (request.kind == Kind::vote && role_ == Role::candidate) {
     peer.voted_in = ballot_.term;
     if (reply.ok && ++votes_ > static_cast<int>(options_.cluster.size()) / 2) become_leader();
@@ -343,7 +343,7 @@ Reply Raft::serve_append(const AppendRequest& request, const std::string& caller
   if (request.previous_index > log_.last()) return reply;
   if (request.previous_index > log_.base() && log_.term_at(request.previous_index) != request.previous_term) {
     reply.match = request.previous_index - 1;
-    // What we have applied can't be taken back entry by entry.
+    // Applied entries cannot be reverted one by one.
     reply.wants_snapshot = request.previous_index <= applied_;
     return reply;
   }
@@ -399,7 +399,7 @@ Reply Raft::serve_snapshot(const SnapshotRequest& request, const std::string& ca
 
 // ---- Log, state and snapshots ---------------------------------------------------------------------
 
-// Waits for the disk without holding up the others.
+// Waits for the disk without delaying the others.
 void Raft::sync_log(std::unique_lock<std::mutex>& lock, const std::string& caller) {
   const Index last = log_.last();
   if (durable_ >= last) return;
@@ -464,7 +464,7 @@ void Raft::snapshot_loop() {
     rose_rr_lock("snapshot saved");
     lock.lock();
     rr::record("snapshot saved", saved);
-    // Moves on after a failure too: a full disk must not make every further entry try again.
+    // Continues after a failure too: a full disk must not make every further entry try again.
     snapshot_index_ = std::max(snapshot_index_, snapshot.index);
     if (saved) {
       info("snapshot of entry %lu saved", snapshot.index);
@@ -472,17 +472,18 @@ void Raft::snapshot_loop() {
       warning("snapshot of entry %lu not saved: %s; next try in %lu entries", snapshot.index, done.message().c_str(),
               options_.snapshot_every);
     }
-    // Dropping entries rewrites the log's file, so it waits until it pays; the rest goes at the next stop.
+    // Dropping entries rewrites the log's file, so it waits until that is worthwhile; the rest is dropped at the next
+    // stop.
     if (snapshot_index_ >= log_.base() + options_.compact_after) log_.compact(snapshot_index_);
     gate_.leave();
   }
 }
 
-// With the gate entered; false: it is time to stop.
+// Returns with the gate entered; false: it is time to stop.
 bool Raft::wait_for_snapshot(std::unique_lock<std::mutex>& lock) {
   while (true) {
     if (rr::replaying()) {
-      // When it was, not as soon as it can be: which entries are in it depends on that.
+      // At the recorded time, not as soon as possible: which entries are in it depends on that.
       lock.unlock();
       enter(lock, "snapshot");
       return true;
@@ -506,7 +507,7 @@ bool Raft::wait_for_snapshot(std::unique_lock<std::mutex>& lock) {
 
 // ---- Clients --------------------------------------------------------------------------------------
 
-// An entry of this term is applied, so what earlier leaders left is too; what is under way stands in the log behind it.
+// An entry of this term is applied, so all entries of earlier leaders are too; pending ones are in the log after it.
 bool Raft::holds(const std::string& key, const std::string& value, const std::string& caller) {
   std::unique_lock lock(mutex_, std::defer_lock);
   enter(lock, record_key("holds:", caller));
@@ -536,7 +537,7 @@ Outcome Raft::propose(const std::string& command, Millis timeout, const std::str
   gate_.leave();
   applied_signal_.wait_for(
       lock, timeout, [&] { return waiter.done || stop_.requested() || role_ != Role::leader || ballot_.term != term; });
-  // Another leader may have put an entry of its own, and another client's waiter, at this index.
+  // Another leader may have put its own entry, with another client's waiter, at this index.
   if (const auto it = waiters_.find(index); it != waiters_.end() && it->second == &waiter) waiters_.erase(it);
   if (!waiter.done) return {Outcome::Kind::unknown, "", leader_};
   return {Outcome::Kind::done, waiter.value, leader_};

@@ -1,5 +1,5 @@
-// Agreement: who leads, what the log is, up to where it is committed, and the state that follows
-// from it. After "In Search of an Understandable Consensus Algorithm" (Ongaro, Ousterhout).
+// Consensus: the leader, the log, the commit position, and the state that follows from them. After "In Search of an
+// Understandable Consensus Algorithm" (Ongaro, Ousterhout).
 #pragma once
 
 #include <condition_variable>
@@ -28,10 +28,10 @@ inline constexpr std::uint16_t kPeerPort = 7001;
 
 struct Options {
   int id = 0;                        // 1, 2, ...: the position in `cluster`
-  std::vector<std::string> cluster;  // addresses of all nodes, this one included
+  std::vector<std::string> cluster;  // addresses of all nodes, including this one
   std::filesystem::path data;
   Index snapshot_every = 1000;  // entries
-  Index compact_after = 20000;  // entries a snapshot covers before the log is rewritten without them
+  Index compact_after = 20000;  // entries that a snapshot covers before the log is rewritten without them
 };
 
 enum class Role { follower, candidate, leader };
@@ -39,7 +39,7 @@ enum class Role { follower, candidate, leader };
 struct Outcome {
   enum class Kind { done, not_leader, unknown };  // unknown: it may or may not happen yet
   Kind kind = Kind::unknown;
-  std::string value;  // done: what the command returned
+  std::string value;  // done: the command's result
   int leader = 0;     // with not_leader: the node that may be the leader; 0 if unknown
 };
 
@@ -56,27 +56,27 @@ class Raft {
   explicit Raft(Options options);
   ~Raft() { stop(); }
 
-  // Reads what the last life left, then takes part.
+  // Reads what the previous process left, then takes part.
   void start();
-  // Orderly: what is in memory is on disk afterwards, and the log is short for the next start.
+  // Stops in an orderly way: memory is written to disk, and the log is shortened for the next start.
   void stop();
 
   // For clients. A command is agreed on, applied and its result returned. `caller` names the client that waits for it,
   // see record.h.
   Outcome propose(const std::string& command, Millis timeout, const std::string& caller = {});
-  // Whether `key` has this value as far as this leader knows, and nothing under way that would change it.
+  // Whether `key` has this value as far as this leader knows, with nothing pending that would change it.
   bool holds(const std::string& key, const std::string& value, const std::string& caller = {});
   // From this node's state, whatever its role.
   std::optional<std::string> read(const std::string& key) const;
   State scan() const;
   Report report() const;
 
-  // For peers: the reply to one request; nothing when it makes no sense.
+  // For peers: the reply to one request; nothing if it is malformed.
   std::optional<std::string> serve(Kind kind, std::string_view body, const std::string& caller = {});
 
-  // Replaying: what peers answered, and the signal, as record.h has them.
+  // Replaying: the answers of peers, and the signal, as defined in record.h.
   void take_recorded_reply(std::string_view key, std::string_view bytes);
-  // A thread that handles a message stays inside until it has made its last record.
+  // A thread that handles a message stays inside until it has written its last record.
   Gate& gate() { return gate_; }
 
  private:
@@ -102,10 +102,10 @@ class Raft {
   };
 
   void recover();
-  // raft_record.cc: all that a replay needs to continue from here.
+  // raft_record.cc: everything that a replay needs to continue from here.
   std::string recorded_state();
   std::string progress() const;
-  // Locks in the recorded order; what the node has done until then is compared.
+  // Locks in the recorded order; compares what the node has done so far.
   void enter(std::unique_lock<std::mutex>& lock, const std::string& key);
   void restore(std::string_view bytes);
   void make_checkpoint();
@@ -118,7 +118,7 @@ class Raft {
   void reset_timer();
   Reply serve_vote(const VoteRequest& request, const std::string& caller);
 
-  // Replication, leader's side: one thread a peer.
+  // Replication, leader's side: one thread per peer.
   void peer_loop(Peer& peer);
   Request next_request(Peer& peer);
   // Nothing: none came.
@@ -144,7 +144,7 @@ class Raft {
   std::condition_variable snapshot_signal_;
 
   Role role_ = Role::follower;
-  Ballot ballot_;  // the present term is in it
+  Ballot ballot_;  // contains the current term
   int leader_ = 0;
   int votes_ = 0;
   int quiet_ticks_ = 0;    // since a leader was heard
@@ -163,7 +163,7 @@ class Raft {
   SnapshotStore snapshots_;
   Index snapshot_index_ = 0;
 
-  std::uint64_t history_ = 0;  // a hash of all that was applied; kept only while recording and replaying
+  std::uint64_t history_ = 0;  // a hash of everything that was applied; kept only while recording and replaying
   Gate gate_;
 
   std::thread ticker_;
@@ -171,13 +171,13 @@ class Raft {
   bool started_ = false;
 };
 
-// raft_record.cc: what came of a request to a peer, as "reply/N" has it.
+// raft_record.cc: the outcome of a request to a peer, as stored under "reply/N".
 std::string encode_recorded_reply(Kind kind, Term term, const std::optional<Reply>& reply);
 
-// Commands as the log holds them.
+// Commands in the log's form.
 std::string encode_put(std::string_view key, std::string_view value);
 std::string encode_add(std::string_view key, std::int64_t amount);
-// `value` in the place of `expected`, which is there.
+// Replaces `expected` by `value`.
 std::string encode_swap(std::string_view key, std::string_view expected, std::string_view value);
 
 }  // namespace kv

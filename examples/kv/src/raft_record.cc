@@ -1,4 +1,4 @@
-// What record.h names, for Raft.
+// The parts of record.h that concern Raft.
 #include <atomic>
 #include <sstream>
 

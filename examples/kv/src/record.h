@@ -23,16 +23,16 @@ namespace kv {
 
 namespace rr = rose::rr;
 
-// Empty, and never looked at, unless recording or replaying.
+// Empty and unused unless recording or replaying.
 inline std::string record_key(const char* what, const std::string& caller) {
   return rr::on() ? what + caller : std::string();
 }
 
-// "client/7": connections are numbered from 1 on as they come.
+// "client/7": connections are numbered from 1 in order of arrival.
 std::string numbered_caller(const char* kind);
 
-// Recording: calls between whose records no checkpoint may fall are inside. A thread is inside or not, however often it
-// enters.
+// Recording: no checkpoint may fall between the records of a call that is inside. A thread is inside or not, however
+// often it enters.
 class Gate {
  public:
   void enter();

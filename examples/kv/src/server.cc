@@ -141,7 +141,8 @@ void print_state(const Raft& raft) {
   std::fflush(stdout);
 }
 
-// This node alone, from its recording: it accepts no connection and sends nothing. It writes to the replay's folder.
+// Runs this node alone from its recording: it accepts no connections and sends nothing. It writes to the replay's
+// folder.
 struct Replay {
   Raft& raft;
 
@@ -226,7 +227,7 @@ int main(int argc, char** argv) {
   }
   set_log_name("n" + std::to_string(options->id));
 
-  // Before the first thread: they inherit the mask, so that only sigwait() below sees these.
+  // Before the first thread starts, so that all inherit the mask and only sigwait() below receives these signals.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kSnapshotMagic = "KVSNAP01";
 constexpr std::string_view kPrefix = "snapshot-";
 
-// Indexes of the complete snapshots in the folder, in order. Leftovers of a crash (.tmp) don't count.
+// Indexes of the complete snapshots in the folder, in order. Leftovers of a crash (.tmp) are ignored.
 std::vector<Index> list(const std::filesystem::path& folder) {
   std::vector<Index> result;
   for (const auto& file : std::filesystem::directory_iterator(folder)) {

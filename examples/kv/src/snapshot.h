@@ -1,4 +1,4 @@
-// Snapshots: the whole state as of one log entry, each in a file of its own.
+// Snapshots: the whole state as of one log entry, each in a separate file.
 #pragma once
 
 #include <filesystem>
@@ -26,7 +26,7 @@ struct Snapshot {
 class SnapshotStore {
  public:
   void open(const std::filesystem::path& folder);
-  // The newest whole one; index 0 when there is none.
+  // The newest complete one; index 0 if there is none.
   Snapshot load() const;
   // Durable on success; older ones are then removed.
   Status save(const Snapshot& snapshot);

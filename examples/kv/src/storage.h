@@ -1,5 +1,5 @@
-// Files: an owned descriptor, whole reads and writes, and replacing a file so that a crash leaves
-// either the old one or the new one.
+// Files: an owned descriptor, complete reads and writes, and replacing a file so that a crash leaves either the old one
+// or the new one.
 #pragma once
 
 #include <unistd.h>
@@ -39,14 +39,14 @@ class Fd {
   int fd_ = -1;
 };
 
-// Writes all of it, also when the kernel takes it in pieces.
+// Writes everything, even if the kernel accepts it in pieces.
 Status write_all(int fd, std::string_view bytes);
 
-// Nothing when there is no such file. An unreadable file is fatal: the node would continue without a part of its state.
+// Nothing if there is no such file. An unreadable file is fatal: the node would continue without a part of its state.
 std::optional<std::string> read_file(const std::filesystem::path& path);
 
-// Writes `path`.tmp, syncs it, renames it over `path` and syncs the folder. On failure the
-// temporary file is removed and `path` is as it was.
+// Writes `path`.tmp, syncs it, renames it over `path` and syncs the folder. On failure the temporary file is removed
+// and `path` is unchanged.
 Status replace_file(const std::filesystem::path& path, std::string_view content);
 
 // A node's vote must outlive the node, or it could vote twice in a term.

@@ -1,4 +1,4 @@
-// What nodes say to each other: a request and its reply, each one frame.
+// Messages between nodes: a request and its reply, each in one frame.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct VoteRequest {
   static std::optional<VoteRequest> decode(std::string_view bytes);
 };
 
-// Also the heartbeat, then without entries.
+// Also the heartbeat, without entries.
 struct AppendRequest {
   Term term = 0;
   int leader = 0;
@@ -50,7 +50,7 @@ struct SnapshotRequest {
 struct Reply {
   Term term = 0;
   bool ok = false;              // vote granted, entries stored, snapshot installed
-  bool wants_snapshot = false;  // append: entries won't do
+  bool wants_snapshot = false;  // append: the peer needs a snapshot instead of entries
   Index match = 0;              // append, snapshot: stored up to here; refused: the last index there could be
 
   std::string encode() const;

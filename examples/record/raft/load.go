@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// One client of one node: asks until there is an answer, until `stop`. Returns false then.
+// One client of one node: repeats its request until there is an answer, or until `stop`, when it returns false.
 type client struct {
 	address    string
 	connection net.Conn

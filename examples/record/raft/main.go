@@ -22,10 +22,10 @@ import (
 const tickEvery = 20 * time.Millisecond
 const keptEntries = 10000
 
-// What comes from outside.
+// An input from outside.
 type input struct {
-	// 't' time passed; 'm' a message of raft; 'a' node `from` asks how far the log is; 'i' the answer to that; 'c' a line
-	// of client `from`
+	// 't' time passed; 'm' a message of raft; 'a' node `from` asks for the log's position; 'i' the answer to that; 'c' a
+	// line of client `from`
 	kind byte
 	from uint64
 	data []byte

@@ -64,7 +64,7 @@ func (w *network) start() {
 	}()
 }
 
-// Raft works without a message that does not arrive, and clients repeat their requests.
+// Raft tolerates lost messages, and clients repeat their requests.
 func (w *network) send(to uint64, kind byte, data []byte) {
 	if replaying {
 		return

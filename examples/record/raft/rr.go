@@ -32,7 +32,7 @@ func begin() {
 	}
 }
 
-// The bytes as they are; while replaying, those that were recorded.
+// Returns the bytes unchanged; while replaying, the recorded ones.
 func recorded(key *C.char, data []byte) []byte {
 	if replaying {
 		data = make([]byte, C.next(key))

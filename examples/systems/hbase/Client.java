@@ -32,7 +32,7 @@ public class Client {
 
   interface Step { String state() throws Exception; }
 
-  // Empty once the step says that nothing more is missing, else what it said last.
+  // Returns "" when nothing is missing any more, otherwise the last problem.
   static String until(Step step) throws InterruptedException {
     String state;
     do {

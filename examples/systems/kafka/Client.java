@@ -71,7 +71,7 @@ public class Client {
     }
   }
 
-  // What is still missing, in words; empty: every replica of every partition is in sync.
+  // What is still missing, as text; empty: every replica of every partition is in sync.
   static String incomplete(Admin admin, int nodes) {
     try {
       int there = admin.describeCluster().nodes().get().size();

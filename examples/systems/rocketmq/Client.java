@@ -51,7 +51,7 @@ public class Client {
   static void produce(String names, long seconds) throws Exception {
     DefaultMQProducer producer = producer(names, "writer");
     try (PrintWriter acked = new PrintWriter(Files.newBufferedWriter(Path.of("acked.txt")), true)) {
-      // The first one makes the topic; the slave may still be on its way.
+      // The first one creates the topic; the slave may still be starting.
       for (long end = in(PATIENCE_S); !send(producer, "first"); Thread.sleep(200))
         if (System.nanoTime() > end) throw new IllegalStateException("nothing is acknowledged");
       acked.println("first");
@@ -64,7 +64,7 @@ public class Client {
     }
   }
 
-  // Takes what is there out of `missing`.
+  // Removes the messages that exist from `missing`.
   static void read(DefaultMQPullConsumer consumer, Set<String> missing) throws Exception {
     for (MessageQueue queue : consumer.fetchSubscribeMessageQueues(TOPIC)) {
       long at = consumer.minOffset(queue), end = consumer.maxOffset(queue);

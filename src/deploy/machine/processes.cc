@@ -54,7 +54,8 @@ std::string comm_of(pid_t pid) {
 // A process in the folder that does not descend from `root`; 0 if there is none.
 pid_t stranger_in(const std::filesystem::path& folder, pid_t root) {
   pid_t suspect = 0;
-  // A process that starts or ends between the two lists is in one of them only. One that is seen twice is a stranger.
+  // A process that starts or ends between the two lists is in one of them only. A process that is found twice does not
+  // belong to the node.
   for (int look = 0; look < 8; ++look) {
     const std::vector<pid_t> here = cgroup::processes(folder);
     const std::vector<pid_t> tree = kernel::with_descendants({root});
@@ -135,11 +136,11 @@ Result<void> check_alone(const Attached& attached) {
 
 namespace {
 
-// The content of a pid file in the run's folder, and the user who could have chosen it: the owner of the file, or of a
-// folder on the way, who may exchange names in it. No link out of its folder is followed.
+// The content of a pid file in the run's folder, and the user who could have written it: the owner of the file, or of a
+// folder on the way, who may replace names in it. No link out of its folder is followed.
 struct PidFile {
   std::string content;
-  std::optional<uid_t> writer;  // none: only this user could
+  std::optional<uid_t> writer;  // none: only this user could write it
 };
 Result<PidFile> read_pid_file(const std::filesystem::path& run_dir, const std::filesystem::path& inside) {
   PidFile read;
@@ -180,7 +181,7 @@ Result<void> check_writer(const std::filesystem::path& path, uid_t writer, pid_t
 Result<Attached> find_attached(const config::Attach& attach, const std::filesystem::path& run_dir) {
   if (attach.pid_file) {
     const std::filesystem::path path = run_dir / *attach.pid_file;
-    // A node may have written it, and its folder is the node's.
+    // A node may have written it, and owns its folder.
     const std::filesystem::path inside = path.lexically_normal().lexically_relative(run_dir.lexically_normal());
     const bool of_run = !inside.empty() && *inside.begin() != "..";
     const Result<PidFile> read =

@@ -18,13 +18,13 @@ namespace {
 
 constexpr std::int64_t kMostTimes = 1000;
 
-// What a call can be matched by; other tools may note more than that.
+// The properties that can match this call; dumps of other tools may have recorded more.
 bool matches_path(const kernel::SyscallInfo* info) {
   return info != nullptr && (info->path >= 0 || info->path2 >= 0 || info->fd >= 0);
 }
 bool matches_peer(const kernel::SyscallInfo* info) { return info != nullptr && (info->sockaddr >= 0 || info->fd >= 0); }
 
-// The peer as the test deployment will show it.
+// The peer's address in the test deployment.
 std::string peer_glob(const Peer& peer, const NodeMap& nodes) {
   if (peer.id == 0 || peer.address.starts_with("unix:")) return "";
   std::string host = peer.node >= 0 && !nodes.test_address(peer.node).empty() ? nodes.test_address(peer.node) : "*";
@@ -33,7 +33,7 @@ std::string peer_glob(const Peer& peer, const NodeMap& nodes) {
   return fmt::format("{}:{}", host, peer.port);
 }
 
-// Does the node make this call so often that its first one means nothing?
+// True if the node makes this call so often that its first occurrence means nothing.
 bool hot(const Given& given, int node, const std::string& syscall) {
   const std::optional<profile::Profile>& profile = given.inputs.profile;
   if (profile && profile->seconds > 0) {
@@ -46,7 +46,7 @@ bool hot(const Given& given, int node, const std::string& syscall) {
   return hot_call(syscall);
 }
 
-// It went on failing until the dump's end.
+// It kept failing until the dump's end.
 bool for_good(const FailedCall& group, const Times& times) {
   const std::int64_t length = times.end - times.begin;
   std::int64_t near_end = std::max(std::min(2 * kSecond, length / 4), length / 10);
@@ -66,7 +66,7 @@ Fault call_fault(const Given& given, const Times& times, const Failure& failure,
   fault.call.syscall = failure.syscall;
   fault.error = group.err;
   if (group.err == 0) {
-    // As much is done as was seen. Of nothing there is no effect.
+    // The injected call does as much as was observed. A result of 0 bytes would have no effect.
     fault.result = group.done;
     fault.effect = group.done > 0 ? schedule::Effect::bytes : schedule::Effect::none;
     fault.effect_bytes = group.done;
@@ -84,8 +84,8 @@ Fault call_fault(const Given& given, const Times& times, const Failure& failure,
   } else if (matches_peer(info)) {
     if (std::string peer = peer_glob(group.peer, given.nodes); !peer.empty()) fault.call.peer = std::move(peer);
   }
-  // As it was seen: once, so many times, or for good. A full disk fails every call until the end.
-  // (A dump that is over soon after says less; of a few failures it is tried that they were all.)
+  // As observed: once, n times, or until the end. A full disk fails every call until the end. (A dump that ends soon
+  // after the failure shows less; after a few failures, all later calls are assumed to fail as well.)
   if (group.count > 1)
     fault.times = for_good(group, times) && group.count > kFewFailures
                       ? -1
@@ -104,14 +104,14 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
     if (timed && since < kSecond / 2) return;
     Fault f = fault;
     f.times = in_a_row;
-    // Somewhat early: armed too late, it would miss the call in half of the runs.
+    // Slightly early: if it is armed too late, it misses the call in half of the runs.
     if (timed) f.when = {elapsed(since - since / 5)};
     shapes.push_back(std::move(f));
   };
-  // The first call of a kind made all the time comes with the start and tells nothing; the first call
-  // of a rare kind, or on a file made meanwhile, is likely the one that failed, whenever it comes.
+  // The first call of a frequent kind happens at the start and means nothing; the first call of a rare kind, or on a
+  // file created since, is probably the one that failed, whenever it happens.
   const bool often = !group.newborn && hot(given, group.node, failure.syscall);
-  // Seen from the node's start on, the dump says which one it was.
+  // If the dump covers the node from its start, it shows which call it was.
   if (group.nth > 1 && group.nth <= static_cast<std::uint64_t>(std::max(1, given.config().diagnose.syscall_attempts))) {
     shape(fault.times, false);
     shapes.back().count = static_cast<int>(group.nth);
@@ -139,7 +139,7 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   return shapes;
 }
 
-// Why it is a candidate, for people.
+// Writes the reason why it is a candidate, for people.
 void tell(Candidate& c, const Given& given, const Times& times, const Failure& failure) {
   const FailedCall& group = *failure.group;
   const Said::Of* said = given.said(*group.first);
@@ -158,7 +158,7 @@ void tell(Candidate& c, const Given& given, const Times& times, const Failure& f
   if (c.follows) c.why += fmt::format("; it always follows {}", failure.follows);
 }
 
-// The part of a full disk's evidence that one node shows.
+// The part of the evidence for a full disk that one node shows.
 struct Shortage {
   const Failure* first = nullptr;
   std::int64_t last_ts = 0;
@@ -178,7 +178,7 @@ std::vector<Candidate> full_disks(const Given& given, const Times& times, const 
   std::map<int, Shortage> nodes;
   for (const Failure& failure : failures) {
     const FailedCall& group = *failure.group;
-    // A read is short for other reasons.
+    // A short read has other reasons.
     const bool write = failure.syscall.find("write") != std::string::npos && file_path(group.pattern);
     if (group.err != 0 || (!write && !failure.of_mapping())) continue;
     Shortage& of = nodes[group.node];
@@ -195,7 +195,7 @@ std::vector<Candidate> full_disks(const Given& given, const Times& times, const 
     fault.kind = FaultKind::disk_full;
     fault.node = given.name(node);
     fault.id = ids.next(fmt::format("{}-{}", schedule::kind_name(fault.kind), fault.node));
-    // Calls are candidates of their own, and counted there.
+    // The calls are candidates themselves, and are counted there.
     Candidate c = candidate_of(std::move(fault), of.count, group.first_ts);
     c.last_ts = of.last_ts;
     c.said = kSaidByShortWrite;

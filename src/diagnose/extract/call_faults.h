@@ -1,5 +1,4 @@
-// A failed call as a candidate: what it can be matched by, and the shapes in which it may be tried. Private to
-// diagnose.
+// A failed call as a candidate: how it can be matched, and the shapes in which it may be tried. Private to diagnose.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +16,12 @@ namespace rose::diagnose {
 struct Failure {
   const FailedCall* group = nullptr;
   std::string syscall;
-  bool far_more = false;  // the profile has it, but far rarer
+  bool far_more = false;  // the profile has it, but far more rarely
   double normal = 0;      // times a run
   int ordinariness = 0;
-  std::string follows;  // what it always follows; "" nothing
+  std::string follows;  // what it always follows; "": nothing
 
-  // No call failed, so none can be made to fail.
+  // The access to a mapping failed, not a call: there is no call to fail.
   [[nodiscard]] bool of_mapping() const { return group->err == 0 && group->requested == 0; }
   [[nodiscard]] bool symptom() const { return group->cause != nullptr || !follows.empty(); }
   [[nodiscard]] std::tuple<bool, bool, int, std::int64_t> order() const {
@@ -33,12 +32,12 @@ struct Failure {
 // "failing with EIO"; of what failed without an error "doing only 512 of 4096 bytes" and "ending in SIGBUS".
 [[nodiscard]] std::string how_failed(const FailedCall& group);
 
-// A disk that is full, for each node that wrote less to a file than it asked for, or could not write to a mapped one:
-// a program may see no more of a full disk than that.
+// A full disk as a candidate, for each node that had a short write to a file or could not write to a mapped one: a
+// program may notice no more of a full disk than that.
 [[nodiscard]] std::vector<Candidate> full_disks(const Given& given, const Times& times,
                                                 const std::vector<Failure>& failures);
 
-// `with_shapes`: it may come to be tried, in all its shapes.
+// `with_shapes`: it is likely enough to be tried, so all its shapes are needed.
 [[nodiscard]] Candidate call_candidate(const Given& given, const Times& times, const Failure& failure, bool with_shapes,
                                        Ids& ids);
 

@@ -21,8 +21,8 @@
 namespace rose::diagnose {
 namespace {
 
-// Files of one extension that runs without faults look for in vain, again and again under other names: class files,
-// modules, catalogues.
+// Files with an extension that fault-free runs fail to find again and again under different names: class files,
+// modules, message catalogues.
 class LooksUp {
  public:
   explicit LooksUp(const profile::Profile& profile) {
@@ -39,7 +39,8 @@ class LooksUp {
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t> kinds_;
 };
 
-// What the test deployment shows after a restart is a consequence of the one in the dump, unless it came before.
+// If the test deployment shows a failure after restarts, it is a consequence of the restart in the dump, unless it came
+// before.
 class AfterRestarts {
  public:
   AfterRestarts(const Given& given, const Facts& facts) {
@@ -69,7 +70,7 @@ class AfterRestarts {
   std::optional<profile::BenignIndex> known_;
 };
 
-// Failures that the profile does not have, or far rarer.
+// Failures that the profile does not contain, or far more rarely.
 std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::vector<FailedCall>& groups,
                              Discards& discards) {
   const Times& times = facts.times;
@@ -105,7 +106,7 @@ std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::
     if (failure.ordinariness == 2 && looks_up &&
         looks_up->often(failure.syscall, kernel::errno_name(group.err), group.trace->str(group.first->path)))
       failure.ordinariness = 3;
-    // A regular file does as it is asked unless its file system cannot.
+    // A regular file returns all that was asked for unless its file system cannot.
     if (group.err == 0) failure.ordinariness = 0;
     if (group.searched) failure.ordinariness = 3;
     failures.push_back(std::move(failure));
@@ -127,7 +128,7 @@ std::vector<Moments> worse_ones(const std::vector<Failure>& failures, int nodes)
   return worse;
 }
 
-// Each time right after a start of its node, and after more than one of them.
+// True if each time was right after a start of its node, and more than one start was followed by it.
 bool follows_starts(const FailedCall& group, const std::vector<std::int64_t>& starts) {
   std::set<std::int64_t> after;
   return std::all_of(group.times.begin(), group.times.end(),
@@ -140,7 +141,7 @@ bool follows_starts(const FailedCall& group, const std::vector<std::int64_t>& st
          after.size() > 1;
 }
 
-// The worse failure that the last call of the group followed; nullptr if not every call followed one.
+// The more serious failure that the last call of the group followed; nullptr if not every call followed one.
 const Failure* followed(const FailedCall& group, const Moments& worse) {
   const Failure* last = nullptr;
   const bool always = std::all_of(group.times.begin(), group.times.end(), [&](std::int64_t ts) {
@@ -153,12 +154,13 @@ const Failure* followed(const FailedCall& group, const Moments& worse) {
   return always ? last : nullptr;
 }
 
-// What always comes right after a start of its node, or after a worse failure, is a consequence, wherever it stands.
+// A failure that always comes right after a start of its node, or after a more serious failure, is a consequence,
+// wherever in the dump it is.
 std::string what_it_follows(const Failure& failure, const Given& given, const Facts& facts,
                             const std::vector<Moments>& worse) {
   const FailedCall& group = *failure.group;
   if (failure.ordinariness == 0 || group.times.size() < group.count || group.cause != nullptr)
-    return "";  // some were not looked at
+    return "";  // some calls were not examined
   const auto node = static_cast<std::size_t>(group.node);
   if (follows_starts(group, facts.starts[node])) return fmt::format("a start of {}", given.name(group.node));
   if (failure.ordinariness < 2) return "";

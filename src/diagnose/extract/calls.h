@@ -1,4 +1,4 @@
-// Failed calls: which of them healthy runs have, too, and what the others are. Private to diagnose.
+// Failed calls: separates those that also occur in healthy runs from the others. Private to diagnose.
 #pragma once
 
 #include "diagnose/extract/causes.h"
@@ -10,7 +10,7 @@ namespace rose::diagnose {
 
 // `causes` explain some of them.
 struct SiftedCalls : Sifted {
-  std::vector<Candidate> disks;  // full ones, behind calls that failed without an error
+  std::vector<Candidate> disks;  // full disks that explain short writes
 };
 
 [[nodiscard]] SiftedCalls sift_calls(const Given& given, const Facts& facts, const Programs& programs,

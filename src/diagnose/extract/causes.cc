@@ -33,7 +33,7 @@ std::size_t Lasting::next(std::size_t from, std::int64_t ts) const {
   if (from >= size_) return size_;
   std::size_t at = leaves_ + from;
   while (latest_[at] < ts) {
-    while ((at & 1) != 0) at /= 2;  // the last of its pair: on to the next pair
+    while ((at & 1) != 0) at /= 2;  // the second of its pair: continue with the parent's next pair
     if (at == 0) return size_;
     ++at;
   }
@@ -64,7 +64,7 @@ const Cause* Causes::explaining(const Event& event, int node, int peer_node, boo
   for (std::size_t i = lasting_.next(0, event.ts_ns - grace); i < causes_.size();
        i = lasting_.next(i + 1, event.ts_ns - grace)) {
     const Cause& cause = causes_[i];
-    if (event.ts_ns < cause.start - kSecond / 2) break;  // they are in their order
+    if (event.ts_ns < cause.start - kSecond / 2) break;  // sorted by time
     // An address names a network: any node in it may have been meant.
     const bool meant = peer_known && network(cause.node) == network(peer_node);
     if (cause.kind == CauseKind::killed || cause.kind == CauseKind::ended_itself || cause.kind == CauseKind::planned) {

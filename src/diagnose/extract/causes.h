@@ -17,12 +17,12 @@ enum class CauseKind { killed, ended_itself, paused, planned, cut };
 struct Cause {
   CauseKind kind = CauseKind::killed;
   int node = -1;
-  std::vector<int> peers;  // cut: empty means all
+  std::vector<int> peers;  // the partitioned peers; empty means all
   std::int64_t start = 0;
   std::int64_t end = 0;   // of its direct effect: the process runs again, or the partition has healed
   std::string words;      // "n1 was killed"
   bool partly = false;    // other processes of the node lived on
-  std::int64_t gone = 0;  // it ended itself: when what decides had ended, after others
+  std::int64_t gone = 0;  // when it had ended itself: the time at which its deciding process ended, after others
   double said = 1;        // how plainly the evidence says it
 
   [[nodiscard]] bool concerns(int a, int b) const {
@@ -34,23 +34,23 @@ struct Cause {
   }
 };
 
-// Which of many spans still last at a time: those that ended before are passed over.
+// Finds which of many spans contain a given time, without visiting those that ended before.
 class Lasting {
  public:
   explicit Lasting(const std::vector<std::int64_t>& ends);
-  // The first from `from` on that ends at `ts` or later; as many as there are when there is none.
+  // The first span from index `from` on that ends at `ts` or later; the number of spans if there is none.
   [[nodiscard]] std::size_t next(std::size_t from, std::int64_t ts) const;
 
  private:
   std::size_t size_ = 0;
   std::size_t leaves_ = 1;
-  std::vector<std::int64_t> latest_;  // a tree: the latest end below each
+  std::vector<std::int64_t> latest_;  // a tree: each inner node holds the latest end below it
 };
 
-// Possible causes, by time. Finds the one that may be behind a failed call.
+// Possible causes, by time. Finds the one that may have caused a failed call.
 class Causes {
  public:
-  // `networks`: by node, the one that has its network.
+  // `networks`: for each node, the node whose network it uses.
   Causes(std::vector<Cause> causes, std::vector<int> networks);
   // These and more.
   [[nodiscard]] Causes with(const std::vector<Cause>& more) const;

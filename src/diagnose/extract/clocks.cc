@@ -73,7 +73,7 @@ Sifted wrong_clocks(const Given& given, const Times& times, Ids& ids) {
   std::vector<trace::HostHandshakes> seen;
   for (const DumpsOfHost& host : hosts) seen.push_back(host.seen);
   const std::vector<trace::HostClock> clocks = trace::estimate_clocks(seen);
-  // Most clocks are right: against the one in the middle.
+  // Most clocks are right, so compare with the median.
   std::vector<double> ahead;
   for (const trace::HostClock& clock : clocks)
     if (clock.known) ahead.push_back((clock.ahead_begin + clock.ahead_end) / 2);
@@ -103,10 +103,10 @@ struct StepOf {
   ToldClockStep step;
 };
 
-// What the tracer of one dump saw happen to clocks.
+// Clock steps that the tracer of one dump recorded.
 std::vector<StepOf> seen_steps(const Given& given, const trace::Trace& trace, std::vector<std::string>& notes) {
   std::vector<StepOf> all;
-  std::map<std::string, StepOf> last_of;  // by host: one that may be set right again
+  std::map<std::string, StepOf> last_of;  // by host: a step that may be undone later
   for (const std::string& sentence : trace.meta.clock) {
     const std::optional<trace::ClockStep> step = trace::to_step(sentence);
     if (!step || static_cast<double>(std::abs(step->change_ns)) < kWrongClock) continue;
@@ -158,7 +158,7 @@ Candidate set_clock(const std::string& node, const ToldClockStep& step, Ids& ids
   return c;
 }
 
-// Is it the step of which the candidate tells already? A dump and a log may tell of the same.
+// True if the candidate already describes this step. A dump and a log may report the same one.
 bool tells_of(const Candidate& known, const std::string& node, const ToldClockStep& step) {
   const bool either_way = step.either_way || !known.alternatives.empty();
   const std::int64_t told = known.fault.clock.shift_ns,
@@ -167,7 +167,7 @@ bool tells_of(const Candidate& known, const std::string& node, const ToldClockSt
   return known.node == node && same_time && std::abs(apart) < rounded(std::abs(step.change_ns)) / 10;
 }
 
-// What logs tell of clocks, and what tracers saw.
+// Clock steps that logs report, and those that tracers recorded.
 Sifted set_clocks(const Given& given, Ids& ids) {
   Sifted sifted;
   std::vector<StepOf> all;

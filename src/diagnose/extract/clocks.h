@@ -1,5 +1,5 @@
-// Clocks that were wrong in production: what the handshakes in the dumps of several hosts say of each other. And clocks
-// that were set: what tracers saw, and logs tell. Private to diagnose.
+// Clocks that were wrong in production, from the handshakes in the dumps of several hosts, and clocks that were set,
+// from tracers and logs. Private to diagnose.
 #pragma once
 
 #include "diagnose/extract/facts.h"

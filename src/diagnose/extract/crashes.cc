@@ -18,7 +18,7 @@ using schedule::Scope;
 
 namespace {
 
-// Signals that a process brings on itself, against those sent from outside.
+// Signals that a process causes itself, unlike those sent from outside.
 bool own_signal(int signal) {
   switch (signal) {
     case 4:                // SIGILL
@@ -51,7 +51,7 @@ int ending_signal(int signal) {
   }
 }
 
-// From when to when processes of the nodes were seen doing anything; long ones only.
+// The spans in which processes of the nodes were active; only long spans.
 class Lives {
  public:
   explicit Lives(const Given& given) : of_(static_cast<std::size_t>(given.nodes.count())) {
@@ -66,7 +66,7 @@ class Lives {
       std::erase_if(lives, [](const auto& entry) { return entry.second.second - entry.second.first <= kLivedOn; });
   }
 
-  // Whether others of the node's processes were there before these ended, and still are.
+  // True if other processes of the node were active before these ended, and still are.
   [[nodiscard]] bool went_on(int node, std::span<const ProcessEvent> ended) const {
     const auto& lives = of_[static_cast<std::size_t>(node)];
     return std::any_of(lives.begin(), lives.end(), [&](const auto& entry) {
@@ -89,7 +89,7 @@ struct Crash {
   std::uint64_t weight = 0;
 
   [[nodiscard]] std::int64_t ts() const { return ended.front().began; }
-  // A dump that began after the node, and holds no end of its main process, does not tell which one that is.
+  // A dump that began after the node started and holds no end of its main process does not show which process that is.
   [[nodiscard]] bool perhaps_partly() const { return !outside(*lead) && !lead->main_known; }
 };
 
@@ -137,7 +137,7 @@ Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids
   const ProcessEvent& p = *crash.lead;
   const std::string& name = given.name(p.node);
   Fault fault = crash_fault(name, p.signal, ids);
-  // The main process lived on: what it makes of the end of its workers may be the bug.
+  // The main process continued: how it handles the end of its workers may be the bug.
   if (p.main_known &&
       std::none_of(crash.ended.begin(), crash.ended.end(), [](const ProcessEvent& e) { return e.main; }))
     fault.scope = Scope::others;
@@ -180,7 +180,7 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
     if (outside(p)) {
       candidates.push_back(killed(given, facts.times, crash, ids));
       from_outside[{p.foreign, p.signal, candidates.back().fault.scope}].push_back(candidates.size() - 1);
-      // The others lived on, and what fails there later is no last breath.
+      // The others continued, and what fails there later is not an effect of their end.
       const bool partly = candidates.back().fault.scope == Scope::others;
       found.causes.push_back(
           {CauseKind::killed,
@@ -190,7 +190,8 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
            back,
            fmt::format("the crash of {}{} ({})", partly ? "a process of " : "", name, facts.times.at(ts)),
            partly,
-           p.event->state == ProcessState::exited ? p.event->ts_ns : 0,  // in order: it still used its disk
+           // an orderly exit: it still used its disk until then
+           p.event->state == ProcessState::exited ? p.event->ts_ns : 0,
            given.plainness(*p.event)});
       if (back < kNever && !given.config().nodes[static_cast<std::size_t>(node)].restart) found.came_back = true;
       continue;
@@ -224,7 +225,7 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
 }  // namespace
 
 std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, ByNode ends) {
-  // A process of another program that ends at the same moment is another end.
+  // A process of another program that ends at the same time is a separate end.
   std::vector<std::vector<Crash>> all;
   bool perhaps_partly = false;
   for (std::vector<ProcessEvent>& of : ends) {
@@ -237,7 +238,7 @@ std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, 
     perhaps_partly = perhaps_partly || std::any_of(all.back().begin(), all.back().end(),
                                                    [](const Crash& crash) { return crash.perhaps_partly(); });
   }
-  std::optional<Lives> lives;  // of no use else, and there may be a million events
+  std::optional<Lives> lives;  // built only on demand: there may be a million events
   if (perhaps_partly) lives.emplace(given);
   Ids ids;
   std::vector<ProcessFaults> found;

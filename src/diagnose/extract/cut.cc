@@ -26,7 +26,7 @@ Fault fault_of(const Given& given, const Cut& cut, Ids& ids) {
   return fault;
 }
 
-// The message that says most plainly that this partition made a connection silent at that time, the first of several;
+// The message that states most clearly that this partition made a connection silent at that time, the first of several;
 // nullptr if there is none.
 const Said::Of* said_of(const Given& given, const Facts& facts, const Cut& cut) {
   const Said::Of* plainest = nullptr;
@@ -76,7 +76,7 @@ std::vector<Fault> further(const Given& given, const Cut& cut, const Fault& base
 Candidate cut_candidate(const Given& given, const Facts& facts, const Cut& cut, Ids& ids) {
   Fault fault = fault_of(given, cut, ids);
   std::vector<Fault> shapes = further(given, cut, fault);
-  // The calls are candidates of their own, too: there they are counted.
+  // The calls are candidates themselves, and are counted there.
   Candidate c = candidate_of(std::move(fault), cut.events, cut.start);
   c.alternatives = std::move(shapes);
   c.last_ts = cut.end;

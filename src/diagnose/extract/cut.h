@@ -1,4 +1,4 @@
-// A cut of the network as a candidate. Private to diagnose.
+// A partition as a candidate. Private to diagnose.
 #pragma once
 
 #include "diagnose/extract/facts.h"

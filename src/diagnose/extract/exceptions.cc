@@ -12,14 +12,14 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::size_t kMostExceptions = 40;    // of all nodes: the plainest
-constexpr std::uint64_t kMostVisits = 10'000;  // counted; by then a time says as much
+constexpr std::uint64_t kMostVisits = 10'000;  // counted up to here; beyond, a time is as good a condition
 constexpr std::size_t kLongestMessage = 300;   // of an exception in a schedule
 
-// As a schedule may hold it.
+// In the form that a schedule can hold.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  if (text.size() > kLongestMessage) text.clear();  // half a text is another text
+  if (text.size() > kLongestMessage) text.clear();  // a truncated text is a different text
   return text;
 }
 
@@ -46,7 +46,7 @@ Candidate exception_candidate(const Given& given, const Times& times, const Told
       shapes.back().count = static_cast<int>(told.visits);
     }
   }
-  // The first visit of a place that is visited all the time comes with the start.
+  // The first visit of a place that is visited constantly happens at the start.
   std::int64_t since = times.workload != 0 ? told.first_ts - times.workload : 0;
   if (since > given.longest_ns) since = given.longest_ns / 2;
   if (since >= kSecond / 2) {

@@ -1,4 +1,4 @@
-// Exceptions that logs tell of, as candidates. Private to diagnose.
+// Exceptions that logs report, as candidates. Private to diagnose.
 #pragma once
 
 #include "diagnose/extract/facts.h"

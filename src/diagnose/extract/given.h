@@ -1,4 +1,4 @@
-// What extraction is given, and reads in all of its stages. Private to diagnose.
+// The input of extraction, read by all of its stages. Private to diagnose.
 #pragma once
 
 #include <algorithm>
@@ -21,14 +21,14 @@ inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() 
 struct Given {
   const Inputs& inputs;
   const NodeMap& nodes;
-  const std::int64_t longest_ns;  // the workload of the test deployment surely does not last longer
+  const std::int64_t longest_ns;                // an upper bound of the duration of the test deployment's workload
   const profile::Restarts* restarts = nullptr;  // what follows restarts there; nullptr: not known
 
   [[nodiscard]] const config::Config& config() const { return *inputs.config; }
   [[nodiscard]] const std::string& name(int node) const { return nodes.name(node); }
-  // What a log says of the event; nullptr when it comes from a dump.
+  // The log entry behind the event; nullptr if it comes from a dump.
   [[nodiscard]] const Said::Of* said(const Event& event) const;
-  // How plainly the evidence says it: 1 of what no log tells, but a dump shows.
+  // How clearly the evidence states it: 1 for events of a dump.
   [[nodiscard]] double plainness(const Event& event) const;
   // Shorter pauses are not in the dump. If the dump does not say how short, the configuration does.
   [[nodiscard]] std::int64_t pause_threshold() const;

@@ -13,7 +13,7 @@ namespace {
 // call took.
 constexpr std::int64_t kRequestsOfCall = 3;
 constexpr std::int64_t kLeastDelay = 10'000'000, kMostDelay = 10 * kSecond;
-// A process that runs has opened as many, and can do without further ones for a while.
+// A running process already has this many descriptors open, and can continue without further ones for a while.
 constexpr std::int64_t kFewLeft = 16;
 
 Candidate limited(const Given& given, const ToldLimit& told, Ids& ids) {

@@ -1,4 +1,4 @@
-// Resources that were exhausted or slow, as logs tell. Private to diagnose.
+// Resources that were exhausted or slow, according to logs. Private to diagnose.
 #pragma once
 
 #include "diagnose/extract/given.h"

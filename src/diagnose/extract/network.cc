@@ -14,7 +14,7 @@ namespace {
 
 std::vector<bool> watched_nodes(const NodeMap& nodes) {
   std::vector<bool> watched;
-  // By network: silences are between the nodes that have one.
+  // By network: silences are between the nodes that own one.
   for (int i = 0; i < nodes.count(); ++i) watched.push_back(false);
   for (int i = 0; i < nodes.count(); ++i)
     if (nodes.watched(i)) watched[static_cast<std::size_t>(nodes.network_of(i))] = true;
@@ -47,13 +47,13 @@ Network sift_network(const Given& given, const Facts& facts, const std::vector<C
     for (const Cut& cut : find_cuts(std::move(found), watched, networks)) {
       if (!cut.silent && !believable(cut)) continue;
       const Candidate& c = candidates.emplace_back(cut_candidate(given, facts, cut, ids));
-      if (c.said < kHalfSaid) continue;  // too little to explain anything by it
+      if (c.said < kHalfSaid) continue;  // too uncertain to explain anything
       made.push_back({CauseKind::cut, cut.node, cut.all_others ? std::vector<int>{} : cut.peers, cut.start, cut.end,
                       fmt::format("the cut of {} ({})", c.node, facts.times.at(cut.start))});
     }
     return made;
   };
-  // Certain partitions explain calls that only may mean one.
+  // Certain partitions explain calls that are only weak signs of one.
   const Causes of_processes(causes, given.nodes.networks());
   const std::vector<Contact> between = contacts(given);
   std::vector<Silence> plain = unreachable(given, facts.times, between, of_processes, true);

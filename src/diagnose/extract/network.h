@@ -1,4 +1,4 @@
-// What the network did: its cuts, from silences and from calls that fail as unreachable. Private to diagnose.
+// What the network did: its partitions, from silences and from calls that fail as unreachable. Private to diagnose.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace rose::diagnose {
 
 struct Network {
   Sifted sifted;
-  Causes causes;  // those that were given, and cuts
+  Causes causes;  // the given causes, and partitions
 };
 
 // `causes`: what processes did.

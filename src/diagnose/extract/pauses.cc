@@ -19,8 +19,8 @@ struct Pause {
   bool counts = false;
   bool open = false;
   bool partly = false;   // of processes besides the main one only
-  bool foreign = false;  // of programs that the test deployment does not run only
-  bool blocked = false;  // waited uninterruptibly, as on a stuck disk: a consequence of something, mostly
+  bool foreign = false;  // only processes of programs that the test deployment does not run
+  bool blocked = false;  // waited uninterruptibly, as on a stuck disk: mostly a consequence of something else
   const Event* event = nullptr;
 };
 
@@ -50,7 +50,7 @@ Pause pause_of(const ProcessEvent& p, const std::multimap<std::int32_t, std::int
   return pause;
 }
 
-// Processes of one node that stood still together.
+// Processes of one node that were stopped at the same time.
 std::vector<Pause> stood_together(std::vector<Pause> each) {
   std::stable_sort(each.begin(), each.end(), [](const Pause& a, const Pause& b) {
     return std::pair(a.blocked, a.start) < std::pair(b.blocked, b.start);
@@ -87,7 +87,7 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
                       format_duration(rounded(pause.end - pause.start)), times.at(pause.start),
                       pause.open ? ", and as far as the dump shows did not continue" : "");
   if (pause.partly && !pause.blocked && given.nodes.network_count() > 1) {
-    // The rest of the node continued, and only the peers that this process served missed it, as in a partition.
+    // The rest of the node continued, and only the peers that this process served noticed, as in a partition.
     Fault& cut = c.alternatives.emplace_back();
     cut.kind = FaultKind::partition;
     cut.node = c.node;

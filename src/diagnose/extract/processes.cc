@@ -32,7 +32,7 @@ InDump manners_of(const std::vector<ProcessEvent>& processes) {
   return in_dump;
 }
 
-// Do the fault-free runs show it as often?
+// True if the fault-free runs show it as often.
 bool profiled(const ProcessEvent& p, const InDump& in_dump, const Given& given, const Times& times) {
   if (!given.inputs.profile || given.inputs.profile->runs <= 0) return false;
   const profile::Profile& profile = *given.inputs.profile;
@@ -66,7 +66,7 @@ std::int64_t all_stopped(const Given& given, const Facts& facts) {
   for (const ProcessEvent& p : facts.processes) {
     if (p.main_known && !p.main) continue;
     if (p.event->state != ProcessState::crashed && p.event->state != ProcessState::exited) continue;
-    last[static_cast<std::size_t>(p.node)] = orderly(p) ? p.event->ts_ns : -1;  // they are in the order of time
+    last[static_cast<std::size_t>(p.node)] = orderly(p) ? p.event->ts_ns : -1;  // sorted by time
     signalled = signalled || (orderly(p) && p.signal != 0);
   }
   std::int64_t first = kNever;
@@ -121,7 +121,7 @@ Sorted sort_out(const Given& given, const Facts& facts, const Programs& programs
     switch (event.state) {
       case ProcessState::paused: sorted.pauses[static_cast<std::size_t>(p.node)].push_back(p); break;
       case ProcessState::crashed:
-        if (p.signal == 0) p.signal = 9;  // other tools may not say which
+        if (p.signal == 0) p.signal = 9;  // other tools may omit the signal
         if (helper && p.signal == 13) {
           sorted.discards.add("a helper process of a node ended", p.weight);
           break;
@@ -134,7 +134,7 @@ Sorted sort_out(const Given& given, const Facts& facts, const Programs& programs
         } else if (helper) {
           sorted.discards.add("a helper process of a node ended", p.weight);
         } else {
-          // A shell says so when what it ran was killed.
+          // A shell exits like this when the command that it ran was killed.
           if (p.exit_code == 128 + 9 || p.exit_code == 128 + 15) p.signal = p.exit_code - 128;
           sorted.ends[static_cast<std::size_t>(p.node)].push_back(p);
         }

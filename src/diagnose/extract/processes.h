@@ -1,4 +1,4 @@
-// What processes did: which of their ends and pauses are faults, and what these explain. Private to diagnose.
+// Ends and pauses of processes: which of them are faults, and what these explain. Private to diagnose.
 #pragma once
 
 #include <set>
@@ -13,15 +13,15 @@ namespace rose::diagnose {
 
 struct Processes {
   Sifted sifted;
-  std::vector<Cause> causes;  // in no order: planned stops, then those of one node after the other
+  std::vector<Cause> causes;  // unordered: planned stops first, then those of each node
   std::set<int>
-      came_back;  // nodes that did so after a crash, though nothing in the test deployment would start them again
+      came_back;  // nodes that started again after a crash, although nothing in the test deployment would restart them
 };
 
 [[nodiscard]] Processes sift_processes(const Given& given, const Facts& facts, const Programs& programs);
 
-// A dump that began late, or of another tool, has no starts. But a node that ends once more, or whose packets arrive,
-// was there again: what it did in between is not explained by its end any more.
+// A dump that began late, or was made by another tool, may lack starts. But a node that ends again, or whose packets
+// arrive, must have been running: failures in between are not explained by its end.
 [[nodiscard]] std::vector<Cause> end_by_signs_of_life(std::vector<Cause> causes, const Given& given,
                                                       const Facts& facts);
 

@@ -26,7 +26,7 @@ class Programs {
 
   std::unordered_set<std::string_view> names_;  // of the profile's programs, without their folders
   std::vector<std::string_view> patterns_;      // those of them that contain a '*'
-  // By node and process: when a program was started, and whether it is a foreign one; by time.
+  // By node and process: when a program was started, and whether it is a foreign one, sorted by time.
   std::unordered_map<std::uint64_t, std::vector<std::pair<std::int64_t, bool>>> started_;
 };
 

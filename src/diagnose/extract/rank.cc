@@ -14,7 +14,7 @@
 namespace rose::diagnose {
 namespace {
 
-// The latest before it.
+// The latest cause before it.
 const Cause* cause_before(const Candidate& own, const Causes& causes) {
   const Cause* cause = nullptr;
   for (const Cause& c : causes.list()) {
@@ -25,12 +25,12 @@ const Cause* cause_before(const Candidate& own, const Causes& causes) {
   return cause;
 }
 
-// The worst of its node that came soon before it; of equally bad ones the last.
+// The most serious failure of its node shortly before it; among equals the last.
 Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
   Candidate* failure = nullptr;
   const auto order = [&](const Candidate& c) { return std::pair(c.ordinariness, -std::min(c.last_ts, own.first_ts)); };
   for (Candidate& c : calls) {
-    if (c.follows) continue;  // what comes with a start or an error explains no death
+    if (c.follows) continue;  // a failure that always follows a start or another error explains no end
     if (c.foreign && !own.foreign) continue;
     if (c.node != own.node || c.profiled || c.ordinariness > 2) continue;
     if (c.first_ts > own.first_ts || c.last_ts < own.first_ts - kEndsSoonAfter) continue;
@@ -42,7 +42,7 @@ Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
 bool is_call(const Candidate& c) { return c.kind == FaultKind::syscall || c.kind == FaultKind::exception; }
 
 int order_of_kind(const Candidate& c) {
-  if (!is_call(c) && c.said < kHalfSaid) return 4;  // a guess of what logs do not say
+  if (!is_call(c) && c.said < kHalfSaid) return 4;  // a guess that no log confirms
   switch (c.kind) {
     case FaultKind::crash:
     case FaultKind::pause: return c.own_end || c.blocked || c.usual < 1 ? 1 : 0;
@@ -69,8 +69,8 @@ Order order_of(const Candidate& c) {
           c.fatal ? 0 : 1,                   call ? c.ordinariness : 0, c.first_ts};
 }
 
-// A disk that fails right before a node is killed or falls silent may be why: of the paper's order
-// we depart for the first such failure, because a symptom never precedes its cause.
+// A disk that fails right before a node is killed or falls silent may be the reason. For the first such failure we
+// depart from the paper's order, because a symptom never precedes its cause.
 std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
   const auto first_call = std::find_if(candidates.begin(), candidates.end(),
                                        [](const Candidate& c) { return c.kind == FaultKind::syscall && !c.symptom; });
@@ -130,15 +130,17 @@ double odds(const Candidate& c) {
   return 0;
 }
 
-// A dump is written when something has gone wrong, so an event long before that, with many others after it, is hardly
-// the cause. The last few events are all near; so are those of the same incident as the last one.
+// A dump is written when something has gone wrong, so an event long before that, followed by many others, is hardly the
+// cause. The last few events are all near, and so are those of the same incident as the last one.
 void weigh_nearness(std::vector<Candidate>& candidates, std::int64_t longest_ns) {
   std::vector<std::int64_t> times;
   for (const Candidate& c : candidates)
     if (!c.symptom && !c.foreign && c.ordinariness < 3) times.push_back(c.last_ts);
   std::sort(times.begin(), times.end());
   std::vector<double> incidents(times.size() +
-                                1);  // that begin there or later: what is further apart than a workload lasts are two
+                                // starting there or later: failures that are further apart than a workload lasts are
+                                // two incidents
+                                1);
   for (std::size_t i = times.size(); i-- > 1;)
     incidents[i] = incidents[i + 1] + (times[i] - times[i - 1] > longest_ns ? 1 : 0);
   incidents[0] = incidents.size() > 1 ? incidents[1] + 1 : 0;
@@ -168,7 +170,7 @@ std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const 
       failure->fatal = true;
       failure->why +=
           fmt::format("; {}{} ended itself right after it", failure->usual < 1 ? "the last time " : "", own.node);
-      failure->usual = 1;  // whatever it did at other times
+      failure->usual = 1;  // even if it is usual at other times
     }
   }
   return processes;
@@ -225,10 +227,10 @@ std::vector<Observable> observables(const Inputs& inputs, const std::vector<Cand
   std::vector<Observable> list;
   for (const Observable& one : inputs.log_observables)
     if (list.size() < kMost) list.push_back(one);
-  if (inputs.only_logs()) return list;  // candidates of logs were not seen to happen
+  if (inputs.only_logs()) return list;  // candidates from logs were not observed by a tracer
   for (const Candidate& c : candidates) {
     if (list.size() >= kMost) break;
-    if (c.foreign) continue;  // no run has such a process
+    if (c.foreign) continue;  // runs have no such process
     if (c.kind == FaultKind::crash && c.own_end) list.push_back({sign_of_end(c.node), c.node, c.first_ts});
     else if (c.kind == FaultKind::syscall && c.ordinariness <= 1)
       list.push_back({sign_of_call(c.node, c.syscall, c.error), c.node, c.first_ts});

@@ -12,21 +12,20 @@
 
 namespace rose::diagnose {
 
-// Processes that end themselves do so for a reason; if the dump holds one, that is tried first.
+// A process that ends itself has a reason; if the dump shows one, that is tried first.
 [[nodiscard]] std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const Causes& causes,
                                                       std::vector<Candidate>& calls);
 
-// All of these in the paper's order; of equal ones those that stand first here. `without`: rules that are left out.
+// All of these in the paper's order; equals keep their order. `without`: rules that are left out.
 [[nodiscard]] std::vector<Candidate> in_order(std::vector<std::vector<Candidate>> kinds,
                                               const std::set<std::string>& without);
 
-// The paper's order as odds. The rank follows the weight: over a long window the last process fault is likelier than
+// The paper's order as odds. The rank follows the weight: over a long window the last process fault is more likely than
 // the first.
 [[nodiscard]] std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t longest_ns,
                                              const std::set<std::string>& without);
 
-// Events and messages that, when they come back in a run, show that it is close: everything that may be a consequence
-// of the fault.
+// Events and messages whose return in a run shows that it is close: everything that may be a consequence of the fault.
 [[nodiscard]] std::vector<Observable> observables(const Inputs& inputs, const std::vector<Candidate>& candidates);
 
 }  // namespace rose::diagnose

@@ -39,7 +39,7 @@ std::string Ids::next(std::string base) {
   do {
     ++n;
     id = n == 1 ? base : fmt::format("{}-{}", base, n);
-  } while (!given_.insert(id).second);  // node "n1-2" may be there beside the second of "n1"
+  } while (!given_.insert(id).second);  // a node called "n1-2" may exist beside the second fault of "n1"
   return id;
 }
 

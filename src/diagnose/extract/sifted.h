@@ -1,4 +1,4 @@
-// What a stage of extraction makes of its part of the dumps. Private to diagnose.
+// The result that a stage of extraction returns for its part of the dumps. Private to diagnose.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace rose::diagnose {
 
 struct Times;
 
-// Events that are no candidates, and why not.
+// Events that are not candidates, with the reason.
 class Discards {
  public:
   void add(std::string_view why, std::uint64_t events);
   void add(const Discards& others);
-  // For events of a host that plays no node; "" if the host is unknown.
+  // For events of a host that is none of the nodes; "" if the host is unknown.
   void add_stranger(const std::string& host, std::uint64_t events);
-  // The most events first.
+  // Those with the most events first.
   [[nodiscard]] std::vector<Discarded> list() const;
 
  private:
@@ -35,7 +35,7 @@ struct Sifted {
   std::vector<std::string> notes;
 };
 
-// Names of faults, no two of them alike. The names of two stages begin differently.
+// Unique names of faults. The names of two stages begin differently.
 class Ids {
  public:
   // Short enough for the schedule's file form, whatever the node is called.
@@ -46,12 +46,13 @@ class Ids {
   std::set<std::string> given_;
 };
 
-// A candidate for this fault, whose other properties have their plainest values.
+// A candidate for this fault; its other properties have neutral values.
 [[nodiscard]] Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t ts);
-// Tells of the message behind a candidate, and believes it as far as the message goes; nullptr: there is none.
+// Adds the message behind a candidate, and lowers its weight to the message's certainty; nullptr: there is no message.
 void from_log(Candidate& candidate, const Said::Of* said);
-// It was not over when the dump was written. A dump of a whole run ends with it: so to its end first, else as long as
-// was seen. `longest_ns`: what a run does not last longer than; 0: the fault needs no duration.
+// For a fault that had not ended when the dump was written. A dump of a whole run ends with the run, so the first
+// duration tried is to the end of the run, then the observed one. `longest_ns`: the longest that a run lasts; 0: the
+// fault needs no duration.
 void still_so(Candidate& candidate, const Times& times, std::int64_t longest_ns);
 
 }  // namespace rose::diagnose

@@ -7,7 +7,7 @@
 namespace rose::diagnose {
 namespace {
 
-// It never came back, as far as is known.
+// It never returned, as far as is known.
 bool gone(const Cause& c) {
   return c.end == kNever && (c.kind == CauseKind::killed || c.kind == CauseKind::ended_itself) && !c.partly;
 }
@@ -19,7 +19,7 @@ TimesByNode sorted(TimesByNode times) {
   return times;
 }
 
-// When nodes surely did something themselves.
+// Times at which nodes certainly did something themselves.
 TimesByNode spoken(const Given& given, const Facts& facts) {
   TimesByNode spoke(static_cast<std::size_t>(given.nodes.count()));
   for (const auto& [s, event] : facts.silences) {
@@ -36,7 +36,7 @@ TimesByNode spoken(const Given& given, const Facts& facts) {
   return sorted(std::move(spoke));
 }
 
-// When they, or helpers of them, did; a few times instead of many that are close.
+// Times at which the nodes or their helpers were active; only a few of many close ones.
 TimesByNode acted(const Given& given) {
   TimesByNode acted(static_cast<std::size_t>(given.nodes.count()));
   for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)
@@ -66,7 +66,7 @@ std::vector<Cause> end_by_signs_of_life(std::vector<Cause> causes, const Given& 
     const auto node = static_cast<std::size_t>(cause.node);
     const std::int64_t sign = std::min(first_after(themselves[node], cause.start + kSurelyGone),
                                        first_after(perhaps[node], cause.start + kHelpersGone));
-    if (sign != kNever) cause.end = cause.start + (sign - cause.start) / 2;  // some time in between
+    if (sign != kNever) cause.end = cause.start + (sign - cause.start) / 2;  // a time in between
   }
   return causes;
 }

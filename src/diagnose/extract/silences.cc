@@ -12,9 +12,9 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::uint32_t kRhythm = 10;  // packets that show how often a pair speaks
+constexpr std::uint32_t kRhythm = 10;  // packets needed to know how often a pair communicates
 
-// How long before its cause a silence may begin: pairs that speak often fall silent at once.
+// How long before its cause a silence may begin: pairs that communicate often fall silent at once.
 std::int64_t heartbeat(const Event& event, const Silence& silence, const Times& times) {
   const std::int64_t spoken = silence.start - times.begin;
   // How long it took to exchange the counted packets is known only if the dump contains the whole run.
@@ -22,7 +22,7 @@ std::int64_t heartbeat(const Event& event, const Silence& silence, const Times& 
   return std::clamp<std::int64_t>(10 * (spoken / event.packets), kSecond / 2, kHeartbeat);
 }
 
-// The one node that is ready when it listens at this port.
+// The only node whose `ready` check is this port.
 int owner_of_port(std::uint16_t port, const Given& given) {
   int owner = -1;
   for (int i = 0; port != 0 && i < given.nodes.count(); ++i) {
@@ -32,15 +32,15 @@ int owner_of_port(std::uint16_t port, const Given& given) {
   return owner;
 }
 
-// As Silence has them.
+// The two sides as Silence stores them.
 struct Between {
   int src = NodeMap::kNone;
   int dst = NodeMap::kNone;
   std::uint16_t port = 0;
-  std::string left_out;  // why; "": it is between two nodes
+  std::string left_out;  // why it is left out; "": it is between two nodes
 };
 
-// Which nodes a silence is between.
+// The two nodes of a silence.
 Between between(std::size_t s, const Event& event, const Given& given) {
   const trace::Trace& trace = given.inputs.traces[s];
   const std::string_view src = trace.str(event.src);
@@ -73,31 +73,30 @@ Between between(std::size_t s, const Event& event, const Given& given) {
   return found;
 }
 
-// What the profile shows between these nodes, on this service: a silence as long, or one that lasted to the end of a
-// run.
+// Whether the profile has such a silence between these nodes, on this service: none, one as long, or one that lasted to
+// the end of a run.
 enum class Usual { no, as_long, without_end };
 
 Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence& silence, const Given& given) {
   Usual usual = Usual::no;
-  if (!given.inputs.profile || given.said(event) != nullptr)
-    return usual;  // messages tell of a peer, not of a connection
+  if (!given.inputs.profile || given.said(event) != nullptr) return usual;  // messages name a peer, not a connection
   for (const profile::Silence& known : given.inputs.profile->silences) {
     // A pair's idle connections don't excuse its busy ones.
     if (!known.is_of(event.sport, event.dport)) continue;
     const bool by_name = known.src == given.name(silence.src) && known.dst == given.name(silence.dst);
     const bool by_address = known.src == trace.str(event.src) && known.dst == trace.str(event.dst);
     if (!by_name && !by_address) continue;
-    // Where it is unknown whether anything was unanswered, idleness is a measure as well.
+    // If it is unknown whether anything was unanswered, idle times are the measure as well.
     const std::int64_t longest =
         (event.flags & trace::kOutstanding) != 0 ? known.longest_ms : std::max(known.longest_ms, known.idle_ms);
-    // A tenth for timers that are not exact.
+    // 10 % tolerance for inexact timers.
     if ((silence.end - silence.start) / kMillisecond <= longest + longest / 10) return Usual::as_long;
     if (known.open) usual = Usual::without_end;
   }
   return usual;
 }
 
-// The end or pause of either side that it begins with: then it is no fault of the network. The earliest.
+// The end or pause of either side at which it begins; in that case it is not a network fault. The earliest one.
 std::optional<std::size_t> cause_of(const Silence& silence, double said, std::int64_t early,
                                     const std::vector<Cause>& causes, const NodeMap& nodes) {
   std::optional<std::size_t> cause;
@@ -106,16 +105,16 @@ std::optional<std::size_t> cause_of(const Silence& silence, double said, std::in
     if (const int network = nodes.network_of(c.node); network != silence.src && network != silence.dst) continue;
     if (silence.start < c.start - early || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
     if (silence.end < c.start) continue;
-    // A guess is no reason for what logs do tell.
+    // A guess does not override what logs report.
     if (c.said < kHalfSaid && c.said < said) continue;
-    // The others of its node lived on, and the pair spoke until now.
+    // The node's other processes continued, and the pair communicated until now.
     if (c.partly && silence.start > c.start + kOfOneProcess) continue;
     if (!cause || c.start < causes[*cause].start) cause = i;
   }
   return cause;
 }
 
-// A silence between two nodes, and where it comes from.
+// A silence between two nodes, and its origin.
 struct Told {
   std::size_t dump = 0;
   const Event* event = nullptr;
@@ -145,7 +144,7 @@ bool overlap(const Silence& a, const Silence& b) {
   return both > 0 && 2 * both >= std::min(a.end - a.start, b.end - b.start);
 }
 
-// One end of a connection that was cut may have sent nothing: then the other end tells.
+// One side of a partitioned connection may have sent nothing; then the other side shows the partition.
 bool seen_from_other_end(const Silence& idle, const std::vector<Told>& all) {
   return std::any_of(all.begin(), all.end(), [&](const Told& other) {
     return (other.event->flags & trace::kOutstanding) != 0 &&
@@ -183,7 +182,7 @@ class Idle {
   std::map<std::pair<int, int>, Of> pairs_;
 };
 
-// When each network's nodes did anything last, apart from silences.
+// When the nodes of each network last did anything other than fall silent.
 std::vector<std::int64_t> last_deeds(const Given& given) {
   std::vector<std::int64_t> last(static_cast<std::size_t>(given.nodes.count()), 0);
   for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)

@@ -1,4 +1,4 @@
-// Silences between nodes: which of them are faults of the network, and which something explains. Private to diagnose.
+// Silences between nodes: which of them are network faults, and which something else explains. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,9 @@ namespace rose::diagnose {
 struct SortedSilences {
   std::vector<Silence> unexplained;
   std::vector<Silence> idle;           // longer than a fault-free run, which had them to its end
-  std::vector<Silence> with_all_else;  // to the end of the dump, with everything else that these nodes did
-  std::map<std::size_t, std::vector<Silence>> explained;  // by the cause's place in `causes`
+  // lasting to the end of the dump, together with all other activity of these nodes
+  std::vector<Silence> with_all_else;
+  std::map<std::size_t, std::vector<Silence>> explained;  // by the index of the cause in `causes`
   Discards discards;
 };
 

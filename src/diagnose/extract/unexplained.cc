@@ -18,12 +18,12 @@ namespace {
 constexpr std::size_t kMostEnds = 2;   // the last ones
 constexpr std::size_t kMostFiles = 2;  // of each
 constexpr std::int64_t kFewDescriptorsLeft = 16;
-constexpr std::int64_t kLittle = 1 << 20;  // bytes of memory: any node uses more
+constexpr std::int64_t kLittle = 1 << 20;  // bytes of memory that every node exceeds
 constexpr std::int64_t kShort = 1;         // bytes: less than almost any write asks for
 
-// What a node used before it ended, the last thing first.
+// What a node used before it ended, most recent first.
 struct LastUsed {
-  std::vector<std::string> files;  // as globs: those that it changed
+  std::vector<std::string> files;  // as globs: files that it changed
   std::string peer;                // as a glob; "" if it connected to nothing
 };
 
@@ -61,7 +61,7 @@ class Guesses {
  public:
   Guesses(const Given& given, const Facts& facts, const Candidate& end) : given_(given), end_(end) {
     const std::int64_t since = facts.times.workload != 0 ? end.first_ts - facts.times.workload : 0;
-    // Somewhat earlier than it ended of it.
+    // Armed slightly before it ended.
     if (since >= kSecond && since <= given.longest_ns) when_ = {elapsed(since - since / 5)};
   }
 

@@ -15,10 +15,10 @@
 namespace rose::diagnose {
 namespace {
 
-// How plainly an error says that the network between was cut; 0: not at all.
+// How clearly an error indicates a partition; 0: not at all.
 struct Meaning {
   double plain = 0;
-  bool out = false;  // what is sent does not leave; what comes may still come
+  bool out = false;  // only outgoing traffic is dropped; incoming may still arrive
 };
 
 Meaning meaning_of(int err, std::string_view syscall) {
@@ -27,12 +27,12 @@ Meaning meaning_of(int err, std::string_view syscall) {
     case ENETUNREACH:
     case EHOSTUNREACH:
     case ENETDOWN: return {1, false};
-    case EPERM: return {datagram ? 1.0 : 0, true};  // a packet filter at the way out
+    case EPERM: return {datagram ? 1.0 : 0, true};  // a packet filter on the outgoing side
     case EACCES:                                    // a route that prohibits
     case EINVAL:                                    // one that is a black hole
       return {datagram ? kLikelyCut : syscall == "connect" ? 1.0 : 0, true};
     case ETIMEDOUT: return {syscall == "connect" ? kLikelyCut : 0, false};
-    case ECONNRESET: return {kPerhapsCut, false};  // mostly it is the other side's end
+    case ECONNRESET: return {kPerhapsCut, false};  // mostly caused by the other side ending
     default: return {};
   }
 }
@@ -44,7 +44,7 @@ bool may_mean_it(int err) { return meaning_of(err, "sendto").plain > 0 || meanin
 std::vector<Contact> contacts(const Given& given) {
   std::optional<profile::BenignIndex> normal;
   if (given.inputs.profile) normal.emplace(*given.inputs.profile);
-  std::set<std::int16_t> reaching;  // calls that reach the other side when they succeed
+  std::set<std::int16_t> reaching;  // calls whose success means that the other side was reached
   for (const char* call : {"connect", "accept", "accept4"})
     reaching.insert(static_cast<std::int16_t>(kernel::find_syscall(call)->number));
   std::vector<Contact> found;
@@ -78,7 +78,7 @@ std::vector<Contact> contacts(const Given& given) {
       if (reached && event.fd >= 0) {
         named[descriptor] = found.size();
       } else if (const auto only = named.find(descriptor); only != named.end()) {
-        // To connect a datagram's socket sends nothing.
+        // A connect on a datagram socket sends nothing.
         if (kernel::sends_datagrams(kernel::syscall_name(event.syscall))) found[only->second].event = nullptr;
         named.erase(only);
       }
@@ -98,11 +98,11 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     std::uint64_t calls = 0;
     double plain = 0;
     bool out = true;
-    std::int64_t early = 0;  // so long before its first failure, it began
+    std::int64_t early = 0;  // it began this long before its first failure
   };
   std::map<std::pair<int, int>, std::vector<Spell>> pairs;
-  // They have reached each other since: the node itself, or the other one, which may only have named the receiver of
-  // its datagrams.
+  // Pairs that have reached each other since; in `answered` the other side may only have named the receiver of its
+  // datagrams.
   std::set<std::pair<int, int>> over, answered;
   for (const Contact& c : contacts) {
     const std::pair pair{c.from, c.to};
@@ -138,7 +138,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
       const std::int64_t gap =
           spell.calls > 1 ? (spell.last - spell.first) / static_cast<std::int64_t>(spell.calls - 1) : 0;
       one.end = std::max(spell.last + std::min(gap, kLongGap), one.start + kLeastNoticed);
-      // The next one was not due yet when the dump was written.
+      // The next attempt was not due yet when the dump was written.
       one.open = &spell == &spells.back() && spell.calls > 1 && !over.contains(pair) &&
                  (spell.out || !answered.contains(pair)) && times.end - spell.last <= 2 * std::max(gap, kLeastNoticed);
       if (one.open) one.end = std::max(one.end, times.end);
@@ -159,7 +159,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
 bool believable(const Cut& cut) {
   if (cut.plain < kHalfSaid && cut.calls < kResetsOfCut * cut.peers.size()) return false;
   if (cut.peers.size() > 1 || cut.failed_at.size() > 1) return true;
-  return cut.all_others && cut.plain >= 1 && cut.calls > 1;  // of two nodes, one that says it plainly
+  return cut.all_others && cut.plain >= 1 && cut.calls > 1;  // at least one of the two nodes states it clearly
 }
 
 }  // namespace rose::diagnose

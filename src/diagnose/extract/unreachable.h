@@ -1,5 +1,5 @@
 // Partitions that no silence shows: a node that was partitioned before it had communicated for long, or that
-// communicates rarely, leaves calls to its peers that fail as unreachable. Private to diagnose.
+// communicates rarely, leaves only calls to its peers that fail as unreachable. Private to diagnose.
 #pragma once
 
 #include <vector>
@@ -15,18 +15,18 @@ struct Contact {
   const Event* event = nullptr;
   int from = -1;
   int to = -1;
-  double plain = 0;  // how plainly its error says that the network between was cut; 0: they did reach each other
-  bool out = false;  // what is sent does not leave; what comes may still come
+  double plain = 0;  // how clearly its error indicates a partition; 0: they did reach each other
+  bool out = false;  // only outgoing traffic is dropped; incoming may still arrive
 };
 
-// In their order; without those that fail like that without faults, too.
+// In their order; without those that also fail like that in fault-free runs.
 [[nodiscard]] std::vector<Contact> contacts(const Given& given);
-// As silences, of errors that say it plainly, or else of those that only may mean it; not where something else explains
+// Unreachable calls as silences: from clear errors, or else from ambiguous ones; not where something else explains
 // them.
 [[nodiscard]] std::vector<Silence> unreachable(const Given& given, const Times& times,
                                                const std::vector<Contact>& contacts, const Causes& causes,
                                                bool plainly);
-// Whether calls alone, without a silence, are enough to believe in it.
+// Whether calls alone, without a silence, are sufficient evidence for the partition.
 [[nodiscard]] bool believable(const Cut& cut);
 
 }  // namespace rose::diagnose

@@ -1,7 +1,7 @@
-// Levels 1 and 2, from logs alone: what no log tells came before what one tells. A node that says when it was killed
-// does not say that it was cut off before, or that another one stood still. Each such guess is made alone; what the
-// node then does that it never does without faults is where a kill meets it in another state, so the fault that the
-// logs tell of waits for that. Then by time: while the guess lasts, after it, and with two of them at once.
+// Levels 1 and 2, from logs alone: guesses about unlogged faults that preceded the logged one. A node that reports its
+// kill does not report that it was partitioned before, or that another node was paused. Each guess is run alone; what
+// the node then does that it never does without faults marks a state in which a kill may matter, so the logged fault
+// waits for that. Then by time: while the guessed fault lasts, after it, and with two guesses at once.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostTold = 2;     // faults that logs tell of
 constexpr std::size_t kMostBefore = 12;  // before each
 constexpr std::size_t kMostPairs = 12;
-constexpr std::size_t kMostNews = 12;  // things that the node does only then
+constexpr std::size_t kMostNews = 12;  // things that the node does only under the guessed fault
 
 bool told_process(const Candidate& c) {
   return (c.kind == FaultKind::crash || c.kind == FaultKind::pause) && c.said >= kHalfSaid && !c.symptom;
@@ -115,7 +115,7 @@ class BeforeMove final : public Move {
     return fault;
   }
 
-  // Of the node itself first; of two nodes a cut of one is a cut of the other.
+  // Guesses about the node itself first; with two nodes, partitioning either is the same.
   void guesses(const std::vector<config::Node>& nodes) {
     std::vector<Fault> cuts, pauses;
     const config::Node* told = world_.config->find(told_.node);
@@ -137,8 +137,8 @@ class BeforeMove final : public Move {
             fmt::format("no log shows what preceded {}: a guess", told_.id));
         yield *= kGuessStep;
       }
-    // Two of them, and the one that the logs tell of while both last; those of other nodes first, which say nothing of
-    // it.
+    // Two guesses, and the logged fault while both last; guesses about other nodes first, because the log of this node
+    // does not report those.
     yield = kShareTwoBefore * belief_;
     std::size_t pairs = 0;
     std::rotate(cuts.begin(), cuts.begin() + (cuts.empty() ? 0 : 1), cuts.end());
@@ -152,7 +152,7 @@ class BeforeMove final : public Move {
       }
   }
 
-  // What the node of the given fault does from then on, by the key of a condition.
+  // What the node of the given fault does after it, by the key of a condition.
   std::map<std::string, Doing> doings(const trace::Trace& trace, std::int64_t since) const {
     std::map<std::string, Doing> found;
     for (const trace::Event& event : trace.events) {
@@ -172,7 +172,7 @@ class BeforeMove final : public Move {
 
   void after_guess(const Fault& fault, const FaultOutcome& outcome, const Shown& shown) {
     const RunResult& result = *shown.result;
-    const double belief = belief_ * (1 + 3 * shown.observables);  // it brought back what the logs show
+    const double belief = belief_ * (1 + 3 * shown.observables);  // it brought back observables of the logs
     double yield = kShareAfterGuess * belief;
     if (shown.fresh && result.trace.meta.workload_ts != 0)
       for (const Doing& doing : news(result.trace, result.trace.meta.workload_ts + outcome.fired_ns)) {
@@ -190,7 +190,7 @@ class BeforeMove final : public Move {
           fmt::format("{} {} {}, which no log shows", told_.id, during ? "during" : "right after", fault.id));
   }
 
-  // What the node does only then, and then what it does more often than ever, each in the order of time.
+  // First what the node never does otherwise, then what it does more often than otherwise, each in order of time.
   std::vector<Doing> news(const trace::Trace& trace, std::int64_t since) const {
     std::vector<std::pair<std::pair<bool, std::int64_t>, Doing>> found;
     const std::map<std::string, Doing> whole = doings(trace, 0);
@@ -223,7 +223,7 @@ class BeforeMove final : public Move {
 Moves before_moves(const World& world) {
   Moves moves;
   const Inputs& inputs = *world.inputs;
-  // A dump holds what came before.
+  // A dump already contains what came before.
   if (!inputs.only_logs() || world.config->nodes.size() < 2 || !world.uses("before")) return moves;
   for (const Candidate* c : by_weight(world.plan)) {
     if (moves.size() >= kMostTold) break;

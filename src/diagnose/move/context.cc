@@ -1,8 +1,8 @@
 // Level 2: what happened before? The paper's algorithm 1 over what the node did before the fault: the fault waits for
-// the last event, then for the one before it as well, and so on. Where another node does in the test deployment what
-// this one did in production, all nodes wait for it, and the first takes the fault (amplification); never for
-// partitions. What the survey shows is not tried: events that no node has, and contexts that would come at a moment
-// that was tried.
+// the last event, then for the one before it as well, and so on. If in the test deployment another node does what this
+// one did in production, all nodes wait for it, and the first to do it receives the fault (amplification); never for
+// partitions. Contexts that the survey rules out are not tried: events that no node has, and contexts that would fire
+// at a moment that was already tried.
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -19,7 +19,8 @@ constexpr std::size_t kMostContext = 10;       // conditions of one fault
 constexpr std::size_t kMostEvents = 64;        // looked at before one fault
 constexpr int kMostUnseen = 2;                 // events skipped in runs because no node shows them
 constexpr std::size_t kMostFaults = 8;         // process and network faults that are given a context
-constexpr std::uint64_t kMostOccurrence = 50;  // an event that came more often before the fault is not counted blindly
+// an event that came more often than this before the fault is not counted without a survey
+constexpr std::uint64_t kMostOccurrence = 50;
 constexpr std::int64_t kTraceSlack = 2'000'000;  // between the clocks of the injector and of the tracer
 constexpr std::uint64_t kLater = 2;              // so many more of an event than a window that began late shows
 constexpr int kMostLookedAt = 20'000;            // events of a run's trace, to compare its order
@@ -27,13 +28,13 @@ constexpr std::size_t kMostOpenEvents = 4000;    // of a span that logs leave op
 constexpr std::size_t kMostOpenKinds = 24;       // kinds of them tried,
 constexpr std::size_t kMostOpenTimes = 4;        // each at so many of its times
 constexpr std::size_t kMostOpenAhead = 6;        // and so many looked into ahead
-constexpr std::size_t kMostElsewhereEvents = 2;  // of each other node before a fault,
+constexpr std::size_t kMostElsewhereEvents = 2;  // of each other node before a fault
 constexpr std::size_t kMostElsewhere = 6;        // and so many of all of them
 
-// What a window shows that began after the node did comes on top of what it does not show.
+// A window that began after the node started does not show earlier events: its counts are lower bounds.
 bool began_late(const Plan& plan) { return plan.workload_ts == 0; }
 
-// A cut or a bad link concerns the whole deployment, whatever role the node plays.
+// A partition or a bad link concerns the whole deployment, whatever role the node has.
 bool of_network(FaultKind kind) { return kind == FaultKind::partition || kind == FaultKind::network; }
 
 bool of_node(const trace::Trace& trace, const trace::Event& event, std::string_view node) {
@@ -50,7 +51,7 @@ class ContextMove final : public Move {
     std::vector<std::string> others;   // nodes that may play the role instead
     double belief = 0;
     std::string why;
-    bool open = false;  // each event is a moment of its own, the likeliest first: not what came before one moment
+    bool open = false;  // each event is a separate moment, most likely first, instead of a sequence before one moment
   };
 
   ContextMove(const World& world, Setup setup)
@@ -147,7 +148,7 @@ class ContextMove final : public Move {
           reached_ = true;
           in_order_ = in_order_ || in_order;
         } else {
-          ++unseen_;  // reverted: no node shows it
+          ++unseen_;  // reverted: no node produces it
         }
         next_variant();
         return;
@@ -158,13 +159,13 @@ class ContextMove final : public Move {
 
  private:
   // one: the newest event of the context on its node, in one of its variants; amplify: the same on every node; spread:
-  // what was reached on this node, on every node.
+  // a context that was reached on this node, on every node.
   enum class Step { one, amplify, spread };
 
   bool done() const { return ended_ || at_ >= events_.size() || variants_.empty(); }
 
-  // Which of its times are waited for: the one that production saw, when this deployment has so many, and the first. Of
-  // a window that began late the next ones, too: it may have been one of those.
+  // The occurrences to wait for: the one that production saw, if this deployment has that many, and the first. If the
+  // window began late also the next ones, because the observed one may have been any of them.
   void begin_event() {
     variants_.clear();
     reached_ = in_order_ = false;
@@ -199,16 +200,16 @@ class ContextMove final : public Move {
     } else if (reached_) {
       context_.push_back(at_);
       keys_.insert(events_[at_].key);
-      // Another order than production's: the way to the bug is another one, too.
+      // A different order than production's is a different way to the bug.
       if (!in_order_) ended_ = true;
       ++at_;
-      // A repeated event tells little about where the node was: the context ends (algorithm 1, line 5).
+      // A repeated event says little about the node's position: the context ends (algorithm 1, line 5).
       if (at_ < events_.size() && keys_.contains(events_[at_].key)) ended_ = true;
       if (context_.size() >= kMostContext) ended_ = true;
     } else if (!context_.empty() || ++unseen_ > kMostUnseen) {
       ended_ = true;  // the event is not part of the way to the bug
     } else {
-      skip_event();  // without any context yet, the one before it may be
+      skip_event();  // without any context yet, the event before it may be part of it
     }
     begin_event();
   }
@@ -255,7 +256,7 @@ class ContextMove final : public Move {
     step_ = Step::spread;
   }
 
-  // Earliest first; the newest of the context is the earliest.
+  // Earliest first; the newest of the context is the earliest in time.
   std::vector<Condition> conditions() const {
     if (step_ == Step::spread) return spread_;
     std::vector<Condition> list{events_[at_].condition};
@@ -286,7 +287,7 @@ class ContextMove final : public Move {
     return outcome == nullptr || outcome->conditions.empty() || !outcome->conditions.front().met;
   }
 
-  // True if this run lacks what the node did in all earlier runs: it has the role in some runs only.
+  // True if this run lacks what the node did in all earlier runs: the node has the role in some runs only.
   bool role_elsewhere(const RunResult& result) const {
     if (context_.empty() || result.trace.events.empty()) return false;
     const std::string& home = base_.faults[fault_].node;
@@ -307,18 +308,18 @@ class ContextMove final : public Move {
     return 0;
   }
 
-  // The paper's processTrace: the last functions before the fault are those of production. What production did not do
-  // before the fault is not counted against a run: much of it is this run's timing.
+  // The paper's processTrace: the last functions before the fault are those of production. Events that are missing in
+  // production do not count against a run: many of them come from this run's timing.
   bool order_kept(const Fault& fired, const RunResult& result) const {
     const trace::Trace& trace = result.trace;
     const std::int64_t until = fired_at(fired, result);
-    if (until == 0) return true;  // the conditions were met in order; nothing else is known
+    if (until == 0) return true;  // the conditions were met in order; no more is known
     std::set<std::string> wanted;
     if (step_ != Step::spread) wanted.insert(events_[at_].key);
     for (const std::size_t i : context_) wanted.insert(events_[i].key);
     std::map<std::string, const Condition*> known;
     for (const ContextEvent& event : events_) known.emplace(event.key, &event.condition);
-    // The event that made it fire came last, whether or not the tracer could still record it.
+    // The event that made the fault fire came last, whether or not the tracer could still record it.
     std::set<std::string> last{events_[context_.empty() ? at_ : context_.front()].key};
     bool any = false;
     int looked_at = 0;
@@ -336,7 +337,7 @@ class ContextMove final : public Move {
     return !any || last == wanted || looked_at > kMostLookedAt;
   }
 
-  // Which of the node's doings of that kind it came at: contexts of different length may mean the same one.
+  // The ordinal of the node's event at which it fired: contexts of different length may mean the same moment.
   std::string came_at(const Fault& fired, const RunResult& result) const {
     const trace::Trace& trace = result.trace;
     const std::int64_t until = fired_at(fired, result);
@@ -345,31 +346,31 @@ class ContextMove final : public Move {
     for (const trace::Event& event : trace.events)
       if (event.ts_ns <= until && of_node(trace, event, fired.node) && meets(trace, event, last.condition))
         times += times_of(event);
-    // Whichever node of a group it was: the moment is that of its role.
+    // The moment belongs to the role, whichever node of a group it was.
     return times == 0 ? std::string{}
                       : fmt::format("{} {} {}", fired.group.empty() ? fired.id + " " + fired.node : fired.group,
                                     last.key, times);
   }
 
-  // Level 3 continues from where the fault came and the bug did not.
+  // Level 3 continues from where the fault fired without reproducing the bug.
   void reached_place(const Schedule& schedule, const Fault& fired, bool in_order, const Shown& shown) {
     if (!world_.level(3) || (fired.kind != FaultKind::crash && fired.kind != FaultKind::pause)) return;
     const std::string moment = came_at(fired, *shown.result);
     if (!moment.empty() && !places_.insert(moment).second) return;
-    // What the dump shows after the fault came back in this run, so this is the right point.
+    // Events that follow the fault in the dump came back in this run, so this is the right point.
     const double belief = belief_ / kShareContext * kSharePlace *
                           std::pow(open_ ? kOpenStep : kNextPlaceOfContext, offspring_made_) *
                           (in_order || open_ ? 1 : kOtherOrder) * (1 + 3 * shown.observables);
     if (std::unique_ptr<Move> move = place_move(world_, schedule, fired.id, belief))
       offspring_.moves.push_back(std::move(move));
-    // Nothing says how much of an event a late window lacks: its next times are as likely as the one that was seen.
+    // It is unknown how many occurrences a late window missed: the next ones are as likely as the observed one.
     if (!(step_ == Step::one && late_times() && variants_.size() > 1 && variants_[1] > variants_[0])) ++offspring_made_;
   }
 
   static std::string group_of(const std::string& id) { return id + "-anywhere"; }
 
-  // The same on every node, whichever comes first. What waits for the fault waits for the alternative
-  // too: with the nodes' roles exchanged. Cuts concern the whole deployment and stay as they are.
+  // The same on every node, whichever is first. Faults that wait for this one also wait for the alternative, with the
+  // nodes' roles exchanged. Partitions concern the whole deployment and stay unchanged.
   Schedule amplify(Schedule schedule, std::size_t index) const {
     const std::string home = schedule.faults[index].node;
     std::set<std::string> moved{schedule.faults[index].id};
@@ -397,7 +398,7 @@ class ContextMove final : public Move {
         if (!of_network(copy.kind)) copy.node = copy.node == home ? other : copy.node == other ? home : copy.node;
         all.push_back(std::move(copy));
       }
-      // From whichever node it is widened, it is one schedule.
+      // The schedule is the same, whichever node it was widened from.
       std::stable_sort(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(),
                        [](const Fault& a, const Fault& b) { return a.node < b.node; });
     }
@@ -417,13 +418,13 @@ class ContextMove final : public Move {
   std::vector<std::size_t> context_;  // accepted events, the latest first
   std::set<std::string> keys_;
   std::size_t at_ = 0;
-  std::deque<std::uint64_t> variants_;  // of the event at_: which time it comes
+  std::deque<std::uint64_t> variants_;  // the occurrences of event at_ to try
   bool reached_ = false;                // one of its variants
   bool in_order_ = false;
   Step step_ = Step::one;
   std::vector<Condition> spread_;
   std::vector<Condition> hit_;     // of a schedule that reproduced the bug on this node
-  std::set<std::string> moments_;  // that were tried, as the survey names them
+  std::set<std::string> moments_;  // moments that were tried, as the survey names them
   std::set<std::string> places_;   // moments from which level 3 goes on
   Offspring offspring_;
   int offspring_made_ = 0;
@@ -442,11 +443,11 @@ std::vector<ContextEvent> events_before(const World& world, const std::string& n
              : world.contexts->before(it->second, since, until, kMostEvents);
 }
 
-// For a span that logs leave open: its kinds of events, the rarest first, each at one of its times; then each at
-// another one. Rare actions of a program change its state in ways that make a crash in the middle visible (the paper's
+// For a period that logs leave open: its kinds of events, rarest first, each at one occurrence; then each at another
+// one. Rare actions of a program change its state in ways that make a crash in the middle visible (the paper's
 // infrequent functions).
 std::vector<ContextEvent> moments_between(const World& world, const Candidate& c) {
-  std::vector<std::vector<ContextEvent>> kinds;  // each by time, the latest first
+  std::vector<std::vector<ContextEvent>> kinds;  // each kind by time, latest first
   const auto it = world.node_numbers.find(c.node);
   if (it == world.node_numbers.end() || !world.contexts) return {};
   std::map<std::string, std::size_t> known;
@@ -462,14 +463,14 @@ std::vector<ContextEvent> moments_between(const World& world, const Candidate& c
   std::vector<ContextEvent> moments;
   for (std::size_t round = 0; round < kMostOpenTimes; ++round)
     for (std::vector<ContextEvent>& kind : kinds) {
-      // The last one, the first one, then those before the last.
+      // The last occurrence, the first one, then those before the last.
       if (round >= kind.size()) continue;
       moments.push_back(round == 0 ? kind.front() : round == 1 ? kind.back() : kind[round - 1]);
     }
   return moments;
 }
 
-// The schedule of level 1 with that fault and the most (or least) others of its kind.
+// The schedule of level 1 with that fault and the most (or fewest) other faults of its kind.
 const Schedule* base_of(const World& world, const std::string& id, bool alone) {
   const Schedule* best = nullptr;
   for (const Schedule& schedule : world.plan.schedules) {
@@ -483,7 +484,7 @@ const Schedule* base_of(const World& world, const std::string& id, bool alone) {
   return best;
 }
 
-// Whether the other faults of the schedule belong to it: a fault with a far lower weight hardly has to do with it.
+// Whether the other faults of the schedule belong to it: a fault with a far lower weight is probably unrelated.
 double others_count(const World& world, const Candidate& c, const Schedule& base) {
   double least = c.weight;
   for (const Fault& fault : base.faults)
@@ -498,7 +499,7 @@ std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate&
   setup.fault = static_cast<std::size_t>(
       std::find_if(base.faults.begin(), base.faults.end(), [&](const Fault& f) { return f.id == c.fault.id; }) -
       base.faults.begin());
-  // Conditions count only once the faults before it were injected: what came before them is no help.
+  // Conditions count only after the earlier faults were injected, so events before those are useless.
   std::int64_t since = std::numeric_limits<std::int64_t>::min();
   for (const std::string& id : base.faults[setup.fault].after)
     if (const Candidate* before = world.candidate(id)) since = std::max(since, before->first_ts);
@@ -521,7 +522,7 @@ std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate&
   return setup;
 }
 
-// After what came before it, in that schedule, and in the same on other nodes that the host may be.
+// Contexts from the events before it, in that schedule, and the same on other nodes that the host may be.
 void add_contexts(const World& world, const Candidate& c, const Schedule& base, double belief, const std::string& why,
                   Moves& moves) {
   const auto add = [&](const Schedule& schedule, double promise) {
@@ -588,7 +589,7 @@ std::vector<Try> elsewhere_tries(const World& world, const Schedule* lead) {
            world.contexts->before(number, std::numeric_limits<std::int64_t>::min(), c.first_ts, kMostElsewhereEvents))
         moments.push_back({node, std::move(event)});
     }
-    // The latest first: what happened right before is likelier to matter.
+    // Latest first: what happened right before is more likely to matter.
     std::stable_sort(moments.begin(), moments.end(),
                      [](const Moment& a, const Moment& b) { return a.event.ts_ns > b.event.ts_ns; });
     std::size_t made = 0;
@@ -603,7 +604,7 @@ std::vector<Try> elsewhere_tries(const World& world, const Schedule* lead) {
               return of_node(world.survey.trace, event, moment.node) &&
                      meets(world.survey.trace, event, moment.event.condition);
             }));
-        if (here == 0) continue;  // that node never does it here
+        if (here == 0) continue;  // that node never does it in the test deployment
         wanted = std::min(wanted, here);
       } else if (wanted > kMostOccurrence) {
         continue;
@@ -638,7 +639,7 @@ std::vector<Try> elsewhere_tries(const World& world, const Schedule* lead) {
   return tries;
 }
 
-// The questions that a place move would ask in the first contexts.
+// The questions that a place move would ask for the first contexts.
 std::vector<Question> place_questions_ahead(const World& world) {
   std::vector<Question> questions;
   std::size_t faults = 0;

@@ -1,5 +1,4 @@
-// Level 1: failures that are hardly the cause one by one, many of them armed in one run. A hit is narrowed down by
-// halves.
+// Level 1: failures that are unlikely individually, many of them armed in one run. A hit is narrowed down by bisection.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -22,7 +21,7 @@ class CallGroupMove final : public Move {
       Question question{fault.node, {}, call_condition(fault.call)};
       const Answer* answer = world.survey.find(question);
       if (answer != nullptr && answer->times < static_cast<std::uint64_t>(fault.count)) continue;
-      // A node that does not even start tells nothing of the others.
+      // A node that cannot start says nothing about the others.
       if (comes_at_start(world.survey, fault)) fault.when = {elapsed(kTimeStep)};
       units_.push_back({std::move(fault), c.weight});
     }
@@ -57,7 +56,7 @@ class CallGroupMove final : public Move {
   void learn(const Try& tried, const Shown& shown) override {
     under_way_ = false;
     const bool unknown = shown.result->oracle == schedule::OracleAnswer::unknown;
-    // Nodes need some of these calls to start: once they have, all can be asked.
+    // Nodes need some of these calls to start; after the start, all can be armed.
     if (unknown && !late_ && before_workload(tried, *shown.result)) {
       late_ = true;
       return;
@@ -74,7 +73,7 @@ class CallGroupMove final : public Move {
       unit.done = unit.done || fired || ++unit.missed >= 2;
       if (fired && outcome->effective()) tested += unit.weight;
     }
-    // Too much at once tells nothing of any.
+    // Too many at once say nothing about any of them.
     if (unknown || !any) most_ = std::max(kLeast, most_ / 2);
     if (shown.result->oracle == schedule::OracleAnswer::miss && all > 0) works_ *= 1 - 0.3 * tested / all;
   }
@@ -100,7 +99,7 @@ class CallGroupMove final : public Move {
     });
   }
 
-  // The best of those that were in no group yet.
+  // The best of those that were not in a group yet.
   std::vector<std::size_t> group() const {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < units_.size() && found.size() < most_; ++i)
@@ -113,7 +112,7 @@ class CallGroupMove final : public Move {
   std::size_t most_ = kMostGroup;
   double works_ = kGroupsWork;
   bool under_way_ = false;
-  bool late_ = false;  // armed when the workload has begun
+  bool late_ = false;  // armed only after the workload has begun
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Level 1: the real limit behind what the evidence shows. A call that fails with EMFILE is one of all those that a node
-// without descriptors cannot make; so with full disks, processes that the kernel ended for their memory, and processes
-// that stood still for their disk.
+// without descriptors cannot make; similarly for full disks, processes that the kernel ended for their memory, and
+// processes that were blocked on their disk.
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -16,17 +16,17 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::int64_t kFewDescriptors =
-    16;  // a node that runs has them open: from then on none is to be had, and yet it can begin anew
+    16;  // a running node has these open: from then on no descriptor is available, and yet the node can be restarted
 constexpr std::int64_t kNoDescriptors =
-    3;  // a small node has fewer than those open: not one more, though what it starts then can't begin either
+    3;  // a small node has fewer than those open: it cannot open another, but what it starts then cannot start either
 constexpr std::int64_t kLittleMemory = 1 << 20;     // any node uses more: the next page is one too many
-constexpr std::int64_t kHelperLimit = 300'000'000;  // a busy process wants its next page by then
+constexpr std::int64_t kHelperLimit = 300'000'000;  // a busy process needs its next page within this time
 constexpr std::int64_t kHelperLimitLong = 3 * kSecond;
-constexpr std::int64_t kRequestsOfSync = 5;  // of a disk, while one process stood still
+constexpr std::int64_t kRequestsOfSync = 5;  // requests to a disk while one process was blocked
 constexpr std::int64_t kLeastDiskDelay = 10'000'000;
 constexpr std::int64_t kMostDiskDelay = 10 * kSecond;
 
-// The limit whose want a call tells of; `syscall`: of none.
+// The limit whose exhaustion a failed call indicates; `syscall`: none.
 FaultKind limit_behind(int error) {
   switch (error) {
     case EMFILE:
@@ -59,7 +59,7 @@ class LimitTries {
   }
 
   std::vector<Try> build() {
-    // The calls of one node that want for the same are one.
+    // Calls of one node that need the same resource count as one.
     std::map<std::pair<std::string, FaultKind>, std::vector<const Candidate*>> wants;
     for (const Candidate& c : world_.plan.candidates) {
       if (lead_ != nullptr ? lead_->find(c.fault.id) == nullptr : c.symptom || c.profiled) continue;
@@ -70,7 +70,7 @@ class LimitTries {
       if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
     }
     for (auto& [want, calls] : wants) {
-      // When it began, a guess does not tell.
+      // A guess does not show when it began.
       if (std::any_of(calls.begin(), calls.end(), [](const Candidate* c) { return !c->guessed; }))
         std::erase_if(calls, [](const Candidate* c) { return c->guessed; });
       failed_calls(want.second, calls);
@@ -79,7 +79,7 @@ class LimitTries {
   }
 
  private:
-  // Where the runs are made, and on this node.
+  // True if this machine can set the limit on this node.
   [[nodiscard]] bool able(FaultKind kind, const std::string& name) const {
     const auto& nodes = world_.config->nodes;
     const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const auto& one) { return one.name == name; });
@@ -89,7 +89,7 @@ class LimitTries {
     return kind == FaultKind::memory || !node->container;
   }
 
-  // In the place of `instead`, if a schedule is refined.
+  // Replaces `instead` if a schedule is refined.
   void propose(Fault fault, double yield, std::string why, const std::vector<const Candidate*>& instead) {
     Try t;
     if (lead_ != nullptr) {
@@ -103,7 +103,7 @@ class LimitTries {
     tries_.push_back(std::move(t));
   }
 
-  // The weight of the limit behind what was seen.
+  // The weight of the limit behind the observation.
   [[nodiscard]] double belief(double share, double weight) const {
     return lead_ != nullptr ? kLead * kShareLimitBehind : share * weight;
   }
@@ -145,7 +145,7 @@ class LimitTries {
       propose(std::move(there), kNextStep * yield,
               fmt::format("{}, where its {} is, to the end of the run: {}", what, folder, seen), calls);
     }
-    // It may want for it only when there is something to lose.
+    // Wait with it until there is data to lose.
     if (lead_ == nullptr && world_.plan.workload_ts == 0 && world_.workload_ns > 0) {
       const std::vector<std::int64_t> points = points_of_workload(world_.workload_ns);
       for (const std::size_t i : {0, 2}) {
@@ -160,7 +160,7 @@ class LimitTries {
       none.resource.limit = kNoDescriptors;
       propose(std::move(none), kNextStep * yield, fmt::format("{}, however few it has open: {}", what, seen), calls);
     }
-    // It was over before the dump's end, perhaps.
+    // It may have ended before the dump did.
     fault.duration_ns = std::clamp(rounded(last - first.first_ts), kSecond, std::max(kSecond, limit_ns_ / 2));
     propose(std::move(fault), kNextStep * yield, fmt::format("{}, as long as was seen: {}", what, seen), calls);
   }
@@ -172,7 +172,7 @@ class LimitTries {
     Fault fault = limit(FaultKind::disk_full, c);
     const double yield = belief(kShareMapped, c.weight);
     propose(fault, kNextStep * yield, fmt::format("the node's disk is full, to the end of the run: {}", c.why), {&c});
-    // It was full before the page was wanted.
+    // It was full before the page was needed.
     for (Condition& condition : fault.when)
       if (condition.kind == schedule::ConditionKind::elapsed) condition.elapsed_ns = rounded(condition.elapsed_ns / 2);
     propose(std::move(fault), yield,
@@ -187,8 +187,8 @@ class LimitTries {
     Fault fault = limit(FaultKind::memory, c);
     fault.resource.limit = kLittleMemory;
     if (c.fault.scope == schedule::Scope::others) {
-      // A helper: the node's main process, which tells of its end, lives on, and soon starts another one that needs
-      // room.
+      // A helper: the node's main process, which reports its end, continues and soon starts another one that needs
+      // memory.
       fault.duration_ns = kHelperLimit;
       propose(fault, yield, fmt::format("the kernel kills a helper for lack of memory: {}", c.why), {&c});
       fault.duration_ns = kHelperLimitLong;
@@ -203,7 +203,7 @@ class LimitTries {
     propose(std::move(fault), yield, fmt::format("the kernel kills it for lack of memory: {}", c.why), {&c});
   }
 
-  // Others of the node wait for it, too, and those that need no disk go on.
+  // Other processes of the node wait for it, too; those that need no disk continue.
   void slow_disk(const Candidate& c) {
     if (!able(FaultKind::disk_slow, c.node)) return;
     Fault fault = limit(FaultKind::disk_slow, c);

@@ -1,5 +1,5 @@
-// Level 2: another call of the kind than the first. One call that matters among many is found by failing ranges: a
-// range that reproduces the bug is halved by the search. If failing more than the one hides the bug, single calls are
+// Level 2: a later call of the kind than the first. One call that matters among many is found by failing ranges: a
+// range that reproduces the bug is halved by the search. If failing several calls hides the bug, single calls are
 // failed.
 #include <algorithm>
 #include <cmath>
@@ -12,11 +12,11 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr int kFewCalls = 3;  // a range of so few is not halved any more
+constexpr int kFewCalls = 3;  // a range of this size is not halved any more
 
 class NthMove final : public Move {
  public:
-  // `at`: the fault of `base` whose calls are counted; `known`: how many there are, when that is sure.
+  // `at`: the fault of `base` whose calls are counted; `known`: their number, if it is certain.
   NthMove(const World& world, Schedule base, std::string id, int most, bool known, double belief, std::string why)
       : world_(world),
         base_(std::move(base)),
@@ -71,7 +71,7 @@ class NthMove final : public Move {
     std::erase(ranges_, asked_);
     if (!range) chance_[static_cast<std::size_t>(asked_.first - 1)] = 0;
     if (!fired) {
-      // Fewer calls exist: there is no later one either. A run that failed for reasons of its own says less.
+      // Fewer calls exist, so there is no later one either. A run that failed for unrelated reasons proves less.
       if (shown.result->oracle != OracleAnswer::unknown || ++unjudged_ > 1) cut(asked_.first - 1);
       if (range) works_ /= 2;
       return;
@@ -83,7 +83,7 @@ class NthMove final : public Move {
         shown.result->oracle == OracleAnswer::miss)
       works_ *= 0.7;
     if (!range || shown.result->oracle != OracleAnswer::miss || !outcome->effective()) return;
-    // Either ranges do not work here, or it is none of these.
+    // Either ranges do not work here, or it is not one of these calls.
     const double part = sum(asked_) / std::max(1e-12, sum({1, most_}));
     const double missed = 1 - kRangeShows * part;
     works_ = works_ * missed / (works_ * missed + (1 - works_));
@@ -111,7 +111,8 @@ class NthMove final : public Move {
     return span.last > span.first ? works_ * kRangeShows * sum(span) : kShows * sum(span);
   }
 
-  // Is the right call, were it one of these, found in fewer runs by the range and its halves than one by one?
+  // True if a range and its halves find the right call, provided it is one of these, in fewer runs than single calls
+  // do.
   bool quicker(const Span& span) const {
     std::vector<double> chances;
     for (int n = span.first; n <= span.last; ++n) chances.push_back(chance_[static_cast<std::size_t>(n - 1)]);
@@ -155,7 +156,7 @@ class NthMove final : public Move {
   const double belief_;
   const std::string why_;
   double works_;
-  std::vector<double> chance_;  // that it is the nth
+  std::vector<double> chance_;  // the probability that it is the nth
   std::vector<Span> ranges_;    // not tried yet
   Span asked_;
   int unjudged_ = 0;
@@ -163,7 +164,7 @@ class NthMove final : public Move {
   bool ended_ = false;
 };
 
-// Calls of that name the node makes in a run without faults; more need not be tried.
+// The number of such calls that the node makes in a run without faults; more need not be tried.
 int most_calls(const World& world, const Fault& fault, bool& known) {
   int most = std::max(1, world.config->diagnose.syscall_attempts);
   known = false;
@@ -178,7 +179,7 @@ int most_calls(const World& world, const Fault& fault, bool& known) {
   const auto node = profile.syscalls.find(fault.node);
   if (node == profile.syscalls.end()) return most;
   const auto call = node->second.find(fault.call.syscall);
-  // Not in it at all: made only because of the faults, perhaps.
+  // Not in the survey at all: perhaps made only because of the faults.
   if (call != node->second.end())
     most = static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(most),
                                                     std::max<std::uint64_t>(1, (call->second + runs - 1) / runs)));
@@ -200,7 +201,7 @@ std::unique_ptr<Move> nth_move(const World& world, const Schedule& base, const s
 Moves nth_moves(const World& world) {
   Moves moves;
   if (!world.uses("nth")) return moves;
-  // Each place that the exception may come from, at each visit.
+  // Each place that may throw the exception, at each visit.
   const auto exception_moves = [&world](const Candidate& c, const auto& add) {
     double belief = kShareNth * c.weight;
     std::set<std::string> places;
@@ -241,7 +242,7 @@ Moves nth_moves(const World& world) {
     fault.count = 1;
     fault.times = 1;
     add(base, fault.id, kShareNth * c.weight, c.why);
-    // Counted from about when it failed.
+    // Counted from about the time when it failed.
     const Fault* timed = !c.fault.when.empty() ? &c.fault : nullptr;
     for (const Fault& shape : c.alternatives)
       if (timed == nullptr && !shape.when.empty() && shape.call == c.fault.call) timed = &shape;
@@ -252,7 +253,7 @@ Moves nth_moves(const World& world) {
           fmt::format("counted from about the time it failed; {}", c.why));
     }
   }
-  // "Cut n1, then the 3rd write fails": after the process and network faults that came before it.
+  // "Cut n1, then the 3rd write fails": after the process and network faults that precede it.
   std::set<std::string> seen;
   for (const schedule::Schedule& schedule : world.plan.schedules) {
     for (const Fault& fault : schedule.faults) {

@@ -1,4 +1,4 @@
-// Level 1: the faults of the dump themselves, together and alone, at the times when they were seen.
+// Level 1: the faults of the dump themselves, together and alone, at the times when they were observed.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -17,13 +17,13 @@ constexpr std::size_t kMostWider = 4;       // cuts that are also tried wider, a
 constexpr std::size_t kMostMixed = 16;      // calls also tried together with the other faults
 constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
 constexpr std::size_t kMostCalls = 1000;    // the likeliest; what is behind them is not reached
-constexpr std::size_t kMostIncidents = 64;  // the likeliest; later ones are not considered
+constexpr std::size_t kMostIncidents = 64;  // the most likely; later ones are not considered
 
 bool call(const Candidate& c) { return hits_by_count(c.kind); }
 
 using List = std::vector<const Candidate*>;
 
-// When its incidents began, and when it was seen last.
+// When its incidents began, and when it was last observed.
 std::vector<std::int64_t> moments_of(const Candidate& c) {
   std::vector<std::int64_t> moments{c.first_ts};
   moments.insert(moments.end(), c.again.begin(), c.again.end());
@@ -79,7 +79,7 @@ class Builder {
     for (std::size_t i = 0; i < incidents.size() && i < kMostIncidents; ++i)
       incident(incidents[incidents.size() - 1 - i], incidents.size());  // the last ones first
     others_together(incidents);
-    if (incidents.size() > 1)  // those of the earlier incident are needed, too, if they have any weight at all
+    if (incidents.size() > 1)  // faults of the earlier incident are needed as well if they have any weight at all
       propose(sequence(last_of(timed), starts(*timed.front()).front()),
               kShareTogether *
                   std::min(weight_of(incidents.back()), kFarLess * (weight_of(timed) - weight_of(incidents.back()))),
@@ -150,13 +150,13 @@ class Builder {
                                         : List(list.end() - static_cast<std::ptrdiff_t>(kMostTogether), list.end());
   }
 
-  // When the first fault comes, after the workload's beginning; several when the dump can't say.
+  // When the first fault happens, after the workload's start; several times if the dump does not say.
   std::vector<std::int64_t> points() const { return points_of_workload(span_); }
 
   std::int64_t observed(const Candidate& c) const {
     const std::int64_t since = std::max<std::int64_t>(0, c.first_ts - plan_.workload_ts);
-    // Production runs for days, the test's workload does not. (Later faults may well come after the
-    // length of a fault-free run: the first ones hold the workload up.)
+    // Production runs for days, the test's workload does not. (Later faults may well come after the length of a
+    // fault-free run, because the first ones delay the workload.)
     return since > first_limit_ ? rounded(first_limit_ / 2) : since;
   }
   std::vector<std::int64_t> starts(const Candidate& first) const {
@@ -164,7 +164,7 @@ class Builder {
     return points();
   }
 
-  // The faults of `list` one after the other, at each point where the first of them may have come.
+  // The faults of `list` in sequence, starting at each point where the first of them may have happened.
   void at_points(const List& list, double yield, const std::string& why) {
     const std::vector<std::int64_t> when = starts(*list.front());
     for (std::size_t i = 0; i < when.size(); ++i)
@@ -174,7 +174,7 @@ class Builder {
                   : fmt::format("{}; {} after the workload began", why, format_duration(when[i])));
   }
 
-  // Two readings of one message: a node that logs nothing any more has ended or is paused. One of them is right.
+  // Two interpretations of one message: a node that stops logging has ended or is paused. One of them is right.
   struct Readings {
     List likelier, other;
   };
@@ -212,7 +212,7 @@ class Builder {
       at_points(last_of(readings.other), kSharePlain * kNextStep * weight_of(list),
                 "for an event that may be an end or a pause, the other reading");
     still_so(list);
-    // The later ones may come after the workload's end, if the first ones do not hold it up.
+    // The later ones may come after the workload's end if the first ones do not delay it.
     const std::int64_t last = starts(*list.front()).front() + list.back()->first_ts - list.front()->first_ts;
     const double closer =
         list.size() > 1 && world_.workload_ns > 0 && last > first_limit_ ? kShareCloserFits : kShareCloser;
@@ -236,7 +236,7 @@ class Builder {
     if (whole.size() < 2 || !world_.uses("parts")) return;
     for (const Candidate* c : whole) at_points({c}, kShareAlone * c->weight, fmt::format("alone: {}", c->why));
     if (list.size() == 3) parts(list, {{0, 1}, {1, 2}, {0, 2}});
-    // Faults that are not needed may disturb the run: with halves, one fault of many is found in few runs.
+    // Faults that are not needed may disturb the run. Trying halves finds one fault of many in few runs.
     for (std::size_t size = list.size() / 2; list.size() > 3 && size >= 2; size /= 2)
       for (std::size_t from = 0; from < list.size(); from += size) {
         const List part(list.begin() + static_cast<std::ptrdiff_t>(from),
@@ -247,7 +247,7 @@ class Builder {
       }
   }
 
-  // What was not over when the dump was written may have ended soon after, or may have lasted.
+  // A fault that had not ended when the dump was written may have ended soon after, or may have lasted.
   void still_so(const List& list) {
     std::vector<Candidate> others;
     others.reserve(list.size());
@@ -271,8 +271,8 @@ class Builder {
     }
   }
 
-  // Old ones and stray ones are many, and each is hardly the cause: several in one run, each at a time of its own, so
-  // that one which can't be done does not keep the others from happening.
+  // Old and isolated faults are many, and each is unlikely to be the cause: several in one run, each at its own time,
+  // so that one which cannot be injected does not prevent the others.
   void others_together(const std::vector<List>& incidents) {
     if (!world_.uses("groups") || incidents.size() < 3) return;
     List group;
@@ -300,7 +300,7 @@ class Builder {
     flush();
   }
 
-  // All of them, with one cut as wide as it may have been: only pairs that talk fall silent.
+  // All of them, with one partition as wide as it may have been: only pairs that communicate fall silent.
   void wider(const List& timed) {
     if (timed.size() < 2 || !world_.uses("shapes")) return;
     std::size_t tried = 0;
@@ -323,8 +323,8 @@ class Builder {
     return fault;
   }
 
-  // The faults one after the other; the first `first_ns` after the workload began, the others with
-  // their observed spacing, squeezed when that is longer than the workload.
+  // The faults in sequence; the first `first_ns` after the workload began, the others with their observed spacing,
+  // compressed if that is longer than the workload.
   std::vector<Fault> sequence(const List& list, std::int64_t first_ns) const {
     return sequence(list, first_ns, limit_);
   }
@@ -352,7 +352,7 @@ class Builder {
     return faults;
   }
 
-  // Failures that are no bug one by one may be one together.
+  // Failures that are harmless individually may cause the bug together.
   void together(const List& calls) {
     List top;
     for (const Candidate* c : calls)
@@ -363,8 +363,8 @@ class Builder {
                 "two failed calls together");
   }
 
-  // A factor from the survey: a call that this deployment never makes can hardly fail in it, and one that was made
-  // before the fault is armed is missed.
+  // A factor from the survey: a call that this deployment never makes can hardly fail in it, and a call made before the
+  // fault is armed is missed.
   double possible(const Fault& fault) const {
     Question question{fault.node, fault.when, visit_condition(fault)};
     const Answer* answer = world_.survey.find(question);
@@ -378,7 +378,7 @@ class Builder {
     std::vector<Fault> shapes{c.fault};
     const std::vector<Fault> others = shapes_of(c);
     shapes.insert(shapes.end(), others.begin(), others.end());
-    // For a failure long after the start, the calls of the start are not the first to try.
+    // For a failure long after the start, calls made during the start are not the first to try.
     if (const std::vector<Condition> seen = when_seen(world_, c);
         !seen.empty() && c.fault.when.empty() && comes_at_start(world_.survey, c.fault)) {
       const auto timed = [](const Fault& fault) { return !fault.when.empty(); };
@@ -420,7 +420,7 @@ class Builder {
       if (set.size() > kMostTogether) set.resize(kMostTogether);
       std::stable_sort(set.begin(), set.end(),
                        [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
-      // All from the moment the first one failed on, when that is known to lie within the workload.
+      // All calls from the time of the first failure, if that is known to lie within the workload.
       const std::int64_t since = plan_.workload_ts != 0 ? observed(*set.front()) : kSecond / 2;
       std::vector<Fault> faults;
       for (const Candidate* c : set) {
@@ -444,7 +444,7 @@ class Builder {
     }
   }
 
-  // A clock that was wrong all the time: alone, and with what happened then.
+  // A clock that was wrong the whole time: alone, and with the other faults of that time.
   void wrong_clock(const Candidate& c, const List& timed, const List& calls) {
     for (std::size_t shape = 0; shape <= c.alternatives.size(); ++shape) {
       const Fault& clock = shape == 0 ? c.fault : c.alternatives[shape - 1];
@@ -462,7 +462,7 @@ class Builder {
     }
   }
 
-  // A clock that was set: at that moment, and among what happened besides.
+  // A clock that was set: at that time, and together with the other faults.
   void set_clock(const Candidate& c, const List& timed, const List& calls) {
     at_points({&c}, kSharePlain * c.weight, fmt::format("a clock that is set: {}", c.why));
     for (const Fault& shape : c.alternatives) {
@@ -485,7 +485,7 @@ class Builder {
     }
   }
 
-  // Nodes of one host have one clock.
+  // Nodes of one host share one clock.
   void set_together(const List& clocks) {
     std::map<std::pair<std::int64_t, std::int64_t>, List> by_step;
     for (const Candidate* c : clocks)
@@ -496,8 +496,8 @@ class Builder {
                   fmt::format("the clock of {} nodes is set: {}", list.size(), list.front()->why));
   }
 
-  // The one process or network fault of the call's node that came right before or after it (it failed at `at`), and far
-  // from all others.
+  // The only process or network fault of the call's node right before or after it (it failed at `at`), far from all
+  // others.
   static const Candidate* neighbour_of(const Candidate& c, std::int64_t at, const List& timed) {
     const auto apart = [&](const Candidate* t) { return std::abs(t->first_ts - at); };
     const auto concerns = [&](const Candidate& t) {
@@ -515,7 +515,7 @@ class Builder {
     return lonely ? nearest : nullptr;
   }
 
-  // With what it stands next to. What failed at other times, too, may have failed once at this one.
+  // Together with its neighbour. A call that also failed at other times may have failed once at this one.
   void beside(const Candidate& c, std::int64_t at, const Candidate& neighbour) {
     const double yield = kShareNeighbours * std::min(c.weight, kFarLess * neighbour.weight);
     mixed(c, c.fault, at, {&neighbour}, yield);
@@ -530,7 +530,7 @@ class Builder {
     std::vector<Fault> faults = sequence(timed, starts(*timed.front()).front());
     fault.when.clear();
     fault.after.clear();
-    std::size_t before = 0;  // process and network faults that came earlier
+    std::size_t before = 0;  // number of process and network faults that came earlier
     while (before < timed.size() && timed[before]->first_ts <= at) ++before;
     if (before > 0) {
       fault.after = {faults[before - 1].id};
@@ -540,8 +540,8 @@ class Builder {
       faults.front().when = after_ns(std::min(timed.front()->first_ts - at, first_limit_ / 4));
     }
     faults.insert(faults.begin() + static_cast<std::ptrdiff_t>(before), std::move(fault));
-    // A call that is not made without them may be made because of them; not where the message may stand for one that is
-    // made.
+    // A call that is not made without them may be made because of them; not where the message may stand for a call that
+    // is made.
     const bool another = std::any_of(plan_.candidates.begin(), plan_.candidates.end(), [&](const Candidate& other) {
       return &other != &c && other.said < 1 && other.node == c.node && other.why == c.why && possible(other.fault) >= 1;
     });
@@ -557,7 +557,7 @@ class Builder {
   const config::Config& config_;
   std::int64_t span_ = 0;         // the workload's length as far as it is known
   std::int64_t limit_ = 0;        // it surely does not last longer
-  std::int64_t first_limit_ = 0;  // nor does it without faults
+  std::int64_t first_limit_ = 0;  // nor is it made without faults
   std::vector<Try> tries_;
   std::map<std::string, std::size_t> seen_;
 };

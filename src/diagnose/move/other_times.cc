@@ -1,4 +1,4 @@
-// A schedule that reproduced the bug too rarely: at other times of the workload, and for longer.
+// For a schedule that reproduced the bug too rarely: the same at other times of the workload, and with longer faults.
 #include <algorithm>
 #include <utility>
 
@@ -39,7 +39,7 @@ std::vector<Try> other_lengths(const World& world, const Schedule& lead) {
 
 std::vector<Try> other_times(const World& world, const Schedule& lead) {
   if (!world.uses("other-times")) return {};
-  std::vector<std::size_t> first;  // faults that wait for no other
+  std::vector<std::size_t> first;  // faults that do not wait for another fault
   for (std::size_t i = 0; i < lead.faults.size(); ++i) {
     const Fault& fault = lead.faults[i];
     if (hits_by_count(fault.kind) || !fault.after.empty()) continue;

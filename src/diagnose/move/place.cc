@@ -1,5 +1,5 @@
 // Level 3: where after the context? Crashes and pauses that a context could place, or that reproduced the bug at a
-// time, but too rarely, are moved in two ways, alternately: to the places inside the last function of the context
+// time, but too rarely, are moved in two ways, alternately: to the instructions inside the last function of the context
 // (system calls first, then other calls, then the rest), and to the 1st, 2nd, ... call that follows the last event of
 // the context. The second needs no symbols, so it works for interpreted and stripped programs too.
 #include <algorithm>
@@ -21,13 +21,13 @@ constexpr std::size_t kMostPlaces = 96;   // tries inside one function
 constexpr std::size_t kMostRest = 32;     // of them at what is no call: until the next call nothing of it shows outside
 constexpr std::size_t kLook = 32;         // places of a function that are looked at in one run
 constexpr std::size_t kFewPlaces = 3;     // so few more are tried without another look
-constexpr std::uint64_t kMostPasses = 4;  // times that a loop passes one place
+constexpr std::uint64_t kMostPasses = 4;  // passes of one place in a loop that are tried
 
 bool movable(const Fault& fault) {
   return (fault.kind == FaultKind::crash || fault.kind == FaultKind::pause) && !fault.before && !fault.when.empty();
 }
 
-// The last function of the context; "" none.
+// The last function of the context; "" if there is none.
 std::string function_of(const Fault& fault) {
   std::string function;
   for (const Condition& c : fault.when)
@@ -43,7 +43,7 @@ Condition place_condition(const std::string& function, const CodePlace& place) {
   return at;
 }
 
-// How often it is entered again, to tell loops from further calls.
+// Counts how often it is entered again, to distinguish loops from further calls.
 Condition entry_condition(const std::string& function) {
   Condition entry;
   entry.kind = ConditionKind::function;
@@ -51,10 +51,11 @@ Condition entry_condition(const std::string& function) {
   return entry;
 }
 
-// In a hot loop, counting would take longer than all the rest of the run; system calls have their price anyway.
+// In a hot loop, counting would take longer than the rest of the run; for system calls, counting adds little to their
+// cost.
 bool countable(const CodePlace& place) { return place.kind == PlaceKind::syscall || !place.loop; }
 
-// The next chunk of places, from `known` on.
+// The next chunk of places, starting at index `known`.
 std::vector<std::size_t> chunk_of(const std::vector<CodePlace>& places, std::size_t& known, bool rest) {
   std::vector<std::size_t> chunk;
   while (known < places.size() && chunk.size() < kLook && (rest || places[known].kind != PlaceKind::other))
@@ -165,7 +166,7 @@ class PlaceMove final : public Move {
  private:
   enum class What { look, place, stop };
   enum class Look { none, places, both };
-  // A place of the function, and which of the node's passes of it is meant.
+  // A place of the function, and which of the node's passes of it.
   struct Step {
     std::size_t place = 0;
     std::uint64_t pass = 1;
@@ -210,7 +211,7 @@ class PlaceMove final : public Move {
 
   void learn_stop(const RunResult& result) {
     if (result.oracle == OracleAnswer::unknown) return;
-    // The context itself was not met: nothing of it will be.
+    // The context itself was not reached, so none of its places will be.
     ended_ = ended_ || std::none_of(result.faults.begin(), result.faults.end(), [&](const FaultOutcome& outcome) {
                return moved_.contains(outcome.id) && (outcome.armed || outcome.fired);
              });
@@ -237,7 +238,8 @@ class PlaceMove final : public Move {
         std::count_if(chunk_.begin(), chunk_.end(), [&](std::size_t place) { return countable(places_[place]); }));
   }
 
-  // `rest`: also the instructions that are no calls, when nothing else is left. Asks for a look where one helps.
+  // `rest`: also the instructions that are not calls, when nothing else is left. Asks for an exploratory run where one
+  // helps.
   NextTry next_place(bool rest) {
     if (tries_ >= kMostPlaces || rest_tries_ >= kMostRest) return nullptr;
     if (steps_.empty()) {
@@ -263,14 +265,14 @@ class PlaceMove final : public Move {
     return std::make_shared<const Try>(std::move(t));
   }
 
-  // The node's whole base, of which nothing else follows: an added condition is the last.
+  // The condition is added at the end of the node's fault, on which no other fault of the base depends.
   void learn_place(const Step& tried, const RunResult& result) {
     if (fired(result) || result.oracle == OracleAnswer::unknown) return;
     if (!context_met(result)) {
       ended_ = true;
       return;
     }
-    // The function ran, but not through here so often.
+    // The function ran, but passed this place less often.
     std::erase_if(steps_, [&](const Step& step) { return step.place == tried.place; });
   }
 
@@ -282,8 +284,9 @@ class PlaceMove final : public Move {
     });
   }
 
-  // --- what is known beforehand: from the survey, else from a look, a run in which nothing is done, only counted: most
-  // of a function's code is for other occasions, most calls are never made, and each would cost a run to learn that.
+  // --- what is known beforehand: from the survey, otherwise from an exploratory run, which injects nothing and only
+  // counts: most of a function's code is for other situations, most calls are never made, and finding that out one by
+  // one would cost a run each.
 
   void answer_from_survey() {
     std::map<std::string, Answer> answers;
@@ -302,7 +305,7 @@ class PlaceMove final : public Move {
     return fmt::format("{}-look-{}{}", fault, what, i + 1);
   }
 
-  // The questions of all moved faults, by the id of the counter that asks.
+  // The questions of all moved faults, by the id of the counter.
   std::vector<std::pair<std::string, Question>> all_questions() const {
     std::vector<std::pair<std::string, Question>> all;
     const bool calls = look_at_ == Look::both || calls_of_look_;
@@ -316,7 +319,7 @@ class PlaceMove final : public Move {
     return all;
   }
 
-  // It is asked for at each step until its turn comes, and its counters are many.
+  // Requested at each step until it is selected, and it has many counters.
   NextTry look() {
     if (look_ == nullptr || look_->yield != yield()) {
       Try next = look_ != nullptr ? *look_ : make_look();
@@ -334,7 +337,7 @@ class PlaceMove final : public Move {
     Try t = try_of(fmt::format("a look at {}{}{}", places, at_calls && worth > 0 ? ", and " : "",
                                at_calls ? "which calls follow" : ""));
     t.look = true;
-    std::set<std::string> gone = moved_;  // and what waits for it
+    std::set<std::string> gone = moved_;  // and those that wait for it
     for (std::size_t grown = 0; grown != gone.size();) {
       grown = gone.size();
       for (const Fault& fault : base_.faults)
@@ -360,13 +363,13 @@ class PlaceMove final : public Move {
     use(answers, result.oracle != OracleAnswer::unknown);
   }
 
-  // `judged`: the run went as it should.
+  // `judged`: the run was conclusive.
   void use(const std::map<std::string, Answer>& answers, bool judged) {
     const bool any_met =
         std::any_of(answers.begin(), answers.end(), [](const auto& entry) { return entry.second.context_met; });
     if (!any_met) {
-      // The context itself was not met: nothing of it will be. Or the look could not be armed, or failed for reasons of
-      // its own.
+      // The context itself was not reached, so none of its places will be. Or the run could not be armed, or failed for
+      // unrelated reasons.
       ended_ = ended_ || (!answers.empty() && judged);
       looks_help_ = false;
       plan_steps({});
@@ -393,7 +396,7 @@ class PlaceMove final : public Move {
   }
 
   void use_places(const std::map<std::string, Answer>& answers) {
-    // How often, on whichever node; nothing where the context was not met.
+    // How often, on whichever node; nothing if the context was not reached.
     const auto passes = [&](std::string_view what, std::size_t i) {
       std::optional<std::uint64_t> most;
       for (const std::string& id : moved_) {
@@ -413,8 +416,8 @@ class PlaceMove final : public Move {
     plan_steps(times);
   }
 
-  // How to go through the chunk: by kind, all first passes before any second one. `times`: how often one call of the
-  // function passes a place, if that is known.
+  // The order within the chunk: by kind, all first passes before any second one. `times`: how often one call of the
+  // function passes a place, if known.
   void plan_steps(const std::map<std::size_t, std::uint64_t>& times) {
     std::vector<std::tuple<PlaceKind, std::uint64_t, std::size_t>> order;
     for (const std::size_t place : chunk_) {
@@ -446,7 +449,7 @@ class PlaceMove final : public Move {
   Look look_at_ = Look::none;       // what is not known yet
   NextTry look_;                    // that tells it
   bool places_turn_ = false;
-  bool is_place_ = false;  // what peek() gave last
+  bool is_place_ = false;  // whether peek() returned a place
   bool calls_of_look_ = false;
   bool looks_help_ = true;
   bool ended_ = false;

@@ -1,4 +1,4 @@
-// Tries one after the other, the best first; what a run shows of the others.
+// Runs a list of trials, best first; a run also rules out others of the list.
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -13,9 +13,9 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr int kEarlierTries = 2;  // each time half as late
+constexpr int kEarlierTries = 2;  // each time at half the time
 
-// The fault with everything it waits for: equal keys fire, or do not fire, alike.
+// The fault with everything it waits for: faults with equal keys either all fire or all do not.
 std::string context_key(const Schedule& schedule, const Fault& fault) {
   Schedule part;
   std::set<std::string> wanted{fault.id};
@@ -87,8 +87,8 @@ class PlainMove final : public Move {
     return t.yield * world_.believed(t.schedule) * (in_vain ? kInVain : 1);
   }
 
-  // A test machine faster than production makes the call before the moment at which it failed there. What the
-  // dump says most about is worth being there in time.
+  // A test machine that is faster than production makes the call before the time at which it failed there. For the
+  // faults that the dump mentions most, arming earlier is worth a run.
   void arm_earlier(const Try& tried, const schedule::RunResult& result) {
     const std::vector<Fault>& faults = tried.schedule.faults;
     double worth = 0;
@@ -106,8 +106,8 @@ class PlainMove final : public Move {
     earlier.yield = std::max(tried.yield, kShareCallShape * worth) * kEarlierYield;
     tries_.push_back(std::move(earlier));
   }
-  // True if no call met the fault any more, or if it came too late to have an effect: nothing used what it had left too
-  // little of, or sent what it stops.
+  // True if no call matched the fault any more, or if it came too late to have an effect: nothing used the resource
+  // that it limited, or sent the packets that it drops.
   static bool came_too_late(const Fault& fault, const schedule::RunResult& result) {
     if (fault.when.size() != 1 || fault.when[0].kind != schedule::ConditionKind::elapsed ||
         fault.when[0].elapsed_ns < kSecond)
@@ -122,7 +122,7 @@ class PlainMove final : public Move {
     });
   }
 
-  // With so many faults at once nothing was left to judge: try fewer of them.
+  // With so many faults at once the run could not be judged: try fewer of them.
   void halve(const Try& tried) {
     const std::vector<Fault>& faults = tried.schedule.faults;
     if (!tried.many || faults.size() <= kFewTogether) return;
@@ -136,7 +136,7 @@ class PlainMove final : public Move {
     }
   }
 
-  // One of several faults could not be injected, and those that wait for it did not come: the others for themselves.
+  // One of several faults could not be injected, and those that wait for it did not fire: try the others without it.
   void without_the_lost(const Try& tried, const schedule::RunResult& result) {
     Schedule rest = tried.schedule;
     for (const Fault& fault : tried.schedule.faults)
@@ -164,7 +164,7 @@ class PlainMove final : public Move {
     for (const Fault& fault : schedule.faults) {
       const schedule::FaultOutcome* o = outcome_of(result, fault.id);
       if (o == nullptr || o->fired || o->withdrawn) continue;
-      // Blame the first of a chain: what waits for it could not fire anyway.
+      // Blame the first of a chain: the faults that wait for it could not fire anyway.
       if (waited(fault, result)) continue;
       unreached_.insert(context_key(schedule, fault));
       unreached_more_ = true;
@@ -173,7 +173,7 @@ class PlainMove final : public Move {
     }
   }
 
-  // A call that was never made can't fail under stricter conditions either (but it may be made because of another
+  // A call that was never made cannot fail under stricter conditions either (but it may be made because of another
   // fault).
   static std::string call_key(const Fault& fault) {
     return fmt::format("{}\n{}\n{}\n{}", fault.node, fault.call.syscall, fault.call.path.value_or("\t"),

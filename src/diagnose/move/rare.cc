@@ -1,6 +1,6 @@
-// Level 1 and 2: shapes of a fault that the evidence only hints at: a slow disk, a call of which a part was done, a
-// crash with power loss, a link that lost or delayed packets, a partition that healed when something happened, a node
-// that had a role.
+// Levels 1 and 2: shapes of a fault that the evidence only suggests: a slow disk, a call that was done in part, a crash
+// with power loss, a link that lost or delayed packets, a partition that healed when something happened, a node that
+// had a role.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -16,7 +16,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kLongestDelay = 20 * kSecond;  // a call that is held longer is a pause, a packet a cut
+constexpr std::int64_t kLongestDelay = 20 * kSecond;  // a longer delay of a call is a pause, of a packet a partition
 constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;   // less makes no silence, more is a cut
 constexpr std::int64_t kPartBytes = 512;              // of a write that is done in part
 constexpr std::size_t kMostPowerContexts = 4;         // after which one node's power is cut
@@ -53,7 +53,7 @@ class Rare {
     tries_.push_back(std::move(t));
   }
 
-  // A process that waits for its disk is held by a call on a file, not stopped: the others of the node go on.
+  // A process that waits for its disk is blocked in a call on a file, not stopped: the node's other processes continue.
   void slow_disk(const Candidate& c) {
     if (!can_hold_calls(*world_.inputs, c.node)) return;
     double share = kShareCallShape;
@@ -72,11 +72,12 @@ class Rare {
     }
   }
 
-  // An error that comes after the work was done, in part or whole.
+  // An error that is returned after the work was done, in part or completely.
   void half_done(const Candidate& c) {
     const std::string& call = c.syscall;
     const bool writes = call == "write" || call == "pwrite64" || call == "writev" || call == "pwritev";
-    const bool sends = kernel::sends_datagrams(call) && call != "sendmmsg";  // of which only a part may have been sent
+    // a datagram, which may have been sent in part
+    const bool sends = kernel::sends_datagrams(call) && call != "sendmmsg";
     const bool names = call.starts_with("rename") || call.starts_with("unlink") || call.starts_with("link") ||
                        call.starts_with("mkdir");
     const bool syncs = call == "fsync" || call == "fdatasync";
@@ -88,8 +89,9 @@ class Rare {
       edit(fault);
       propose({std::move(fault)}, 1, share * c.weight, fmt::format("{}: {}", what, c.why));
     };
-    if (writes)  // a broken disk may have taken a part; of a full one the kernel tells a short count instead of the
-                 // error
+    // a broken disk may have written a part; for a full one the kernel returns a short count instead of the error
+    if (writes)
+      // error
       shape(
           "a part of it was written before it failed",
           [](Fault& f) {
@@ -99,7 +101,7 @@ class Rare {
           c.error == "EIO" ? kShareRare : kShareRare / 4);
     if (sends || names)
       shape("it was done but reported as failed", [](Fault& f) { f.effect = schedule::Effect::full; });
-    if (syncs)  // a disk that fails one sync and then says that all is well
+    if (syncs)  // a disk that fails one sync and then reports success
       shape("it was reported as done but was not", [](Fault& f) {
         f.error = 0;
         f.result = 0;
@@ -107,7 +109,7 @@ class Rare {
       });
   }
 
-  // The dump ends soon after the first failure: it may have gone on.
+  // The dump ends soon after the first failure: the failures may have continued.
   void forever(const Candidate& c) {
     if (!can_fail_calls(*world_.inputs, c.node)) return;
     Fault fault = c.fault;
@@ -116,7 +118,7 @@ class Rare {
             fmt::format("from then on permanently, although it was seen once: {}", c.why));
   }
 
-  // Something that a peer or the node itself did right before the silence ended may have ended it.
+  // What a peer or the node itself did right before the silence ended may have ended it.
   void healed_by(const Candidate& c) {
     if (!world_.contexts || c.last_ts <= c.first_ts) return;
     for (const auto& [name, number] : world_.node_numbers) {
@@ -133,8 +135,8 @@ class Rare {
     }
   }
 
-  // Silences that come and go at one time: a link that loses most of its packets, or holds them up, rather than several
-  // cuts.
+  // Silences that begin and end repeatedly at one time: a link that loses or delays most of its packets, rather than
+  // several partitions.
   void bad_links() {
     std::set<std::string> done;
     for (const Candidate& first : world_.plan.candidates) {
@@ -177,7 +179,7 @@ class Rare {
     loss.link.loss = std::clamp(std::round(10.0 * static_cast<double>(silent) / static_cast<double>(to - from)) / 10,
                                 kLeastLoss, kMostLoss);
     propose({std::move(loss)}, 1, kShareCallShape * weight, fmt::format("a link that loses packets: {}", seen));
-    // Held up by nothing to twice this: what is between two packets is then as long as the silences were.
+    // Delayed by between nothing and twice this: the gaps between packets are then as long as the silences were.
     std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2), gaps.end());
     Fault slow = std::move(fault);
     slow.id = fmt::format("delay-{}", first.node);
@@ -187,7 +189,7 @@ class Rare {
             fmt::format("a link that delays packets: {}", seen));
   }
 
-  // A function that only one node of the test deployment enters may define a role, which the node of the dump had.
+  // A function that only one node of the test deployment enters may define a role that the node of the dump had.
   void role_of(const Candidate& c) {
     if (!world_.contexts || world_.config->nodes.size() < 2) return;
     const auto number = world_.node_numbers.find(c.node);
@@ -215,8 +217,8 @@ class Rare {
     }
   }
 
-  // A tracer loses its window when its machine loses power. One that recorded the signal and went on is proof that the
-  // machine kept running.
+  // A tracer loses its window when its machine loses power. If it recorded the signal and continued, the machine kept
+  // running.
   bool machine_went_on(const Candidate& c) const {
     return std::any_of(world_.inputs->traces.begin(), world_.inputs->traces.end(), [&](const trace::Trace& dump) {
       if (dump.meta.host.empty() || dump.meta.end_ns < c.last_ts + kLivedOn) return false;
@@ -227,9 +229,9 @@ class Rare {
     });
   }
 
-  // All of a node that dies at once may have died with its machine, or its disk may have, and then what was not synced
-  // is gone: as it was seen, or after what the node did last. What never syncs loses all by that, however it failed in
-  // production: so this comes late.
+  // A node whose processes all end at once may have lost power, or its disk may have; then unsynced data is lost: as
+  // observed, or after the node's last actions. A program that never syncs loses everything that way, however it failed
+  // in production, so this comes late.
   void power_of(const Candidate& c) {
     const auto& nodes = world_.config->nodes;
     const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const auto& one) { return one.name == c.node; });
@@ -283,8 +285,8 @@ std::vector<Try> call_context_tries(const World& world) {
     if (number == world.node_numbers.end()) continue;
     if (++calls > kCalls) break;
     double share = kShareCallContext;
-    // What the survey says: a call that is never made is not failed after anything, and the first call after what had
-    // happened by then is the first one of all, which is tried as that.
+    // From the survey: a call that is never made cannot fail after anything; and if the first call after the context is
+    // the very first one, it is already tried as that.
     const Answer* answer = world.survey.find({c.node, {}, call_condition(c.fault.call)});
     if (answer != nullptr && answer->times == 0) continue;
     const trace::Trace& usual = world.survey.trace;
@@ -299,8 +301,8 @@ std::vector<Try> call_context_tries(const World& world) {
       }
       return times < occurrence;
     };
-    // A window of days, or of several hosts, contains more occurrences than a run does. Nothing before the call
-    // produces more of them here.
+    // A window of days, or of several hosts, contains more occurrences than a run does, and nothing before the call
+    // increases their number in a run.
     const auto possible = [&](const ContextEvent& event, std::uint64_t occurrence) {
       if (!world.survey.made || usual.meta.workload_ts == 0) return 1.0;
       std::uint64_t times = 0;

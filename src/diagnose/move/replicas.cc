@@ -1,5 +1,5 @@
-// Nothing may tell which of several nodes a host of production was: replicas do the same. Its faults were given to one
-// of them; where the bug wants the one that leads, or serves, that may be another.
+// Sometimes nothing shows which of several nodes a host of production was, because replicas do the same. Its faults
+// were given to one of them; if the bug needs the leader, or the node that serves clients, that may be another one.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -10,11 +10,11 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::size_t kMostTurns = 4;        // of one schedule
-constexpr std::size_t kMostOnReplicas = 64;  // tries that are made so, the likeliest
+constexpr std::size_t kMostOnReplicas = 64;  // trials made on other replicas, the most likely ones
 
 using Names = std::vector<std::string>;
 
-// `by` further in the list, round and round.
+// Replaces the name by the one `by` further in the list, cyclically.
 void turn(const Names& replicas, std::size_t by, std::string& name) {
   if (const auto at = std::find(replicas.begin(), replicas.end(), name); at != replicas.end())
     name = replicas[(static_cast<std::size_t>(at - replicas.begin()) + by) % replicas.size()];

@@ -17,7 +17,7 @@ struct EngineOptions {
   std::vector<std::string> hosts = {};    // for ssh
   std::string worker = "rose";            // path of rose on the worker's host
   std::vector<std::string> options = {};  // passed on to srun, ssh or kubectl
-  bool apart = false;  // two of them must not be on the same host, because the nodes share its network
+  bool apart = false;  // two of them must not be on the same host, because the nodes use the host's network
 };
 
 class Engine {

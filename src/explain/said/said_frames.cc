@@ -39,7 +39,7 @@ std::vector<schedule::Frame> python(const std::vector<std::string>& lines) {
   for (const std::string& each : lines) {
     const std::string_view line = trimmed(each);
     if (line.find("Traceback (most recent call last)") != std::string_view::npos) {
-      if (begun) break;  // what came of it
+      if (begun) break;  // text that follows the trace
       begun = true;
     }
     if (!begun || !line.starts_with("File \"")) continue;
@@ -103,7 +103,7 @@ std::vector<schedule::Frame> javascript(const std::vector<std::string>& lines) {
   for (const std::string& each : lines) {
     std::string_view line = trimmed(each);
     if (!line.starts_with("at ")) {
-      if (!out.empty()) break;  // what came of it, or the error's own fields
+      if (!out.empty()) break;  // text that follows the trace, or the error's own fields
       continue;
     }
     line.remove_prefix(3);
@@ -123,7 +123,7 @@ std::vector<schedule::Frame> javascript(const std::vector<std::string>& lines) {
   return out;
 }
 
-// `   at Shop.Store.Save(String path) in /srv/Store.cs:line 42`; the runtime's own have no place.
+// `   at Shop.Store.Save(String path) in /srv/Store.cs:line 42`; the runtime's own frames have no position.
 std::vector<schedule::Frame> dotnet(const std::vector<std::string>& lines) {
   std::vector<schedule::Frame> out;
   for (const std::string& each : lines) {
@@ -150,7 +150,7 @@ std::vector<schedule::Frame> ruby(const std::vector<std::string>& lines) {
     std::size_t in = line.find(":in ");
     if (in != std::string_view::npos && in > 0)
       if (const std::size_t space = line.rfind(' ', in - 1); space != std::string_view::npos)
-        line.remove_prefix(space + 1), in -= space + 1;  // what the message says before
+        line.remove_prefix(space + 1), in -= space + 1;  // text of the message before the trace
     const std::size_t quote = in == std::string_view::npos ? in : in + 4;
     schedule::Frame frame;
     if (in == std::string_view::npos || quote >= line.size() || (line[quote] != '`' && line[quote] != '\'') ||
@@ -197,7 +197,7 @@ std::vector<schedule::Frame> rust(const std::vector<std::string>& lines) {
 std::vector<schedule::Frame> said_frames(std::string_view text) {
   if (std::vector<schedule::Frame> frames = java(text); !frames.empty()) return frames;
   struct Form {
-    std::string_view sign;  // a trace of this language has it
+    std::string_view sign;  // identifies a trace of this language
     std::vector<schedule::Frame> (*read)(const std::vector<std::string>&);
   };
   static constexpr Form kForms[] = {{"Traceback (most recent call last)", python},

@@ -11,7 +11,7 @@ namespace rose::explain {
 
 inline constexpr std::size_t kMostSaidFrames = 64;
 
-// The frames of the first trace, innermost first; of Java's exceptions those of the root cause. Empty if the text has
+// The frames of the first trace, innermost first; for Java exceptions those of the root cause. Empty if the text has
 // none.
 [[nodiscard]] std::vector<schedule::Frame> said_frames(std::string_view text);
 

@@ -10,9 +10,9 @@
 
 namespace rose::jvm {
 
-// What this process's time namespace shows more than the machine's monotonic clock, which rose reads (base/clock.h).
+// The offset of this process's time namespace from the machine's monotonic clock, which rose reads (base/clock.h).
 inline std::int64_t time_offset_ns() {
-  static std::int64_t known = INT64_MIN;  // the same, whichever thread determines it
+  static std::int64_t known = INT64_MIN;  // the same for all threads, whichever determines it first
   std::int64_t offset = __atomic_load_n(&known, __ATOMIC_RELAXED);
   if (offset != INT64_MIN) return offset;
   char text[64];

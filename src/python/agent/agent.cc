@@ -1,7 +1,7 @@
-// Goes into processes of Python (see site.py) and reports the entries of the application's functions: a BPF program is
-// attached to rose_jvm_enter. Also notes in which functions each thread is (python/stacks_layout.h). Uses only
-// functions that every CPython from 3.6 on exports, and the C library of the process. All calls of Python hold the
-// interpreter's lock; processes that were forked share the file.
+// Loaded into Python processes (see site.py): reports the entries of the application's functions to a BPF program that
+// is attached to rose_jvm_enter. Also stores in which functions each thread is (python/stacks_layout.h). Uses only
+// functions that every CPython since 3.6 exports, and the C library of the process. All calls of Python functions hold
+// the interpreter's lock; forked processes share the file.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -25,7 +25,7 @@ void Py_IncRef(PyObject*);
 void Py_DecRef(PyObject*);
 __attribute__((weak)) PyObject* PyFrame_GetCode(PyObject* frame);  // from 3.9 on
 
-// `let_go` 1: the next entries of it are not reported.
+// `let_go` 1: its next entries are not reported.
 __attribute__((noinline, visibility("default"))) void rose_jvm_enter(const char*, std::uint32_t /*let_go*/) {
   __asm__ volatile("nop" ::: "memory");
 }
@@ -37,16 +37,16 @@ namespace {
 constexpr int kCall = 0, kReturn = 3;  // PyTrace_CALL, PyTrace_RETURN
 constexpr std::uint32_t kCodes = 1 << 15;
 constexpr std::uint32_t kForeign = 0xffffffff;
-// What a function may report: so many entries at once, and on average one in so long a time.
+// The limit of reports per function: this many entries at once, and on average one per this interval.
 constexpr std::uint32_t kBurst = 1000;
 constexpr std::int64_t kEntryNs = 10'000'000;
 
 StacksFile* stacks = nullptr;
-std::uint32_t forks = 0;  // from the first process to this one
+std::uint32_t forks = 0;  // number of forks since the first process
 
 struct Code {
   PyObject* code;          // with a reference, so that no other one gets its address
-  std::uint32_t function;  // its number; 0: there are too many; kForeign: not the application's
+  std::uint32_t function;  // its number; 0: there are too many; kForeign: not part of the application
   std::uint32_t reported;  // of kBurst
   std::int64_t paid_ns;    // entries up to here are paid for
   bool silent;             // it has been reported that the next ones are not
@@ -60,7 +60,7 @@ std::int64_t now_ns() {
   return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
-// The end of a text counts most: it is what tells files apart.
+// The end of a text is kept, because it distinguishes files.
 void copy(char* to, std::size_t room, const char* from) {
   const std::size_t size = std::strlen(from);
   if (size >= room) from += size - (room - 1);
@@ -74,7 +74,7 @@ void append(char* to, std::size_t room, const char* from) {
   to[room - 1] = 0;
 }
 
-// The standard library, installed packages, and code that is in no file.
+// The standard library, installed packages, and code without a file.
 bool is_foreign(const char* file) {
   return file[0] == '<' || std::strstr(file, "lib/python") != nullptr || std::strstr(file, "lib64/python") != nullptr ||
          std::strstr(file, "-packages/") != nullptr || std::strstr(file, "/rose.python/") != nullptr;
@@ -95,7 +95,7 @@ void put_module(char* to, std::size_t room, const char* file) {
   copy(to, room, slash != nullptr ? slash + 1 : path);
 }
 
-// A text attribute, for as long as the object lives; null without it.
+// A text attribute, valid as long as the object exists; null if it is missing.
 const char* text_of(PyObject* code, const char* attribute) {
   PyObject* value = PyObject_GetAttrString(code, attribute);
   const char* text = value != nullptr ? PyUnicode_AsUTF8(value) : nullptr;

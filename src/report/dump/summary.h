@@ -23,7 +23,7 @@ struct SummaryRow {
   std::uint64_t count = 0;
   std::uint64_t alike = 0;  // for a failed call: how often it failed with this error on any path
   std::int64_t first_ns = 0, last_ns = 0;
-  std::int32_t longest_ms = 0;  // for events with a duration
+  std::int32_t longest_ms = 0;  // for events with a duration: the longest
   std::optional<Normal> normal;
 };
 

@@ -58,7 +58,7 @@ class Victim {
   Victim(const Victim&) = delete;
   Victim& operator=(const Victim&) = delete;
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Requests a second since it was asked last.
+  // Requests per second since the previous call.
   double mark() {
     if (::write(in_.get(), "x", 1) != 1) std::exit(3);
     return std::strtod(line().c_str(), nullptr);
@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
     begin = now();
     auto tracer = start(profile, target_of(victim, true));
     attach.push_back(now() - begin);
-    (void)victim.mark();  // attaching is paid once, learning what is hot is part of what is measured
+    (void)victim.mark();  // attaching is paid once; learning which functions are hot is part of what is measured
     const double since = now();
     std::this_thread::sleep_for(std::min(span / 4, std::chrono::duration<double>(1)));
     const double first_span = now() - since;
@@ -152,7 +152,7 @@ int main(int argc, char** argv) {
   std::printf("throughput kept while profiled     %.3f (lost %.1f %%; fails from 33 %% on)\n", kept, 100 * (1 - kept));
   good = good && kept > 2.0 / 3;
 
-  // Is the verdict right? The names say what each function is.
+  // Checks the classification: the names show what each function is.
   std::size_t wrong = 0, rare = 0;
   for (const auto& rate : rates) {
     const bool often =
@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
   std::printf("called infrequent                  %zu of %zu, %zu judged wrongly\n", rare, rates.size(), wrong);
   good = good && wrong == 0 && !rates.empty();
 
-  // The whole tracer with and without functions: the difference is what 4,000 functions cost.
+  // The whole tracer with and without functions: the difference is the cost of 4,000 functions.
   std::vector<double> plain_start, plain_stop, watch_start, watch_stop;
   for (int round = 0; round < kRounds; ++round) {
     for (const bool with : {false, true}) {

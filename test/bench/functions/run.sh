@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What thousands of watched functions cost: run.sh BUILD_FOLDER [SECONDS]. Exits 1 when a bar is missed.
+# The cost of thousands of watched functions: run.sh BUILD_FOLDER [SECONDS]. Exits with 1 if a limit is exceeded.
 set -euo pipefail
 build=$1
 shift

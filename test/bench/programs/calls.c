@@ -1,7 +1,6 @@
-/* Calls to be timed: reads "KIND COUNT" lines, answers each with the nanoseconds of one call, the least of
- * several bursts (what interrupts a burst only adds). "storm THREADS SECONDS" fails calls as fast as it can
- * and answers with how many it made. "paths COUNT" fails that many opens, each of another path, and answers with the
- * nanoseconds of one. */
+/* Calls to be timed: reads "KIND COUNT" lines, answers each with the nanoseconds of one call, the minimum of several
+ * bursts (interruptions only add time). "storm THREADS SECONDS" fails calls as fast as possible and answers with
+ * their number. "paths COUNT" fails that many opens, each of another path, and answers with the nanoseconds of one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A burst is shorter than what a scheduler gives at once, so that some are never interrupted. */
+/* A burst is shorter than a scheduler's time slice, so that some bursts are never interrupted. */
 enum { BURST = 1000, MOST_THREADS = 64 };
 
 static double now_ns(void)

@@ -1,4 +1,4 @@
-/* Holds an empty program on raw_tp/sys_exit until its input ends: the least that any tracer of failures costs. */
+/* Holds an empty program on raw_tp/sys_exit until its input ends: the minimum cost of any tracer of failures. */
 #include <bpf/bpf.h>
 #include <linux/bpf.h>
 #include <stdio.h>

@@ -88,12 +88,12 @@ def run(folder):
                 start(number)
         for one in load:
             one.wait()
-        # Of each for itself: the store has bugs by which a node that was killed comes to hold something else.
+        # Each node separately: the store has bugs by which a killed node may end up with other data.
         states = {}
         if client("--timeout", "60", "settle").wait() == 0:
             for number in now:
                 states[number] = client("scan", str(number), stdout=subprocess.PIPE, text=True).communicate()[0]
-        # The last ones by either way, so that both kinds grow.
+        # The last ones in either way, so that both kinds grow.
         for number in (1, 2, 3):
             now[number].end(chance.choice((signal.SIGKILL, signal.SIGTERM)))
         return lives, {one: states[one.number] for one in now.values() if states and not one.killed}

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Random lives of the store in examples/kv, recorded and replayed. Usage: lives.sh BUILD [LIVES [SEED]]
+# Random executions of the store in examples/kv, recorded and replayed. Usage: lives.sh BUILD [LIVES [SEED]]
 set -euo pipefail
 build=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
-# Three nodes at a bridge, in namespaces that go with this process.
+# Three nodes on a bridge, in namespaces that disappear with this process.
 exec unshare --mount --net --propagation private -- bash -c '
   set -euo pipefail
   mkdir -p /run/netns

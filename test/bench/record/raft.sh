@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What recording costs the nodes of examples/record/raft, by turns in one run. Usage: raft.sh BUILD [ROUNDS [SECONDS]]
+# The cost of recording for the nodes of examples/record/raft, measured alternately in one run. Usage: raft.sh BUILD
+# [ROUNDS [SECONDS]]
 set -euo pipefail
 build=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)

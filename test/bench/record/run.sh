@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What recording costs a cluster: writes a second of the store in examples/kv with librose-rr recording all its nodes ÷
-# without, by turns in one run. Usage: run.sh BUILD [ROUNDS]
+# The cost of recording for a cluster: writes per second of the store in examples/kv with librose-rr recording all its
+# nodes ÷ without, measured alternately in one run. Usage: run.sh BUILD [ROUNDS]
 set -euo pipefail
 build=$(realpath "$1")
 rounds=${2:-10}

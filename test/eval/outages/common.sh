@@ -1,4 +1,4 @@
-# What outages are made of; sourced by each.
+# Common parts of outages; sourced by each.
 set -eu
 
 served() { # served N: until the workload has so many acknowledgements
