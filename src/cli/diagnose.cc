@@ -214,7 +214,7 @@ class ClusterRunner final : public diagnose::Runner {
     return store_.record_jobs(jobs_);
   }
 
-  // Runs whose timing those beside them changed do not count: they are made again, fewer at once.
+  // Runs that were slowed down by parallel runs do not count. They are repeated with fewer runs in parallel.
   std::vector<Result<replay::Run>> run_here(const std::vector<const schedule::Schedule*>& todo) {
     std::vector<std::optional<Result<replay::Run>>> made(todo.size());
     std::vector<std::size_t> left(todo.size());
@@ -559,7 +559,7 @@ Result<void> check_before_running(const DiagnoseOptions& options, const config::
   if (options.resume && options.report.empty())
     return fail(ErrorKind::usage, "--resume continues from a record, which exists only with --report DIR");
   if (options.redact && (options.resume || options.keep))
-    return fail(ErrorKind::usage, fmt::format("--redact keeps no record and no runs, so {} does not go with it",
+    return fail(ErrorKind::usage, fmt::format("--redact keeps no record and no runs, so it cannot be combined with {}",
                                               options.resume ? "--resume" : "--keep"));
   if (here) {
     ROSE_CHECK(need_root("diagnose"));
@@ -837,7 +837,7 @@ Command diagnose_command() {
               {.names = "--redact",
                .slot = &options->redact,
                .help = "With --report: keep only the result and report.html, and replace host names, addresses, user "
-                       "names and long tokens in them, the same ones alike"},
+                       "names and long tokens in them, equal ones by equal words"},
               {.names = "--plan",
                .slot = &options->plan,
                .help = "Print what would be tried and run nothing; needs no privilege"},

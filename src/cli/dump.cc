@@ -453,7 +453,7 @@ Command merge_command() {
                .help = "Leave the times unchanged: estimate no clock offsets"},
               {.names = "--redact",
                .slot = &options->redact,
-               .help = "Replace host names, addresses, user names and long tokens, the same ones alike"},
+               .help = "Replace host names, addresses, user names and long tokens, equal ones by equal words"},
           },
       .run = [options](const Common& common) { return merge(*options, common); },
   };

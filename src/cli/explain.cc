@@ -281,7 +281,7 @@ Result<void> keep_runs(explain::Kept& kept, ReportFolder& folder, const config::
   ROSE_CHECK(write_file(folder.file(explain::kKeptFile), bytes));
   Result<explain::Kept> again = explain::unpack(bytes, explain::kKeptFile);
   if (!again) {
-    log::warning("the runs were kept, but can't be read again: {}", again.error().message);
+    log::warning("the kept runs cannot be read: {}", again.error().message);
     return {};
   }
   report.explanation = explain::explain_kept(*again);
@@ -324,7 +324,8 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     if (!options.schedule.empty() || !options.report.empty() || !options.ask.empty() || options.deepen ||
         options.runs || options.redact)
       return fail(ErrorKind::usage,
-                  "--from compares runs that were kept and makes none: only -o, --without and --weights go with it");
+                  "--from compares runs that were kept and makes none: only -o, --without and --weights can be "
+                  "combined with it");
     return explain_again(options, common);
   }
   if (options.schedule.empty())
@@ -333,9 +334,9 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   if (options.deepen && options.no_deepen)
     return fail(ErrorKind::usage, "--deepen and --no-deepen exclude each other");
   if (options.redact && options.report.empty())
-    return fail(ErrorKind::usage, "--redact is about what --report DIR keeps, and there is no --report");
+    return fail(ErrorKind::usage, "--redact applies to the files of --report DIR, and there is no --report");
   if (options.redact && options.keep)
-    return fail(ErrorKind::usage, "--redact keeps no run directories, so --keep does not go with it");
+    return fail(ErrorKind::usage, "--redact keeps no run directories, so it cannot be combined with --keep");
   const std::string out = options.out.value_or("explanation.md");
   const std::int64_t began = monotonic_ns();
   report::ExplanationReport report;
@@ -476,7 +477,8 @@ Command explain_command() {
                    "How many runs that reproduce the bug, and as many without faults; of the schedule, at most twice "
                    "as many plus two are made. With fewer than 4, no difference is significant. Without this option, "
                    "two more are made at a time while noise prevents a "
-                   "result. One further run records the callers of the suspects, with a wrong clock one more",
+                   "result. One further run records the callers of the suspects; if the schedule has a clock fault, a "
+                   "second one",
                .otherwise = std::to_string(kWantedRuns),
                .range = {{2, 100}}},
               {.names = "--jobs",
@@ -515,11 +517,11 @@ Command explain_command() {
                .slot = &options->redact,
                .help =
                    "With --report: keep neither record nor traces, and replace host names, addresses, user names and "
-                   "long tokens in what is kept, the same ones alike"},
+                   "long tokens in what is kept, equal ones by equal words"},
               {.names = "--without",
                .slot = &options->without,
                .value = "FEATURE",
-               .help = "Leave out something that speaks for or against suspects, to see what it changes",
+               .help = "Leave out a feature of the ranking of suspects, to see what it changes",
                .by_commas = true,
                .choices = feature_names()},
               {.names = "--weights",

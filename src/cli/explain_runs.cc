@@ -255,13 +255,14 @@ Result<void> ComparedRuns::add(const replay::Asked& asked, const replay::Contras
   const auto each = [&](replay::Run&& run, replay::ContrastRun what, const std::string& words) {
     shown += run.result.verdict == schedule::Verdict::reproduced && what == replay::ContrastRun::schedule ? 1 : 0;
     const bool sound = what == replay::ContrastRun::sound;
-    const std::string_view verdict = sound ? (run.result.oracle == schedule::OracleAnswer::miss ? "sound" : "not sound")
-                                           : schedule::verdict_name(run.result.verdict);
+    const std::string_view verdict =
+        sound ? (run.result.oracle == schedule::OracleAnswer::miss ? "correct" : "not correct")
+              : schedule::verdict_name(run.result.verdict);
     log::progress(fmt::format("explain: run {} ({}): {}; {} of {} failing runs", run.result.number, words, verdict,
                               shown, wanted));
     out.run_seconds += run.result.seconds;
     for (const observe::SeenValues::Place& place : run.seen.places)
-      out.value_seconds += static_cast<double>(place.comings) * kernel::uprobe_seconds();
+      out.value_seconds += static_cast<double>(place.visits) * kernel::uprobe_seconds();
     tell_busy(run, asked, out.input);
     take_answers(run, out.said, out.input);
     take_run(std::move(run), what, *logs_, out.input, told);

@@ -64,7 +64,7 @@ Result<int> write_java_agent(const std::filesystem::path& folder, const profile:
     print(json_line({{"agent", (whole / kAgent).string()}, {"options", options}, {"methods", rare.size()}}));
   else
     print(
-        fmt::format("{}: the agent, and instructions to watch {} methods, without those of them that return an "
+        fmt::format("{}: the agent, and instructions to watch {} methods, except those that return an "
                     "object\n\nstart the JVMs with\n  JAVA_TOOL_OPTIONS='\"{}\"'\nthen trace them with\n"
                     "  rose trace --pid PID --java-agent {}\n",
                     whole.string(), rare.size(), options, whole.string()));

@@ -191,10 +191,10 @@ std::vector<std::string> LogEvidence::notes() const {
     if (diagnose::node_of_host(address, config_, host_to_node_).empty()) unknown.insert(address);
   }
   if (!unknown.empty())
-    out.push_back(
-        fmt::format("messages miss {}, which {} no node's: where {} a node of the incident, --map {}=NODE says which",
-                    fmt::join(unknown, ", "), unknown.size() == 1 ? "is" : "are",
-                    unknown.size() == 1 ? "it is" : "one is", *unknown.begin()));
+    out.push_back(fmt::format(
+        "messages report failed calls to addresses of no known node: {}; if {} a node of the incident, name "
+        "the node with --map {}=NODE",
+        fmt::join(unknown, ", "), unknown.size() == 1 ? "it is" : "one of them is", *unknown.begin()));
   for (const auto& [host, node] : host_to_node_) {
     const auto speaks = [&](std::string_view text) { return text.find(host) != std::string_view::npos; };
     if (std::any_of(hosts_.begin(), hosts_.end(), speaks) || dump_hosts_.contains(host)) continue;

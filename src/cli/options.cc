@@ -61,7 +61,7 @@ Result<const Command*> find_command(const Program& program, const std::vector<st
     if (inner == nullptr) {
       const std::string outer = full_name(program, {words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i)});
       if (at->commands.empty())
-        return fail(ErrorKind::usage, fmt::format("'{}' has no subcommands: '{}' is too much", outer, words[i]),
+        return fail(ErrorKind::usage, fmt::format("'{}' has no subcommands: remove '{}'", outer, words[i]),
                     fmt::format("see '{} --help'", outer));
       const std::string near = did_you_mean(words[i], command_names(*at));
       const std::string all =

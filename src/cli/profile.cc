@@ -35,7 +35,7 @@ Result<void> learn_restarts(profile::Profile& profile, const config::Config& con
     if (node.restart && !node.attach) {
       schedules.push_back(schedule::planned_restart(config.name, node.name, SIGKILL, workload_ns));
     } else {
-      log::warning("{} does not start again by itself: no run with its restart is made; set `restart` in its [[node]]",
+      log::warning("{} is not restarted by itself, so no run with its restart is made; set `restart` in its [[node]]",
                    node.name);
     }
   }
@@ -197,12 +197,12 @@ Command profile_command() {
                .value = "N|auto",
                .help =
                    "Runs in parallel; auto: as many as leave the timing of control runs unchanged. Rates and silences "
-                   "are learnt from these runs, so more of them at once than the machine carries falsify the profile",
+                   "are learnt from these runs, so more parallel runs than the machine can make falsify the profile",
                .otherwise = "1"},
               {.names = "--restarts",
                .slot = &options->restarts,
-               .help = "Also make a run for each node in which it is killed and starts again: what then fails is no "
-                       "fault where the evidence contains a restart"},
+               .help = "Also make a run for each node in which it is killed and starts again: if the evidence "
+                       "contains a restart, failures that follow it are then not taken for faults"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep the run directories"},
           },
       .run = [options](const Common& common) { return run_profile(*options, common); },

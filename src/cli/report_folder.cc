@@ -14,7 +14,8 @@ namespace rose::cli {
 Result<ReportFolder> ReportFolder::make(const std::string& path, bool redact) {
   ReportFolder folder;
   if (path.empty()) {
-    if (redact) return fail(ErrorKind::usage, "--redact is about what --report DIR keeps, and there is no --report");
+    if (redact)
+      return fail(ErrorKind::usage, "--redact applies to the files of --report DIR, and there is no --report");
     return folder;
   }
   folder.path_ = path;

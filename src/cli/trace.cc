@@ -598,7 +598,7 @@ Command trace_command() {
               {.names = "--noise",
                .slot = &options->noise,
                .value = "RULE",
-               .help = "Failures that are expected, so counted and not recorded: CALL:ERROR adds to the built-in list "
+               .help = "Expected failures, which are counted and not recorded: CALL:ERROR adds to the built-in list "
                        "('*:ENOENT': every call), -CALL:ERROR removes, none clears it, list prints it",
                .one_each = true},
           },

@@ -177,7 +177,7 @@ Result<ComposeNodes> ComposeReader::read() {
     if (found_.nodes.empty()) {
       if (profiles_.empty()) refuse(*services, "no service is started: none has a replica");
       refuse(*services,
-             fmt::format("no service is started: all have profiles, which are {} (COMPOSE_PROFILES chooses)",
+             fmt::format("no service is started: each has a profile ({}), and COMPOSE_PROFILES selects none",
                          fmt::join(profiles_, ", ")),
              fmt::format("choose with [deployment] compose_profiles = [\"{0}\"], --compose-profile {0} of 'rose init', "
                          "or COMPOSE_PROFILES={0}",
@@ -420,7 +420,7 @@ void ComposeReader::share_networks() {
       owner = whose.at(owner);
     }
     node.network_of = owner;
-    say(fmt::format("service {} shares the network and the address of {}: a fault of that network is one of both",
+    say(fmt::format("service {} shares the network and the address of {}: a fault of that network affects both",
                     node.name, owner));
     std::vector<Dependency>& after = node.container->after;
     if (std::none_of(after.begin(), after.end(), [&](const Dependency& one) { return one.node == direct->second; }))

@@ -16,7 +16,7 @@ namespace rose::config {
 // The command-line options and environment that `docker compose` would get.
 struct ComposeChoice {
   std::vector<std::string> profiles;  // if any, instead of COMPOSE_PROFILES
-  compose::Variables variables;       // count more than those of this process
+  compose::Variables variables;       // override those of this process
 };
 
 struct ComposeNodes {

@@ -108,7 +108,7 @@ std::optional<std::vector<std::string>> shell_words(std::string_view text) {
       continue;
     }
     if (std::string_view(";&|<>").find(c) != std::string_view::npos && quote == '\0' && !backquoted && !dollar) {
-      // The descriptor in "2>file" is no word.
+      // The descriptor in "2>file" is not a word.
       if (c == '>' && !word.empty() && is_digit(word.front())) inside = false;
       break;
     }

@@ -48,7 +48,7 @@ struct Attach {
 // Settings of a Compose service besides its command.
 struct Health {
   Command test;           // executed in the container; empty: the image's
-  bool disabled = false;  // not even the image's
+  bool disabled = false;  // no health check, not even the image's
   // Absent: the image's, otherwise the engine's default.
   std::optional<std::int64_t> interval_ns, timeout_ns, start_period_ns;
   std::optional<int> retries;
@@ -89,7 +89,7 @@ struct Container {
   // Only from Compose:
   bool service = false;
   Command build;                    // further arguments for the engine's `build`; empty: the image exists or is pulled
-  std::string dockerfile;           // for `build`: the text of one that is no file
+  std::string dockerfile;           // for `build`: the text of a Dockerfile that is not stored as a file
   std::vector<std::pair<std::string, std::string>> build_secrets;  // for `build`: those that are not files, by id
   bool build_privileged = false;                                   // for `build`: its commands may do everything
   std::vector<std::string> limits;  // "nofile=1024:1024"

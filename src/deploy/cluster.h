@@ -45,7 +45,7 @@ struct ContainerState {
   std::vector<std::filesystem::path> folders;  // mounted folders in the node's, given to the container's user
   std::vector<std::string> making;             // the engine's command that creates it
   bool made = false;                           // or is being created
-  std::optional<config::Health> health;        // that it is asked for, with a test and all times
+  std::optional<config::Health> health;        // its health check, with a test and all times
 };
 
 struct NodeState {
@@ -88,7 +88,7 @@ struct NodeState {
 };
 
 // True the first time: what is the same in every run is reported once.
-[[nodiscard]] bool said_once(const std::string& what);
+[[nodiscard]] bool is_first_report(const std::string& what);
 
 class Cluster final : public Deployment {
  public:
@@ -266,7 +266,7 @@ class Cluster final : public Deployment {
   std::vector<std::unique_ptr<NodeState>> states_;
   std::vector<std::unique_ptr<Volume>> volumes_;
   std::vector<std::unique_ptr<Disk>> disks_;
-  std::vector<RunData> data_;         // the run's own versions of what the user has
+  std::vector<RunData> data_;         // the run's versions of the user's folders and files
   bool mounts_ = false;               // some of these exist, perhaps only in part
   std::optional<Engine> engine_;      // for containers
   std::vector<std::string> holders_;  // containers that only hold a node's network namespace

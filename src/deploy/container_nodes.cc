@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t kMadeAtOnce = 8;
 constexpr std::int64_t kRemoveTimeout = 60 * kSecond;
 constexpr std::int64_t kCompletes = 600 * kSecond;      // for a service whose end others wait for
-constexpr std::int64_t kUnhealthyAfter = 10 * kSecond;  // at least, because machines of tests are slow
+constexpr std::int64_t kUnhealthyAfter = 10 * kSecond;  // minimum, because test machines are slow
 constexpr std::int64_t kSettleTimeout =
     5 * kSecond;  // from the end of the last container until the engine's helpers have ended
 
@@ -74,7 +74,7 @@ Result<int> stop_signal(const std::string& text) {
 
 }  // namespace
 
-bool said_once(const std::string& what) {
+bool is_first_report(const std::string& what) {
   static std::mutex mutex;
   static std::set<std::string> said;
   const std::lock_guard lock(mutex);
@@ -276,7 +276,7 @@ Result<void> Cluster::make_data() {
   ROSE_TRY([[maybe_unused]] const OpenFolder made, run.make(folder, std::nullopt));
   std::vector<std::string> names;
   for (const std::filesystem::path& source : outermost(std::move(sources))) {
-    if (said_once(source.string()))
+    if (is_first_report(source.string()))
       log::info("{}: each run has its own version, and what nodes write there stays in it", described_data(source));
     const std::filesystem::path shown = run_dir_ / folder / data_name(source, names);
     std::error_code error;
@@ -361,7 +361,7 @@ Result<void> Cluster::place_folders(std::size_t node) {
     } else if (std::error_code error; config.container->service && !std::filesystem::exists(source, error)) {
       // Compose would create the folder, and all runs would share it.
       const std::string own = own_volume(fmt::format("folder-{:016x}", std::hash<std::string>()(source.string())));
-      if (said_once(source.string()))
+      if (is_first_report(source.string()))
         log::info("{} does not exist: each run uses an empty volume instead", source.string());
       ROSE_CHECK(note_volume(own));
       volume = own + volume.substr(parts.front().size());
@@ -579,7 +579,7 @@ Result<void> Cluster::pre_stop(std::size_t node, std::int64_t timeout_ns, bool a
   return {};
 }
 
-// `at_end`: the run is ending, and it runs nevertheless.
+// `at_end`: the run is ending, so cancellation does not stop the hook.
 Result<void> Cluster::run_hook(std::size_t node, const config::Hook& hook, const std::string& kind,
                                std::int64_t timeout_ns, bool at_end) {
   const NodeInfo& info = infos_[node];
@@ -675,7 +675,7 @@ std::int64_t Cluster::ready_timeout(std::size_t node, bool strict) const {
 
 void Cluster::unhealthy(std::size_t node, const std::string& why) const {
   const std::string& name = infos_[node].name;
-  if (said_once("unhealthy " + name))
+  if (is_first_report("unhealthy " + name))
     log::warning("node {} is not healthy ({}); no service waits for that, so runs go on, as with Compose", name, why);
 }
 

@@ -91,8 +91,8 @@ Result<void> Cluster::make() {
                                        config::prefix_length(config_.deployment), members));
   }
   for (const NodeInfo& info : infos_)
-    if (info.network != info.index && said_once("network " + info.name))
-      log::info("node {0} shares the network and the address of {1}: a network fault on {0} or {1} is one on both",
+    if (info.network != info.index && is_first_report("network " + info.name))
+      log::info("node {0} shares the network and the address of {1}: a network fault on {0} or {1} affects both",
                 info.name, infos_[info.network].name);
   ROSE_CHECK(make_own_names());
   ROSE_CHECK(make_nodes());
@@ -163,9 +163,9 @@ Result<void> Cluster::check_path(const NodeInfo& info, const Credentials& user) 
   for (const std::filesystem::path& path : {info.dir, real.empty() ? info.dir : real})
     if (const auto folder = exchangeable_by(groups, path))
       return fail(ErrorKind::input,
-                  fmt::format("node {}: its user {} may exchange what is in {}, which leads to the run's folder {}",
+                  fmt::format("node {}: its user {} may replace entries of {}, a parent of the run's folder {}",
                               info.name, config_.nodes[info.index].user, folder->string(), run_dir_.string()),
-                  "have runs below a folder that belongs to root, and which others do not write to (--report, or "
+                  "use a folder that belongs to root and that others cannot write to (--report, or "
                   "TMPDIR without it)");
   return {};
 }
@@ -227,7 +227,8 @@ Result<void> Cluster::make_folders() {
            folder = folder.parent_path())
         if (::stat(folder.c_str(), &above) == 0 && !may_search(above, *state->user))
           log::warning(
-              "node {}: user {} cannot reach its folder {} by path, because {} does not let it pass: allow it (chmod "
+              "node {}: user {} cannot reach its folder {}, because {} has no search permission for it: grant it "
+              "(chmod "
               "o+x), or place runs elsewhere (--report, or TMPDIR without it)",
               node.name, node.user, info.dir.string(), folder.string());
     }
@@ -315,7 +316,7 @@ Result<OpenFolder> Cluster::own_folder() {
   ROSE_TRY(OpenFolder own, OpenFolder::open(path));
   ROSE_TRY(const struct stat status, own.status());
   if (status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
-    return fail(ErrorKind::environment, fmt::format("{} is not root's alone", path.string()));
+    return fail(ErrorKind::environment, fmt::format("{} does not belong to root alone", path.string()));
   return own;
 }
 
@@ -323,7 +324,7 @@ Result<const Volume*> Cluster::add_volume(std::size_t node, const std::filesyste
   ROSE_TRY(const OpenFolder folder, volume_folder(node, inside));
   for (const auto& volume : volumes_)
     if (volume->folder() == folder.path()) return volume.get();
-  ROSE_CHECK(note_end(node));  // whose files change place when this is unmounted
+  ROSE_CHECK(note_end(node));  // its files move when this is unmounted
   ROSE_CHECK(identity_.note("volume", folder.path().string()));
   mounts_ = true;
   ROSE_TRY(Volume volume, Volume::make(folder, identity_.id()));
@@ -336,7 +337,7 @@ Result<Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::path& i
   for (const auto& disk : disks_)
     if (disk->folder() == folder.path()) return disk.get();
   ROSE_TRY(const OpenFolder own, own_folder());
-  ROSE_CHECK(note_end(node));  // whose files change place when this is unmounted
+  ROSE_CHECK(note_end(node));  // its files move when this is unmounted
   ROSE_CHECK(identity_.note("volume", folder.path().string()));
   mounts_ = true;
   std::vector<std::string> outside;
@@ -365,7 +366,7 @@ void Cluster::dissolve_volumes() {
   for (const OpenFolder& top : held) {
     const auto rescued = volume::rescue(top, run_dir_ / kRescueFolder);
     const std::string where = printable(top.path().string());
-    const std::string why = "a process of the node's user may have unmounted it or exchanged its folder";
+    const std::string why = "a process of the node's user may have unmounted it or replaced its folder";
     if (rescued)
       log::warning("the files of the file system that rose mounted at {} are in {} ({})", where, rescued->string(),
                    why);
@@ -658,7 +659,7 @@ void Cluster::end_nodes() {
     for (const std::size_t i : own) {
       if (!states_[i]->container || config_.nodes[i].container->pre_stop.empty()) continue;
       const auto work = [this, i] {
-        if (auto done = pre_stop(i, kPlannedStopGrace, true); !done && said_once("pre_stop " + infos_[i].name))
+        if (auto done = pre_stop(i, kPlannedStopGrace, true); !done && is_first_report("pre_stop " + infos_[i].name))
           log::warning("{}", done.error().message);
       };
       if (auto thread = start_thread(work)) hooks.push_back(*std::move(thread));

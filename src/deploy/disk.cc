@@ -149,7 +149,8 @@ bool tear(const Fd& from, const TornFile& source, const Fd& to, const Torn& torn
 
 Result<void> Disk::check() {
   const std::string hint =
-      "power is lost on an ext4 file system on a loop device: the kernel's modules loop and ext4, and mke2fs (package "
+      "power loss uses an ext4 file system on a loop device: it needs the kernel modules loop and ext4, and mke2fs "
+      "(package "
       "e2fsprogs), are needed";
   if (::access("/dev/loop-control", R_OK | W_OK) != 0)
     return fail(ErrorKind::environment,
@@ -205,7 +206,7 @@ Result<Fd> Disk::outside_file(const std::string& name, const struct stat& folder
   Fd fd = at_.file_to_change(name);
   struct stat info{};
   if (!fd || ::fstat(fd.get(), &info) != 0 || info.st_uid != folder.st_uid)
-    return fail(ErrorKind::environment, fmt::format("{} is no file of the node's", (at_.path() / name).string()));
+    return fail(ErrorKind::environment, fmt::format("{} is not a file of the node", (at_.path() / name).string()));
   return fd;
 }
 

@@ -305,7 +305,7 @@ class Healer {
       else if (*dissolved == volume::Dissolved::put_back)
         healed.undone.push_back(where + ": unmounted, its files put back");
       else if (*dissolved == volume::Dissolved::exchanged)
-        healed.failed.push_back(where + ": unmounted; its files are lost, because somebody exchanged the folder");
+        healed.failed.push_back(where + ": unmounted; its files are lost, because somebody replaced the folder");
     }
   }
 

@@ -241,7 +241,7 @@ Result<Fd> open_log(const std::string& path, const Credentials* user) {
   if (!there && err == EINVAL)
     return fail(ErrorKind::inconclusive, fmt::format("{} is not a regular file any more", path), kLogHint);
   if (!there && err == EPERM)
-    return fail(ErrorKind::inconclusive, fmt::format("{} is a file of somebody else's", path), kLogHint);
+    return fail(ErrorKind::inconclusive, fmt::format("{} belongs to another user", path), kLogHint);
   if (!there) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", path), err);
   if (user != nullptr && info.st_uid != user->uid)
     return fail(ErrorKind::inconclusive, fmt::format("{} belongs to user {}, not to the node's", path, info.st_uid),

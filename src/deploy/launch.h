@@ -30,7 +30,7 @@ struct LaunchSpec {
   std::vector<std::string> argv;
   std::map<std::string, std::string> env;
   std::string directory;
-  std::string inside;      // a folder in it, where it begins: what has its name is no link
+  std::string inside;      // a folder in it where it begins; must not be a symbolic link
   std::string stdout_log;  // appended to, created if missing
   std::string stderr_log;
   std::string cgroup;

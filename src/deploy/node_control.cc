@@ -87,7 +87,7 @@ Result<void> Cluster::resume(std::size_t node, Scope scope) {
   lock.unlock();
   if (scope == Scope::all && !folder.empty()) {
     if (std::error_code error; !std::filesystem::exists(folder, error))
-      return {};  // that of an attached one, removed with its content
+      return {};  // the cgroup of an attached node, which was removed with its processes
     ROSE_CHECK(cgroup::freeze(folder, false));
     if (state.config->attach) ROSE_CHECK(identity_.note("thawed", folder.string()));
     wake();  // a restart may have waited for this

@@ -326,7 +326,7 @@ void PacedFile::set(const Pace& pace) {
   (void)::send(socket_.get(), "", 1, MSG_NOSIGNAL);
 }
 
-PacedFile::Told PacedFile::told() const { return {load_word(shared_->requests), load_word(shared_->bytes)}; }
+PacedFile::Counters PacedFile::counters() const { return {load_word(shared_->requests), load_word(shared_->bytes)}; }
 
 Result<void> PacedFile::check() {
   const auto lacks = [](const std::string& what) {

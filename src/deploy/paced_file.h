@@ -44,11 +44,11 @@ class PacedFile {
   // Applies from the next request on. If there is no limit any more, waiting requests are answered immediately.
   void set(const Pace& pace);
 
-  struct Told {
+  struct Counters {
     std::uint64_t requests = 0;  // requests that were delayed, out of all
     std::uint64_t bytes = 0;
   };
-  [[nodiscard]] Told told() const;
+  [[nodiscard]] Counters counters() const;
 
  private:
   struct Shared;

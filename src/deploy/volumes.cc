@@ -133,7 +133,7 @@ Result<std::optional<Root>> root_of(std::uint64_t number) {
     if (fd && mount_number(fd.get()) == number) return Root{std::move(fd), point.filename().string()};
   }
   return fail(ErrorKind::environment, fmt::format("cannot reach the file system at {}", point.string()),
-              "something else is mounted over it, or what leads to it is renamed again and again");
+              "something is mounted over it, or a folder on its path is renamed repeatedly");
 }
 
 // The folder that a mount hides: reached through a copy of the tree above it without the mounts in there. In this mount

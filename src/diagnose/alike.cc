@@ -15,7 +15,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostDoings = 4096;  // of one host; the rest is ignored
+constexpr std::size_t kMostBehaviours = 4096;  // of one host; the rest is ignored
 constexpr int kFirstClientPort = 32768;
 
 // Folders differ between deployments; the name of what a call is made on mostly does not.
@@ -59,10 +59,10 @@ Addresses addresses_of_nodes(const config::Config& config) {
 }
 
 // What nodes and hosts do, by number: first all that the profile knows of the nodes.
-class Doings {
+class Behaviours {
  public:
   // `among`: also what hosts do to each other, as far as the dump shows it.
-  Doings(const Inputs& inputs, bool among) {
+  Behaviours(const Inputs& inputs, bool among) {
     const auto each = [&](const std::string& node, const std::string& doing, bool only_new = false) {
       const std::uint32_t number = of(doing);
       if (only_new && number < done_) return;
@@ -115,7 +115,7 @@ class Doings {
 
 // What the hosts of the dump do to each other: for each host, what it does and to which other host.
 struct Among {
-  std::map<std::string, std::set<std::string>, std::less<>> doings;
+  std::map<std::string, std::set<std::string>, std::less<>> behaviours;
   std::map<std::string, std::set<std::string>, std::less<>> mates;
 };
 
@@ -146,8 +146,8 @@ Among doings_among(const Inputs& inputs) {
       if (other < 0 || names[static_cast<std::size_t>(other)] == trace.str(event.node)) continue;
       const std::string syscall = kernel::syscall_name(event.syscall);
       const std::string host(trace.str(event.node)), mate(names[static_cast<std::size_t>(other)]);
-      found.doings[host].insert(doing_to(syscall, peer.port));
-      found.doings[mate].insert(doing_by(syscall, peer.port));
+      found.behaviours[host].insert(doing_to(syscall, peer.port));
+      found.behaviours[mate].insert(doing_by(syscall, peer.port));
       found.mates[host].insert(mate);
       found.mates[mate].insert(host);
     }
@@ -156,25 +156,25 @@ Among doings_among(const Inputs& inputs) {
 }
 
 struct Host {
-  std::vector<std::uint32_t> doings;
+  std::vector<std::uint32_t> behaviours;
   std::vector<bool> has;  // by doing
   std::uint64_t failures = 0;
   std::int64_t fault_ts = 0;  // its last process or network fault: hosts of the last incident are to be different nodes
 };
 
 std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, const std::vector<std::string>& names,
-                                                         Doings& doings, const Among& among) {
+                                                         Behaviours& behaviours, const Among& among) {
   std::map<std::string, Host, std::less<>> hosts;
   const auto does = [](Host& host, std::uint32_t doing) {
     if (doing >= host.has.size()) host.has.resize(doing + 1);
     if (host.has[doing]) return;
     host.has[doing] = true;
-    host.doings.push_back(doing);
+    host.behaviours.push_back(doing);
   };
   for (const std::string& name : names) {
     Host& host = hosts.try_emplace(name).first->second;
-    if (const auto to_others = among.doings.find(name); to_others != among.doings.end())
-      for (const std::string& doing : to_others->second) does(host, doings.of(doing));
+    if (const auto to_others = among.behaviours.find(name); to_others != among.behaviours.end())
+      for (const std::string& doing : to_others->second) does(host, behaviours.of(doing));
   }
   for (const trace::Trace& trace : inputs.traces) {
     std::vector<Host*> host_of(trace.strings.size() + 1, nullptr);
@@ -191,7 +191,7 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
           (event.type == trace::EventType::ps && event.state != trace::ProcessState::started &&
            event.state != trace::ProcessState::exited && (event.flags & trace::kPlanned) == 0))
         host->fault_ts = std::max(host->fault_ts, event.ts_ns);
-      if (host->doings.size() >= kMostDoings) continue;
+      if (host->behaviours.size() >= kMostBehaviours) continue;
       const bool failed = event.type == trace::EventType::scf;
       const bool call = failed || event.type == trace::EventType::sys;
       if (!call && event.type != trace::EventType::af) continue;
@@ -200,11 +200,11 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
                : (std::uint64_t{1} << 48) | event.function;
       const auto [number, fresh] = numbers.try_emplace(key, 0);
       if (fresh)
-        number->second = doings.of(call ? doing_of_call(kernel::syscall_name(event.syscall), trace.str(event.path))
-                                        : std::string(trace.str(event.function)) + "()");
+        number->second = behaviours.of(call ? doing_of_call(kernel::syscall_name(event.syscall), trace.str(event.path))
+                                            : std::string(trace.str(event.function)) + "()");
       const std::uint32_t doing = number->second;
       // On a busy host of production hundreds of kinds of calls fail, and they are typical of no node.
-      if (failed && !doings.known(doing)) continue;
+      if (failed && !behaviours.known(doing)) continue;
       does(*host, doing);
     }
   }
@@ -249,9 +249,9 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
   std::vector<Alike> found;
   if (!inputs.profile || names.empty()) return found;
   const Among among = doings_among(inputs);
-  Doings doings(inputs, !among.doings.empty());
+  Behaviours behaviours(inputs, !among.behaviours.empty());
   const std::size_t nodes = inputs.config->nodes.size();
-  const auto hosts = doings_of_hosts(inputs, names, doings, among);
+  const auto hosts = doings_of_hosts(inputs, names, behaviours, among);
   std::vector<std::pair<std::pair<std::int64_t, std::uint64_t>, std::string>> order;
   for (const auto& [name, host] : hosts) order.push_back({{host.fault_ts, host.failures}, name});
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -262,21 +262,21 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
     std::vector<double> shares(nodes);
     double all = 0;
     std::size_t told = 0;
-    for (const std::uint32_t doing : host.doings) {
-      if (!doings.known(doing)) {
+    for (const std::uint32_t doing : host.behaviours) {
+      if (!behaviours.known(doing)) {
         all += 1.0 / static_cast<double>(nodes);  // no node here does this: another program
         continue;
       }
       ++told;
-      const std::vector<bool>& by = doings.nodes(doing);
-      const double weight = Doings::weight(by);
+      const std::vector<bool>& by = behaviours.nodes(doing);
+      const double weight = Behaviours::weight(by);
       all += weight;
       for (std::size_t i = 0; i < nodes; ++i) shares[i] += by[i] ? weight : 0;
     }
     if (told < least_told || all <= 0) return false;
     std::vector<Likeness> likeness(nodes);
     for (std::size_t i = 0; i < nodes; ++i)
-      likeness[i] = {shares[i] / all, doings.all(i) > 0 ? shares[i] / doings.all(i) : 0};
+      likeness[i] = {shares[i] / all, behaviours.all(i) > 0 ? shares[i] / behaviours.all(i) : 0};
     std::vector<bool> of_mate(nodes);
     if (const auto mates = among.mates.find(name); mates != among.mates.end())
       for (const Alike& other : found)

@@ -23,7 +23,7 @@ struct ContextEvent {
   std::int64_t ts_ns = 0;
 };
 
-// The condition that such an event meets; nothing for events that are no context.
+// The condition that such an event meets; nothing for events that cannot be a context.
 [[nodiscard]] std::optional<ContextEvent> context_event(const trace::Trace& trace, const trace::Event& event,
                                                         std::string_view node);
 // The number of equal events that an event stands for.

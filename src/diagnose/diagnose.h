@@ -43,10 +43,10 @@ struct Observable {
 // Details of events that were made from log messages.
 struct Said {
   struct Of {
-    double weight = 0;          // 0..1: how plainly the logs say it
+    double weight = 0;          // 0..1: how clearly the logs state it
     std::string words;          // which message
     std::int64_t since_ns = 0;  // the event happened between this time and its own; 0: at its own time
-    bool guessed = false;       // no message tells of it
+    bool guessed = false;       // no message mentions it
     bool inferred = false;      // it follows from a gap, a silence or a restart, or the message does not name it
   };
   std::size_t trace = 0;             // index into Inputs::traces
@@ -58,7 +58,7 @@ struct ToldException {
   std::string node;                        // of the deployment
   std::int64_t first_ts = 0, last_ts = 0;  // of its messages
   std::uint64_t count = 0;
-  double weight = 0;             // 0..1: how plainly the logs say it
+  double weight = 0;             // 0..1: how clearly the logs state it
   std::string words;             // which message, and which frame of its stack
   std::vector<ThrowSite> sites;  // where it can be thrown; not empty
   std::uint64_t visits = 0;      // of the first site's method until then, by the run without faults; 0: not known
@@ -72,7 +72,7 @@ struct ToldClockStep {
   std::int64_t change_ns = 0;    // negative: back
   double weight = 0;             // 0..1
   std::string words;
-  bool all_along = false;   // it is said to be wrong at that time, and may have been from the beginning
+  bool all_along = false;   // reported as wrong at that time; may have been wrong from the beginning
   bool either_way = false;  // the step may also be by the same amount in the other direction
   Known known = Known::stated;
 };
@@ -158,11 +158,11 @@ struct Candidate {
       other_length;
   std::int64_t last_ts = 0;         // of its events; for pauses and partitions, their end
   std::vector<std::int64_t> again;  // SCF: when further incidents of it began, by time
-  std::int64_t since_ts = 0;        // logs tell only that it came between this and first_ts; 0: it came at first_ts
+  std::int64_t since_ts = 0;        // logs show only that it happened between this and first_ts; 0: at first_ts
   bool profiled = false;            // the profile has it too, but far rarer
   int ordinariness = 0;             // SCF: 0 disk and resource errors, 1 others, 2 everyday ones, 3 usual noise
   bool own_end = false;             // PS: the process ended itself
-  bool partly = false;              // PS: others of its node lived on
+  bool partly = false;              // PS: other processes of its node continued
   bool stepped = false;             // clock: it was set at first_ts; else it was wrong all the time
   bool complained = false;          // clock: a program says that it is wrong
   bool blocked = false;             // PS: it waited for a disk
@@ -172,12 +172,12 @@ struct Candidate {
   double usual = 1;                 // less: it ends, stands still or fails like that all the time
   bool first = false;               // a disk error before all other faults
   bool fatal = false;               // SCF: its node ended itself right after it
-  double said = 1;                  // how plainly the evidence says it: less than one of what only logs tell
-  bool guessed = false;             // nothing says it: it is only near what logs say
+  double said = 1;                  // how clearly the evidence states it; less than 1 if only logs do
+  bool guessed = false;             // no log mentions it: it is only close in time to logged events
   Known known = Known::seen;
   double weight = 0;               // probability that it is (part of) the cause; those of a plan add up to one
   std::vector<std::string> nodes;  // all nodes that the fault affects; set by make_plan()
-  std::vector<Feature> features;   // what its rank can rest on; set by make_plan()
+  std::vector<Feature> features;   // what its rank may be based on; set by make_plan()
 };
 
 struct Discarded {
@@ -199,11 +199,11 @@ struct Plan {
   std::vector<Observable> observables;
   std::vector<Discarded> discarded;
   std::vector<schedule::Schedule> schedules;       // what level 1 would try, likeliest first
-  std::vector<std::string> schedule_whys;          // one a schedule: why it is tried
+  std::vector<std::string> schedule_whys;          // one per schedule: why it is tried
   std::uint64_t failures = 0;                      // SCF, ND and PS events considered
   double discarded_share = 0;                      // of `failures`
   std::vector<std::string> notes;                  // hosts that could not be matched, lost events, ...
-  std::vector<std::string> warnings;               // what will make runs vain, and what to do about it
+  std::vector<std::string> warnings;               // what will make runs useless, and what to do about it
   std::vector<std::vector<std::string>> replicas;  // groups of nodes; a production host may be any node of its group
   std::int64_t begin_ts = 0;                       // of the merged dumps
   std::int64_t end_ts = 0;
@@ -233,8 +233,8 @@ class Runner {
     for (const schedule::Schedule* schedule : schedules) results.push_back(run(*schedule));
     return results;
   }
-  // The number of runs that are worth asking for at once if `jobs` in [diagnose] is no number. May change from call to
-  // call.
+  // The number of runs that are worth asking for at once if `jobs` in [diagnose] is not a number. It may change from
+  // call to call.
   [[nodiscard]] virtual int side_by_side() const { return 1; }
   // How many runs the runner can make ahead of the search's requests; 0: none.
   [[nodiscard]] virtual int room() const { return 0; }
@@ -248,7 +248,7 @@ struct Tried {
   schedule::Tally tally;
   std::string note;                      // why it was tried and what it showed
   std::set<std::string> brought_back{};  // observables of the evidence that appeared in runs that reproduced the bug
-  bool traced = false;                   // some of them were, so that of dumps' observables some could come back
+  bool traced = false;                   // some of these runs were traced, so observables of dumps could occur again
   std::int64_t longest_hit_ns = 0;       // of those runs' workloads; 0: not known
 };
 
@@ -272,8 +272,8 @@ struct NotTried {
 
 // Remarks on the schedule that was found, one or more sentences each.
 struct Remarks {
-  std::vector<std::string> places;   // what stands at the offsets that it names
-  std::string rate;                  // how often the bug then shows
+  std::vector<std::string> places;   // the code at the offsets that the schedule names
+  std::string rate;                  // how often the bug then occurs
   std::vector<std::string> doubts;   // what speaks against it
   std::vector<std::string> simpler;  // what minimisation removed
 };
@@ -287,7 +287,7 @@ struct Diagnosis {
   int schedules = 0;       // tried before the found one was confirmed, itself included
   int runs = 0;            // all of them, those without faults included
   int control_runs = 0;    // of `runs`: without faults
-  int control_hits = 0;    // of those: the bug showed
+  int control_hits = 0;    // of those: the bug occurred
   int confirm_runs = 0;    // of `runs`: of the found schedule, until it was worth minimising, or given up
   int simplify_runs = 0;   // of `runs`: made then, to make it simpler and to try its rivals
   int rate_runs = 0;       // of `runs`: of the schedule that is reported, for its rate alone: they chose nothing

@@ -390,7 +390,7 @@ class Reader {
   std::unordered_map<ScfKey, std::size_t, ScfHash> index_;
   std::unordered_map<ScfKey, std::int64_t, ScfHash> succeeded_;  // the last success of the same call
   std::unordered_map<SameCall, std::vector<std::pair<std::int64_t, std::uint64_t>>, SameCallHash>
-      done_;                                              // when how many such calls succeeded
+      done_;  // how many such calls had succeeded at which time
   // by node and path pattern: when such a file was first created
   std::unordered_map<std::uint64_t, std::int64_t> made_;
   std::unordered_map<int, bool> connection_;              // (err, syscall, has peer) -> is it a connection error

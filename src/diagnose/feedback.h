@@ -1,6 +1,6 @@
-// What runs show besides the oracle's answer. Observables that come back in a miss are not what is missing: their
-// weight falls, and so does that of the candidates that cause them; the weight of those that never came back rises
-// (ANDURIL, section 5.2, algorithm 2).
+// Feedback from runs besides the oracle's answer. If an observable occurs in a run without the bug, it is not what is
+// missing, so its weight and that of the candidates that cause it fall. The weight of observables that have not
+// occurred yet rises (ANDURIL, section 5.2, algorithm 2).
 #pragma once
 
 #include <map>

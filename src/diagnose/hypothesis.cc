@@ -108,9 +108,7 @@ Traces traces_of_call(const Fault& fault, const Candidate* candidate) {
     case EACCES:
     case EPERM:
       traces.test = fmt::format(
-          "who owned the file and with what mode, and who changed that (stat, the audit log) on "
-          "the host of {}",
-          fault.node);
+          "the owner and mode of the file, and who changed them (stat, the audit log) on the host of {}", fault.node);
       break;
     default: break;
   }
@@ -136,10 +134,11 @@ Traces traces_of(const Fault& fault, const Candidate* candidate) {
                           "or container runtime, on the host of {}",
                           fault.node)};
     case FaultKind::pause:
-      return {fmt::format("neither calls nor messages of {} for as long, while its process lived on", fault.node),
-              fmt::format("whether the log of {} has a gap there, and its processor time stood still "
-                          "(process_cpu_seconds_total; steal time or a frozen cgroup say why)",
-                          fault.node)};
+      return {
+          fmt::format("no calls and no messages of {} for that long, while its process continued to exist", fault.node),
+          fmt::format("whether the log of {} has a gap at that time, and its processor time did not grow "
+                      "(process_cpu_seconds_total; steal time or a frozen cgroup explain it)",
+                      fault.node)};
     case FaultKind::partition:
     case FaultKind::network:
       return {fmt::format("unanswered data and retransmissions between {} and {}, on both ends", fault.node, peers),
@@ -148,7 +147,7 @@ Traces traces_of(const Fault& fault, const Candidate* candidate) {
                           fault.node)};
     case FaultKind::clock:
       return {fmt::format("a clock of {} that differs from those of its peers", fault.node),
-              fmt::format("whether chronyd, ntpd or the kernel log of {} tell of a step of the clock "
+              fmt::format("whether chronyd, ntpd or the kernel log of {} report a step of the clock "
                           "(node_timex_offset_seconds)",
                           fault.node)};
     case FaultKind::exception:
@@ -293,9 +292,9 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
       const Candidate* c = candidate_for(plan, fault);
       if (own.contains(c != nullptr ? c->id : fault.id) && hypothesis.size() > 1) continue;
       const Traces traces = traces_of(fault, c);
-      const std::string known = c == nullptr     ? "which nothing in the evidence states"
+      const std::string known = c == nullptr     ? "for which there is no evidence"
                                 : is_certain(*c) ? "which the dump contains"
-                                : c->symptom     ? "which the dump explains by something earlier"
+                                : c->symptom     ? "which an earlier event in the dump explains"
                                                  : fmt::format("which is {}", known_name(c->known));
       rival.would_have_shown +=
           fmt::format("{}{} ({})", rival.would_have_shown.empty() ? "" : "; ", traces.shows, known);

@@ -52,7 +52,7 @@ struct Try {
   double yield = 0;    // estimated probability that the run reproduces the bug, with the weights of its candidates as
                        // another run of a schedule that missed
   bool again = false;  // another run of a schedule that missed, which may have been chance
-  bool look = false;   // it only counts; that its faults do not fire is meant so
+  bool look = false;   // it only counts; its faults are not meant to fire
   bool many = false;   // its faults need not belong together: a hit is narrowed down before it is confirmed
   std::string moment;  // at which it is expected to fire; "": unknown
 };

@@ -24,9 +24,9 @@ struct Silence {
   bool open = false;          // it was not over when the dump was written
   std::uint64_t packets = 0;  // packets that the pair had exchanged before, on this connection
   std::uint16_t port = 0;     // the service it concerns, where addresses do not tell nodes apart
-  int failed_at = -1;         // no packet was missed: calls of this node failed, and that is how it is known
-  std::uint64_t calls = 0;    // so many
-  double plain = 1;           // 0..1: how plainly their errors say it
+  int failed_at = -1;         // known by failed calls of this node, not by missing packets
+  std::uint64_t calls = 0;    // how many calls failed
+  double plain = 1;           // 0..1: how clearly their errors indicate it
 };
 
 struct Cut {

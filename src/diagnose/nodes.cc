@@ -254,7 +254,7 @@ void match_left(const Inputs& inputs, const std::vector<std::string>& names, con
         fmt::format("'{}' of the dump was matched to node '{}': {:.0f} % of its actions match those of {} in the "
                     "profile; use --map {}=NODE if that is wrong",
                     alike.host, names[static_cast<std::size_t>(alike.node)], alike.share * 100,
-                    replica ? std::string("that node and its like, which are tried in its place")
+                    replica ? std::string("that node and similar ones, which are tried instead")
                             : "'" + names[static_cast<std::size_t>(alike.node)] + "'",
                     alike.host));
     std::erase(left, alike.host);
@@ -291,8 +291,8 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
     map.test_addresses_.push_back(shared ? std::string{} : node.ip);
     if (!node.network_of.empty())
       map.notes_.push_back(
-          fmt::format("'{}' shares the network and the address of '{}': a fault of the network is one "
-                      "of both, and is named after '{}'",
+          fmt::format("'{}' shares the network and the address of '{}': a network fault affects both, "
+                      "and is reported for '{}'",
                       node.name, node.network_of, node.network_of));
   }
   Spoken spoken;

@@ -28,7 +28,7 @@ void Refinement::drop_needless(Found& end, const Lead& found) {
   Schedule less = found.schedule;
   for (const std::string& id : found.needless()) less = without(less, id);
   if (less.faults.empty() || less.faults.size() == found.schedule.faults.size()) return;
-  const std::size_t tried = lab_.enter(less, found.level, "without what the bug showed without").index;
+  const std::size_t tried = lab_.enter(less, found.level, "without the faults that runs did not need").index;
   const std::set<std::string> fired = found.fired;
   end.lead = found.as(std::move(less), tried);
   end.lead.fired = fired;
@@ -69,7 +69,7 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
   }
   // With margins for its durations. They cost no run; the test that follows checks them.
   if (schedule::fingerprint(simplifier.current()) != schedule::fingerprint(end.lead.schedule)) {
-    const std::size_t tried = lab_.enter(simplifier.current(), end.lead.level, "as long as leaves a margin").index;
+    const std::size_t tried = lab_.enter(simplifier.current(), end.lead.level, "with a margin").index;
     end.lead = end.lead.as(simplifier.current(), tried);
     end.changes = simplifier.changes();
   }
@@ -136,12 +136,12 @@ Result<void> Refinement::try_rivals(const Lead& end, const Lead& found) {
     Schedule rest = found.schedule;
     for (const std::string& id : certain) rest = without(rest, id);
     if (!rest.faults.empty() && schedule::fingerprint(rest) != schedule::fingerprint(end.schedule))
-      ROSE_CHECK(try_rival(rest, end.level, "without what is certain: does the rest reproduce as well", until));
+      ROSE_CHECK(try_rival(rest, end.level, "without the certain faults: do the others reproduce as well", until));
   }
   std::size_t tried = 0;
   for (const Schedule* schedule : untried(d_, end.schedule, kRivalShare, false)) {
     if (++tried > kMostRivals) break;
-    ROSE_CHECK(try_rival(*schedule, 1, "it is about as likely as what was found", until));
+    ROSE_CHECK(try_rival(*schedule, 1, "it is about as likely as the found schedule", until));
   }
   return {};
 }
@@ -154,15 +154,15 @@ Result<void> Refinement::prefer_certain(Lead& found) {
     if (++tried > kMostRivals || runs_.left_for(found) <= kLeastDeciding) break;
     const Schedule certain = *schedule;
     const Lab::Entry entry =
-        lab_.enter(certain, 1, "it is certain, and what was found is only inferred: does it reproduce as well");
+        lab_.enter(certain, 1, "it is certain, and the found schedule is only inferred: does it reproduce as well");
     ROSE_TRY(const std::vector<Lab::Made> made,
-             lab_.run({entry.index}, fmt::format("what is certain first: {}", short_words(certain))));
+             lab_.run({entry.index}, fmt::format("the certain fault first: {}", short_words(certain))));
     if (!made[0].armed || made[0].result.verdict != schedule::Verdict::reproduced) continue;
     Lead lead = found.as(certain, entry.index);
     lead.remember(made[0].result);
     ROSE_CHECK(runs_.screen(lead, false));
     if (!lead.promising) continue;
-    d_.tried[found.tried].note += "; something that is certain reproduces the bug as well";
+    d_.tried[found.tried].note += "; a certain fault reproduces the bug as well";
     found = std::move(lead);
     return {};
   }

@@ -59,7 +59,7 @@ Result<RestartRuns> survey_restarts(const Inputs& inputs, const Plan& plan, Lab&
   if (static_cast<int>(tried.size()) >= lab.left()) tried.resize(static_cast<std::size_t>(std::max(0, lab.left() - 1)));
   if (tried.empty()) return runs;
   ROSE_TRY(std::vector<Lab::Made> made,
-           lab.run(tried, fmt::format("a planned restart of {}: what follows from it is no fault",
+           lab.run(tried, fmt::format("a planned restart of {}: its consequences are not faults",
                                       fmt::join(nodes.begin(),
                                                 nodes.begin() + static_cast<std::ptrdiff_t>(tried.size()), ", "))));
   for (std::size_t i = 0; i < made.size(); ++i) {

@@ -151,7 +151,7 @@ class Search {
       conclusion_.conclude(simpler ? simpler : as_found_);
       d_.verdict = Verdict::reproduced;  // as if the search were to end at the first reproduction
       d_.plan.notes.push_back(
-          simpler ? "interrupted after the schedule had been found: it is as simple as it was by then, and its rate is "
+          simpler ? "interrupted after the schedule had been found: it was simplified so far, and its rate is "
                     "that of the runs made of it"
                   : "interrupted after the schedule had been found: it was not simplified, and its rate is that of the "
                     "runs that confirmed it");
@@ -362,7 +362,7 @@ class Search {
       for (Trial& trial : batch) {
         if (!trial.runs || trial.result.verdict != Verdict::reproduced) continue;
         if (purpose_ == Purpose::alike && !looks_alike(inputs_, d_, d_.tried[trial.tried])) {
-          d_.tried[trial.tried].note += "; it may be another failure, as what was accepted";
+          d_.tried[trial.tried].note += "; it may be another failure, like the accepted one";
           continue;
         }
         if (doubtful(trial)) {
@@ -830,7 +830,7 @@ class Search {
     doubted_.clear();
     std::erase_if(waiting_, [&](const Lead& lead) { return !alike(lead); });
     return look_for(Purpose::alike, std::max(0, std::min(kMostAlike, lab_.left() - options_.confirm_runs)), found,
-                    alike, ", but it may be another failure: then one was found that is closer to production");
+                    alike, ", but it may be another failure; one closer to production was found then");
   }
 
   // An accepted schedule that sometimes misses depends on an injection point that its times do not always hit, and hit
@@ -935,7 +935,7 @@ class Search {
   int until_ = 0;  // the limit of runs after something was reached
   std::optional<Found> final_;
   std::optional<Found> as_found_;  // before it was simplified
-  std::optional<Found> decided_;   // the best of those that were tested for good and stayed below the target
+  std::optional<Found> decided_;   // the best of those that were tested to the end and stayed below the target
 };
 
 }  // namespace

@@ -162,8 +162,8 @@ void Simplifier::plan_drops(const std::set<std::string>& fired) {
     Step step;
     step.drops_faults = true;
     step.change = [idle](const Schedule& from) -> std::optional<Changed> {
-      Changed changed{
-          from, fmt::format("without {}, which never had {} turn", list_of(idle), idle.size() == 1 ? "its" : "their")};
+      Changed changed{from,
+                      fmt::format("without {}, which never fired", list_of(idle), idle.size() == 1 ? "its" : "their")};
       for (const std::string& id : idle) changed.schedule = without(changed.schedule, id);
       for (Fault& fault : changed.schedule.faults)
         if (!fault.group.empty() && std::count_if(changed.schedule.faults.begin(), changed.schedule.faults.end(),
@@ -215,7 +215,7 @@ void Simplifier::plan_details() {
       unlikely.push_back({change(unit, [](Fault& fault) -> std::optional<std::string> {
         std::string what = fmt::format(
             "{} {} instead of {}", fault.id, fault.kind == FaultKind::exception ? "is thrown once" : "fails one call",
-            fault.times < 0 ? std::string("all from there on") : fmt::format("{}", fault.times));
+            fault.times < 0 ? std::string("all from then on") : fmt::format("{}", fault.times));
         fault.times = 1;
         return what;
       })});

@@ -45,8 +45,8 @@ class Stops {
 
   std::vector<Stop> known_;                 // the control run's
   std::vector<schedule::CallMatch> kinds_;  // those on the context's own files first
-  std::size_t own_ = 0;                     // so many of them
-  bool at_call_ = false;                    // the context ends with a call: a stop right behind it is level 2's
+  std::size_t own_ = 0;                     // how many of them are on those files
+  bool at_call_ = false;                    // the context ends with a call: a stop directly after it belongs to level 2
   std::deque<Stop> stops_;
   std::vector<Stop> taken_;
 };

@@ -29,7 +29,7 @@ inline constexpr int kMostNarrowing = 12;         // runs for that
 
 // --- the survey
 inline constexpr std::size_t kMostQuestions = 1500;  // the kernel programs hold 2,048 chains
-inline constexpr std::size_t kMostSurveyed = 4;      // process faults whose contexts are looked into ahead
+inline constexpr std::size_t kMostSurveyed = 4;      // process faults whose contexts are surveyed in advance
 inline constexpr double kTooBusy = 2000;             // calls a second: counting them would slow the node down
 
 // --- confirmation, and what is reported
@@ -46,11 +46,11 @@ inline constexpr int kMostUnarmable =
 // runs of other trials, before a schedule that may reproduce another failure is tested
 inline constexpr int kMostOthers = 12;
 inline constexpr int kMostAlike =
-    24;  // further ones, after it was accepted nevertheless: as many again, and their test
+    24;  // further runs once it has been accepted in spite of the doubt: as many again, and the test of their schedules
 
 // --- more reliable schedules than the accepted one
-inline constexpr int kMostSurer = 24;   // runs for that: what is accepted is good enough, if need be
-// Misses show only in the final test, after minimisation has used up runs: this many may follow nevertheless, beyond
+inline constexpr int kMostSurer = 24;  // runs for that; if none is found, the accepted schedule is good enough
+// Misses show only in the final test, after minimisation has used up runs: this many more are allowed beyond
 // kMostAfterFirst. A schedule that misses costs its user more runs than these.
 inline constexpr int kLeastSurer = 12;
 inline constexpr int kSurerMisses = 1;  // a schedule that misses more often is not more reliable

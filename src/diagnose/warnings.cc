@@ -51,9 +51,8 @@ void after_the_end(const Plan& plan, std::int64_t workload_ns, std::vector<std::
   }
   if (late.empty()) return;
   warnings.push_back(
-      fmt::format("the workload ends {} after it began, but in the dump came later: {}; faults cannot meet operations "
-                  "that are over "
-                  "by then: let the workload go on for at least {}",
+      fmt::format("the workload ends {} after it began, but these faults of the dump came later: {}; a fault cannot "
+                  "affect operations that are over by then: let the workload run for at least {}",
                   format_duration(rounded(workload_ns)), some_of(late), format_duration(rounded(last + kSecond))));
 }
 
@@ -92,8 +91,8 @@ void never_called(const World& world, std::vector<std::string>& warnings) {
   }
   if (never.empty()) return;
   warnings.push_back(
-      fmt::format("in the dump failed what the nodes never do in a run without faults: {}; it cannot be made to fail "
-                  "before the workload makes them do it: extend the workload, or the data that it begins with",
+      fmt::format("calls failed in the dump that the nodes never make in a run without faults: {}; they cannot be "
+                  "made to fail before the workload triggers them: extend the workload, or its initial data",
                   some_of(never)));
 }
 
@@ -116,11 +115,11 @@ void never_done(const World& world, std::vector<std::string>& warnings) {
     }
   }
   if (never.empty()) return;
-  warnings.push_back(
-      fmt::format("before the faults of the dump the nodes did what they never do in a run without faults: {}; if that "
-                  "matters, a fault meets another moment here: extend the workload until it does the same (a profile "
-                  "shows what it does)",
-                  some_of(never)));
+  warnings.push_back(fmt::format(
+      "before the faults of the dump, the nodes did things that they never do in a run without faults: "
+      "{}; if that matters, faults hit another moment here: extend the workload until the nodes do the same (a "
+      "profile shows what they do)",
+      some_of(never)));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // A window of alternatives (ANDURIL, SOSP'24, section 5.2.5): after a run in which nothing fired, the next trials that
 // the survey does not expect to be reached are armed together, as one group; the first that is reached fires, and the
-// others are withdrawn. The window doubles with each run in which nothing fired, so that of n such trials few runs more
-// than log n are lost. A trial that is certainly reached has a run of its own. Private to diagnose.
+// others are withdrawn. The window doubles with each run in which nothing fired, so of n such trials only about
+// log n runs are lost. A trial that is certainly reached has a run of its own. Private to diagnose.
 #pragma once
 
 #include <cstddef>

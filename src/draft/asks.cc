@@ -15,7 +15,7 @@ namespace {
 
 struct Ask {
   std::string_view images;  // names of images, without registry and tag
-  std::uint16_t port;       // usual one of the clients
+  std::uint16_t port;       // the port that clients usually use
   std::string_view inside;  // a line for a shell in the container; {} is the port
   std::string_view path;    // or of an HTTP request; its port is `port`, not that of the clients
 };

@@ -155,7 +155,7 @@ class Manifests {
       auto parsed = parse_yaml_documents(one.text, one.name);
       if (!parsed && one.text.find("{{") != std::string::npos)
         return fail(ErrorKind::input, parsed.error().message,
-                    "it is a template of helm: 'helm template NAME CHART > FILE' prints what rose reads");
+                    "it is a Helm template: 'helm template NAME CHART > FILE' prints what rose reads");
       if (!parsed) return Unexpected(std::move(parsed).error());
       documents.push_back(std::move(*parsed));
     }
@@ -194,7 +194,8 @@ class Manifests {
       return fail(ErrorKind::input,
                   fmt::format("{}:{}: not a manifest: 'kind' is missing", file, std::max(root.line, 1)));
     if (object.kind == "Kustomization")
-      return fail(ErrorKind::input, fmt::format("{}:{}: a Kustomization names manifests but is none", file, root.line),
+      return fail(ErrorKind::input,
+                  fmt::format("{}:{}: a Kustomization refers to manifests but is not one", file, root.line),
                   "'kubectl kustomize FOLDER > FILE' prints what rose reads");
     if (is_test_hook(root)) return {};
     if (object.kind == "ConfigMap" || object.kind == "Secret") {

@@ -144,7 +144,7 @@ void write_node(Text& text, const NodeDraft& node, Draft& draft) {
   for (const std::string& left : node.env_left) text.comment("not in env: " + left);
   if (!node.ready.empty()) text.key("ready", 7, node.ready);
   else if (!node.ready_note.empty()) text.comment(node.ready_note);
-  else text.comment("no 'ready': the workload starts as soon as it is started");
+  else text.comment("no 'ready': the workload starts as soon as the node is started");
   if (!node.restart.empty()) text.key("restart", 7, node.restart, node.restart_note);
   else if (!node.restart_note.empty()) text.key("# restart", 7, "{ delay = \"1s\", max = 5 }", node.restart_note);
   if (!node.user.empty()) text.key("user", 7, toml::literal(node.user));
@@ -242,8 +242,8 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
   text.line();
   text.comment(
       "QUESTION: how can one tell that the bug is there? A command that exits 0 if it is, 1 if it is not, anything "
-      "else if it cannot decide; grep does. It runs in the run's folder, where each node has a folder with stdout.log "
-      "and stderr.log. 'rose profile' works without it, 'rose diagnose' does not.");
+      "else if it cannot decide, as grep does. It runs in the run's folder, where each node has a folder with "
+      "stdout.log and stderr.log. 'rose profile' works without it, 'rose diagnose' does not.");
   const std::string grep =
       fmt::format("[\"grep\", \"-q\", \"panic\", \"{}/stderr.log\"]", nodes.empty() ? "n1" : nodes.front().name);
   draft.questions.push_back({text.next_line(), "oracle.command", "how can one tell that the bug is there?", false});

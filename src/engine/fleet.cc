@@ -146,7 +146,7 @@ std::optional<Done> Fleet::checked(Arrived arrived) {
   const std::string what = fmt::format("{}: {}", arrived.who, readable.error().message);
   if (++losses_[arrived.done.id] >= kMostLosses) {
     log::warning("{}: its run was lost {} times and is abandoned", what, kMostLosses);
-    return lost_run(arrived.job, fmt::format("{} workers were lost during this run or sent what is none, the "
+    return lost_run(arrived.job, fmt::format("{} workers were lost during this run or sent unusable data, the "
                                              "last one {}",
                                              kMostLosses, what));
   }

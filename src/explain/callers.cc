@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostNameBytes = 64;  // of a value's text
 constexpr std::size_t kMostCallers = 3;     // of one function
-constexpr std::size_t kMostDecisions = 3;   // later ones come of them
+constexpr std::size_t kMostDecisions = 3;   // later ones follow from them
 
 // Only the end of a long Java name was recorded.
 std::string whole_name(const Explanation& explanation, const std::string& told) {

@@ -17,7 +17,7 @@ constexpr double kLeastWeight = 0.25;
 constexpr double kLeastContrast =
     0.6;  // difference between the shares of failing and correct runs: in one run of five, many things occur by chance
 constexpr double kNeedless = 0.5;  // effects that are absent in runs in which a shorter fault reproduced the bug
-constexpr double kSame = 0.25;     // of shares of runs, so close: by chance
+constexpr double kSame = 0.25;     // shares of runs that differ by less do so by chance
 // Factors for what correct runs also do, only earlier (for example a start, which a crash repeats), and for what also
 // happens without harm.
 constexpr double kNothingNew = 0.6, kHarmless = 0.35;

@@ -40,9 +40,9 @@ struct Difference {
   // clean, and there are harmless runs with the fault, all like the correct ones in this respect
   bool only_bug = false;
   Nearness nearness = Nearness::elsewhere;
-  std::int64_t after_ns = 0;   // first seen so long after the fault (missing: in correct runs)
+  std::int64_t after_ns = 0;   // first seen this long after the fault (missing: in correct runs)
   std::uint32_t in = kNoKind;  // the function that its thread was in
-  double strength = 0;         // how well it tells the runs apart, how near, and whether the bug shows without it; 0..1
+  double strength = 0;         // how well it separates the runs, how near, and whether the bug occurs without it; 0..1
   double weight = 0;           // that, and how new it is
 };
 
@@ -59,11 +59,11 @@ struct Swapped {
 struct Comparison {
   // clean ones and nearly clean ones, heaviest first; empty if chance explains them
   std::vector<Difference> differences;
-  std::vector<Swapped> orders;          // as swapped() has them; compare() has none
+  std::vector<Swapped> orders;          // filled by swapped(), not by compare()
   bool enough = true;                   // there were runs on both sides
-  double chance = 1;                    // that noise alone makes one that is clean
+  double chance = 1;                    // probability that noise alone makes a clean difference
   bool hidden = false;    // something separates the sides except for one run, and there are too few runs to trust it
-  bool unproven = false;  // only the successions of threads separate the bug, and so few runs do not prove that
+  bool unproven = false;  // only the order of threads separates the bug, and there are too few runs to prove it
   std::size_t noisy = 0;       // kinds that equal runs disagree on
   std::size_t unsure = 0;      // functions that were entered too often to be watched
   double exchange_chance = 1;  // like `chance`, for messages between nodes

@@ -53,7 +53,7 @@ std::vector<std::string> next_functions(const Explanation& e, const std::set<std
     out.push_back(function);
   };
   for (const Suspect& suspect : e.suspects) add(suspect.function);
-  for (const Told& told : e.differences) {
+  for (const DifferenceText& told : e.differences) {
     const std::string_view callee = told.callee;
     if (!callee.ends_with("@plt") && callee != "through a pointer") add(told.callee);
   }
@@ -74,10 +74,10 @@ InShort in_short(const Explanation& e) {
     out.first_wrong = told_line(*wrong);
   } else {
     out.why_no_first_wrong =
-        e.differences.empty() ? "failing and sound runs do not differ beyond chance in anything that was recorded"
-        : e.near > 0
-            ? "no step was recorded in all failing runs and neither in sound ones nor in those with a harmless fault"
-            : "no step was recorded in all failing runs and in no sound one";
+        e.differences.empty() ? "failing and correct runs do not differ beyond chance in anything that was recorded"
+        : e.near > 0 ? "no step was recorded in all failing runs that is absent from correct runs and from runs with a "
+                       "harmless fault"
+                     : "no step was recorded in all failing runs and in no correct one";
   }
   const auto begin = wrong != e.story.end() ? wrong + 1 : e.story.begin();
   for (auto line = begin; line != e.story.end() && out.consequences.size() < kMostConsequences; ++line) {

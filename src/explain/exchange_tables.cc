@@ -108,7 +108,7 @@ std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
     if (!differs && (table.failing.least != table.failing.most || table.sound.least != table.sound.most)) ++varying;
     if (differs && amount[0] >= kFewestCounted && amount[1] >= kFewestCounted)
       table.differs =
-          fmt::format("{} in failing runs, {} in sound ones", amount_words(table.failing), amount_words(table.sound));
+          fmt::format("{} in failing runs, {} in correct ones", amount_words(table.failing), amount_words(table.sound));
     out.push_back(std::move(table));
   }
   if (kFarApartByChance * (static_cast<double>(varying) / 3 + 0.5) * 2 / splits(amount[0] + amount[1], amount[0]) >

@@ -16,12 +16,12 @@ std::string in_words(const Input& input, std::uint32_t id) {
              : kind.words;
 }
 
-std::vector<Told> told(const Input& input, const Comparison& comparison) {
-  std::vector<Told> out;
+std::vector<DifferenceText> difference_texts(const Input& input, const Comparison& comparison) {
+  std::vector<DifferenceText> out;
   for (const Difference& d : comparison.differences) {
     if (out.size() == kMostTold) break;
     const Kind& kind = input.kinds[d.kind];
-    Told one;
+    DifferenceText one;
     one.node = kind.node;
     one.words = in_words(input, d.kind);
     if (d.next != kNoKind) one.words += ", then " + input.kinds[d.next].words;
@@ -37,7 +37,7 @@ std::vector<Told> told(const Input& input, const Comparison& comparison) {
     out.push_back(std::move(one));
   }
   for (const Swapped& swap : comparison.orders) {
-    Told one;
+    DifferenceText one;
     one.node = input.kinds[swap.late].node;
     one.words = order_words(input, swap);
     one.clean = true;
@@ -48,7 +48,8 @@ std::vector<Told> told(const Input& input, const Comparison& comparison) {
     one.after_ns = swap.after_ns;
     out.push_back(std::move(one));
   }
-  std::stable_sort(out.begin(), out.end(), [](const Told& a, const Told& b) { return a.weight > b.weight; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const DifferenceText& a, const DifferenceText& b) { return a.weight > b.weight; });
   return out;
 }
 
@@ -56,16 +57,18 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
   out.limits.insert(out.limits.end(), input.unseen.begin(), input.unseen.end());
   out.limits.insert(out.limits.end(), input.limits.begin(), input.limits.end());
   if (!comparison.enough)
-    out.limits.push_back(fmt::format(
-        "{} failing and {} sound runs are too few to compare: at least 2 of each are needed", out.failing, out.sound));
+    out.limits.push_back(
+        fmt::format("{} failing and {} correct runs are too few to compare: at least 2 of each are needed", out.failing,
+                    out.sound));
   else if (comparison.none())
     out.limits.push_back(
         comparison.chance > kMostChance
             ? fmt::format("the differences may be chance: {} kinds of steps vary among equal runs, and with {} failing "
-                          "and {} sound runs noise alone causes such a difference in {:.0f} of 100 cases; more runs "
+                          "and {} correct runs noise alone causes such a difference in {:.0f} of 100 cases; more runs "
                           "(--runs) show more",
                           comparison.noisy, out.failing, out.sound, 100 * comparison.chance)
-            : "failing and sound runs do not differ in anything that was watched, beyond differences among equal runs");
+            : "failing and correct runs do not differ in anything that was watched, beyond differences among equal "
+              "runs");
   if (comparison.unsure > 0)
     out.limits.push_back(fmt::format(
         "{} function{} entered too often to be watched all the time: whether runs differ in {} is not known",
@@ -83,9 +86,10 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
   const auto by_time = std::count_if(input.runs.begin(), input.runs.end(),
                                      [](const Run& run) { return run.group == Group::sound && !run.found_cut; });
   if (by_time > 0)
-    out.limits.push_back(fmt::format(
-        "in {} of {} sound runs the step before the fault was not found: they are compared from about the same time on",
-        by_time, out.sound));
+    out.limits.push_back(
+        fmt::format("in {} of {} correct runs the step before the fault was not found: they are compared from about "
+                    "the same time on",
+                    by_time, out.sound));
   for (const schedule::FaultOutcome& fault : input.story.faults) {
     if (!fault.fired) continue;
     const schedule::Fault* planned = input.schedule.find(fault.id);
@@ -108,7 +112,7 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
 
 std::string order_words(const Input& input, const Swapped& swap) {
   const std::string& node = input.kinds[swap.early].node;
-  return fmt::format("{} only behind {}{}", in_words(input, swap.late),
+  return fmt::format("{} only after {}{}", in_words(input, swap.late),
                      node == input.kinds[swap.late].node ? "" : node + ": ", in_words(input, swap.early));
 }
 
@@ -184,7 +188,7 @@ Explanation explain(Input& input) {
   const Comparison comparison = compare_all(input, merged);
   merged.apply(input.runs);
   out.chance = comparison.chance;
-  out.differences = told(input, comparison);
+  out.differences = difference_texts(input, comparison);
   out.suspects = suspects_of(input, comparison);
   out.path = path_of(input);
   const Run& story = input.runs[input.story_run];
@@ -203,8 +207,8 @@ Explanation explain(Input& input) {
   out.recorded = recorded_divergences(input, out.limits);
   if (!merged.none())
     out.limits.emplace_back(
-        "the fault affects, or its effects appear on, other nodes in other runs: steps are compared whichever node "
-        "makes them");
+        "the fault or its effects are on different nodes in different runs, so steps are compared regardless of the "
+        "node");
   if (faults.empty()) {
     // Without a fault, a difference has no cause to be attributed to.
     out.suspects.clear();
@@ -217,19 +221,19 @@ Explanation explain(Input& input) {
   }
   out.story = story_of(input, comparison);
   const std::string runs =
-      fmt::format("{} failing and {} sound runs{}", out.failing, out.sound,
+      fmt::format("{} failing and {} correct runs{}", out.failing, out.sound,
                   out.near > 0 ? fmt::format(", {} with the fault but without the bug", out.near) : "");
   if (comparison.none()) {
     // That a function was entered, or was executing when the fault hit, does not make it a suspect.
     out.suspects.clear();
     for (ExchangeTable& table : out.exchanges) table.differs.clear();
     out.verdict = Verdict::nothing_found;
-    out.reason = fmt::format("found nothing in which failing runs differ from sound ones beyond noise ({}){}", runs,
+    out.reason = fmt::format("found nothing in which failing runs differ from correct ones beyond noise ({}){}", runs,
                              out.stacks.empty() ? "" : "; only the location where the fault took effect is known");
     return out;
   }
   out.verdict = Verdict::explained;
-  out.reason = fmt::format("kinds of steps that distinguish failing runs from sound ones: {} ({})",
+  out.reason = fmt::format("kinds of steps that distinguish failing runs from correct ones: {} ({})",
                            out.differences.size(), runs);
   return out;
 }

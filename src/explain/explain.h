@@ -19,9 +19,9 @@ namespace rose::explain {
 
 enum class Verdict {
   explained,
-  nothing_found,   // the bug showed, and failing runs differ from correct ones no more than equal runs do
+  nothing_found,   // the bug occurred, but failing runs differ from correct ones no more than equal runs do
   not_reproduced,  // the bug did not occur
-  inconclusive,    // it could not be seen whether it shows, or it shows without faults
+  inconclusive,    // runs could not be judged, or the bug occurs without faults
 };
 [[nodiscard]] std::string_view verdict_name(Verdict verdict);  // "nothing-found"
 
@@ -45,7 +45,7 @@ struct Call {
 };
 
 // A difference as text.
-struct Told {
+struct DifferenceText {
   std::string node, words;
   bool missing = false, clean = false, only_bug = false;
   double failing = 0, sound = 0, near = 0, weight = 0;
@@ -125,7 +125,7 @@ struct Explanation {
   };
   std::vector<StackOf> stacks;
   std::vector<Suspect> suspects;  // best first
-  std::vector<Told> differences;  // heaviest first
+  std::vector<DifferenceText> differences;  // heaviest first
   std::vector<StoryLine> story;
   std::vector<std::string> path;  // functions that the run whose story is reported enters from the fault to the
                                   // symptom, the nearest to either first
@@ -178,7 +178,7 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
                                                         const std::vector<Call>& decided);
 // Makes suspects of the callers of these functions.
 void add_outer_callers(Explanation& explanation, const std::vector<std::string>& functions, std::vector<Call> calls);
-// "enters store only behind n2: enters take"
+// A sentence such as "enters store only after n2: enters take".
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);
 
 // Which functions to query next: suspects, best first, then those that are called only on one side, then those on the

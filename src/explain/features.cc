@@ -20,7 +20,7 @@ constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
 // For functions that the thread entered before the fault: a factor for each step further back, and one for a fault that
 // was injected at a time.
 constexpr double kEnteredBefore = 0.75, kByChance = 0.3;
-constexpr double kOnce = 0.5;  // for what one of many runs was executing when a fault fired at its time
+constexpr double kOnce = 0.5;  // for functions that one of many runs was executing when a fault fired at a given time
 constexpr std::size_t kMany = 4;
 // from this many runs, the interrupted functions count in full, however many runs only waited
 constexpr std::size_t kFewestBrokenOff = 2;
@@ -176,8 +176,9 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
   for (const auto& [function, on] : seen) {
     std::string reason =
         on.innermost == on.runs
-            ? fmt::format("the fault arrived in it in {} failing runs", times(on.runs, failing))
-            : fmt::format("it was being executed when the fault arrived, in {} failing runs", times(on.runs, failing));
+            ? fmt::format("it was the innermost function when the fault hit, in {} failing runs",
+                          times(on.runs, failing))
+            : fmt::format("it was being executed when the fault hit, in {} failing runs", times(on.runs, failing));
     if (on.innermost != on.runs && !on.called.empty()) reason += fmt::format(": it had called {}", on.called);
     if (!on.why.empty()) reason += fmt::format(" ({})", on.why);
     // If a fault was injected at a time, what only one run of many was executing counts little: in the others the bug
@@ -254,7 +255,7 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
     evidence.tell(0.6 * evidence.features[Feature::entered_before], entered.node,
                   fmt::format("{} before {}, in {} failing runs (no stack is known)",
                               entered.last ? "the last watched function that was entered" : "entered shortly",
-                              entered.killed ? "the kernel ended the process for its memory" : "the fault arrived",
+                              entered.killed ? "the kernel ended the process for lack of memory" : "the fault arrived",
                               times(entered.runs, failing)));
   }
 }
@@ -266,7 +267,7 @@ std::string of_runs(double share, std::size_t runs) {
 std::string counted(const Difference& d, std::size_t failing, std::size_t sound, std::size_t near) {
   std::string out = fmt::format("{} failing and {} correct runs", of_runs(d.failing, failing), of_runs(d.sound, sound));
   if (near > 0) out += fmt::format(", {} with the fault but without the bug", of_runs(d.near, near));
-  if (d.needless > 0) out += ", but the bug shows without it where the fault lasts less";
+  if (d.needless > 0) out += ", but the bug occurs without it if the fault is shorter";
   return out;
 }
 
@@ -356,7 +357,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
       if (kind.what != StepKind::function) continue;
       out[kind.function].features.raise(Feature::next, d.weight);
       out[kind.function].tell(d.weight * kSuccession, kind.node,
-                              fmt::format("what its thread does next is another: {}{} in {}",
+                              fmt::format("what its thread does next differs: {}{} in {}",
                                           d.missing ? "no longer " : "", input.kinds[d.next].words, runs));
       continue;
     }
@@ -390,7 +391,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
         out[input.kinds[d.in].function].features.raise(Feature::inside, d.weight);
         out[input.kinds[d.in].function].tell(
             d.weight * kInside, input.kinds[d.in].node,
-            fmt::format("behind its entry: {}{} in {}", d.missing ? "no longer " : "", kind.words, runs));
+            fmt::format("after its entry: {}{} in {}", d.missing ? "no longer " : "", kind.words, runs));
     }
   }
   for (const Swapped& swap : comparison.orders) {
@@ -399,7 +400,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
       out[input.kinds[id].function].features.raise(Feature::order, swap.weight * share);
       out[input.kinds[id].function].tell(
           swap.weight * share, input.kinds[id].node,
-          fmt::format("in all failing runs, and in no sound one: {}", order_words(input, swap)));
+          fmt::format("in all failing runs, and in no correct one: {}", order_words(input, swap)));
     }
   }
 }

@@ -41,7 +41,7 @@ struct FeatureEntry {
   Feature feature = Feature::arrived;
   std::string_view name;  // "bug-alone"
   std::string_view what;
-  int sign = 0;      // that its weight must have
+  int sign = 0;      // the sign that its weight must have
   double prior = 0;  // its weight before anything was measured
 };
 [[nodiscard]] const std::array<FeatureEntry, kFeatures>& features();

@@ -106,7 +106,7 @@ void value(A& a, T& v) {
     else a.number(v);
   } else if constexpr (std::is_same_v<T, bool>) {
     const std::uint64_t read = a.number();
-    if (read > 1) throw Damaged{"neither yes nor no"};
+    if (read > 1) throw Damaged{"a flag is neither 0 nor 1"};
     v = read == 1;
   } else if constexpr (std::is_signed_v<T>) {
     const std::int64_t read = unzigzag(a.number());
@@ -529,16 +529,16 @@ std::map<std::uint32_t, std::string> messages_of(const Input& input) {
 
 // Steps refer to their sources by index.
 void check(const Input& input) {
-  if (input.story_run >= input.runs.size()) throw Damaged{"the run of the story is none of the runs"};
+  if (input.story_run >= input.runs.size()) throw Damaged{"the run of the story is not among the runs"};
   if (std::none_of(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.group == Group::failing; }))
     throw Damaged{"there is no failing run"};
   for (std::size_t i = 0; i < input.runs.size(); ++i) {
     const Run& run = input.runs[i];
     for (const schedule::Value& value : run.values)
-      if (value.question >= input.questions.size()) throw Damaged{"a value answers no question"};
+      if (value.question >= input.questions.size()) throw Damaged{"a value belongs to no query"};
     for (const Step& step : run.steps) {
       if (step.kind >= input.kinds.size() || (step.in != kNoKind && step.in >= input.kinds.size()))
-        throw Damaged{"a step is of no kind"};
+        throw Damaged{"a step has an unknown kind"};
       const StepKind what = input.kinds[step.kind].what;
       if (what == StepKind::value) {
         if (step.source >= run.values.size()) throw Damaged{"a step stands nowhere"};
@@ -552,9 +552,9 @@ void check(const Input& input) {
   }
   for (std::uint32_t id = 0; id < input.kinds.size(); ++id) {
     const Kind& kind = input.kinds[id];
-    if (kind.as_sent != kNoKind && kind.as_sent >= id) throw Damaged{"a kind comes of none"};
+    if (kind.as_sent != kNoKind && kind.as_sent >= id) throw Damaged{"a kind has an unknown origin"};
     if (kind.what == StepKind::value && kind.question >= input.questions.size())
-      throw Damaged{"a value answers no question"};
+      throw Damaged{"a value belongs to no query"};
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint16_t kFirstEphemeral = 32768;
 constexpr std::int64_t kUnderWay = 30'000'000'000;  // ns: a datagram that was not received within this time is lost
-constexpr std::size_t kMostUnderWay = 256;          // equal datagrams that are looked through
+constexpr std::size_t kMostUnderWay = 256;          // equal datagrams that are compared
 constexpr std::int64_t kEarlier = 50'000'000;       // ns by which a receiving call may return before the sending one
 
 using End = std::pair<std::string, std::uint16_t>;  // address and port
@@ -75,7 +75,7 @@ std::string spoken_words(std::string_view data, std::uint32_t bytes) {
     const std::uint32_t big = at(0) << 24 | at(1) << 16 | at(2) << 8 | at(3),
                         little = at(3) << 24 | at(2) << 16 | at(1) << 8 | at(0);
     if (big == bytes - 4 || little == bytes - 4)
-      return fmt::format("at most {} bytes, the first behind their length {:02x}", size, at(4));
+      return fmt::format("at most {} bytes, the first after their length {:02x}", size, at(4));
   }
   return data.empty() ? fmt::format("at most {} bytes", size)
                       : fmt::format("at most {} bytes, the first {:02x}", size, at(0));

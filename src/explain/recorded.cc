@@ -107,7 +107,7 @@ std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::ve
     }
     if (failing.size() < kLeastRuns || sound.size() < kLeastRuns) {
       words.push_back(
-          fmt::format("recordings of {} are not compared: {} failing and {} sound runs have one that reaches back to "
+          fmt::format("recordings of {} are not compared: {} failing and {} correct runs have one that reaches back to "
                       "the fault, {} of each are needed",
                       node, failing.size(), sound.size(), kLeastRuns));
       continue;
@@ -147,11 +147,13 @@ std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::ve
     }
     if (best && chance <= kMostAccident) all.push_back(std::move(*best));
     else if (best)
-      words.push_back(fmt::format(
-          "recordings of {}: the difference between failing and sound runs may be chance; more runs (--runs) show more",
-          node));
+      words.push_back(
+          fmt::format("recordings of {}: the difference between failing and correct runs may be chance; more runs "
+                      "(--runs) show more",
+                      node));
     else
-      words.push_back(fmt::format("recordings of {}: no message distinguishes all failing from all sound runs", node));
+      words.push_back(
+          fmt::format("recordings of {}: no message distinguishes all failing from all correct runs", node));
   }
   std::sort(all.begin(), all.end(),
             [](const RecordedDivergence& a, const RecordedDivergence& b) { return a.at_ns < b.at_ns; });
@@ -161,12 +163,12 @@ std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::ve
 std::string divergence_words(const RecordedDivergence& d) {
   const std::string before = d.alike == 0
                                  ? "from the fault on"
-                                 : fmt::format("after {} from '{}' that a sound run takes just so", d.alike, d.key);
+                                 : fmt::format("after {} from '{}' that a correct run takes as well", d.alike, d.key);
   return fmt::format(
-      "{}, {} takes {} from '{}', where {} (record {} of {}; all {} failing runs, none of {} sound ones)", before,
+      "{}, {} takes {} from '{}', where {} (record {} of {}; all {} failing runs, none of {} correct ones)", before,
       d.node, d.what, d.key,
-      d.instead.empty() ? "sound runs take nothing more" : "the nearest sound run takes " + d.instead, d.record, d.file,
-      d.failing, d.sound);
+      d.instead.empty() ? "correct runs take nothing more" : "the nearest correct run takes " + d.instead, d.record,
+      d.file, d.failing, d.sound);
 }
 
 }  // namespace rose::explain

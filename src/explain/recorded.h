@@ -28,9 +28,9 @@ inline constexpr std::size_t kMostRecorded =
 
 struct RecordedDivergence {
   std::string node, key;
-  std::string what;          // that failing runs take there
-  std::string instead;       // what the correct run that goes along longest takes there; "" nothing
-  std::uint64_t alike = 0;   // messages of this key, from the fault on, that a correct run has taken just so
+  std::string what;          // the message that failing runs receive there
+  std::string instead;       // what the correct run that agrees longest receives there; "": nothing
+  std::uint64_t alike = 0;   // messages of this key since the fault that a correct run received as well
   std::uint64_t record = 0;  // of `what`, in the run whose story is reported
   std::string file;
   std::int64_t at_ns = 0;              // since the workload began

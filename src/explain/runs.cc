@@ -99,8 +99,8 @@ std::string without_peer(const Kind& kind) {
 // A watched function of a run.
 struct Watched {
   std::uint32_t kind = kNoKind;
-  bool busy = false;         // not each of its entries is kept
-  std::int64_t kept_ns = 0;  // which was the last that was kept; 0: none yet
+  bool busy = false;         // not all of its entries are kept
+  std::int64_t kept_ns = 0;  // time of the last entry that was kept; 0: none yet
 };
 
 // The watched functions of a run. For a function with too many events some entries are dropped so that the whole run is
@@ -356,7 +356,7 @@ Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::S
   for (std::uint32_t id = 0; id < now.size(); ++id) {
     Kind kind = kinds[id];
     const bool unsure = kind.unsure, sampled = kind.sampled;
-    if (kind.what == StepKind::silence) kind.words = "hears nothing from another node";
+    if (kind.what == StepKind::silence) kind.words = "receives nothing from another node";
     if (is_exchange(kind.what)) kind.words = without_peer(kind);
     if (kind.as_sent != kNoKind) kind.as_sent = now[kind.as_sent];  // it came before
     kind.node.clear();

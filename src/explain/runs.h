@@ -23,9 +23,9 @@ namespace rose::explain {
 inline constexpr std::size_t kMostSteps = 300'000;
 
 enum class Group {
-  failing,  // the bug showed
+  failing,  // the bug occurred
   sound,    // no fault, no bug
-  near,     // the fault fired, there or one call beside, and the bug did not show
+  near,     // the fault fired, there or at a neighbouring call, and the bug did not occur
   shorter,  // a shorter fault that still reproduced the bug
 };
 
@@ -53,7 +53,7 @@ struct Kind {
   // function: its name; thrown: the method's; value: the function in which it was read, or that calls,
   std::string function;
   // where that is known
-  std::string words;     // "enters f", "write fails with ENOSPC (*/log)"; of a message its number
+  std::string words;           // "enters f", "write fails with ENOSPC (*/log)"; for a message: its number
   std::uint32_t message = 0;   // message: its template
   std::uint32_t question = 0;  // value: the number of its query
   std::string callee = {};     // value of a question about calls: the function that is called
@@ -104,9 +104,9 @@ struct Run {
   std::vector<schedule::Value> values;  // that were asked for: steps only after add_values()
   bool cut_short = false;               // there were more than kMostSteps
   std::vector<RecordedMessage> recorded;  // of nodes that record themselves, in each node's order
-  std::set<std::string> recorded_late;    // nodes of which the beginning was overwritten
+  std::set<std::string> recorded_late;    // nodes whose recordings lack the beginning, which was overwritten
   std::vector<Exchanged> exchanged;       // between nodes
-  std::vector<std::string> talkative;     // nodes of which not all of that is known
+  std::vector<std::string> talkative;     // nodes whose exchanges are only partly known
 };
 
 // The run without the steps that are the fault itself.

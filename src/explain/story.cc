@@ -23,9 +23,9 @@ constexpr std::size_t kToldFrames = 3;
 constexpr std::size_t kMostMissing = 4,
                       kMostMissingOfDead = 2;  // of one node; a node whose process ends does nothing any more
 constexpr std::size_t kMostUsual =
-    2;  // of one node: what correct runs do earlier, and what the fault repeats, harmful or not
+    2;  // of one node: steps that correct runs make earlier, and steps that the fault repeats, harmful or not
 constexpr double kUsual = 0.5;
-constexpr std::string_view kOnlyBug = ": only when the bug shows", kOnlyFault = ": only with the fault";
+constexpr std::string_view kOnlyBug = ": only with the bug", kOnlyFault = ": only with the fault";
 
 struct Candidate {
   double weight = 0;
@@ -231,7 +231,7 @@ class Teller {
     const auto part = [](double share, std::ptrdiff_t all) {
       return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(all) + 0.5), all);
     };
-    std::string out = fmt::format("in {} failing and {} sound runs", part(d.failing, amount(Group::failing)),
+    std::string out = fmt::format("in {} failing and {} correct runs", part(d.failing, amount(Group::failing)),
                                   part(d.sound, amount(Group::sound)));
     if (const auto near = amount(Group::near); near > 0) out += fmt::format(", {} without harm", part(d.near, near));
     return out;
@@ -248,7 +248,7 @@ class Teller {
       const bool message = input_.kinds[step.kind].what == StepKind::message;
       std::string text = words_of(step);
       if (d->clean) text += d->only_bug ? kOnlyBug : kOnlyFault;
-      if (d->earlier >= kUsual) text += " (sound runs do so before)";
+      if (d->earlier >= kUsual) text += " (correct runs do so before)";
       add((d->clean ? 500 : 200) + 200 * d->weight + (d->only_bug ? 60 : 0) - 200 * d->earlier,
           message ? StoryLine::Kind::message : StoryLine::Kind::difference, step.ts_ns, node_of(step), std::move(text),
           fmt::format("{}; {}", evidence_of(step), counted(*d)));
@@ -259,10 +259,10 @@ class Teller {
       if (step == run_.steps.end() || step->ts_ns > run_.end_ns) continue;
       const std::string& node = input_.kinds[swap.early].node;
       add(500 + 200 * swap.weight, StoryLine::Kind::difference, step->ts_ns, node_of(*step),
-          fmt::format("{} only now: before it came {}{}, in sound runs it comes first{}", words_of(*step),
+          fmt::format("{} only now: before it came {}{}, in correct runs it comes first{}", words_of(*step),
                       node == node_of(*step) ? "" : node + ": ", one_line(order_of(swap.early)),
                       swap.only_bug ? kOnlyBug : kOnlyFault),
-          fmt::format("{}; in all failing and no sound runs", evidence_of(*step)));
+          fmt::format("{}; in all failing and no correct runs", evidence_of(*step)));
     }
     std::map<std::string, std::size_t> told;
     for (const Difference& d : comparison_.differences) {
@@ -274,7 +274,7 @@ class Teller {
               : kind.words;
       if (++told[kind.node] > (ended_in(kind.node) ? kMostMissingOfDead : kMostMissing)) continue;
       add(380 + 200 * d.weight, StoryLine::Kind::missing, run_.cut_ns + d.after_ns, kind.node,
-          fmt::format("about now sound runs go on: {}; this one does not", words), counted(d));
+          fmt::format("about now correct runs go on: {}; this one does not", words), counted(d));
     }
   }
 

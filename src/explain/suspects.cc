@@ -84,7 +84,7 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
       if (++reasons > kMostReasons) break;
       suspect.why += (suspect.why.empty() ? "" : "; ") + reason;
     }
-    if (!evidence.named_by.empty()) suspect.why += fmt::format("; the symptom speaks of '{}'", evidence.named_by);
+    if (!evidence.named_by.empty()) suspect.why += fmt::format("; the symptom contains '{}'", evidence.named_by);
     out.push_back(std::move(suspect));
   }
   score(out);

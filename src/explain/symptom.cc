@@ -10,8 +10,8 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kLeastLetters = 4;  // of a word that is considered; the symptom's words need one more
-constexpr std::size_t kFew = 2;           // functions that may share a word, however few there are
-constexpr std::size_t kRarerThan = 10;    // ... or one in so many
+constexpr std::size_t kFew = 2;           // functions that may share a word even if there are few functions
+constexpr std::size_t kRarerThan = 10;    // ... or one function in this many
 
 // "applyAll" and "apply_all" are "apply" and "all"; "HTTPServer" is "http" and "server".
 std::set<std::string> words_of(std::string_view text, std::size_t least) {

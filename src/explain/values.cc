@@ -10,7 +10,7 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostDistinct = 4 * kFewValues;  // examined to know that there are many
-constexpr double kAddress = 1ULL << 40;                // no number of a program is so large, as a rule
+constexpr double kAddress = 1ULL << 40;                // numbers in programs are rarely this large
 
 std::string part(double share, std::size_t runs) {
   return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(runs) + 0.5), runs);
@@ -149,8 +149,8 @@ std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::ve
         table.score = d.weight;
         table.clean = d.clean;
         table.only_bug = d.only_bug;
-        table.differs = fmt::format("{}{} in {} failing and {} sound runs", d.missing ? "no longer: " : "", kind.words,
-                                    part(d.failing, amount[static_cast<std::size_t>(Group::failing)]),
+        table.differs = fmt::format("{}{} in {} failing and {} correct runs", d.missing ? "no longer: " : "",
+                                    kind.words, part(d.failing, amount[static_cast<std::size_t>(Group::failing)]),
                                     part(d.sound, amount[static_cast<std::size_t>(Group::sound)]));
         if (!d.missing) table.first = first_of(story, d.kind);
         break;

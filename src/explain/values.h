@@ -39,7 +39,7 @@ struct ValueTable {
   std::string node;                              // "": on whichever the fault hit, or nowhere
   std::vector<ValueCount> failing, sound, near;  // most frequent first; at most kMostCounts
   std::size_t unlisted = 0;                      // further values
-  double score = 0;     // of the value that tells the runs apart best, as suspects are scored; 0: none does
+  double score = 0;     // of the value that separates the runs best, scored like suspects; 0: none does
   std::string differs;  // the value that differs, as text; "": none does
   bool clean = false, only_bug = false;  // as of a Difference
   struct First {

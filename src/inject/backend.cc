@@ -73,7 +73,7 @@ Result<BackendChoice> choose_backend(const Plan& plan, config::Backend wanted) {
     lacks = std::move(why);
     kind = ErrorKind::input;
   } else if (wanted != config::Backend::override_return && plan.holds_calls()) {
-    lacks = "a call of an event that comes before its turn waits in user space";
+    lacks = "calls that come before their turn in `order` must be held in user space";
   } else if (const auto found = kernel::probe("override_return"); !found.ok) {
     lacks = fmt::format("this machine has no bpf_override_return ({})", found.detail);
   } else if (kernel::is_old()) {

@@ -14,7 +14,7 @@
 namespace rose::inject {
 
 struct CallerRights {
-  uid_t uid = 0;  // the real ones, which others see of it
+  uid_t uid = 0;  // the real ids, which other processes see
   gid_t gid = 0;
   uid_t fsuid = 0;
   gid_t fsgid = 0;

@@ -29,11 +29,11 @@
 #include "inject/outcomes.h"
 #include "inject/own_conditions.h"
 #include "inject/plan.h"
+#include "inject/process_stops.h"
 #include "inject/programs.h"
 #include "inject/stacks.h"
 #include "inject/state.h"
 #include "inject/steps.h"
-#include "inject/strikes.h"
 #include "inject/supervisor.h"
 #include "inject/time_zero.h"
 #include "inject/waits.h"
@@ -70,12 +70,12 @@ class ScheduleInjector final : public Injector, private FaultActions {
                       ring();
                     }});
     conditions_ = std::make_unique<OwnConditions>(*plan_, *state_, zero_);
-    strikes_ = std::make_unique<Strikes>(
+    process_stops_ = std::make_unique<ProcessStops>(
         *plan_, *state_, follow_, *programs_, *stacks_,
-        Strikes::Host{[this](std::size_t node, pid_t pid) { conditions_->process_state(node, "paused", pid); },
-                      [this](std::size_t i) { release_calls(i); }});
-    outcomes_ = std::make_unique<Outcomes>(
-        OutcomeSources{*plan_, *state_, zero_, *programs_, follow_, *limits_, *waits_, *strikes_, methods_, facts_});
+        ProcessStops::Host{[this](std::size_t node, pid_t pid) { conditions_->process_state(node, "paused", pid); },
+                           [this](std::size_t i) { release_calls(i); }});
+    outcomes_ = std::make_unique<Outcomes>(OutcomeSources{*plan_, *state_, zero_, *programs_, follow_, *limits_,
+                                                          *waits_, *process_stops_, methods_, facts_});
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
       const bool clocks = plan_->clocks[i] != deploy::ClockCalls::none;
       clocks_.push_back(clocks ? std::make_unique<NodeClocks>() : nullptr);
@@ -116,7 +116,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     ROSE_CHECK(waits_->start(programs_->arrays().chains));
     ROSE_CHECK(programs_->attach(deployment, jvms_ != nullptr ? jvms_->agent() : std::filesystem::path()));
     ROSE_CHECK(limits_->prepare(deployment));
-    ROSE_CHECK(strikes_->prepare(deployment));
+    ROSE_CHECK(process_stops_->prepare(deployment));
     ROSE_CHECK(open_exec_socket(deployment.run_dir()));
     begin_clocks();
     armed_ = true;
@@ -177,9 +177,9 @@ class ScheduleInjector final : public Injector, private FaultActions {
       follow_[i].ended_ns = state_->until_ns(i);
     }
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
-      if (plan_->chains[i].data.kind == ROSE_CHAIN_PAUSE && state_->fired_ns(i) != 0) strikes_->end_pause(i);
+      if (plan_->chains[i].data.kind == ROSE_CHAIN_PAUSE && state_->fired_ns(i) != 0) process_stops_->end_pause(i);
     }
-    strikes_->look();
+    process_stops_->look();
     tell_stacks();
     const std::lock_guard lock(mutex_);
     if (jvms_ != nullptr) methods_.read(*plan_, *jvms_);
@@ -198,11 +198,11 @@ class ScheduleInjector final : public Injector, private FaultActions {
         *plan_, *state_, follow_, name, part, [this] { return armed_.load(); }, [this] { return disarmed_.load(); });
   }
 
-  Deeds deeds() const override {
-    Deeds all;
+  InjectionRecord record() const override {
+    InjectionRecord all;
     {
-      const std::lock_guard lock(deeds_mutex_);
-      all = deeds_;
+      const std::lock_guard lock(record_mutex_);
+      all = record_;
     }
     for (const auto& [i, call] : programs_->changed()) all.calls.push_back({i, call.at_ns, call.tid, call.syscall});
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
@@ -211,17 +211,17 @@ class ScheduleInjector final : public Injector, private FaultActions {
       if ((!pause && chain.data.kind != ROSE_CHAIN_CRASH && chain.fault->then_do != schedule::ThenDo::crash) ||
           state_->state(i) != ROSE_FIRED || follow_[i].nobody)
         continue;
-      Stroke stroke{i,
-                    plan_->nodes[state_->node_of(i)],
-                    static_cast<std::int64_t>(state_->fired_ns(i)),
-                    static_cast<std::int64_t>(follow_[i].ended_ns.load()),
-                    pause,
-                    chain.fault->scope == schedule::Scope::all,
-                    chain.data.kind == ROSE_CHAIN_CRASH ? chain.fault->signal : SIGKILL,
-                    follow_.said(i).struck};
+      ProcessAction action{i,
+                           plan_->nodes[state_->node_of(i)],
+                           static_cast<std::int64_t>(state_->fired_ns(i)),
+                           static_cast<std::int64_t>(follow_[i].ended_ns.load()),
+                           pause,
+                           chain.fault->scope == schedule::Scope::all,
+                           chain.data.kind == ROSE_CHAIN_CRASH ? chain.fault->signal : SIGKILL,
+                           follow_.said(i).struck};
       // The process that the kernel signalled directly.
-      if (const auto done = static_cast<pid_t>(state_->chain(i).signalled); done != 0) stroke.pids.push_back(done);
-      all.strokes.push_back(std::move(stroke));
+      if (const auto done = static_cast<pid_t>(state_->chain(i).signalled); done != 0) action.pids.push_back(done);
+      all.processes.push_back(std::move(action));
     }
     return all;
   }
@@ -237,7 +237,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
           if (fault.times >= 0 && state_->injected(i) < static_cast<std::uint64_t>(fault.times)) return false;
           break;
         case schedule::FaultKind::crash:
-          if (strikes_->loses_power(i) && !follow_[i].nobody && !follow_[i].lost) return false;
+          if (process_stops_->loses_power(i) && !follow_[i].nobody && !follow_[i].lost) return false;
           break;
         case schedule::FaultKind::pause:
         case schedule::FaultKind::partition:
@@ -280,7 +280,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     programs_->set_main(node, pid);
     waits_->watch_start(node, pid);
     if (auto ok = limits_->join(node, pid); !ok) log::warning("{}", ok.error().message);
-    if (plan_->attached[node] && strikes_->may_pause(node)) {
+    if (plan_->attached[node] && process_stops_->may_pause(node)) {
       if (auto ok = deployment_->foresee_stops(node); !ok) log::warning("{}", ok.error().message);
     }
     // The cgroup of a system that rose did not start is known only now.
@@ -292,7 +292,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
 
   void on_end(std::size_t node, const deploy::EndInfo& end) override {
     if (!armed_ || disarmed_) return;
-    strikes_->on_end(node);
+    process_stops_->on_end(node);
     conditions_->process_state(node, end.signalled ? "crashed" : "exited", end.pid);
   }
 
@@ -412,13 +412,13 @@ class ScheduleInjector final : public Injector, private FaultActions {
     switch (chain.data.kind) {
       case ROSE_CHAIN_CRASH:
       case ROSE_CHAIN_SYSCALL:
-        if (strikes_->kills(i) && !follow.acted.exchange(true)) {
-          workers_[state_->node_of(i)]->add([this, i] { strikes_->crash_once(i); });
+        if (process_stops_->kills(i) && !follow.acted.exchange(true)) {
+          workers_[state_->node_of(i)]->add([this, i] { process_stops_->crash_once(i); });
         }
         return kNever;
       case ROSE_CHAIN_PAUSE:
         if ((!chain.call || plan_->in_kernel()) && !follow.acted.exchange(true)) {
-          workers_[state_->node_of(i)]->add([this, i] { strikes_->pause(i); });
+          workers_[state_->node_of(i)]->add([this, i] { process_stops_->pause(i); });
         }
         if (follow.ending || chain.fault->duration_ns == 0) return kNever;
         if (const auto due = fired + static_cast<std::uint64_t>(chain.fault->duration_ns); due > now_ns()) return due;
@@ -551,7 +551,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
 
   void order_end(std::size_t i) {
     follow_[i].ending = true;
-    workers_[state_->node_of(i)]->add([this, i] { strikes_->end_pause(i); });
+    workers_[state_->node_of(i)]->add([this, i] { process_stops_->end_pause(i); });
   }
 
   // Returns when to search again for threads that wait because of a partition.
@@ -583,10 +583,10 @@ class ScheduleInjector final : public Injector, private FaultActions {
   }
 
   // FaultActions, called by supervisors
-  bool crash_now(std::size_t i, pid_t tgid, int signal) override { return strikes_->crash_now(i, tgid, signal); }
+  bool crash_now(std::size_t i, pid_t tgid, int signal) override { return process_stops_->crash_now(i, tgid, signal); }
 
   bool pause_now(std::size_t i, pid_t tgid) override {
-    const bool mine = strikes_->pause_now(i, tgid);
+    const bool mine = process_stops_->pause_now(i, tgid);
     ring();
     return mine;
   }
@@ -607,9 +607,9 @@ class ScheduleInjector final : public Injector, private FaultActions {
   void had_effect(std::size_t i) override { ++follow_[i].changed; }
 
   void changed(std::size_t i, pid_t tid, int syscall, std::uint64_t at) override {
-    const std::lock_guard lock(deeds_mutex_);
-    if (deeds_.calls.size() < kMostChangedCalls)
-      deeds_.calls.push_back({i, static_cast<std::int64_t>(at), tid, syscall});
+    const std::lock_guard lock(record_mutex_);
+    if (record_.calls.size() < kMostChangedCalls)
+      record_.calls.push_back({i, static_cast<std::int64_t>(at), tid, syscall});
   }
 
   // Before the fault is carried out, because the thread may not exist afterwards.
@@ -644,8 +644,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
   jvm::Session* jvms_ = nullptr;
   std::vector<deploy::NodeInfo> nodes_;
   std::atomic<bool> armed_{false}, disarmed_{false};
-  mutable std::mutex deeds_mutex_;
-  Deeds deeds_;
+  mutable std::mutex record_mutex_;
+  InjectionRecord record_;
   std::mutex rounds_mutex_;
   std::condition_variable round_done_;
   std::uint64_t rounds_wanted_ = 0, rounds_done_ = 0;
@@ -657,7 +657,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   Stacks::Told told_;  // protected by mutex_
   MethodReports methods_;
   std::unique_ptr<OwnConditions> conditions_;
-  std::unique_ptr<Strikes> strikes_;
+  std::unique_ptr<ProcessStops> process_stops_;
   CutWaits cut_waits_;
   std::unique_ptr<Outcomes> outcomes_;
   std::vector<std::unique_ptr<NodeWorker>> workers_;

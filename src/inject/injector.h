@@ -30,7 +30,7 @@ struct ChangedCall {
   pid_t tid = 0;
   int syscall = 0;
 };
-struct Stroke {  // for a crash or pause
+struct ProcessAction {  // for a crash or pause
   std::size_t fault = 0;
   std::string node;
   std::int64_t at_ns = 0;
@@ -40,9 +40,9 @@ struct Stroke {  // for a crash or pause
   int signal = 0;
   std::vector<pid_t> pids;
 };
-struct Deeds {
+struct InjectionRecord {
   std::vector<ChangedCall> calls;  // in the order of decisions, the first 65,536
-  std::vector<Stroke> strokes;
+  std::vector<ProcessAction> processes;
 };
 
 class Injector : public deploy::NodeObserver {
@@ -79,7 +79,7 @@ class Injector : public deploy::NodeObserver {
   enum class StepPart { begin, end };
   [[nodiscard]] virtual Result<void> step(const std::string& name, StepPart part) = 0;
   // Also final after disarm().
-  [[nodiscard]] virtual Deeds deeds() const = 0;
+  [[nodiscard]] virtual InjectionRecord record() const = 0;
   // True once every fault has fired (or was withdrawn) and ended.
   [[nodiscard]] virtual bool finished() const = 0;
   // "seccomp" and the reason for the choice; "" if the schedule has no syscall faults or conditions.

@@ -409,7 +409,8 @@ void Limits::finish() {
 std::string Limits::no_effect(std::size_t f) const {
   const Fault& fault = plan_.schedule.faults[f];
   const InForce& one = *faults_[f];
-  if (fault.kind == FaultKind::disk_slow) return told(f).second > 0 ? "" : "no request came to the disk meanwhile";
+  if (fault.kind == FaultKind::disk_slow)
+    return told(f).second > 0 ? "" : "no request reached the disk during the fault";
   const std::lock_guard own(one.mutex);
   if (!one.node || (one.on ? met(f) - one.met_before : one.met) > 0) return {};
   // The kernel acted on the limit although its counter of attempts did not move: with cgroup v1 the limit follows the
@@ -419,10 +420,10 @@ std::string Limits::no_effect(std::size_t f) const {
   }
   const std::string& name = plan_.nodes[*one.node];
   switch (fault.kind) {
-    case FaultKind::descriptors: return fmt::format("no call of {} came to the limit", name);
-    case FaultKind::memory: return fmt::format("{} never came to the limit", name);
+    case FaultKind::descriptors: return fmt::format("no call of {} reached the limit", name);
+    case FaultKind::memory: return fmt::format("{} never reached the limit", name);
     case FaultKind::cpu: return fmt::format("{} never had to wait for a processor", name);
-    default: return fmt::format("no call of {} lacked room on the disk", name);
+    default: return fmt::format("no call of {} failed for lack of disk space", name);
   }
 }
 

@@ -19,7 +19,7 @@ std::vector<schedule::FaultOutcome> Outcomes::faults(const Stacks::Told& stacks)
 }
 
 schedule::FaultOutcome Outcomes::fault(std::size_t i) const {
-  const auto& [plan, state, zero, programs, follows, limits, waits, strikes, methods, nodes] = from_;
+  const auto& [plan, state, zero, programs, follows, limits, waits, process_stops, methods, nodes] = from_;
   const auto& chain = plan.chains[i];
   const auto& follow = follows[i];
   const Said said = follows.said(i);
@@ -53,7 +53,7 @@ schedule::FaultOutcome Outcomes::fault(std::size_t i) const {
 
 // Of a fault that has fired: why it changed nothing; "" when it did.
 std::string Outcomes::no_effect(std::size_t i) const {
-  const auto& [plan, state, zero, programs, follows, limits, waits, strikes, methods, nodes] = from_;
+  const auto& [plan, state, zero, programs, follows, limits, waits, process_stops, methods, nodes] = from_;
   const auto& chain = plan.chains[i];
   const auto& fault = *chain.fault;
   const Said said = follows.said(i);
@@ -73,11 +73,11 @@ std::string Outcomes::no_effect(std::size_t i) const {
       if (chain.call) return state.injected(i) > 0 ? "" : "no thread waited";
       return waits.held(i) != Hold::none ? "" : "the thread did not wait";
     case ROSE_CHAIN_CRASH:
-      if (strikes.ended_some(i)) return {};
+      if (process_stops.ended_some(i)) return {};
       return fmt::format("{} ended no process of {}", kernel::signal_name(fault.signal), name_of(i));
     case ROSE_CHAIN_PAUSE:
       if (changed || state.chain(i).signalled != 0) return {};
-      return said.trouble.empty() ? "no process stood still" : said.trouble;
+      return said.trouble.empty() ? "no process was stopped" : said.trouble;
     case ROSE_CHAIN_EXCEPTION: return state.injected(i) > 0 ? "" : "it was not thrown";
     case ROSE_CHAIN_SYSCALL:
       if (plan.in_kernel() ? state.injected(i) > 0 : changed) return {};
@@ -207,7 +207,7 @@ std::uint32_t Outcomes::throw_entry(std::size_t chain) const {
 }
 
 std::string Outcomes::why_not(std::size_t i, std::uint64_t progress, bool withdrawn) const {
-  const auto& [plan, state, zero, programs, follows, limits, waits, strikes, methods, nodes] = from_;
+  const auto& [plan, state, zero, programs, follows, limits, waits, process_stops, methods, nodes] = from_;
   const auto& chain = plan.chains[i];
   const auto& fault = *chain.fault;
   if (withdrawn) {
@@ -227,7 +227,7 @@ std::string Outcomes::why_not(std::size_t i, std::uint64_t progress, bool withdr
   if (position < chain.data.conditions) return why_unmet(i, progress);
   if (chain.data.kind == ROSE_CHAIN_MARK && (chain.data.flags & ROSE_WAITS_FOR_CALL) != 0)
     return follows[i].begun ? "it was started, and its command has not ended"
-                            : fmt::format("it was never made: 'rose step {}' in the workload makes it", fault.id);
+                            : fmt::format("it never happened: the workload did not call 'rose step {}'", fault.id);
   if (state.node(i) == 0)
     return fmt::format("its conditions were met, but no node was {}", plan.where(chain.data.node));
   return why_nobody_came(i);

@@ -11,10 +11,10 @@
 #include "inject/limits.h"
 #include "inject/methods.h"
 #include "inject/plan.h"
+#include "inject/process_stops.h"
 #include "inject/programs.h"
 #include "inject/stacks.h"
 #include "inject/state.h"
-#include "inject/strikes.h"
 #include "inject/time_zero.h"
 #include "inject/waits.h"
 #include "schedule/outcome.h"
@@ -37,7 +37,7 @@ struct OutcomeSources {
   const Follows& follows;
   const Limits& limits;
   const Waits& waits;
-  const Strikes& strikes;
+  const ProcessStops& process_stops;
   const MethodReports& methods;
   const std::vector<NodeFacts>& nodes;
 };

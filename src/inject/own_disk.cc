@@ -42,7 +42,7 @@ Result<void> check_own_disk(const schedule::Schedule& schedule, const Fault& fau
     const bool another = has_own_disk(other) && other.resource.folder != fault.resource.folder;
     if (!full && !another) continue;
     return fail(ErrorKind::input, fmt::format("its folder is on the disk of fault '{}' too", other.id),
-                full ? "a disk that gets full cannot also lose power or be slow: give each a 'path' of its own"
+                full ? "a disk that gets full cannot also lose power or be slow: give each its own 'path'"
                      : "give both the same 'path', or folders of which none contains the other");
   }
   return {};

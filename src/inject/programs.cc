@@ -72,7 +72,7 @@ class Mapping {
 };
 
 // Information in notices beyond "check again".
-struct Heard {
+struct Notice {
   std::mutex mutex;
   std::vector<std::pair<std::size_t, Programs::Changed>> changed;
 };
@@ -83,7 +83,7 @@ int on_notice(void* context, void* data, std::size_t size) {
   std::memcpy(&notice, data, sizeof notice);
   if (notice.what == ROSE_PAGE_IN) page_in(static_cast<pid_t>(notice.chain), notice.ns);
   if (notice.what == ROSE_CHANGED) {
-    auto& heard = *static_cast<Heard*>(context);
+    auto& heard = *static_cast<Notice*>(context);
     const std::lock_guard lock(heard.mutex);
     if (heard.changed.size() < kMostChangedCalls)
       heard.changed.push_back(
@@ -680,7 +680,7 @@ class LoadedPrograms final : public Programs {
   std::string run_id_;  // name of the run's cgroup
   bool left_ = false;   // the programs for sockets that stayed in that cgroup are attached
   Fd client_netns_;
-  mutable Heard heard_;
+  mutable Notice heard_;
   mutable std::mutex registers_mutex_;
   std::mutex mutex_;  // protects links and cgroups: nodes may start while others are detached
   bool detached_ = false;

@@ -62,7 +62,7 @@ void SlowDisks::begin(std::size_t f, std::size_t node) {
   Slow& slow = slow_[f];
   slow.node = node;
   slow.on = true;
-  slow.before = disk(f).told();
+  slow.before = disk(f).counters();
   set(disk(f));
 }
 
@@ -70,7 +70,7 @@ void SlowDisks::end(std::size_t f) {
   const std::lock_guard lock(mutex_);
   const auto at = slow_.find(f);
   if (at == slow_.end() || !std::exchange(at->second.on, false)) return;
-  at->second.after = disk(f).told();
+  at->second.after = disk(f).counters();
   set(disk(f));
 }
 
@@ -80,7 +80,7 @@ std::pair<std::string, std::uint64_t> SlowDisks::told(std::size_t f) const {
   const auto at = slow_.find(f);
   if (at == slow_.end()) return {"", 0};
   const Slow& slow = at->second;
-  const deploy::PacedFile::Told now = slow.on ? disk(f).told() : slow.after;
+  const deploy::PacedFile::Counters now = slow.on ? disk(f).counters() : slow.after;
   const std::uint64_t requests = now.requests - slow.before.requests;
   const std::string& name = plan_.nodes[slow.node];
   return {

@@ -34,7 +34,7 @@ class SlowDisks {
   struct Slow {
     std::size_t node = 0;
     bool on = false;
-    deploy::PacedFile::Told before, after;  // counters of the disk when the fault began and ended
+    deploy::PacedFile::Counters before, after;  // counters of the disk when the fault began and ended
   };
   [[nodiscard]] deploy::PacedFile& disk(std::size_t fault) const;
   void set(deploy::PacedFile& disk);

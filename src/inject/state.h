@@ -45,7 +45,9 @@ class State {
   [[nodiscard]] std::uint64_t met_ns(std::size_t condition) const { return load(arrays_.conditions[condition].met_ns); }
   [[nodiscard]] std::uint64_t armed_ns(std::size_t chain) const { return load(arrays_.chains[chain].armed_ns); }
   // How many predecessors of an event have not happened yet.
-  [[nodiscard]] std::uint32_t turn_left(std::size_t chain) const { return load(arrays_.chains[chain].after_left); }
+  [[nodiscard]] std::uint32_t predecessors_left(std::size_t chain) const {
+    return load(arrays_.chains[chain].after_left);
+  }
   [[nodiscard]] std::uint64_t seen(std::size_t chain) const { return load(arrays_.chains[chain].seen); }
   [[nodiscard]] std::uint64_t injected(std::size_t chain) const { return load(arrays_.chains[chain].injected); }
 

@@ -343,7 +343,7 @@ class Supervisor::Listener {
     }
     std::optional<CarriedFile> file = carried_file(*call);
     if (!file) {
-      log::warning("fault '{}': {} goes on without a fault: it acts on a file that rose keeps away from", fault.id,
+      log::warning("fault '{}': {} continues without the fault: rose does not act on this file", fault.id,
                    call->describe());
       go_on(id);
       return;
@@ -507,7 +507,7 @@ bool Supervisor::comes_too_early(std::uint32_t id, pid_t tid) {
       rose_is_current(&state_.chain(condition.chain), &condition, static_cast<__u32>(tid)) == 0)
     return false;
   if (++begun_[id] < condition.count) return false;
-  return state_.turn_left(condition.chain) > 0 && let_go_.count(condition.chain) == 0;
+  return state_.predecessors_left(condition.chain) > 0 && let_go_.count(condition.chain) == 0;
 }
 
 Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<bool()>& alive, bool& own_exec,

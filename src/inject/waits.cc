@@ -92,7 +92,7 @@ bool Waits::follow_turn(std::size_t i, std::uint64_t& next) {
   Wait& wait = waits_[i];
   const auto& chain = plan_.chains[i].data;
   const bool threads = (chain.flags & ROSE_HOLDS) != 0;
-  const bool turn = state_.turn_left(i) == 0;
+  const bool turn = state_.predecessors_left(i) == 0;
   if (threads && state_.state(i) != ROSE_ARMED) {
     if (!turn && state_.node(i) != 0 && ROSE_POSITION(state_.progress(i)) + 1 == chain.conditions) watch(i);
     return false;

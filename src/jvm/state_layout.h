@@ -8,7 +8,7 @@ namespace rose::jvm {
 
 inline constexpr std::uint64_t kStateMagic = 0x32306d766a736f72;  // "rosjvm02"
 inline constexpr std::uint32_t kStateRecords = 8192;              // at most
-inline constexpr std::uint32_t kStateMethods = 4096;              // of which methods at most
+inline constexpr std::uint32_t kStateMethods = 4096;              // at most, of all records
 inline constexpr std::uint32_t kStateEscapes = 1024;              // exceptions that leave methods, in addition
 inline constexpr std::uint32_t kStateText = 448;
 inline constexpr std::uint32_t kNoEntry = 0xffffffff;

@@ -86,14 +86,13 @@ Finding probe_event_clock() {
       return no_errno("running a program that reads the clock", errno);
     const auto after = static_cast<std::uint64_t>(monotonic_ns()) >> kUnit;
     off = run.retval - static_cast<std::uint32_t>(before);
-    if (after - before > kMost) continue;  // says too little
+    if (after - before > kMost) continue;  // the measurement took too long to be exact
     if (off <= after - before + 1 || off == UINT32_MAX) {
       const std::int64_t offset = time_offsets().monotonic_ns;
-      return yes(offset == 0
-                     ? "kernel programs read the clock that rose reads"
-                     : fmt::format("kernel programs read the machine's clock; rose lives in a time namespace that "
-                                   "is {} s off, and reckons with that",
-                                   offset / 1'000'000'000));
+      return yes(offset == 0 ? "kernel programs read the clock that rose reads"
+                             : fmt::format("kernel programs read the machine's clock; rose is in a time namespace that "
+                                           "is {} s off, and corrects for that",
+                                           offset / 1'000'000'000));
     }
   }
   return no(

@@ -445,7 +445,7 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
     // No tracer's window is as large, nor a piece of one: the peer is not a tracer, and would fill the disk.
     if (length > kMostPiece || have + length > kMostDump || monotonic_ns() - began > kLongestDump)
       return fail(ErrorKind::input,
-                  fmt::format("what answers at '{}' sends more than any tracer's window has ({} so far)",
+                  fmt::format("the server at '{}' sends more than any tracer's window contains ({} so far)",
                               socket.string(), format_size(have)),
                   "nothing was written");
     if (have == 0) {

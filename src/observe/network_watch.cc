@@ -296,7 +296,7 @@ bool NetworkWatch::describe(const TcpSilences::Silence& silence, Decoded& out) c
 }
 
 std::vector<Decoded> NetworkWatch::sample() {
-  // A few times per second, and at most this share of one processor. Waiting for a processor is no cost.
+  // A few times per second, and at most this share of one processor. Time spent waiting for a processor is not counted.
   constexpr std::int64_t kLeast = 100'000'000, kMost = 250'000'000, kShare = 200, kLatest = 2'000'000'000;
   const auto used_ns = [] {
     timespec used{};

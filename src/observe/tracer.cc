@@ -395,7 +395,7 @@ Result<DumpTotals> Tracer::write_dump(const std::filesystem::path& path, const s
 }
 
 Result<std::unique_ptr<Tracer>> Tracer::start(const TracerOptions& options, const std::vector<Target>& targets) {
-  const kernel::KeepKernelTypes types;  // only until it runs: it may run for months
+  const kernel::KeepKernelTypes types;  // only until tracing begins, which may then last for months
   auto tracer = std::make_unique<KernelTracer>(options, targets);
   ROSE_CHECK(tracer->begin());
   return tracer;

@@ -98,7 +98,7 @@ struct SeenValue {
 struct SeenValues {
   std::vector<SeenValue> values;  // in the order of their arrival
   struct Place {
-    std::uint64_t comings = 0;  // how often threads of the targets reached it while it was watched
+    std::uint64_t visits = 0;   // how often threads of the targets reached it while it was watched
     bool let_go = false;        // it was detached at times because it was too busy
   };
   std::vector<Place> places;

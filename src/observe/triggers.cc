@@ -129,7 +129,7 @@ class Watcher final : public Triggers {
       if (watched[4].revents != 0) hear();
       if (watched[3].revents != 0) answer(false);
     }
-    // Everything that was observed until now is a reason for the last dump.
+    // The last dump names everything that was observed until now as its reason.
     if (options_.on_crash) {
       for (const ProcessEnd& end : tracer_.take_ends())
         (void)plan_.trigger({TriggerKind::crash, describe_end(end)}, monotonic_ns());

@@ -189,7 +189,7 @@ SeenValues ValueWatch::seen() const {
   const auto counts = rates_ ? read_counts() : std::vector<std::uint64_t>(counters());
   for (std::size_t i = 0; i < places_.size(); ++i) {
     SeenValues::Place place;
-    for (std::size_t node = 0; node < nodes_; ++node) place.comings += counts[i * (nodes_ + 1) + node];
+    for (std::size_t node = 0; node < nodes_; ++node) place.visits += counts[i * (nodes_ + 1) + node];
     place.let_go = places_[i].let_go;
     out.places.push_back(place);
   }

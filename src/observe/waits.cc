@@ -6,7 +6,7 @@
 namespace rose::observe {
 namespace {
 
-// Keeps only the longest wait of each process, and of what the freezer holds that of each node.
+// Keeps only the longest wait of each process; of waits in the freezer, only the longest of each node.
 class Longest {
  public:
   void add(const Waits::Wait& wait) {

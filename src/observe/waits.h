@@ -17,14 +17,14 @@ class Waits {
   Waits(std::int64_t threshold_ns, std::int64_t interval_ns) : threshold_ns_(threshold_ns), interval_ns_(interval_ns) {}
 
   struct Wait {
-    std::uint32_t tgid = 0, tid = 0, node = 0;  // the freezer holds a node, whatever processes it has: 0, 0
+    std::uint32_t tgid = 0, tid = 0, node = 0;  // for a wait in the freezer, tgid and tid are 0
     std::uint32_t flags = 0;  // rose_process_flag at the beginning of the wait
     // times of the first sample with it and the first without it; the latter when it was due
     std::int64_t begin_ns = 0, end_ns = 0;
   };
   // Processes a sample with every thread that waited at `now_ns`. Returns the waits that have ended and reached the
   // threshold. A saturated disk blocks many threads of a process at once: of waits that begin or end together, only the
-  // longest is returned, and of what the freezer holds one for each node.
+  // longest is returned; of waits in the freezer, one for each node.
   [[nodiscard]] std::vector<Wait> sample(std::span<const rose_blocked> blocked, std::int64_t now_ns);
   // Waits that are not over, the longest of each process.
   [[nodiscard]] std::vector<Wait> ongoing(std::int64_t now_ns) const;

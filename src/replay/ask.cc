@@ -111,7 +111,7 @@ void tell_java(const observe::SeenValue& value, schedule::Value& one) {
     symbols::Form form;
     form.kind = kind;
     form.size = size;
-    symbols::ToldValue words = symbols::tell_value(form, value.bits, value.text);
+    symbols::FormattedValue words = symbols::format_value(form, value.bits, value.text);
     one.text = std::move(words.text);
     one.is_number = words.is_number;
     one.number = words.number;
@@ -267,7 +267,7 @@ std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues&
     } else if (value.form != 0) {
       tell_java(value, one);
     } else {
-      symbols::ToldValue words = symbols::tell_value(meaning.form, value.bits, value.text);
+      symbols::FormattedValue words = symbols::format_value(meaning.form, value.bits, value.text);
       one.text = std::move(words.text);
       one.is_number = words.is_number;
       one.number = words.number;

@@ -16,10 +16,10 @@ bool agrees(const Event& event, const schedule::Fault& fault) {
   return event.type == EventType::sys && (!fault.result || event.result == *fault.result);
 }
 
-void mark_calls(trace::Trace& trace, const schedule::Schedule& schedule, const inject::Deeds& deeds,
+void mark_calls(trace::Trace& trace, const schedule::Schedule& schedule, const inject::InjectionRecord& record,
                 std::int64_t offset_ns) {
   std::map<std::pair<int, int>, std::vector<Event*>> by_thread;  // and system call, by time
-  for (const inject::ChangedCall& call : deeds.calls) by_thread[{call.tid, call.syscall}];
+  for (const inject::ChangedCall& call : record.calls) by_thread[{call.tid, call.syscall}];
   for (Event& event : trace.events) {
     if (event.type != EventType::scf && event.type != EventType::sys) continue;
     if (const auto at = by_thread.find({event.tid, event.syscall}); at != by_thread.end()) at->second.push_back(&event);
@@ -28,7 +28,7 @@ void mark_calls(trace::Trace& trace, const schedule::Schedule& schedule, const i
     std::stable_sort(events.begin(), events.end(), [](const Event* a, const Event* b) { return a->ts_ns < b->ts_ns; });
   // Equal events are combined in one record, whose time may be that of the first one.
   std::map<const Event*, std::uint32_t> taken;
-  for (const inject::ChangedCall& call : deeds.calls) {
+  for (const inject::ChangedCall& call : record.calls) {
     const std::int64_t at = call.at_ns + offset_ns;
     const std::vector<Event*>& events = by_thread[{call.tid, call.syscall}];
     const auto next =
@@ -48,45 +48,46 @@ void mark_calls(trace::Trace& trace, const schedule::Schedule& schedule, const i
   }
 }
 
-bool is_ended_by(const Event& event, const inject::Stroke& stroke, std::int64_t offset_ns, std::int64_t next_start) {
+bool is_ended_by(const Event& event, const inject::ProcessAction& action, std::int64_t offset_ns,
+                 std::int64_t next_start) {
   if (event.state != trace::ProcessState::crashed && event.state != trace::ProcessState::exited) return false;
-  if (event.ts_ns < stroke.at_ns + offset_ns) return false;
-  if (std::find(stroke.pids.begin(), stroke.pids.end(), event.pid) != stroke.pids.end()) return true;
-  return stroke.whole && event.signal == stroke.signal && event.ts_ns < next_start;
+  if (event.ts_ns < action.at_ns + offset_ns) return false;
+  if (std::find(action.pids.begin(), action.pids.end(), event.pid) != action.pids.end()) return true;
+  return action.whole && event.signal == action.signal && event.ts_ns < next_start;
 }
 
-bool is_paused_by(const Event& event, const inject::Stroke& stroke, std::int64_t offset_ns) {
+bool is_paused_by(const Event& event, const inject::ProcessAction& action, std::int64_t offset_ns) {
   if (event.state != trace::ProcessState::paused) return false;
   const std::int64_t began = event.ts_ns - std::int64_t{std::max(event.duration_ms, 0)} * 1'000'000;
   const bool meanwhile =
-      event.ts_ns >= stroke.at_ns + offset_ns && (stroke.ended_ns == 0 || began < stroke.ended_ns + offset_ns);
+      event.ts_ns >= action.at_ns + offset_ns && (action.ended_ns == 0 || began < action.ended_ns + offset_ns);
   return meanwhile &&
-         (stroke.whole || std::find(stroke.pids.begin(), stroke.pids.end(), event.pid) != stroke.pids.end());
+         (action.whole || std::find(action.pids.begin(), action.pids.end(), event.pid) != action.pids.end());
 }
 
-void mark_processes(trace::Trace& trace, const inject::Deeds& deeds, std::int64_t offset_ns) {
-  for (const inject::Stroke& stroke : deeds.strokes) {
+void mark_processes(trace::Trace& trace, const inject::InjectionRecord& record, std::int64_t offset_ns) {
+  for (const inject::ProcessAction& action : record.processes) {
     const auto is_there = [&](const Event& event) {
-      return event.type == EventType::ps && trace.str(event.node) == stroke.node;
+      return event.type == EventType::ps && trace.str(event.node) == action.node;
     };
     std::int64_t next_start = INT64_MAX;
     for (const Event& event : trace.events)
       if (is_there(event) && event.state == trace::ProcessState::started && (event.flags & trace::kMain) != 0 &&
-          event.ts_ns >= stroke.at_ns + offset_ns)
+          event.ts_ns >= action.at_ns + offset_ns)
         next_start = std::min(next_start, event.ts_ns);
     for (Event& event : trace.events)
       if (is_there(event) &&
-          (stroke.pause ? is_paused_by(event, stroke, offset_ns) : is_ended_by(event, stroke, offset_ns, next_start)))
+          (action.pause ? is_paused_by(event, action, offset_ns) : is_ended_by(event, action, offset_ns, next_start)))
         event.flags |= trace::kInjected;
   }
 }
 
 }  // namespace
 
-void mark_injected(trace::Trace& trace, const schedule::Schedule& schedule, const inject::Deeds& deeds,
+void mark_injected(trace::Trace& trace, const schedule::Schedule& schedule, const inject::InjectionRecord& record,
                    std::int64_t offset_ns) {
-  mark_calls(trace, schedule, deeds, offset_ns);
-  mark_processes(trace, deeds, offset_ns);
+  mark_calls(trace, schedule, record, offset_ns);
+  mark_processes(trace, record, offset_ns);
 }
 
 }  // namespace rose::replay

@@ -15,7 +15,7 @@ namespace rose::replay {
 // A thread makes one call at a time, so the first event of that system call after the injector's decision is the
 // injected one. Ends of processes count if they were signalled; if a whole node was killed, also those of processes
 // that it created meanwhile.
-void mark_injected(trace::Trace& trace, const schedule::Schedule& schedule, const inject::Deeds& deeds,
+void mark_injected(trace::Trace& trace, const schedule::Schedule& schedule, const inject::InjectionRecord& record,
                    std::int64_t offset_ns);
 
 }  // namespace rose::replay

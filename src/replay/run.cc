@@ -91,19 +91,19 @@ class Observers final : public deploy::NodeObserver {
   std::vector<std::pair<std::size_t, deploy::EndInfo>> ends_;
 };
 
-struct OracleSaid {
+struct OracleResult {
   schedule::OracleAnswer answer = schedule::OracleAnswer::unknown;
   std::string note;
 };
 
 // Exit codes of the oracle follow grep: 0 is a hit, 1 a miss, others mean that it could not decide.
-Result<OracleSaid> ask_oracle(const config::Config& config, deploy::Deployment& deployment,
-                              const std::filesystem::path& run_dir) {
+Result<OracleResult> ask_oracle(const config::Config& config, deploy::Deployment& deployment,
+                                const std::filesystem::path& run_dir) {
   ROSE_TRY(auto command,
            deployment.spawn(config.oracle->command, "oracle", config.oracle->timeout_ns, kMostOracleOutput));
   const deploy::CommandResult ended = command->wait();
   if (ended.cancelled) return fail(ErrorKind::cancelled, "interrupted");
-  OracleSaid asked;
+  OracleResult asked;
   asked.note = fmt::format("the oracle {}", ended.note);
   if (!ended.started || ended.timed_out || ended.too_much || ended.signalled) return asked;
   if (ended.code == 0) asked.answer = schedule::OracleAnswer::hit;
@@ -413,7 +413,7 @@ class OneRun {
       oracle_note_ = "there is no [oracle] to run";
       return {};
     }
-    ROSE_TRY(const OracleSaid asked, ask_oracle(config_, *deployment_, options_.run_dir));
+    ROSE_TRY(const OracleResult asked, ask_oracle(config_, *deployment_, options_.run_dir));
     run_.result.oracle = asked.answer;
     if (asked.answer == schedule::OracleAnswer::hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
     oracle_note_ = asked.note;
@@ -476,7 +476,7 @@ class OneRun {
         next_look = monotonic_ns() + kLook;
       }
       if (!polls || monotonic_ns() < next) continue;
-      ROSE_TRY(const OracleSaid asked, ask_oracle(config_, *deployment_, options_.run_dir));
+      ROSE_TRY(const OracleResult asked, ask_oracle(config_, *deployment_, options_.run_dir));
       if (asked.answer == schedule::OracleAnswer::hit) return true;
       next = monotonic_ns() + config_.oracle->every_ns;
     }
@@ -558,7 +558,7 @@ class OneRun {
       injector_->disarm();
       run_.result.faults = injector_->outcomes();
       run_.result.order = injector_->order(run_.result.order_broken);
-      mark_injected(run_.result.trace, schedule_, injector_->deeds(), wall_offset_);
+      mark_injected(run_.result.trace, schedule_, injector_->record(), wall_offset_);
     }
     undo();
   }

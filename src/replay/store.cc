@@ -276,7 +276,7 @@ trace::Trace RunStore::recorded_trace(int number) const {
   const fs::path file = trace_name(*report_, number);
   // A pipe that another user put there would block rose.
   if (!open_regular(file)) {
-    log::warning("the record has no trace of run {}: {} is no file", number, file.string());
+    log::warning("the record has no trace of run {}: {} is not a file", number, file.string());
     return {};
   }
   Result<trace::ReadDump> dump = trace::read_dump(file);

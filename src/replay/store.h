@@ -55,7 +55,7 @@ class RunStore {
     schedule::RunResult result;
   };
   [[nodiscard]] Result<std::vector<Recorded>> recorded(const config::Config& config);
-  // The number of parallel runs after so many runs had been handed to the search. Written only with a report folder.
+  // How many runs were made in parallel once the search had got `after_runs` runs. Written only with a report folder.
   struct Jobs {
     int after_runs = 0;
     int jobs = 1;

@@ -74,7 +74,8 @@ Json amount_json(const explain::ExchangeCount& count) {
 std::string runs_words(const ExplanationReport& r) {
   const Explanation& e = r.explanation;
   return fmt::format(
-      "{} runs in {}: of the schedule {} reproduced, {} did not, {} were inconclusive; compared: {} failing, {} sound, "
+      "{} runs in {}: of the schedule {} reproduced, {} did not, {} were inconclusive; compared: {} failing, {} "
+      "correct, "
       "{} with the fault but without the bug{}",
       r.runs, format_seconds(r.seconds), r.reproduced, r.missed, r.inconclusive, e.failing, e.sound, e.near,
       e.shorter > 0 ? fmt::format(", {} that reproduced with a shorter fault", e.shorter) : "");
@@ -121,7 +122,7 @@ std::string value_text(const explain::ValueTable& table) {
                                 table.type.empty() ? "" : ": " + printable(table.type),
                                 table.node.empty() ? "" : " on " + printable(table.node));
   if (table.refused.empty())
-    out += fmt::format("           failing: {}\n           sound:   {}\n", printable(value_counts(table.failing)),
+    out += fmt::format("           failing: {}\n           correct: {}\n", printable(value_counts(table.failing)),
                        printable(value_counts(table.sound)));
   out += fmt::format("           {}\n", printable(value_verdict(table)));
   return out;
@@ -175,7 +176,7 @@ std::string value_counts(const std::vector<explain::ValueCount>& counts) {
 std::string value_verdict(const explain::ValueTable& table) {
   if (!table.refused.empty()) return "not recorded: " + table.refused;
   std::string out = table.differs.empty() ? "does not distinguish them" : table.differs;
-  if (table.only_bug) out += ", only when the bug shows";
+  if (table.only_bug) out += ", only with the bug";
   if (table.first)
     out += fmt::format("; first {} at {} on {}, thread {}", table.first->value, moment_text(table.first->at_ns),
                        table.first->node, table.first->tid);
@@ -206,7 +207,7 @@ std::string explanation_json(const ExplanationReport& r) {
                      {"elapsed", static_cast<double>(line.at_ns) / 1e9},
                      {"evidence", line.evidence},
                      {"first_wrong", line.first_wrong}});
-  for (const explain::Told& d : e.differences)
+  for (const explain::DifferenceText& d : e.differences)
     differences.push_back({{"node", d.node},
                            {"what", d.words},
                            {"missing", d.missing},
@@ -278,7 +279,7 @@ std::string explanation_text(const ExplanationReport& r) {
   const Explanation& e = r.explanation;
   std::string out = fmt::format("{}: {}\n", explain::verdict_name(e.verdict), printable(e.reason));
   if (!e.stacks.empty()) {
-    out += "\nwhere the fault arrived\n";
+    out += "\nwhere the fault hit\n";
     const Explanation::StackOf& first = e.stacks.front();
     out += fmt::format("  '{}' on {}{}\n", printable(first.fault), printable(first.stack.node),
                        first.stack.why.empty() ? "" : ": " + printable(first.stack.why));
@@ -365,7 +366,7 @@ std::string explanation_markdown(const ExplanationReport& r) {
     out +=
         "## Requested values\n\nValues after the fault, in all runs of each side; in brackets, before it. The score "
         "says "
-        "how well the value distinguishes them.\n\n| query | node | failing | sound | score | what differs "
+        "how well the value distinguishes them.\n\n| query | node | failing | correct | score | what differs "
         "|\n|---|---|---|---|---|---|\n";
     for (const explain::ValueTable& table : e.values)
       out +=
@@ -388,10 +389,10 @@ std::string explanation_markdown(const ExplanationReport& r) {
   if (!e.differences.empty()) {
     out +=
         "## What is different\n\nAfter the fault; shares of the runs. Ranked by Ochiai's coefficient minus differences "
-        "among equal runs; close to the fault first.\n\n| node | what | failing | sound | fault without bug | weight "
+        "among equal runs; close to the fault first.\n\n| node | what | failing | correct | fault without bug | weight "
         "|\n|---|---|---|---|---|---|\n";
     for (std::size_t i = 0; i < std::min(e.differences.size(), kMarkdownDifferences); ++i) {
-      const explain::Told& d = e.differences[i];
+      const explain::DifferenceText& d = e.differences[i];
       out +=
           fmt::format("| {} | {}{} | {} | {} | {} | {:.2f} |\n", md(d.node), d.missing ? "no longer: " : "",
                       md(d.words), percent(d.failing), percent(d.sound), e.near > 0 ? percent(d.near) : "-", d.weight);
@@ -403,7 +404,7 @@ std::string explanation_markdown(const ExplanationReport& r) {
   if (!e.exchanges.empty()) {
     out +=
         "## Messages between nodes\n\nIn the same time after the fault in all runs; the data of one call counts as a "
-        "message. Minimum and maximum over the runs.\n\n| | failing | sound | fault without bug | differs "
+        "message. Minimum and maximum over the runs.\n\n| | failing | correct | fault without bug | differs "
         "|\n|---|---|---|---|---|\n";
     for (const explain::ExchangeTable& t : e.exchanges)
       out += fmt::format("| {} | {} | {} | {} | {} |\n", md(exchange_ends(t)), md(explain::amount_words(t.failing)),

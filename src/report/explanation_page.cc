@@ -109,10 +109,10 @@ std::string story_section(const ExplanationReport& r) {
 std::string values_section(const Explanation& e) {
   if (e.values.empty()) return {};
   std::string out =
-      "<section>\n<h2>What was asked for</h2>\n<p class=\"note small\">Values from the fault on, in all runs of each "
+      "<section>\n<h2>Requested values</h2>\n<p class=\"note small\">Values from the fault on, in all runs of each "
       "side; in brackets, before it. The "
       "score says how well the value distinguishes them.</p>\n<div "
-      "class=\"scroll\"><table><thead><tr><th>query</th><th>node</th><th>failing</th><th>sound</th>"
+      "class=\"scroll\"><table><thead><tr><th>query</th><th>node</th><th>failing</th><th>correct</th>"
       "<th class=\"n\">score</th><th>what differs</th></tr></thead><tbody>\n";
   for (const explain::ValueTable& table : e.values)
     out += fmt::format(
@@ -135,7 +135,7 @@ std::string exchanges_section(const Explanation& e) {
       "<section>\n<h2>Messages between nodes</h2>\n<p class=\"note small\">In as long a time from the fault on in all "
       "runs; what one call sends is a message. "
       "The least and the most of any run.</p>\n<div "
-      "class=\"scroll\"><table><thead><tr><th>who</th><th>failing</th><th>sound</th><th>fault without bug</th>"
+      "class=\"scroll\"><table><thead><tr><th>who</th><th>failing</th><th>correct</th><th>fault without bug</th>"
       "<th>differs</th></tr></thead><tbody>\n";
   for (const explain::ExchangeTable& t : e.exchanges)
     out += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n", cell(exchange_ends(t)),
@@ -159,9 +159,9 @@ std::string differences_section(const Explanation& e) {
       "by Ochiai's coefficient, less what "
       "differs among equal runs, near the fault first.</p>\n<div "
       "class=\"scroll\"><table><thead><tr><th>node</th><th>what</th><th class=\"n\">failing</th>"
-      "<th class=\"n\">sound</th><th class=\"n\">fault without bug</th><th "
+      "<th class=\"n\">correct</th><th class=\"n\">fault without bug</th><th "
       "class=\"n\">weight</th></tr></thead><tbody>\n";
-  for (const explain::Told& d : e.differences)
+  for (const explain::DifferenceText& d : e.differences)
     out += fmt::format(
         "<tr><td>{}</td><td>{}{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td "
         "class=\"n\">{:.2f}</td></tr>\n",
@@ -199,7 +199,7 @@ std::string explanation_html(const ExplanationReport& r, const PageContext& cont
   body += "<h3>Injected faults</h3>\n" + steps_html(r.schedule);
   if (!e.symptom.empty()) body += fmt::format("<h3>Symptom</h3>\n<p>{}</p>\n", cell(e.symptom));
   body += "<div class=\"facts\">\n" + fact(std::to_string(r.runs), "runs") +
-          fact(std::to_string(e.failing), "failing") + fact(std::to_string(e.sound), "sound") +
+          fact(std::to_string(e.failing), "failing") + fact(std::to_string(e.sound), "correct") +
           fact(std::to_string(e.near), "fault without bug") + fact(format_seconds(r.seconds), "in all") +
           "</div>\n</section>\n";
   body += short_section(e) + suspects_section(e) + values_section(e) + story_section(r) + stacks_section(e);

@@ -98,7 +98,7 @@ std::string tried_section(const diagnose::Diagnosis& diagnosis) {
       "class=\"n\">#</th><th>level</th><th>schedule</th>"
       "<th class=\"n\">runs</th><th class=\"n\">reproduced</th><th class=\"n\">not</th><th class=\"n\">could not "
       "tell</th><th>rate</th>"
-      "<th>why, and what came of it</th></tr></thead><tbody>\n";
+      "<th>why, and the result</th></tr></thead><tbody>\n";
   const std::string found = diagnosis.found ? schedule::fingerprint(*diagnosis.found) : std::string();
   // Of a long search, show the first and last schedules and the one that was found.
   const std::size_t half = kMostRows / 2;
@@ -129,7 +129,7 @@ std::string tried_section(const diagnose::Diagnosis& diagnosis) {
 std::string not_tried_section(const std::vector<diagnose::NotTried>& next) {
   if (next.empty()) return {};
   std::string out =
-      "<section>\n<h2>Not tried any more</h2>\n<p>What the search would go on with, most likely first.</p>\n<div "
+      "<section>\n<h2>Not tried</h2>\n<p>What the search would try next, most likely first.</p>\n<div "
       "class=\"scroll\"><table><thead><tr>"
       "<th>level</th><th>faults</th><th>why</th></tr></thead><tbody>\n";
   for (const diagnose::NotTried& one : next)
@@ -230,8 +230,8 @@ std::string logs_section(const std::vector<logs::Beside>& all, const schedule::R
     bytes += out.size() - begin;
   }
   if (out.empty()) return {};
-  return "<section>\n<h2>The failure's logs beside the run's</h2>\n<p class=\"note small\">Lines that both have stand "
-         "in one row, whatever their numbers. "
+  return "<section>\n<h2>The failure's logs beside the run's</h2>\n<p class=\"note small\">Lines that both contain are "
+         "in the same row, even if their numbers differ. "
          "The failure's seconds count from its first line here, the run's from the beginning of its workload.</p>\n" +
          out + "</section>\n";
 }
@@ -389,7 +389,8 @@ std::string replay_html(const ReplayReport& report, const std::vector<schedule::
                       cell(report.reason));
   if (report.expect_fixed)
     body +=
-        "<p class=\"note\">Asked: is it fixed? The bug must not show although every planned fault was effective.</p>\n";
+        "<p class=\"note\">Asked: is it fixed? The bug must not occur although every planned fault was "
+        "effective.</p>\n";
   if (report.expect_fixed)
     for (const std::string& what : report.unchecked)
       body += fmt::format("<p class=\"note\">Not checked: {}</p>\n", cell(what));

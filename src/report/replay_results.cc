@@ -323,10 +323,11 @@ std::string replay_text(const ReplayReport& report) {
                        printable(shown->reason), fault_table(report.schedule, *shown));
   if (const RunResult* recorded = report.recorded_run()) {
     const bool pins = recorded->verdict == Verdict::reproduced && report.tally.rate() < report.target_rate;
-    out += fmt::format(
-        "\nrecorded in run {}, {}{} (rose replay --recording FILE -- CMD):\n", recorded->number,
-        schedule::verdict_name(recorded->verdict),
-        pins ? "; what the schedule does not reproduce each time, a replay of the node that failed does" : "");
+    out += fmt::format("\nrecorded in run {}, {}{} (rose replay --recording FILE -- CMD):\n", recorded->number,
+                       schedule::verdict_name(recorded->verdict),
+                       pins ? "; the schedule does not reproduce the bug each time, but replaying this recording of "
+                              "the failed node does"
+                            : "");
     for (const auto& path : recorded->recordings) out += fmt::format("  {}\n", printable(path.string()));
     for (const std::string& command : report.alone) out += fmt::format("  {}\n", printable(command));
   }

@@ -284,7 +284,7 @@ std::string diagnosis_text(const DiagnosisReport& report) {
                      plural(diagnosis.plan.failures, "failure"));
   if (!diagnosis.target_reached && !diagnosis.unconfirmed && !diagnosis.tried.empty()) {
     std::vector<std::vector<std::string>> rows{
-        {"tried:", "reproduced", "not", "could not tell", "why, and what came of it"}};
+        {"tried:", "reproduced", "not", "could not tell", "why, and the result"}};
     const std::size_t shown = std::min(diagnosis.tried.size(), kShownTried);
     for (std::size_t i = 0; i < shown; ++i) {
       const diagnose::Tried& entry = diagnosis.tried[i];

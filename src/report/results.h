@@ -23,7 +23,7 @@ struct FaultCount {
   int effective = 0;
   bool optional = false;
   std::string why_not{};    // of the last run in which it did not fire
-  std::string no_effect{};  // of the last run in which it fired in vain
+  std::string no_effect{};  // of the last run in which it fired without an effect
 
   // of the last run in which it fired without effect
   [[nodiscard]] std::string reason() const;

@@ -43,7 +43,10 @@ std::uint64_t Reading::ring_bytes(const char* head, std::uint64_t file_bytes, co
   if (field<std::uint32_t>(head, offsetof(FileHead, head_bytes)) != kHeadBytes || ring < kLeastRing ||
       ring > kMostRing || (ring & (ring - 1)) != 0)
     return no("its head is damaged");
-  if (file_bytes != kHeadBytes + ring) return no("its size is not what its head says: it was cut or is not whole");
+  if (file_bytes != kHeadBytes + ring)
+    return no(
+        "its size differs from that in its header: it is truncated or "
+        "incomplete");
   return ring;
 }
 

@@ -53,7 +53,7 @@ class Reading {
   [[nodiscard]] std::uint64_t find(std::uint64_t position) const;
   void look();
   const char* ring_ = nullptr;
-  mutable std::uint64_t wasted_ = 0;  // bytes for which checksums were computed in vain
+  mutable std::uint64_t wasted_ = 0;  // bytes whose checksums did not match
   Facts facts_;
 };
 

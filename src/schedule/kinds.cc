@@ -273,7 +273,7 @@ std::string bad_link_words(const Fault& fault) {
   if (link.delay_ns != 0) {
     std::string text = fmt::format("delay packets by {}", duration_text(link.delay_ns));
     if (link.jitter_ns != 0) text += fmt::format(" ± {}", duration_text(link.jitter_ns));
-    if (link.reorder != 0) text += fmt::format(" but {} of them, which go ahead,", percent(link.reorder));
+    if (link.reorder != 0) text += fmt::format(" but {} of them, which overtake the others,", percent(link.reorder));
     what.push_back(std::move(text));
   }
   const auto share = [&](const char* verb, double value) {

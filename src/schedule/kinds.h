@@ -31,7 +31,7 @@ void add_clock(Parts& parts, const Fault& fault);
 // In power.cc: what is lost in a crash with power loss.
 void read_loss(toml::Table& table, Fault& fault);
 void add_loss(Parts& parts, const Fault& fault);
-// " (power goes too: what was not synced is gone)"; "" if nothing is lost.
+// " (with power loss: unsynced data is lost)"; "" if nothing is lost.
 [[nodiscard]] std::string loss_words(const Fault& fault);
 
 // In resources.cc: `path`, a folder below the node's own.

@@ -67,8 +67,8 @@ struct FaultOutcome {
   std::string node;                          // the affected node; for a role, the node that had it at that time
   std::string detail;                        // the call or target: "read(/data/snapshot.3)"
   std::string why_not;                       // if it did not fire: the reason in one sentence
-  std::string no_effect;                     // if it fired and changed nothing: the reason in one sentence; "": it had
-                                             // an effect, or that cannot be known
+  std::string no_effect;  // if it fired and changed nothing: the reason in one sentence; "": it had an effect
+                          // an effect, or that cannot be known
   std::vector<ConditionOutcome> conditions;  // in the order of `when`
   std::vector<Stack> stacks;                 // stacks of the first few affected threads
 
@@ -129,7 +129,7 @@ struct RunResult {
   trace::Trace trace;
   std::vector<Value> values;                    // the requested values, by time
   std::vector<Message> messages;                // messages sent and received by nodes, by time, if they were recorded
-  std::vector<std::string> talkative;           // nodes of which not all messages were recorded
+  std::vector<std::string> talkative;           // nodes whose messages were recorded only in part
   std::optional<std::int64_t> workload_end_ns;  // since the start of the workload; nothing: unknown
   std::optional<std::int64_t> oracle_ns;  // when the oracle hit, since the start of the workload; nothing: it did not
   double seconds = 0;

@@ -42,10 +42,10 @@ void add_loss(Parts& parts, const Fault& fault) {
 std::string loss_words(const Fault& fault) {
   if (fault.lose == Loss::nothing) return "";
   const std::string where = fault.resource.folder.empty() ? "" : fmt::format(" in {}", fault.resource.folder);
-  if (fault.lose == Loss::unsynced) return fmt::format(" (power goes too: what was not synced{} is gone)", where);
-  return fmt::format(" (power goes too: of what was not synced{}, {} of each file's sectors is there{})", where,
+  if (fault.lose == Loss::unsynced) return fmt::format(" (with power loss: unsynced data{} is lost)", where);
+  return fmt::format(" (with power loss: of unsynced data{}, {} of each file's sectors is kept{})", where,
                      fmt::format("{:.4g} %", fault.keep * 100),
-                     fault.lose == Loss::torn ? ", the first ones" : ", here and there");
+                     fault.lose == Loss::torn ? ", the first ones" : ", scattered");
 }
 
 }  // namespace rose::schedule

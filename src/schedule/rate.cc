@@ -113,11 +113,11 @@ Tally Series::tally() const {
   return tally;
 }
 
-RateTest::RateTest(double target, int ticket, int most)
+RateTest::RateTest(double target, int test_number, int most)
     : RateTest(target,
-               ticket <= 1   ? kFirst
-               : ticket == 2 ? kSecond
-                             : kFurther,
+               test_number <= 1   ? kFirst
+               : test_number == 2 ? kSecond
+                                  : kFurther,
                most) {}
 
 RateTest RateTest::screening(double target) { return {target, kScreening, kMostTestRuns}; }

@@ -60,11 +60,11 @@ class RateTest {
   enum class Answer { open, accepted, rejected };
   struct Strictness;
 
-  // `ticket`: the number of this schedule among those that the search tests, from 1; later ones are tested more
+  // `test_number`: the number of this schedule among those that the search tests, from 1; later ones are tested more
   // strictly, because each test may err. `most`: the limit of its runs, at most kMostTestRuns. A lower limit requires a
   // higher rate, so that a schedule of the lower rate is accepted no more often; one at the target is accepted more
   // rarely.
-  explicit RateTest(double target, int ticket = 1, int most = kMostTestRuns);
+  explicit RateTest(double target, int test_number = 1, int most = kMostTestRuns);
   // Decides only whether a schedule is worth minimising and testing: three hits in a row, or equally strong evidence.
   // It accepts a schedule of 0.6 in 37 % of all cases and one of 0.3 in 3 %, and rejects one of 0.8 in 6 %. Its runs
   // influence a choice, so they do not count for the rate.

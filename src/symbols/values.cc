@@ -419,7 +419,7 @@ Result<ValueFile> ValueFile::open(const std::filesystem::path& binary) {
 Result<Answer> ValueFile::answer(const Query& query) { return reader_->answer(query); }
 std::vector<std::string> ValueFile::questions(const std::string& function) { return reader_->questions(function); }
 
-ToldValue tell_value(const Form& form, std::uint64_t bits, std::string_view text) {
+FormattedValue format_value(const Form& form, std::uint64_t bits, std::string_view text) {
   if (form.kind == Form::Kind::text)
     return {fmt::format("\"{}\"{}", printable(text), text.size() < bits && bits != 0 ? "..." : ""), false, 0};
   bits >>= form.shift & 63;
@@ -427,7 +427,7 @@ ToldValue tell_value(const Form& form, std::uint64_t bits, std::string_view text
   if (size < 8) bits &= (std::uint64_t{1} << (8 * size)) - 1;
   const unsigned spare = 64 - 8 * size;
   const auto with_sign = static_cast<std::int64_t>(bits << spare) >> spare;
-  const auto number = [](std::string words, double value) { return ToldValue{std::move(words), true, value}; };
+  const auto number = [](std::string words, double value) { return FormattedValue{std::move(words), true, value}; };
   switch (form.kind) {
     case Form::Kind::raw:
       // The upper half of a register that holds an int is undefined but usually zero.

@@ -101,12 +101,12 @@ class ValueFile {
 };
 
 // A value as text, and as a number if it is one.
-struct ToldValue {
+struct FormattedValue {
   std::string text;
   bool is_number = false;
   double number = 0;
 };
 // `bits`: the word or memory that was read. For a counted text: its whole length, of which `text` holds the beginning.
-[[nodiscard]] ToldValue tell_value(const Form& form, std::uint64_t bits, std::string_view text);
+[[nodiscard]] FormattedValue format_value(const Form& form, std::uint64_t bits, std::string_view text);
 
 }  // namespace rose::symbols

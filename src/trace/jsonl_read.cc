@@ -510,7 +510,7 @@ class LineReader {
     if (trace_.strings.size() == before) return std::nullopt;
     string_bytes_ += text.size();
     if (trace_.strings.size() > kMostStrings || string_bytes_ > kMostStringBytes)
-      return Fault{"more different strings than one trace holds", {}};
+      return Fault{"more distinct strings than one trace holds", {}};
     return std::nullopt;
   }
 

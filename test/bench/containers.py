@@ -4,8 +4,8 @@
     test/bench/containers.py --rose build/release/rose [--runs 10] [CASE...]
 
 The image holds the system's own program and mount points; what it links with, or runs on, is this machine's, mounted
-read-only. Printed, for each case: how often the bug showed and the faults fired in either form, the median seconds of a
-run, and what the runs left behind. Needs podman and runc or crun; without any it says so and ends with 3.
+read-only. Printed, for each case: how often the bug occurred and the faults fired in either form, the median seconds of
+a run, and what the runs left behind. Needs podman and runc or crun; without any it says so and ends with 3.
 """
 import argparse
 import fcntl

@@ -42,7 +42,7 @@ for what in 'Root fault' 'The code that received it' 'The first wrong decision' 
   grep -q "$what" "$work/why.md" || fail "explanation.md reports nothing about it: $what"
 done
 grep -q '^## Rounds of queries' "$work/why.md" || fail "explanation.md does not tell the rounds"
-grep -q 'What was asked for' "$work/report/report.html" || fail "the page does not show the values"
+grep -q 'Requested values' "$work/report/report.html" || fail "the page does not show the values"
 nothing_left "by explain"
 
 # A value that cannot be read gives a reason; a name that does not exist is an error before any run.

@@ -217,7 +217,7 @@ config 'echo up; exec sleep 100'
 schedule 'kind = "pause"
 duration = "10ms"'
 TMPDIR=$work/way expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1
-says err "its user nobody may exchange what is in .*linked"
+says err "its user nobody may replace entries of .*linked"
 
 # --- links where rose will create folders, mount file systems and put images
 config 'echo up; exec sleep 100'
@@ -361,7 +361,7 @@ rm -rf report
 mkdir -m 755 theirs
 chown nobody theirs
 expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/report
-says err 'its user nobody may exchange what is in .*theirs'
+says err 'its user nobody may replace entries of .*theirs'
 
 # --- without a report, the folder of a run is unpredictable
 config 'echo "$ROSE_RUN_DIR" >> '"$work"'/places; echo up; exec sleep 100'

@@ -91,9 +91,9 @@ not_effective() {
   says out "fault f: fired in 1 of 1 run, effective in 0 \($2\)"
 }
 not_effective 'kind = "partition"\npeers = ["10.99.99.99"]' 'no packet was stopped'
-not_effective 'kind = "disk-full"\npath = "unused"' 'no call of n1 lacked room on the disk'
-not_effective 'kind = "descriptors"\nlimit = 100000' 'no call of n1 came to the limit'
-not_effective 'kind = "memory"\nlimit = "4GiB"' 'n1 never came to the limit'
+not_effective 'kind = "disk-full"\npath = "unused"' 'no call of n1 failed for lack of disk space'
+not_effective 'kind = "descriptors"\nlimit = 100000' 'no call of n1 reached the limit'
+not_effective 'kind = "memory"\nlimit = "4GiB"' 'n1 never reached the limit'
 not_effective 'kind = "crash"\nsignal = "SIGTERM"' 'SIGTERM ended no process of n2' n2
 # Optional faults may have no effect, but at least one fault must have had one.
 printf 'optional = true\n' >> s.toml

@@ -22,7 +22,7 @@ says out "not in the required order: 'renamed' came before 'killed', which never
 sed 's/^order = .*/order = "renamed * other * asked * killed"/' schedule.toml > never.toml
 sed 's/^timeout = .*/timeout = "3s"/' rose.toml > short.toml
 expect 4 "$rose" replay never.toml -c short.toml --runs 1
-says out "step other: happened in 0 of 1 run \(it was never made: 'rose step other' in the workload makes it\)"
+says out "step other: happened in 0 of 1 run \(it never happened: the workload did not call 'rose step other'\)"
 says out "step asked: happened in 0 of 1 run \(it comes after 'other', which did not come\)"
 
 # --- outside a run

@@ -84,7 +84,7 @@ TOML
 expect 0 "$rose" explain schedule.toml -c explain.toml --json
 json_is '[(d["node"], d["key"], d["instead"], d["alike"], d["failing"], d["sound"]) for d in j["recorded"]]' \
   "[('n1', 'libc/hostname/uname/0', None, 0, 5, 5)]"
-says explanation.md "from the fault on, n1 takes .* from 'libc/hostname/uname/0', where sound runs take nothing more"
+says explanation.md "from the fault on, n1 takes .* from 'libc/hostname/uname/0', where correct runs take nothing more"
 
 gcc -static -O1 -pthread -o unforeseen-static "$here/../programs/unforeseen.c"
 sed 's|/unforeseen"|/unforeseen-static"|' rose.toml > static.toml

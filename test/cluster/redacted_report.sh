@@ -87,6 +87,6 @@ explain --from told
 expect 2 "$rose" diagnose --trace dump.bin -c rose.toml --redact
 says err "no --report"
 expect 2 "$rose" diagnose --trace dump.bin -c rose.toml --report shown --redact --resume
-says err "does not go with it"
+says err "cannot be combined with"
 expect 2 "$rose" diagnose --trace dump.bin --map db-7.prod.example=n1 -c rose.toml --report plain --redact
 says err "not redacted"

@@ -605,7 +605,7 @@ TEST_CASE("what a node's user puts in the place of a log is not opened by root",
   }
   SECTION("another name of root's file") {
     std::filesystem::create_hard_link(secret, log);
-    problem = "is a file of somebody else's";
+    problem = "belongs to another user";
   }
   SECTION("a file of its own") {
     REQUIRE(write_file(log, "before\n"));

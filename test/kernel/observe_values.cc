@@ -47,7 +47,7 @@ struct Asked {
     for (const SeenValue& value : seen.values) {
       const auto& [query, form] = meanings[value.place][value.fetch];
       out[query].push_back(value.unreadable ? "(not readable)"
-                                            : symbols::tell_value(form, value.bits, value.text).text);
+                                            : symbols::format_value(form, value.bits, value.text).text);
     }
     return out;
   }
@@ -134,9 +134,9 @@ TEST_CASE("raw arguments and results of a thousand calls from four threads are a
     CHECK(!value.unreadable);
   }
   CHECK(tids.size() == 4);
-  std::uint64_t comings = 0;
-  for (const auto& place : seen.places) comings += place.comings;
-  CHECK(comings == 3000);
+  std::uint64_t visits = 0;
+  for (const auto& place : seen.places) visits += place.visits;
+  CHECK(visits == 3000);
   // A queried value is not an event.
   for (const trace::Event& event : snapshot(*tracer).events) CHECK(event.type != trace::EventType::af);
 
@@ -200,7 +200,7 @@ TEST_CASE("with debug information values of all types are right, optimised or no
     std::map<std::pair<int, std::int64_t>, std::map<std::string, std::string>> calls;
     for (const SeenValue& value : seen.values) {
       const auto& [query, form] = asked.meanings[value.place][value.fetch];
-      calls[{value.tid, value.ts_ns}][query] = symbols::tell_value(form, value.bits, value.text).text;
+      calls[{value.tid, value.ts_ns}][query] = symbols::format_value(form, value.bits, value.text).text;
     }
     std::size_t matched = 0;
     for (auto& [key, call] : calls)
@@ -227,6 +227,6 @@ TEST_CASE("a place that is reached all the time is detached, and its values are 
   REQUIRE(seen.places.size() == 1);
   CHECK(seen.places[0].let_go);
   CHECK(seen.values.size() <= kMostValues);
-  CHECK(seen.places[0].comings < 400'000);
-  CHECK(seen.values.size() + seen.left_out <= seen.places[0].comings);
+  CHECK(seen.places[0].visits < 400'000);
+  CHECK(seen.values.size() + seen.left_out <= seen.places[0].visits);
 }

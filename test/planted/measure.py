@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what rose does with known failures: the planted ones of test/planted and the real bugs of examples/bugs.
 
-For each case (a folder with a rose.toml): install, profile, trace with the incident until the bug shows, diagnose with
+For each case (a folder with a rose.toml): install, profile, trace with the incident until the bug occurs, diagnose with
 default settings, replay what was found, run without faults, and search blindly with the same faults at random times.
 The figures go to the case's figures.json; those of all cases to results.json, and what readers ask as a table into the
 README.md of the folder. Only Python's standard library is needed. """
@@ -709,7 +709,7 @@ def bugs_summary(rows):
         lines.append(f"- the longest search took {slowest['seconds'] / 60:.0f} minutes ({slowest['case']})")
     lines += [
         ranks_line(rows),
-        "- without faults none shows" if not noisy else f"- shows without faults too: {', '.join(noisy)}",
+        "- no bug occurs without faults" if not noisy else f"- occurs without faults, too: {', '.join(noisy)}",
     ]
     blind = [row["blind"] for row in rows if row.get("blind")]
     if blind:

@@ -2,7 +2,7 @@
 """Does `rose explain` tell stories where there is nothing to tell? Pairs of runs that do the same: it has to say that
 it found nothing.
 
-The planted programs, none of whose bugs shows. Each pair is either a fault that does no harm (a call takes a
+The planted programs, none of whose bugs occurs. Each pair is either a fault that does no harm (a call takes a
 millisecond longer, a node stands still for five) with an oracle that calls every other run bad, whatever happened in
 it: failing and sound runs then differ in nothing but noise. Or it is such a fault with the program's own oracle: the
 symptom does not show. Anything but "nothing-found" or "not-reproduced" without suspects and differences is a wrong

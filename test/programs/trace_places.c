@@ -366,7 +366,7 @@ static int restarts(void) {
   alarm_soon(nothing, 0);
   expect("scf", "read", "EINTR", "*", "", "", "", "");
   did_fail(read(fds[0], &c, 1), "read");
-  /* Interrupted, restarted, and successful: nothing. */
+  /* A call that is interrupted, restarted, and successful: nothing is recorded. */
   struct timespec wait = {0, 120000000};
   alarm_soon(nothing, SA_RESTART);
   pid_t child = (pid_t)MUST(fork());

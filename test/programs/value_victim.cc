@@ -62,7 +62,7 @@ class Ledger {
   long total_;
 };
 
-// At -O2 `gone` is in no register behind the call.
+// At -O2 `gone` is in no register after the call.
 __attribute__((noipa)) int forgets(int gone) {
   int doubled = gone * 2;
 #ifdef __x86_64__

@@ -307,7 +307,8 @@ TEST_CASE("what is put in the place of a folder that is being copied is not give
     REQUIRE(::chown(to.c_str(), kStranger, 0) == 0);
     REQUIRE(::chmod((to / "keys").c_str(), 0700) == 0);
     const Fd keys(::open((to / "keys").c_str(), O_PATH | O_CLOEXEC));
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));  // so that it is older than what is made, by its times
+    // Its timestamps must be older than those of the new folders.
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::atomic<bool> stop{false};
     std::thread attacker([&] {
       for (int next = 0; !stop && next < kFolders;) {

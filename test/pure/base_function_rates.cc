@@ -140,7 +140,7 @@ TEST_CASE("where it is dear to attach a function again, that too stays within th
   world.run(600);
   const std::uint64_t again = world.detached - 60;
   CHECK(again > 100);
-  CHECK(again <= 200 + 2);  // 1 % of ten minutes, and what the burst holds
+  CHECK(again <= 200 + 2);  // 1 % of ten minutes, plus the initial burst
   CHECK(world.rates.is_attached(59));
   // Functions without cost are sampled as often as the pauses permit.
   limits.attach_seconds = 0;

@@ -191,7 +191,7 @@ TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
        "4: 'extra_hosts': 'db:nowhere' is not a name with an IP address or host-gateway"},
       {"services:\n  a:\n    image: x\n    uts: private\n", "4: 'uts': 'private' was found"},
       {"services:\n  a: {image: x, profiles: [standalone, all]}\n  b: {image: x, profiles: [cluster, all]}\n",
-       "2: no service is started: all have profiles, which are all, cluster, standalone"},
+       "2: no service is started: each has a profile (all, cluster, standalone), and COMPOSE_PROFILES selects none"},
       {"services:\n  a:\n    image: x\n---\nservices: {}\n", "5:1: a second document"},
       {"services:\n  a:\n    image: x\n    healthcheck: {interval: 5}\n",
        "4: 'interval': '5' is not a duration such as 1m30s"},

@@ -206,7 +206,7 @@ TEST_CASE("what fails in a process that is being ended is a consequence, never a
   Dump dump;
   dump.scf(4.9, "n1", "openat", EMFILE, "/data/n1/wal");  // before the signal: evidence
   dump.scf(4.9999, "n1", "clone", ENOMEM).flags = trace::kDying;
-  dump.scf(5.1, "n1", "write", EIO, "/data/n1/wal");             // after the signal, by its time alone
+  dump.scf(5.1, "n1", "write", EIO, "/data/n1/wal");             // after the signal, judging by its time
   dump.scf(5.1, "n1", "write", EIO, "/data/n1/other").pid = 77;  // of another process
   trace::Event& killed = dump.crashed(5.2, "n1");
   killed.duration_ms = 200;

@@ -150,7 +150,7 @@ TEST_CASE("a simpler schedule is run no more often than the test of it needs, ho
   CHECK(d.simplify_runs <= ideas);
 }
 
-TEST_CASE("a fault without which the bug showed is left out, also when nothing is to be made simpler") {
+TEST_CASE("a fault without which the bug occurred is left out, even if simplification is off") {
   const auto config = deployment();
   Dump dump = partition_dump();
   dump.crashed(18, "n2");
@@ -931,7 +931,7 @@ TEST_CASE(
     return std::any_of(d.tried.begin(), d.tried.end(),
                        [&](const Tried& tried) { return tried.note.find(what) != std::string::npos; });
   };
-  CHECK(noted("then one was found that is closer to production"));
+  CHECK(noted("one closer to production was found then"));
 }
 
 TEST_CASE("a fault that only keeps the workload from its work is doubted, unless the incident was as short") {

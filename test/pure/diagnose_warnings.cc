@@ -35,8 +35,8 @@ Dump killed_at(double t) {
   return dump;
 }
 
-constexpr std::string_view kLate = "but in the dump came later";
-constexpr std::string_view kGoOn = "let the workload go on for at least";
+constexpr std::string_view kLate = "but these faults of the dump came later";
+constexpr std::string_view kGoOn = "let the workload run for at least";
 
 }  // namespace
 

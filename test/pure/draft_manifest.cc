@@ -198,7 +198,7 @@ TEST_CASE("what is no manifest is refused with its place") {
   for (const Row& row : std::vector<Row>{
            {"a: 1\n", "f.yaml:1: not a manifest: 'kind' is missing"},
            {"kind: ConfigMap\nmetadata: {name: x}\n", "f.yaml: no StatefulSet, Deployment, DaemonSet or Pod is in it"},
-           {"kind: Kustomization\nresources: [a]\n", "f.yaml:1: a Kustomization names manifests"},
+           {"kind: Kustomization\nresources: [a]\n", "f.yaml:1: a Kustomization refers to manifests"},
            {"kind: StatefulSet\nmetadata: {name: x}\nspec: {replicas: many}\n", "f.yaml:1: replicas is 'many'"},
            {"kind: Pod\nmetadata: {name: x}\nspec: {containers: []}\n", "f.yaml:1: Pod x has no container"},
            {"kind: Pod\nmetadata: {name: {{ .Values.name }}}\n", "f.yaml:"},

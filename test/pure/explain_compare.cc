@@ -98,7 +98,7 @@ TEST_CASE("what the fault brings about, bug or not, weighs less than what only t
 }
 
 TEST_CASE(
-    "what the bug shows without, where less of the fault brings it, weighs less, and is not the first wrong decision",
+    "a difference without which a weaker fault also triggers the bug weighs less, and is not the first wrong decision",
     "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
@@ -127,7 +127,7 @@ TEST_CASE(
   };
   CHECK(score("restore") > score("reconnect"));
   CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
-    return s.function == "reconnect" && s.why.ends_with("but the bug shows without it where the fault lasts less");
+    return s.function == "reconnect" && s.why.ends_with("but the bug occurs without it if the fault is shorter");
   }));
   const auto first = std::find_if(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; });
   REQUIRE(first != e.story.end());
@@ -315,7 +315,7 @@ TEST_CASE("a step of one failing run is no difference beside a step of all of th
   }
   const explain::Explanation e = one.explain();
   CHECK(tells(e, "enters give_up"));
-  for (const explain::Told& d : e.differences) CHECK_FALSE(d.words.starts_with("logs"));
+  for (const explain::DifferenceText& d : e.differences) CHECK_FALSE(d.words.starts_with("logs"));
   for (const explain::StoryLine& line : e.story) CHECK(line.evidence.find("1 of 5") == std::string::npos);
 }
 

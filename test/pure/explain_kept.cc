@@ -61,7 +61,8 @@ std::vector<std::string> words_of(const explain::Explanation& e) {
     out.push_back(fmt::format("{} {} {}:{} {} {}", s.function, s.score, s.file, s.line, s.node, s.why));
   for (const explain::StoryLine& line : e.story)
     out.push_back(fmt::format("{} {} {} {}", line.ts_ns, line.node, line.text, line.evidence));
-  for (const explain::Told& told : e.differences) out.push_back(fmt::format("{} {}", told.words, told.weight));
+  for (const explain::DifferenceText& told : e.differences)
+    out.push_back(fmt::format("{} {}", told.words, told.weight));
   for (const explain::ValueTable& table : e.values) out.push_back(table.query + " " + table.differs);
   for (const explain::ExchangeTable& table : e.exchanges) out.push_back(table.from + " " + table.differs);
   out.insert(out.end(), e.limits.begin(), e.limits.end());

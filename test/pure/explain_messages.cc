@@ -12,7 +12,7 @@ using script::Case;
 
 namespace {
 
-const explain::Told* find(const explain::Explanation& e, const std::string& words, bool missing = false) {
+const explain::DifferenceText* find(const explain::Explanation& e, const std::string& words, bool missing = false) {
   const auto found = std::find_if(e.differences.begin(), e.differences.end(),
                                   [&](const auto& d) { return d.words == words && d.missing == missing; });
   return found == e.differences.end() ? nullptr : &*found;
@@ -123,7 +123,7 @@ TEST_CASE("a message is shown by its beginning and its size", "[explain]") {
   // A truncated word would differ each time.
   CHECK(explain::spoken_words("set key 5 abcdef", 900) == explain::spoken_words("set key 7 abcxyzuv", 800));
   CHECK(explain::spoken_words(std::string("\x00\x00\x00\x0c\x07more.......", 16), 16) ==
-        "at most 16 bytes, the first behind their length 07");
+        "at most 16 bytes, the first after their length 07");
   CHECK(explain::spoken_words(std::string("\x16\x03\x01 and so on", 12), 500) == "at most 512 bytes, the first 16");
   CHECK(explain::spoken_words(std::string("\x01\x02", 2), 2) == "2 bytes");
   CHECK(explain::spoken_words("", 5000) == "at most 8192 bytes");
@@ -146,7 +146,7 @@ TEST_CASE("a message that only failing runs send is reported, with what the rece
   }
   const explain::Explanation e = one.explain();
   CHECK(e.verdict == explain::Verdict::explained);
-  const explain::Told* aborts = find(e, "sends n2 \"abort <n>\" (port 7000)");
+  const explain::DifferenceText* aborts = find(e, "sends n2 \"abort <n>\" (port 7000)");
   REQUIRE(aborts != nullptr);
   CHECK(aborts->node == "n1");
   CHECK(aborts->clean);
@@ -270,7 +270,7 @@ TEST_CASE("the amount of data between nodes is compared over equally long times 
   CHECK(retries.failing.untaken == 0);
   CHECK(retries.sound.least == 5);
   CHECK(retries.sound.most == 5);
-  CHECK(retries.differs == "31 to 35 messages, 156 to 176 bytes in failing runs, 5 messages, 26 bytes in sound ones");
+  CHECK(retries.differs == "31 to 35 messages, 156 to 176 bytes in failing runs, 5 messages, 26 bytes in correct ones");
   const explain::ExchangeTable& beats = e.exchanges[1];
   CHECK(beats.answer);
   CHECK(beats.failing.untaken == 6);

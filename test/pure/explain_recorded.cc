@@ -53,17 +53,17 @@ TEST_CASE("recordings part at the first message that only failing runs took") {
   CHECK(at.record == 5);
   CHECK(at.at_ns == 130 * kMillisecond);
   CHECK(at.chance == Approx(1.0 / 20));
-  CHECK(divergence_words(at) ==
-        "after 2 from 'client/1' that a sound run takes just so, n1 takes MOVE <*> from 'client/1', where the nearest "
-        "sound run takes GET <*> "
-        "(record 5 of n1/recording.1.rr; all 3 failing runs, none of 3 sound ones)");
+  CHECK(
+      divergence_words(at) ==
+      "after 2 from 'client/1' that a correct run takes as well, n1 takes MOVE <*> from 'client/1', where the "
+      "nearest correct run takes GET <*> (record 5 of n1/recording.1.rr; all 3 failing runs, none of 3 correct ones)");
 }
 
 TEST_CASE("recordings that show nothing, or too little, are reported as such") {
   std::vector<std::string> words;
   CHECK(recorded_divergences(input_of(3, 3, "GET <*>"), words).empty());
   CHECK(words ==
-        std::vector<std::string>{"recordings of n1: no message distinguishes all failing from all sound runs"});
+        std::vector<std::string>{"recordings of n1: no message distinguishes all failing from all correct runs"});
   words.clear();
   // One correct run received it, too.
   Input input = input_of(3, 3, "MOVE <*>");
@@ -72,8 +72,9 @@ TEST_CASE("recordings that show nothing, or too little, are reported as such") {
   CHECK(words.size() == 1);
   words.clear();
   CHECK(recorded_divergences(input_of(1, 3, "MOVE <*>"), words).empty());
-  CHECK(words == std::vector<std::string>{"recordings of n1 are not compared: 1 failing and 3 sound runs have one that "
-                                          "reaches back to the fault, 2 of each are needed"});
+  CHECK(words ==
+        std::vector<std::string>{"recordings of n1 are not compared: 1 failing and 3 correct runs have one that "
+                                 "reaches back to the fault, 2 of each are needed"});
   words.clear();
   // A window that begins after the fault does not contain what came first.
   input = input_of(2, 2, "MOVE <*>");

@@ -185,7 +185,7 @@ TEST_CASE("a node that stood still is overtaken: the order differs, and nothing 
   const explain::Explanation e = one.explain();
   CHECK(e.verdict == explain::Verdict::explained);
   REQUIRE(e.differences.size() == 1);
-  CHECK(e.differences[0].words == "enters put_back only behind n2: enters take");
+  CHECK(e.differences[0].words == "enters put_back only after n2: enters take");
   CHECK(e.differences[0].node == "n1");
   REQUIRE(e.suspects.size() >= 2);
   CHECK(e.suspects[0].function == "merge");
@@ -450,7 +450,7 @@ TEST_CASE("a limit of memory hits the process that dies of it, when it does", "[
                     [](const auto& d) { return d.words == "a process crashed by SIGKILL, out of memory"; }));
   REQUIRE(e.suspects.size() == 2);
   CHECK(e.suspects[0].function == "grow");
-  CHECK(e.suspects[0].why.find("before the kernel ended the process for its memory") != std::string::npos);
+  CHECK(e.suspects[0].why.find("before the kernel ended the process for lack of memory") != std::string::npos);
   CHECK(e.suspects[1].function == "merge");
 }
 
@@ -550,7 +550,7 @@ TEST_CASE("alternatives of one group are one fault that hits other nodes in othe
   CHECK(std::any_of(e.differences.begin(), e.differences.end(),
                     [](const auto& d) { return d.words == "enters take_over" && d.node.empty(); }));
   CHECK(std::any_of(e.limits.begin(), e.limits.end(),
-                    [](const auto& limit) { return limit.find("whichever node") != std::string::npos; }));
+                    [](const auto& limit) { return limit.find("regardless of the node") != std::string::npos; }));
 }
 
 TEST_CASE("a thread that waits for a node that is cut off is reported as such", "[explain]") {
@@ -724,7 +724,7 @@ TEST_CASE("steps inside a function that only failing runs enter add nothing", "[
       std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "handler"; });
   REQUIRE(handler != e.suspects.end());
   CHECK(handler->score < 0.9);
-  CHECK(handler->why.find("what its thread does next is another: enters report") != std::string::npos);
+  CHECK(handler->why.find("what its thread does next differs: enters report") != std::string::npos);
 }
 
 TEST_CASE("of what only comes with the bug, that of which the symptom speaks comes before the rest", "[explain]") {
@@ -746,7 +746,7 @@ TEST_CASE("of what only comes with the bug, that of which the symptom speaks com
     const auto at = std::find_if(e.suspects.begin(), e.suspects.end(),
                                  [](const auto& s) { return s.function == "etcd.watchableStore.Restore"; });
     REQUIRE(at != e.suspects.end());
-    CHECK((at->why.find("; the symptom speaks of 'watch'") != std::string::npos) ==
+    CHECK((at->why.find("; the symptom contains 'watch'") != std::string::npos) ==
           (at->features[explain::Feature::named] > 0));
     return at - e.suspects.begin();
   };
@@ -785,7 +785,7 @@ TEST_CASE("what a runtime does on any way is no step", "[explain]") {
   }
   const explain::Explanation e = one.explain();
   REQUIRE(e.differences.size() >= 1);
-  for (const explain::Told& d : e.differences) CHECK(d.words.find("/data/other") != std::string::npos);
+  for (const explain::DifferenceText& d : e.differences) CHECK(d.words.find("/data/other") != std::string::npos);
 }
 
 TEST_CASE("weights of suspects' features are read from a file, left out, and told", "[explain]") {

@@ -20,7 +20,7 @@ constexpr std::int64_t kOffset = 1'763'755'200'000'000'000;  // the wall clock i
 struct World {
   trace::Trace trace;
   schedule::Schedule schedule;
-  inject::Deeds deeds;
+  inject::InjectionRecord record;
 
   Event& call(std::int64_t at, int tid, int syscall, int err) {
     Event& event = trace.events.emplace_back();
@@ -53,7 +53,7 @@ struct World {
   }
   // Positions of the marked events.
   std::vector<std::size_t> marked() {
-    mark_injected(trace, schedule, deeds, kOffset);
+    mark_injected(trace, schedule, record, kOffset);
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < trace.events.size(); ++i)
       if ((trace.events[i].flags & trace::kInjected) != 0) found.push_back(i);
@@ -70,12 +70,12 @@ TEST_CASE("of many equal failures those are marked whose calls were changed", "[
   const auto fault = world.fault(EIO);
   world.call(100, 7, SYS_write, EIO);      // before
   world.call(210, 7, SYS_write, EIO);      // changed at 200
-  world.call(220, 7, SYS_write, EIO);      // the disk's own, right behind it
+  world.call(220, 7, SYS_write, EIO);      // the disk's own, directly after it
   world.call(230, 8, SYS_write, EIO);      // another thread's
   world.call(240, 7, SYS_read, EIO);       // another call's
   world.call(900'000, 8, SYS_write, EIO);  // changed at 300: the call took long
   world.call(900'100, 8, SYS_write, EIO);
-  world.deeds.calls = {{fault, 200, 7, SYS_write}, {fault, 300, 8, SYS_write}};
+  world.record.calls = {{fault, 200, 7, SYS_write}, {fault, 300, 8, SYS_write}};
   CHECK(world.marked() == Found{1, 5});
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("a result that was made up is marked too; one that the tracer does not
   world.call(210, 7, SYS_fsync, 0);
   world.call(220, 7, SYS_fsync, 0);
   world.call(400, 7, SYS_read, EINTR);
-  world.deeds.calls = {{lie, 200, 7, SYS_fsync}, {short_read, 300, 7, SYS_read}};
+  world.record.calls = {{lie, 200, 7, SYS_fsync}, {short_read, 300, 7, SYS_read}};
   CHECK(world.marked() == Found{0});
 }
 
@@ -96,10 +96,10 @@ TEST_CASE("a record that stands for several calls takes as many", "[replay]") {
   const auto fault = world.fault(EIO);
   world.call(210, 7, SYS_write, EIO).count = 3;
   world.call(900, 7, SYS_write, EIO);
-  world.deeds.calls = {{fault, 200, 7, SYS_write}, {fault, 300, 7, SYS_write}, {fault, 400, 7, SYS_write}};
+  world.record.calls = {{fault, 200, 7, SYS_write}, {fault, 300, 7, SYS_write}, {fault, 400, 7, SYS_write}};
   SECTION("all of them are its") { CHECK(world.marked() == Found{0}); }
   SECTION("the fourth is not") {
-    world.deeds.calls.push_back({fault, 800, 7, SYS_write});
+    world.record.calls.push_back({fault, 800, 7, SYS_write});
     CHECK(world.marked() == Found{0, 1});
   }
 }
@@ -113,19 +113,19 @@ TEST_CASE("ends and pauses that were injected are marked, others beside them are
   world.process(140, "n2", 45, ProcessState::crashed, SIGKILL);  // another node's
   world.process(200, "n1", 46, ProcessState::started);
   world.process(300, "n1", 46, ProcessState::crashed, SIGKILL);  // the kernel's choice, after the restart
-  inject::Stroke stroke;
-  stroke.node = "n1";
-  stroke.at_ns = 100;
-  stroke.whole = true;
-  stroke.signal = SIGKILL;
-  stroke.pids = {42};
+  inject::ProcessAction action;
+  action.node = "n1";
+  action.at_ns = 100;
+  action.whole = true;
+  action.signal = SIGKILL;
+  action.pids = {42};
   SECTION("the whole node") {
-    world.deeds.strokes = {stroke};
+    world.record.processes = {action};
     CHECK(world.marked() == Found{1, 2});
   }
   SECTION("one process") {
-    stroke.whole = false;
-    world.deeds.strokes = {stroke};
+    action.whole = false;
+    world.record.processes = {action};
     CHECK(world.marked() == Found{1});
   }
   SECTION("a pause") {
@@ -133,10 +133,10 @@ TEST_CASE("ends and pauses that were injected are marked, others beside them are
     world.process(5'000'090, "n1", 42, ProcessState::paused).duration_ms = 5;  // ended when ours began
     world.process(12'000'000, "n1", 42, ProcessState::paused).duration_ms = 12;
     world.process(30'000'000, "n1", 42, ProcessState::paused).duration_ms = 10;  // a slow disk, later
-    stroke.at_ns = 6'000'000;
-    stroke.ended_ns = 12'000'000;
-    stroke.pause = true;
-    world.deeds.strokes = {stroke};
+    action.at_ns = 6'000'000;
+    action.ended_ns = 12'000'000;
+    action.pause = true;
+    world.record.processes = {action};
     CHECK(world.marked() == Found{1});
   }
 }

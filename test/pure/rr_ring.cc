@@ -152,7 +152,7 @@ TEST_CASE("files that are no recordings are refused as such") {
   const std::string file = made.file();
   CHECK(std::string(Read("").why) == "it is too short to be a recording");
   CHECK(std::string(Read(file.substr(0, file.size() - 1)).why) ==
-        "its size is not what its head says: it was cut or is not whole");
+        "its size differs from that in its header: it is truncated or incomplete");
   std::string bad = file;
   bad[0] = 'X';
   CHECK(std::string(Read(bad).why) == "it is not a recording of librose-rr");

@@ -108,9 +108,9 @@ TEST_CASE("the sequential test keeps its errors, exactly") {
 
 TEST_CASE("all tests of a search together accept a schedule of three quarters of the target in one search of ten") {
   double wrong = 0;
-  for (int ticket = 1; ticket <= 8; ++ticket) {
-    wrong += RateTest(0.8, ticket).acceptance(0.6);
-    CHECK(RateTest(0.8, ticket).acceptance(0.9) > 0.95);
+  for (int test_number = 1; test_number <= 8; ++test_number) {
+    wrong += RateTest(0.8, test_number).acceptance(0.6);
+    CHECK(RateTest(0.8, test_number).acceptance(0.9) > 0.95);
   }
   CHECK(wrong <= 0.1);
   // Other targets have errors of the same order.
@@ -126,11 +126,11 @@ TEST_CASE("all tests of a search together accept a schedule of three quarters of
 
 TEST_CASE("a test of fewer runs is wrong no more often") {
   for (const double target : {0.3, 0.5, 0.8, 0.95})
-    for (const int ticket : {1, 2, 3}) {
-      const RateTest whole(target, ticket);
+    for (const int test_number : {1, 2, 3}) {
+      const RateTest whole(target, test_number);
       for (int most = 1; most < kMostTestRuns; ++most) {
-        const RateTest shorter(target, ticket, most);
-        INFO(target << ", ticket " << ticket << ", " << most << " runs");
+        const RateTest shorter(target, test_number, most);
+        INFO(target << ", test_number " << test_number << ", " << most << " runs");
         CHECK(shorter.acceptance(shorter.too_low()) <= whole.acceptance(whole.too_low()) + 1e-6);
         for (int hits = 0; hits <= most; ++hits)
           CHECK(shorter.answer({hits, most - hits, 0}) != RateTest::Answer::open);
@@ -151,14 +151,14 @@ TEST_CASE("the screening lets through what is worth a test, and together they ar
   CHECK(screening.acceptance(0.8) == Approx(0.94).margin(0.01));
   // Their runs are independent. The found schedule may be tested in three forms, each counted as a test.
   double wrong = 0;
-  for (int ticket = 1; ticket <= 24; ++ticket)
-    wrong += screening.acceptance(0.6) * RateTest(0.8, ticket).acceptance(0.6);
+  for (int test_number = 1; test_number <= 24; ++test_number)
+    wrong += screening.acceptance(0.6) * RateTest(0.8, test_number).acceptance(0.6);
   CHECK(wrong < 0.06);  // for a whole search, whatever it tests
 }
 
 TEST_CASE("no run is made after the answer") {
-  for (const int ticket : {1, 2, 3}) {
-    const RateTest test(0.8, ticket);
+  for (const int test_number : {1, 2, 3}) {
+    const RateTest test(0.8, test_number);
     for (int hits = 0; hits <= 20; ++hits)
       for (int misses = 0; misses <= 5; ++misses) {
         const Tally tally{hits, misses, 0};
@@ -171,9 +171,9 @@ TEST_CASE("no run is made after the answer") {
 }
 
 TEST_CASE("the interval after a sequential test holds the true rate as often as it says") {
-  for (const int ticket : {1, 3})
+  for (const int test_number : {1, 3})
     for (const int most : {20, kMostTestRuns}) {
-      const RateTest test(0.8, ticket, most);
+      const RateTest test(0.8, test_number, most);
       // All ends of the test, and their intervals.
       std::map<std::pair<int, int>, std::pair<double, double>> ends;
       std::set<std::pair<int, int>> seen_open;
@@ -203,7 +203,7 @@ TEST_CASE("the interval after a sequential test holds the true rate as often as 
             }
           open = std::move(next);
         }
-        INFO("ticket " << ticket << ", " << most << " runs at most, a rate of " << rate);
+        INFO("test_number " << test_number << ", " << most << " runs at most, a rate of " << rate);
         CHECK(covered >= 0.95 - 1e-6);
       }
     }
@@ -222,9 +222,9 @@ TEST_CASE("the support of runs for a rate is reported without a test") {
 }
 
 TEST_CASE("the test ends, whatever comes") {
-  for (const int ticket : {1, 2, 3})
+  for (const int test_number : {1, 2, 3})
     for (const double target : {0.05, 0.8, 1.0}) {
-      const RateTest test(target, ticket);
+      const RateTest test(target, test_number);
       for (int hits = 0; hits <= kMostTestRuns; ++hits)
         CHECK(test.answer({hits, kMostTestRuns - hits, 0}) != RateTest::Answer::open);
     }

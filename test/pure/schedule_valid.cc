@@ -514,7 +514,8 @@ TEST_CASE("faults in words") {
   CHECK(link("delay = \"50ms\"\npeers = [\"n2\"]\nduration = \"4s\"\n") ==
         "delay packets by 50ms between n1 and n2, in both directions for 4s, when the workload begins");
   CHECK(link("delay = \"50ms\"\njitter = \"1.5ms\"\nreorder = 0.25\ndirection = \"out\"\n") ==
-        "delay packets by 50ms ± 1.5ms but 25% of them, which go ahead, from n1 to all other nodes to the end of the "
+        "delay packets by 50ms ± 1.5ms but 25% of them, which overtake the others, from n1 to all other nodes to the "
+        "end of the "
         "run, when the "
         "workload begins");
   CHECK(link("loss = 0.1\nduplicate = 1\nrate = \"1500kbit\"\ndirection = \"in\"\nports = [80]\n") ==
@@ -560,10 +561,10 @@ TEST_CASE("faults in words") {
         "slow the disk that holds wal of n1 down to 1536KiB/s and 0.5 requests a second for 2s, when the workload "
         "begins");
   CHECK(crash("lose = \"unsynced\"\n") ==
-        "kill n1 (all its processes) (power goes too: what was not synced is gone) when the workload begins");
+        "kill n1 (all its processes) (with power loss: unsynced data is lost) when the workload begins");
   CHECK(crash("lose = \"torn\"\npath = \"data\"\nkeep = 0.25\nbefore = { syscall = \"fsync\" }\n") ==
-        "kill n1 (all its processes) instead of the 1st fsync (power goes too: of what was not synced in data, "
-        "25 % of each file's sectors is there, the first ones)");
+        "kill n1 (all its processes) instead of the 1st fsync (with power loss: of unsynced data in data, "
+        "25 % of each file's sectors is kept, the first ones)");
   CHECK(in_words(Schedule{}) == "no fault");
 }
 

@@ -214,7 +214,7 @@ TEST_CASE("the caller of a function is found by its return address, also after t
   };
   const Function plain = find("plain"), negated = find("negated");
   CHECK(site.offset == plain.offset);
-  const auto told = [&](std::uint64_t address) { return tell_value(site.form, address - plain.address, {}).text; };
+  const auto told = [&](std::uint64_t address) { return format_value(site.form, address - plain.address, {}).text; };
   CAPTURE(told(negated.address + 1));
   // A call that never returns has its return address right after the function's last instruction.
   CHECK(told(negated.address + negated.size).starts_with("negated (value_victim.cc:"));
@@ -229,7 +229,7 @@ TEST_CASE("the calls of a function are found with callee and place; its possible
   REQUIRE(calls.sites[0].form.names);
   for (const Site& site : calls.sites) {
     CHECK(site.fetch.at.base == kNoRegister);
-    const std::string told = tell_value(site.form, site.fetch.at.offsets[0], {}).text;
+    const std::string told = format_value(site.form, site.fetch.at.offsets[0], {}).text;
     CHECK(told.find(" (") != std::string::npos);
     CHECK(told.ends_with(")"));
   }
@@ -285,7 +285,7 @@ TEST_CASE("values are printed by their form") {
     form.kind = kind;
     form.size = size;
     form.shift = shift;
-    return tell_value(form, bits, {}).text;
+    return format_value(form, bits, {}).text;
   };
   using Kind = Form::Kind;
   CHECK(told(Kind::integer, 4, 0xffffffff) == "-1");
@@ -305,16 +305,16 @@ TEST_CASE("values are printed by their form") {
   CHECK(told(Kind::raw, 8, 7) == "7");
   Form text;
   text.kind = Kind::text;
-  CHECK(tell_value(text, 0, "").text == "\"\"");
-  CHECK(tell_value(text, 3, "abc").text == "\"abc\"");
-  CHECK(tell_value(text, 100, "abc").text == "\"abc\"...");
-  CHECK(tell_value(text, 3, "a\nb").text.find('\n') == std::string::npos);
+  CHECK(format_value(text, 0, "").text == "\"\"");
+  CHECK(format_value(text, 3, "abc").text == "\"abc\"");
+  CHECK(format_value(text, 100, "abc").text == "\"abc\"...");
+  CHECK(format_value(text, 3, "a\nb").text.find('\n') == std::string::npos);
   Form shade;
   shade.kind = Kind::enumeration;
   shade.size = 1;
   shade.names = std::make_shared<const std::map<std::int64_t, std::string>>(
       std::map<std::int64_t, std::string>{{1, "red"}, {-1, "none"}});
-  CHECK(tell_value(shade, 1, {}).text == "red");
-  CHECK(tell_value(shade, 0xff, {}).text == "none");
-  CHECK(tell_value(shade, 9, {}).text == "9");
+  CHECK(format_value(shade, 1, {}).text == "red");
+  CHECK(format_value(shade, 0xff, {}).text == "none");
+  CHECK(format_value(shade, 9, {}).text == "9");
 }

@@ -52,9 +52,9 @@ int ending_signal(int signal) {
 }
 
 // The spans in which processes of the nodes were active; only long spans.
-class Lives {
+class ActiveSpans {
  public:
-  explicit Lives(const Given& given) : of_(static_cast<std::size_t>(given.nodes.count())) {
+  explicit ActiveSpans(const Given& given) : of_(static_cast<std::size_t>(given.nodes.count())) {
     for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)
       for (const Event& event : given.inputs.traces[s].events) {
         const int node = event.pid > 0 ? given.nodes.of(s, event) : -1;
@@ -167,7 +167,7 @@ Candidate ended_itself(const Given& given, const Times& times, const Crash& cras
 }
 
 ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const std::vector<Crash>& crashes,
-                         const std::optional<Lives>& lives, Ids& ids) {
+                         const std::optional<ActiveSpans>& lives, Ids& ids) {
   ProcessFaults found;
   std::vector<Candidate>& candidates = found.sifted.candidates;
   const std::string& name = given.name(node);
@@ -238,7 +238,7 @@ std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, 
     perhaps_partly = perhaps_partly || std::any_of(all.back().begin(), all.back().end(),
                                                    [](const Crash& crash) { return crash.perhaps_partly(); });
   }
-  std::optional<Lives> lives;  // built only on demand: there may be a million events
+  std::optional<ActiveSpans> lives;  // built only on demand: there may be a million events
   if (perhaps_partly) lives.emplace(given);
   Ids ids;
   std::vector<ProcessFaults> found;

@@ -11,7 +11,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostExceptions = 40;    // of all nodes: the plainest
+constexpr std::size_t kMostExceptions = 40;    // over all nodes: the most clearly stated ones
 constexpr std::uint64_t kMostVisits = 10'000;  // counted up to here; beyond, a time is as good a condition
 constexpr std::size_t kLongestMessage = 300;   // of an exception in a schedule
 

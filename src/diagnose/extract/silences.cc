@@ -183,7 +183,7 @@ class Idle {
 };
 
 // When the nodes of each network last did anything other than fall silent.
-std::vector<std::int64_t> last_deeds(const Given& given) {
+std::vector<std::int64_t> last_active(const Given& given) {
   std::vector<std::int64_t> last(static_cast<std::size_t>(given.nodes.count()), 0);
   for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)
     for (const Event& event : given.inputs.traces[s].events) {
@@ -206,7 +206,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
     else sorted.discards.add(nodes.left_out, weight_of(*event));
   }
   Idle idle;
-  std::optional<std::vector<std::int64_t>> deeds;
+  std::optional<std::vector<std::int64_t>> active;
   for (const Told& told : all) {
     const auto& [s, event, silence] = told;
     const std::uint64_t weight = silence.events;
@@ -238,9 +238,9 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       bool alone = true;
       if (silence.open && (event->flags & (trace::kOutstanding | trace::kIdle)) == 0 && given.said(*event) == nullptr &&
           silence.src >= 0) {
-        if (!deeds) deeds = last_deeds(given);
-        const std::int64_t last =
-            std::max((*deeds)[static_cast<std::size_t>(silence.src)], (*deeds)[static_cast<std::size_t>(silence.dst)]);
+        if (!active) active = last_active(given);
+        const std::int64_t last = std::max((*active)[static_cast<std::size_t>(silence.src)],
+                                           (*active)[static_cast<std::size_t>(silence.dst)]);
         alone = last == 0 || last > silence.start + kHeartbeat;
       }
       (alone ? sorted.unexplained : sorted.with_all_else).push_back(silence);

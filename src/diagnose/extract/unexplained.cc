@@ -148,14 +148,14 @@ Sifted suspect_last_used(const Given& given, const Facts& facts, const std::vect
                     fmt::format("its disk may have been full: it had just used {}", used.files[0]), kSuspectDisk, ids,
                     into);
     for (const std::string& file : used.files) {
-      guesses.call(on_path("*write*", file), ENOSPC, "it wrote this file last, for which there may have been no space",
+      guesses.call(on_path("*write*", file), ENOSPC, "it wrote this file last; the disk may have been full",
                    kSuspectFile, ids, into);
-      guesses.call(on_path("*write*", file), EIO, "it wrote this file last, whose disk may have failed", kSuspectFile,
+      guesses.call(on_path("*write*", file), EIO, "it wrote this file last; the disk may have failed", kSuspectFile,
                    ids, into);
-      guesses.call(on_path("f*sync", file), EIO, "it wrote this file last, whose disk may have failed", kSuspectFile,
-                   ids, into);
-      guesses.call(on_path("*write*", file), 0, "it wrote this file last, perhaps only in part", kSuspectFile, ids,
-                   into, true);
+      guesses.call(on_path("f*sync", file), EIO, "it wrote this file last; the disk may have failed", kSuspectFile, ids,
+                   into);
+      guesses.call(on_path("*write*", file), 0, "it wrote this file last; the write may have been partial",
+                   kSuspectFile, ids, into, true);
     }
     if (!used.peer.empty()) {
       CallMatch from_peer;

@@ -15,7 +15,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostTold = 2;     // faults that logs tell of
+constexpr std::size_t kMostTold = 2;     // faults that logs mention
 constexpr std::size_t kMostBefore = 12;  // before each
 constexpr std::size_t kMostPairs = 12;
 constexpr std::size_t kMostNews = 12;  // things that the node does only under the guessed fault
@@ -32,7 +32,7 @@ class BeforeMove final : public Move {
     const std::int64_t length = world.workload_ns > 0 ? world.workload_ns : world.plan.end_ts - world.plan.begin_ts;
     begin_ = points_of_workload(length).front();
     duration_ = rounded(std::clamp(length / 4, kShortBefore, kLongBefore));
-    usual_ = doings(world.survey.trace, 0);
+    usual_ = actions_of(world.survey.trace, 0);
     guesses(world.config->nodes);
   }
 
@@ -153,7 +153,7 @@ class BeforeMove final : public Move {
   }
 
   // What the node of the given fault does after it, by the key of a condition.
-  std::map<std::string, Doing> doings(const trace::Trace& trace, std::int64_t since) const {
+  std::map<std::string, Doing> actions_of(const trace::Trace& trace, std::int64_t since) const {
     std::map<std::string, Doing> found;
     for (const trace::Event& event : trace.events) {
       if (event.ts_ns < since || (event.flags & trace::kInjected) != 0) continue;
@@ -193,8 +193,8 @@ class BeforeMove final : public Move {
   // First what the node never does otherwise, then what it does more often than otherwise, each in order of time.
   std::vector<Doing> news(const trace::Trace& trace, std::int64_t since) const {
     std::vector<std::pair<std::pair<bool, std::int64_t>, Doing>> found;
-    const std::map<std::string, Doing> whole = doings(trace, 0);
-    for (auto& [key, doing] : doings(trace, since)) {
+    const std::map<std::string, Doing> whole = actions_of(trace, 0);
+    for (auto& [key, doing] : actions_of(trace, since)) {
       const auto usual = usual_.find(key);
       if (usual != usual_.end() && whole.at(key).times <= usual->second.times) continue;
       found.emplace_back(std::pair(usual != usual_.end(), doing.first_ns), doing);

@@ -22,14 +22,14 @@ constexpr std::size_t kMostFaults = 8;         // process and network faults tha
 // an event that came more often than this before the fault is not counted without a survey
 constexpr std::uint64_t kMostOccurrence = 50;
 constexpr std::int64_t kTraceSlack = 2'000'000;  // between the clocks of the injector and of the tracer
-constexpr std::uint64_t kLater = 2;              // so many more of an event than a window that began late shows
+constexpr std::uint64_t kLater = 2;              // additional events to allow for if the window began late
 constexpr int kMostLookedAt = 20'000;            // events of a run's trace, to compare its order
-constexpr std::size_t kMostOpenEvents = 4000;    // of a span that logs leave open are looked at,
-constexpr std::size_t kMostOpenKinds = 24;       // kinds of them tried,
-constexpr std::size_t kMostOpenTimes = 4;        // each at so many of its times
-constexpr std::size_t kMostOpenAhead = 6;        // and so many looked into ahead
-constexpr std::size_t kMostElsewhereEvents = 2;  // of each other node before a fault
-constexpr std::size_t kMostElsewhere = 6;        // and so many of all of them
+constexpr std::size_t kMostOpenEvents = 4000;    // events looked at in a span that logs leave open
+constexpr std::size_t kMostOpenKinds = 24;       // kinds of these events that are tried
+constexpr std::size_t kMostOpenTimes = 4;        // occurrences tried of each kind
+constexpr std::size_t kMostOpenAhead = 6;        // occurrences that are counted in advance
+constexpr std::size_t kMostElsewhereEvents = 2;  // events of each other node before a fault
+constexpr std::size_t kMostElsewhere = 6;        // events of all other nodes together
 
 // A window that began after the node started does not show earlier events: its counts are lower bounds.
 bool began_late(const Plan& plan) { return plan.workload_ts == 0; }

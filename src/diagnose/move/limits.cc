@@ -16,9 +16,9 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::int64_t kFewDescriptors =
-    16;  // a running node has these open: from then on no descriptor is available, and yet the node can be restarted
+    16;  // a running node has more open, so it gets no further descriptor, but the node can still be restarted
 constexpr std::int64_t kNoDescriptors =
-    3;  // a small node has fewer than those open: it cannot open another, but what it starts then cannot start either
+    3;  // for a small node, which may have fewer than 16 open; programs that it starts cannot start either
 constexpr std::int64_t kLittleMemory = 1 << 20;     // any node uses more: the next page is one too many
 constexpr std::int64_t kHelperLimit = 300'000'000;  // a busy process needs its next page within this time
 constexpr std::int64_t kHelperLimitLong = 3 * kSecond;
@@ -162,7 +162,7 @@ class LimitTries {
     }
     // It may have ended before the dump did.
     fault.duration_ns = std::clamp(rounded(last - first.first_ts), kSecond, std::max(kSecond, limit_ns_ / 2));
-    propose(std::move(fault), kNextStep * yield, fmt::format("{}, as long as was seen: {}", what, seen), calls);
+    propose(std::move(fault), kNextStep * yield, fmt::format("{}, as long as observed: {}", what, seen), calls);
   }
 
   // A program that writes to a file through a mapping gets SIGBUS instead of ENOSPC when the disk is full, at the first

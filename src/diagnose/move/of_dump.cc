@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostWider = 4;       // cuts that are also tried wider, among the other faults
 constexpr std::size_t kMostMixed = 16;      // calls also tried together with the other faults
 constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
-constexpr std::size_t kMostCalls = 1000;    // the likeliest; what is behind them is not reached
+constexpr std::size_t kMostCalls = 1000;    // the most likely; later ones are not considered
 constexpr std::size_t kMostIncidents = 64;  // the most likely; later ones are not considered
 
 bool call(const Candidate& c) { return hits_by_count(c.kind); }
@@ -83,7 +83,7 @@ class Builder {
       propose(sequence(last_of(timed), starts(*timed.front()).front()),
               kShareTogether *
                   std::min(weight_of(incidents.back()), kFarLess * (weight_of(timed) - weight_of(incidents.back()))),
-              "process and network faults of all times together, closer than they were");
+              "the process and network faults of all incidents together, closer than observed");
     if (world_.uses("one-cause")) root_causes(calls);
     for (const Candidate* c : calls) single_call(*c);
     const List nearest = incidents.empty() ? List{} : last_of(incidents.back());
@@ -201,23 +201,23 @@ class Builder {
     const Readings readings = readings_of(whole);
     const List list = last_of(readings.likelier);
     const char* what = whole.size() == 1 && incidents == 1 ? "the only process or network fault"
-                       : whole.size() == 1                 ? "alone, long apart from the other faults"
+                       : whole.size() == 1                 ? "alone, long before or after the other faults"
                        : incidents > 1 ? "the process and network faults of one time, in their order"
                                        : "all process and network faults, in their order";
     const std::string why = whole.size() == 1 ? fmt::format("{}: {}", what, whole.front()->why) : std::string(what);
     at_points(list, kSharePlain * weight_of(list),
-              plan_.workload_ts != 0 ? fmt::format("{}, at the time it was seen", why)
+              plan_.workload_ts != 0 ? fmt::format("{}, at the observed time", why)
                                      : fmt::format("{}; the dump does not contain the start of the workload", why));
     if (!readings.other.empty())
       at_points(last_of(readings.other), kSharePlain * kNextStep * weight_of(list),
-                "for an event that may be an end or a pause, the other reading");
+                "the other interpretation of an event that may be an end or a pause");
     still_so(list);
     // The later ones may come after the workload's end if the first ones do not delay it.
     const std::int64_t last = starts(*list.front()).front() + list.back()->first_ts - list.front()->first_ts;
     const double closer =
         list.size() > 1 && world_.workload_ns > 0 && last > first_limit_ ? kShareCloserFits : kShareCloser;
     propose(sequence(list, starts(*list.front()).front(), first_limit_), closer * weight_of(list),
-            fmt::format("{}, closer together than they were: the workload is shorter here", what));
+            fmt::format("{}, closer together than observed: the workload is shorter here", what));
     wider(list);
     for (const Candidate* c : whole)
       for (const Fault& shape : shapes_of(*c)) {
@@ -260,8 +260,8 @@ class Builder {
     }
     if (!others.empty())
       at_points(same, kSharePlain * kNextStep * weight_of(list),
-                plan_.workload_ts != 0 ? "as long as was seen, although it was not over then"
-                                       : "to the end of the run: it was not over when the dump was written");
+                plan_.workload_ts != 0 ? "as long as observed, although it had not ended then"
+                                       : "to the end of the run: it had not ended when the dump was written");
   }
 
   void parts(const List& list, const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {
@@ -547,17 +547,17 @@ class Builder {
     });
     if (before > 0 && possible(c.fault) < 1 && !another) yield = std::max(yield, kShareCall * c.weight);
     propose(std::move(faults), yield,
-            timed.size() == 1 ? fmt::format("a failed call, and what happened {} it: {}",
-                                            before > 0 ? "before" : "after", timed[0]->why)
-                              : std::string("the process and network faults together with a failed call"));
+            timed.size() == 1
+                ? fmt::format("a failed call, and the fault {} it: {}", before > 0 ? "before" : "after", timed[0]->why)
+                : std::string("the process and network faults together with a failed call"));
   }
 
   const World& world_;
   const Plan& plan_;
   const config::Config& config_;
   std::int64_t span_ = 0;         // the workload's length as far as it is known
-  std::int64_t limit_ = 0;        // it surely does not last longer
-  std::int64_t first_limit_ = 0;  // nor is it made without faults
+  std::int64_t limit_ = 0;        // the workload never lasts longer
+  std::int64_t first_limit_ = 0;  // nor does a run without faults
   std::vector<Try> tries_;
   std::map<std::string, std::size_t> seen_;
 };

@@ -18,9 +18,9 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::size_t kMostPlaces = 96;   // tries inside one function
-constexpr std::size_t kMostRest = 32;     // of them at what is no call: until the next call nothing of it shows outside
+constexpr std::size_t kMostRest = 32;     // of them at functions: not visible outside until the next call
 constexpr std::size_t kLook = 32;         // places of a function that are looked at in one run
-constexpr std::size_t kFewPlaces = 3;     // so few more are tried without another look
+constexpr std::size_t kFewPlaces = 3;     // if at most this many are left, they are tried without another look
 constexpr std::uint64_t kMostPasses = 4;  // passes of one place in a loop that are tried
 
 bool movable(const Fault& fault) {
@@ -443,7 +443,7 @@ class PlaceMove final : public Move {
   std::vector<std::size_t> chunk_;  // looked at last
   std::size_t known_ = 0;           // places that were looked at, or are to be tried without
   std::size_t tries_ = 0;           // inside the function
-  std::size_t rest_tries_ = 0;      // of them at what is no call
+  std::size_t rest_tries_ = 0;      // of them at functions
   int tried_ = 0;                   // in all
   std::deque<Asked> asked_;         // under way
   Look look_at_ = Look::none;       // what is not known yet

@@ -131,7 +131,7 @@ class PlainMove final : public Move {
       for (std::size_t i = 0; i < faults.size(); ++i)
         if ((i < faults.size() / 2) != first) t.schedule = without(t.schedule, faults[i].id);
       t.yield = tried.yield / 2;
-      t.why = fmt::format("{}, half of them, as all together left nothing to judge", tried.why);
+      t.why = fmt::format("{}, half of them, because the run with all could not be judged", tried.why);
       tries_.push_back(std::move(t));
     }
   }
@@ -149,7 +149,7 @@ class PlainMove final : public Move {
     Try t = tried;
     t.schedule = std::move(rest);
     t.yield = tried.yield * 0.8;
-    t.why = fmt::format("{}, without what could not be injected", tried.why);
+    t.why = fmt::format("{}, without the fault that could not be injected", tried.why);
     tries_.push_back(std::move(t));
   }
 

@@ -115,7 +115,7 @@ class Rare {
     Fault fault = c.fault;
     fault.times = -1;
     propose({std::move(fault)}, 1, kShareCallShape * c.weight,
-            fmt::format("from then on permanently, although it was seen once: {}", c.why));
+            fmt::format("from then on permanently, although it was observed once: {}", c.why));
   }
 
   // What a peer or the node itself did right before the silence ended may have ended it.

@@ -398,7 +398,9 @@ bool Agent::visit(Jni jni, const Visit& visit) {
   Ordered* slot = take_slot();
   if (slot == nullptr) {
     const Lock lock(mutex_);
-    state_.note("more than 1024 threads at once at places where exceptions may be thrown: one passed without");
+    state_.note(
+        "more than 1024 threads at once at places where exceptions may be thrown: one passed without an "
+        "exception");
     return false;
   }
   rose_jvm_visit(visit.entries.data(), count, signal_);

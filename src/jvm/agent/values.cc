@@ -213,7 +213,7 @@ void tell_value(Jvmti jvmti, Jni jni, const Asking& asking, Value value, char ty
   Told told;
   for (const std::string& member : asking.spec->members) {
     if (!is_object(type)) {
-      missing = "what '" + member + "' is to be a field of is no object";
+      missing = "'" + member + "' cannot be read: the value that should have this field is not an object";
       return;
     }
     if (value.l == nullptr) {

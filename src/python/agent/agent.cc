@@ -48,8 +48,8 @@ struct Code {
   PyObject* code;          // with a reference, so that no other one gets its address
   std::uint32_t function;  // its number; 0: there are too many; kForeign: not part of the application
   std::uint32_t reported;  // of kBurst
-  std::int64_t paid_ns;    // entries up to here are paid for
-  bool silent;             // it has been reported that the next ones are not
+  std::int64_t paid_ns;    // entries up to this time are within the budget
+  bool silent;             // it has been reported that later ones are not recorded
 };
 Code codes[kCodes];
 std::uint32_t known = 0;

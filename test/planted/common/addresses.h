@@ -1,4 +1,4 @@
-// Where the nodes of a planted system are: what its command line says, and what sockets take. C++.
+// Addresses of the nodes of a planted system: from its command line to the form that sockets take. C++.
 #pragma once
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
-// What the replicated lists have in common and neither of their bugs is in: the members, the list, what of it the
-// others have, and the clients that wait until enough members have their value. Which member leads, which members
-// count, and when lists are copied differs between the cases. C++, on serve.h.
+// Code that the replicated lists share, without their bugs: the members, the list, how much of it the others have,
+// and the clients that wait until enough members have their value. The cases differ in which member leads, which
+// members count, and when lists are copied. C++, on serve.h.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// What planted nodes that give each connection a thread have in common and none of their bugs is in: lines of text come
-// in and go out, a primary listens, and a follower connects again whenever the primary is gone or silent. C++; serve.h
-// is for nodes of one thread.
+// Code that planted nodes with a thread per connection share, without their bugs: lines of text are received and sent,
+// a primary listens, and a follower connects again whenever the primary is gone or silent. C++; serve.h is for nodes
+// with one thread.
 #pragma once
 
 #include <poll.h>

@@ -1,5 +1,5 @@
-// What the planted programs have in common and none of their bugs is in: one thread that serves clients line by line
-// over TCP, gets datagrams of its peers, and has a clock that ticks. C that C++ also compiles.
+// Code that the planted programs share, without their bugs: one thread that serves clients line by line over TCP,
+// receives datagrams from its peers, and has a periodic timer. C that also compiles as C++.
 #pragma once
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 // A shelf of numbered boxes with a number in each. Puts go to a journal; a checkpoint writes all boxes to their place
-// and makes the journal's records so far count for nothing, by giving the index a new generation.
+// and invalidates the journal's records so far, by giving the index a new generation.
 #include <stdbool.h>
 
 #include "serve.h"

@@ -1,5 +1,5 @@
-// A mailbox: letters go to its book. From time to time those in the tray are moved to the archive, and the book says
-// so. After a crash, letters that the book does not call archived are in the tray again.
+// A mailbox: letters are added to its book. From time to time those in the tray are moved to the archive, and the
+// book notes it. After a crash, letters that the book does not call archived are in the tray again.
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -1,5 +1,5 @@
 // A catalogue of collections, each saved to a file of its own. A file that cannot be written is saved to a spare place
-// instead: one of five, which is chosen by chance at the start, so that they wear evenly.
+// instead: one of five, which is chosen at random at the start, so that they wear evenly.
 #include <sys/random.h>
 #include <sys/stat.h>
 

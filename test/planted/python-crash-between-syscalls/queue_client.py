@@ -1,4 +1,4 @@
-"""What speaks to the spool from outside."""
+"""A client of the spool."""
 import json
 import os
 import sys

@@ -1,5 +1,5 @@
 // Hands out numbers, each once. Three nodes elect a leader; it takes numbers from a block that the others know to be
-// gone, so that a new leader can go on with the next block. Requests and answers are datagrams.
+// used, so that a new leader can continue with the next block. Requests and answers are datagrams.
 // Usage: sequencer OWN-ADDRESS ADDRESSES FOLDER
 #include <fcntl.h>
 #include <poll.h>

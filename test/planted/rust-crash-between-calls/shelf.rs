@@ -1,4 +1,4 @@
-// The shelf of ../crash-between-writes (see there) in Rust: the same requests, files and bug, and a thread a
+// The shelf of ../crash-between-writes (see there) in Rust: the same requests, files and bug, and one thread per
 // connection.
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,6 +1,6 @@
 // A small message store. Messages go to segments of PER_SEGMENT messages. Each start begins a new epoch when its first
-// message comes, and segments carry the epoch they are of: those of a later epoch than meta/EPOCH says are what an
-// interrupted restore left, and are removed at the next start.
+// message comes, and each segment names its epoch. Segments of a later epoch than that in meta/EPOCH are remains of
+// an interrupted restore, and are removed at the next start.
 #include <dirent.h>
 #include <sys/stat.h>
 

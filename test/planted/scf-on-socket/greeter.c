@@ -1,5 +1,5 @@
-// A server that answers each line with its length. When descriptors run out, it stops to accept for as long as there
-// is none: accepting goes on with the next connection that is closed.
+// A server that answers each line with its length. When descriptors run out, it stops accepting connections, and
+// resumes when the next connection is closed.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>

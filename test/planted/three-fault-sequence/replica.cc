@@ -1,6 +1,6 @@
 // A replicated list without disks: three replicas in memory, a value counts as stored when two have it. A replica that
-// does not hear the leader for a while asks the others to be the next one; it gets the vote of replicas that have no
-// more than it has itself.
+// hears nothing from the leader for a while asks the others for their votes; replicas whose list is not longer than
+// its own vote for it.
 #include "group.h"
 
 namespace {

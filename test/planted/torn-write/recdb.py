@@ -1,4 +1,4 @@
-"""What speaks to recdb from outside. A value is made of its key, version and size, so that it can be recognised."""
+"""A client of recdb. A value is made of its key, version and size, so that it can be recognised."""
 import hashlib
 import os
 import random

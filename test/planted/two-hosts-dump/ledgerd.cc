@@ -1,5 +1,5 @@
-// A ledger on two hosts: the primary takes bookings, the standby follows. A standby that was away for long gets what
-// it missed at once, by way of a file of its own, so that the journal is never half of something.
+// A ledger on two hosts: the primary takes bookings, the standby follows. A standby that was away for long gets all
+// bookings that it missed at once, through a separate file, so that the journal is never incomplete.
 // Usage: ledgerd OWN-ADDRESS PRIMARY-ADDRESS FOLDER
 #include <fcntl.h>
 #include <sys/stat.h>

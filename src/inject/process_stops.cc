@@ -1,4 +1,4 @@
-#include "inject/strikes.h"
+#include "inject/process_stops.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -13,29 +13,29 @@
 
 namespace rose::inject {
 
-Result<void> Strikes::prepare(deploy::Deployment& deployment) {
+Result<void> ProcessStops::prepare(deploy::Deployment& deployment) {
   deployment_ = &deployment;
   return power_.prepare(plan_, deployment);
 }
 
-bool Strikes::kills(std::size_t i) const {
+bool ProcessStops::kills(std::size_t i) const {
   const auto& chain = plan_.chains[i];
   if (chain.data.kind == ROSE_CHAIN_CRASH) return !chain.call || plan_.in_kernel();
   return plan_.in_kernel() && chain.data.kind == ROSE_CHAIN_SYSCALL && chain.fault->then_do == schedule::ThenDo::crash;
 }
 
-bool Strikes::may_pause(std::size_t node) const {
+bool ProcessStops::may_pause(std::size_t node) const {
   return std::any_of(plan_.chains.begin(), plan_.chains.end(), [node](const PlannedChain& chain) {
     return chain.data.kind == ROSE_CHAIN_PAUSE && Plan::may_be(chain.data.node, node);
   });
 }
 
-deploy::Scope Strikes::scope_of(std::size_t i) const {
+deploy::Scope ProcessStops::scope_of(std::size_t i) const {
   return plan_.chains[i].fault->scope == schedule::Scope::all ? deploy::Scope::all : deploy::Scope::main;
 }
 
 // The processes that a process fault affects.
-std::vector<pid_t> Strikes::targets(std::size_t i) const {
+std::vector<pid_t> ProcessStops::targets(std::size_t i) const {
   const auto& chain = plan_.chains[i];
   if (chain.fault->scope == schedule::Scope::all) return deployment_->processes(state_.node_of(i));
   const pid_t main = deployment_->main_pid(state_.node_of(i));
@@ -47,14 +47,14 @@ std::vector<pid_t> Strikes::targets(std::size_t i) const {
   return main > 0 ? std::vector<pid_t>{main} : std::vector<pid_t>{};
 }
 
-void Strikes::crash_once(std::size_t i) {
+void ProcessStops::crash_once(std::size_t i) {
   const std::lock_guard lock(crashing_);
   const auto& chain = plan_.chains[i];
   if (follows_[i].crashed.exchange(true)) return;
   crash(i, chain.data.kind == ROSE_CHAIN_CRASH ? chain.fault->signal : SIGKILL);
 }
 
-void Strikes::on_end(std::size_t node) {
+void ProcessStops::on_end(std::size_t node) {
   for (std::size_t i = 0; i < plan_.schedule.faults.size(); ++i) {
     if (!kills(i) || state_.state(i) != ROSE_FIRED || state_.node_of(i) != node) continue;
     follows_[i].acted = true;
@@ -66,7 +66,7 @@ void Strikes::on_end(std::size_t node) {
 
 // Called before the signal, or right after the kernel has sent it. A process that ignores it may end for reasons of its
 // own.
-void Strikes::watch_end(std::size_t i, pid_t pid, int signal) {
+void ProcessStops::watch_end(std::size_t i, pid_t pid, int signal) {
   if (signal != SIGKILL && kernel::ignores(pid, signal)) return;
   Fd pidfd = kernel::open_pidfd(pid);
   const std::lock_guard lock(watching_);
@@ -74,7 +74,7 @@ void Strikes::watch_end(std::size_t i, pid_t pid, int signal) {
   else signalled_[i].push_back(std::move(pidfd));
 }
 
-void Strikes::look() {
+void ProcessStops::look() {
   const std::lock_guard lock(watching_);
   for (const auto& [chain, processes] : signalled_)
     for (const Fd& process : processes) {
@@ -84,7 +84,7 @@ void Strikes::look() {
   signalled_.clear();
 }
 
-bool Strikes::ended_some(std::size_t i) const {
+bool ProcessStops::ended_some(std::size_t i) const {
   const std::lock_guard lock(watching_);
   if (ended_.contains(i)) return true;
   const auto known = signalled_.find(i);
@@ -96,7 +96,7 @@ bool Strikes::ended_some(std::size_t i) const {
 }
 
 // Ends the node. The kernel may already have signalled the process that met the last condition.
-bool Strikes::crash(std::size_t i, int signal, pid_t caller) {
+bool ProcessStops::crash(std::size_t i, int signal, pid_t caller) {
   const auto& chain = plan_.chains[i];
   const auto done = static_cast<pid_t>(state_.chain(i).signalled);
   const auto pids = targets(i);
@@ -141,7 +141,7 @@ bool Strikes::crash(std::size_t i, int signal, pid_t caller) {
   return hit;
 }
 
-void Strikes::lose_power(std::size_t i) {
+void ProcessStops::lose_power(std::size_t i) {
   if (follows_[i].lost) return;
   auto lost = power_.lose(plan_, i, state_.node_of(i));
   if (!lost) {
@@ -153,7 +153,7 @@ void Strikes::lose_power(std::size_t i) {
   follows_[i].lost = true;
 }
 
-void Strikes::pause(std::size_t i) {
+void ProcessStops::pause(std::size_t i) {
   const auto pids = targets(i);
   if (pids.empty() && state_.chain(i).signalled == 0) {
     follows_[i].nobody = true;
@@ -168,7 +168,7 @@ void Strikes::pause(std::size_t i) {
   paused(i, pids.size());
 }
 
-Strikes::Met Strikes::last_met_by(std::size_t i) const {
+ProcessStops::Met ProcessStops::last_met_by(std::size_t i) const {
   const auto& chain = plan_.chains[i].data;
   for (std::uint32_t k = chain.conditions; k-- > 0;) {
     const auto& met = state_.condition(chain.first_condition + k);
@@ -181,7 +181,7 @@ Strikes::Met Strikes::last_met_by(std::size_t i) const {
 
 // For a process fault whose trigger was outside the node: takes the stack of the process that last met one of its
 // conditions, or else of the main process, if it is affected.
-void Strikes::take_from_outside(std::size_t i, const std::vector<pid_t>& pids, bool killed) {
+void ProcessStops::take_from_outside(std::size_t i, const std::vector<pid_t>& pids, bool killed) {
   const bool outside =
       plan_.stacks != 0 && state_.chain(i).signalled == 0 && !plan_.chains[i].call && programs_.stacks(i).empty();
   if (pids.empty() || !outside) return;
@@ -196,14 +196,14 @@ void Strikes::take_from_outside(std::size_t i, const std::vector<pid_t>& pids, b
   stacks_.take_process(i, process, what_happens(plan_, i, ""));
 }
 
-void Strikes::paused(std::size_t i, std::size_t count) {
+void ProcessStops::paused(std::size_t i, std::size_t count) {
   state_.add_injected(i, std::max<std::size_t>(count, 1) - (state_.chain(i).signalled != 0 ? 1 : 0));
   follows_.detail(i, fmt::format("{} of {} stopped", processes_text(count), name_of(i)));
   follows_[i].complete = true;
   host_.paused(state_.node_of(i), static_cast<pid_t>(state_.chain(i).pid));
 }
 
-void Strikes::end_pause(std::size_t i) {
+void ProcessStops::end_pause(std::size_t i) {
   auto& follow = follows_[i];
   if (!follow.paused.exchange(false)) return;
   // Another pause of the same kind may still be in effect.
@@ -223,12 +223,12 @@ void Strikes::end_pause(std::size_t i) {
   follow.ended_ns = now_ns();
 }
 
-bool Strikes::crash_now(std::size_t i, pid_t tgid, int signal) {
+bool ProcessStops::crash_now(std::size_t i, pid_t tgid, int signal) {
   follows_[i].acted = true;
   return crash(i, signal, tgid);
 }
 
-bool Strikes::pause_now(std::size_t i, pid_t tgid) {
+bool ProcessStops::pause_now(std::size_t i, pid_t tgid) {
   follows_[i].acted = true;
   const auto pids = targets(i);
   if (pids.empty()) {

@@ -24,13 +24,13 @@
 
 namespace rose::inject {
 
-class Strikes {
+class ProcessStops {
  public:
   struct Host {
     std::function<void(std::size_t node, pid_t pid)> paused;  // called when a node was paused
     std::function<void(std::size_t chain)> release_calls;     // lets supervisors release held calls
   };
-  Strikes(const Plan& plan, State& state, Follows& follows, const Programs& programs, Stacks& stacks, Host host)
+  ProcessStops(const Plan& plan, State& state, Follows& follows, const Programs& programs, Stacks& stacks, Host host)
       : plan_(plan), state_(state), follows_(follows), programs_(programs), stacks_(stacks), host_(std::move(host)) {}
 
   // Call before the nodes start.
