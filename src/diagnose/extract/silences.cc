@@ -98,7 +98,8 @@ Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence
 }
 
 // The end or pause of either side that it begins with: then it is no fault of the network. The earliest.
-std::optional<std::size_t> cause_of(const Silence& silence, double said, std::int64_t early,
+// `by`: the node whose log tells of the silence; kNone for a silence that was traced.
+std::optional<std::size_t> cause_of(const Silence& silence, double said, int by, std::int64_t early,
                                     const std::vector<Cause>& causes, const NodeMap& nodes) {
   std::optional<std::size_t> cause;
   for (std::size_t i = 0; i < causes.size(); ++i) {
@@ -108,11 +109,20 @@ std::optional<std::size_t> cause_of(const Silence& silence, double said, std::in
     if (silence.end < c.start) continue;
     // A guess is no reason for what logs do tell.
     if (c.said < kHalfSaid && c.said < said) continue;
+    // Who tells of a silence and ends itself after that ended for want of the other side.
+    if (c.kind == CauseKind::ended_itself && c.node == by && c.start >= silence.start) continue;
     // The others of its node lived on, and the pair spoke until now.
     if (c.partly && silence.start > c.start + kOfOneProcess) continue;
     if (!cause || c.start < causes[*cause].start) cause = i;
   }
   return cause;
+}
+
+int teller(const Given& given, const Event& event) {
+  const Said::Of* said = given.said(event);
+  for (int i = 0; said != nullptr && i < given.nodes.count(); ++i)
+    if (given.config().nodes[static_cast<std::size_t>(i)].name == said->by) return i;
+  return NodeMap::kNone;
 }
 
 // A silence between two nodes, and where it comes from.
@@ -225,8 +235,8 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       sorted.discards.add("idle: nothing was sent between these nodes in the whole dump", weight);
       continue;
     }
-    const std::optional<std::size_t> cause =
-        cause_of(silence, given.plainness(*event), heartbeat(*event, silence, times), causes, given.nodes);
+    const std::optional<std::size_t> cause = cause_of(silence, given.plainness(*event), teller(given, *event),
+                                                      heartbeat(*event, silence, times), causes, given.nodes);
     if (cause && causes[*cause].kind == CauseKind::planned) {
       sorted.discards.add("silences that a planned stop explains", weight);
     } else if (cause) {
