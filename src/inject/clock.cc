@@ -204,7 +204,7 @@ bool transfer(int fd, bool write, std::uint64_t address, void* data, std::size_t
   return done == static_cast<ssize_t>(size);
 }
 
-// Open it before anything else is read about the process: whoever takes over its id later, this stays its memory.
+// Open it before anything else is read about the process: whatever takes over its id later, this stays its memory.
 Fd memory_of(pid_t pid) { return Fd(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDWR | O_CLOEXEC)); }
 
 using Shifts = std::array<rose_clock_shift, ROSE_CLOCK_GROUPS>;
