@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Files in the folders of nodes, which other users may write, are reached through base/folder.h alone. Other calls that
-take a path, in the parts of rose that have to do with such folders, are listed here with the reason for each."""
+take a path, in the parts of rose that have to do with such folders, are listed here with the reason for each. Memory of
+processes is written through descriptors, too."""
 import pathlib
 import re
 import sys
@@ -114,6 +115,10 @@ for name in names + FILES:
     problems.append(f"src/{name}: {len(found)} calls with a path, {allowed} are listed{about}:")
     problems += [f"  {number}: {call.strip('(')}" for number, call in found]
     problems.append("  use base/folder.h for what another user may write; list other calls with the reason")
+# A process id may belong to another process by the time of the call; an open /proc/PID/mem cannot.
+for path in sorted(SOURCE.rglob("*.cc")):
+    if "::process_vm_writev(" in path.read_text():
+        problems.append(f"src/{path.relative_to(SOURCE)}: writes to memory by a process id: use NotifiedCall::memory()")
 for name in list(ELSEWHERE) + list(BESIDE):
     if not (SOURCE / name).is_file():
         problems.append(f"src/{name} is listed and does not exist")

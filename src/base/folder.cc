@@ -278,13 +278,15 @@ class Copier {
     struct stat status{};
     if (!found) return errno == ENOENT || errno == EXDEV ? 0 : errno;  // gone meanwhile, or another file system
     if (::fstat(found.get(), &status) != 0) return errno;
+    made_inode_ = 0;
     const bool linked = !S_ISDIR(status.st_mode) && status.st_nlink > 1;
     if (linked && link_again(status, to, name)) return 0;
     int error = 0;
     if (S_ISDIR(status.st_mode)) error = inner_folder(found, status, to, name, path, depth);
     else if (S_ISREG(status.st_mode)) error = regular(found, status, to, name, path);
     else error = special(found, status, to, name);
-    if (error == 0 && linked) remember(status, to, name, path);
+    if (error == 0 && linked && made_inode_ != 0)
+      copied_.try_emplace({status.st_dev, status.st_ino}, Copied{path.string(), made_inode_});
     return error;
   }
 
@@ -312,6 +314,7 @@ class Copier {
     if (!from) return errno;
     const Fd made = open_at(to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, kSameMount, 0600);
     if (!made) return errno;
+    note_made(made);
     drop_access_lists(made.get());
     int error = copy_bytes(from.get(), made.get(), status.st_size);
     if (::fchown(made.get(), status.st_uid, status.st_gid) != 0 || ::fchmod(made.get(), status.st_mode & 07777) != 0)
@@ -340,6 +343,7 @@ class Copier {
     if (error != 0 || by_owner) return error;
     const Fd made = open_at(to, name, O_PATH | O_NOFOLLOW, kInside | RESOLVE_NO_XDEV);
     if (!made || ::fchownat(made.get(), "", status.st_uid, status.st_gid, AT_EMPTY_PATH) != 0) return errno;
+    note_made(made);
     if (!link && ::chmod(own_path(made.get()).c_str(), status.st_mode & 07777) != 0) return errno;
     return 0;
   }
@@ -354,10 +358,10 @@ class Copier {
     return ::linkat(AT_FDCWD, own_path(first.get()).c_str(), to, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
   }
 
-  void remember(const struct stat& status, int to, const std::string& name, const fs::path& path) {
-    struct stat made{};
-    if (::fstatat(to, name.c_str(), &made, AT_SYMLINK_NOFOLLOW) == 0)
-      copied_.try_emplace({status.st_dev, status.st_ino}, Copied{path.string(), made.st_ino});
+  // By its descriptor: its name may belong to another file already.
+  void note_made(const Fd& made) {
+    struct stat status {};
+    if (::fstat(made.get(), &status) == 0) made_inode_ = status.st_ino;
   }
 
   struct Copied {
@@ -368,6 +372,7 @@ class Copier {
   const OpenFolder& to_;
   const OpenFolder::Copied& told_;
   std::map<std::pair<dev_t, ino_t>, Copied> copied_;
+  ino_t made_inode_ = 0;  // of the file that was just copied; 0: not known
   int error_ = 0;
   fs::path where_;
 };

@@ -48,6 +48,7 @@ struct Said {
     std::int64_t since_ns = 0;  // the event happened between this time and its own; 0: at its own time
     bool guessed = false;       // no message mentions it
     bool inferred = false;      // it follows from a gap, a silence or a restart, or the message does not name it
+    std::string by{};           // of a silence: the node whose log tells of it
   };
   std::size_t trace = 0;             // index into Inputs::traces
   std::map<std::size_t, Of> events;  // by index

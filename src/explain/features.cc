@@ -116,6 +116,39 @@ std::int32_t thread_of(const schedule::FaultOutcome& fault) {
   return fault.tid;
 }
 
+// The function that a crash leaves half done: the innermost one that has already changed something since it was
+// entered, or has called the function that the crash arrived in before. What the functions in it had done is all there
+// or not there at all, so the mistake is where both steps are made. Entries of busy functions are not recorded; such a
+// function is passed over. Its place among `frames`; their number if none is known.
+std::size_t half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
+                      const std::vector<const schedule::Frame*>& frames) {
+  const auto thread = [&](const auto& see) {  // the thread's steps, newest first, while `see` wants more
+    for (auto step = run.steps.rbegin(); step != run.steps.rend(); ++step)
+      if (step->tid == tid && step->ts_ns < at_ns && !see(*step)) return;
+  };
+  std::int64_t changed_ns = 0;
+  thread([&](const Step& step) {
+    if (kinds[step.kind].what != StepKind::call) return true;
+    changed_ns = step.ts_ns;
+    return false;
+  });
+  std::int64_t inner_again_ns = 0;  // when the function further in was entered before
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const std::string key = key_of(frames[i]->function);
+    std::array<std::int64_t, 2> entered{};  // last, and before
+    std::size_t found = 0;
+    thread([&](const Step& step) {
+      const Kind& kind = kinds[step.kind];
+      if (kind.what == StepKind::function && key_of(kind.function) == key) entered[found++] = step.ts_ns;
+      return found < entered.size();
+    });
+    if (entered[0] == 0) continue;
+    if (entered[0] < std::max(changed_ns, inner_again_ns)) return i;
+    inner_again_ns = entered[1];
+  }
+  return frames.size();
+}
+
 struct OnStack {
   std::map<Feature, double> values;  // added up over the runs
   std::size_t runs = 0, innermost = 0;
@@ -150,6 +183,12 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
             application(stack, broken_off ? stack.frames.size() : kMostFrames);
         const std::vector<double> shares = shares_of(frames.size(), broken_off);
         any_broken_off = any_broken_off || broken_off;
+        const schedule::Fault* planned = input.schedule.find(fault->id);
+        const std::int32_t tid = stack.tid != 0 ? stack.tid : thread_of(*fault);
+        if (planned != nullptr && planned->kind == schedule::FaultKind::crash && !waits(stack))
+          if (const std::size_t half = half_done(run, input.kinds, tid, run.zero_ns + fault->fired_ns, frames);
+              half < frames.size())
+            here[frames[half]->function][Feature::half_done] = 1;
         for (std::size_t i = 0; i < frames.size(); ++i) {
           const schedule::Frame& frame = *frames[i];
           double& share = here[frame.function][feature];
@@ -181,6 +220,8 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
             : fmt::format("it was being executed when the fault hit, in {} failing runs", times(on.runs, failing));
     if (on.innermost != on.runs && !on.called.empty()) reason += fmt::format(": it had called {}", on.called);
     if (!on.why.empty()) reason += fmt::format(" ({})", on.why);
+    if (on.values.contains(Feature::half_done))
+      reason += "; it was half done: it had already changed something, or made the same call before";
     // If a fault was injected at a time, what only one run of many was executing counts little: in the others the bug
     // occurs without it.
     const double once = on.by_time && on.runs == 1 && failing >= kMany ? kOnce : 1;

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -104,10 +105,16 @@ std::string NotifiedCall::read_memory(std::uint64_t address, std::size_t size) c
   return data;
 }
 
-bool NotifiedCall::write_memory(std::uint64_t address, const void* data, std::size_t size) const {
-  iovec mine{const_cast<void*>(data), size};
-  iovec theirs{reinterpret_cast<void*>(address), size};
-  return ::process_vm_writev(tid_, &mine, 1, &theirs, 1, 0) == static_cast<ssize_t>(size);
+Fd NotifiedCall::memory(const std::function<bool()>& alive) const {
+  // The open file refers to the memory, not to the id, so what is true after opening it stays true.
+  Fd opened(::open(fmt::format("/proc/{}/mem", tid_).c_str(), O_RDWR | O_CLOEXEC));
+  return opened && alive() ? std::move(opened) : Fd();
+}
+
+bool NotifiedCall::write_memory(std::uint64_t address, const void* data, std::size_t size,
+                                const std::function<bool()>& alive) const {
+  const Fd opened = memory(alive);
+  return opened && ::pwrite(opened.get(), data, size, static_cast<off_t>(address)) == static_cast<ssize_t>(size);
 }
 
 std::string NotifiedCall::read_string(std::uint64_t address) const {

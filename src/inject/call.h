@@ -4,10 +4,10 @@
 #pragma once
 
 #include <sys/types.h>
-#include <sys/uio.h>
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,7 +36,11 @@ class NotifiedCall final : public CallFacts {
   [[nodiscard]] Fd duplicate(int fd, int& err);
   // Reads up to `size` bytes of its memory; may return fewer.
   [[nodiscard]] std::string read_memory(std::uint64_t address, std::size_t size) const;
-  [[nodiscard]] bool write_memory(std::uint64_t address, const void* data, std::size_t size) const;
+  // Its memory, bound to this process even if another one takes over the thread's id; invalid: the thread no longer
+  // waits in this call, as `alive` says.
+  [[nodiscard]] Fd memory(const std::function<bool()>& alive) const;
+  [[nodiscard]] bool write_memory(std::uint64_t address, const void* data, std::size_t size,
+                                  const std::function<bool()>& alive) const;
   // "read(/data/snapshot.3)"
   [[nodiscard]] std::string describe();
 

@@ -228,9 +228,7 @@ class CarriedCall {
 
   // With rose's own rights again.
   std::int64_t hand_over(std::int64_t got) {
-    // The thread id may have been reused, and so its memory would be another process's.
-    if (!alive_()) return -EINTR;
-    return call_.write_memory(call_.argument(1), data_.data(), static_cast<std::size_t>(got)) ? got : -EFAULT;
+    return call_.write_memory(call_.argument(1), data_.data(), static_cast<std::size_t>(got), alive_) ? got : -EFAULT;
   }
 
   // Returns 0, or the result of the call if that is already known.

@@ -204,6 +204,7 @@ bool transfer(int fd, bool write, std::uint64_t address, void* data, std::size_t
   return done == static_cast<ssize_t>(size);
 }
 
+// Open it before anything else is read about the process: whatever takes over its id later, this stays its memory.
 Fd memory_of(pid_t pid) { return Fd(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDWR | O_CLOEXEC)); }
 
 using Shifts = std::array<rose_clock_shift, ROSE_CLOCK_GROUPS>;
@@ -355,10 +356,11 @@ std::size_t NodeClocks::tell(const std::vector<pid_t>& pids) {
   return told;
 }
 
-// Hooks a newly executed program before it reads a clock. It has only one thread at that time.
-void NodeClocks::hook(pid_t pid) {
-  const kernel::MappedRange vdso = vdso_of(pid);
-  const Fd memory = memory_of(pid);
+// Hooks a newly executed program before it reads a clock. It has only one thread at that time. If another process has
+// taken over its id, the place found is that one's, but the memory is not.
+void NodeClocks::hook(const NotifiedCall& call, const std::function<bool()>& alive) {
+  const Fd memory = call.memory(alive);
+  const kernel::MappedRange vdso = vdso_of(call.tid());
   if (!memory || vdso.begin == 0 || !recipe() || vdso.end - vdso.begin != recipe()->size) return;
   const std::lock_guard lock(mutex_);
   std::uint64_t block = block_in(memory.get(), vdso);
@@ -418,12 +420,12 @@ rose_clock_shift NodeClocks::shift_of(int clock) const {
 NodeClocks::Answer NodeClocks::answer(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive) {
   switch (call.number()) {
     case kernel::kFirstCall:
-      if (is_first(call) && alive()) hook(call.tid());
+      if (is_first(call)) hook(call, alive);
       return {};
     case SYS_clock_gettime:
-    case SYS_gettimeofday: return read_for(call, ip);
+    case SYS_gettimeofday: return read_for(call, ip, alive);
 #ifdef SYS_time
-    case SYS_time: return read_for(call, ip);
+    case SYS_time: return read_for(call, ip, alive);
 #endif
     case SYS_futex: {
       const auto operation = static_cast<int>(call.argument(1));
@@ -444,7 +446,7 @@ NodeClocks::Answer NodeClocks::answer(NotifiedCall& call, std::uint64_t ip, cons
 
 // Handles a clock that the program reads by a system call. Calls made by the vDSO itself are adjusted by the hook
 // afterwards.
-NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
+NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive) {
   const int clock = call.number() == SYS_clock_gettime ? static_cast<int>(call.argument(0)) : CLOCK_REALTIME;
   const rose_clock_shift shift = shift_of(clock);
   if (shift.offset == 0 && shift.rate == 0) return {};
@@ -459,7 +461,7 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
 #ifdef SYS_time
   if (call.number() == SYS_time) {
     answer.result = shown[0];
-    if (call.argument(0) != 0 && !call.write_memory(call.argument(0), shown.data(), sizeof shown[0]))
+    if (call.argument(0) != 0 && !call.write_memory(call.argument(0), shown.data(), sizeof shown[0], alive))
       answer.result = -EFAULT;
     return answer;
   }
@@ -470,7 +472,7 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip) {
     shown[1] /= 1000;
     to = call.argument(0);
   }
-  if (!call.write_memory(to, shown.data(), sizeof shown)) answer.result = -EFAULT;
+  if (!call.write_memory(to, shown.data(), sizeof shown, alive)) answer.result = -EFAULT;
   return answer;
 }
 
@@ -511,22 +513,20 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
   std::array<long, 2> instead = split_ns(real);
   // The shorter the time until the caller's own value is restored, the less can interfere.
   const auto ahead = std::make_shared<RunsAhead>();
-  if (!alive()) return {};
-  const Fd memory = memory_of(call.tid());
-  if (!memory || !transfer(memory.get(), true, address, instead.data(), sizeof instead)) return {};
+  const auto memory = std::make_shared<const Fd>(call.memory(alive));
+  if (!*memory || !transfer(memory->get(), true, address, instead.data(), sizeof instead)) return {};
   Answer answer;
-  answer.afterwards = [ahead, tid = call.tid(), number = call.number(), address, wanted, instead] {
+  answer.afterwards = [ahead, memory, tid = call.tid(), number = call.number(), address, wanted, instead] {
     const std::int64_t until = monotonic_ns() + kMostWaitNs;
     const std::int64_t ran = processor_ns(tid);
     for (int i = 0; !has_begun(tid, number) && processor_ns(tid) < ran + kReadsArgumentsNs && monotonic_ns() < until;
          ++i)
       if (i > 20) ::usleep(50);
-    const Fd later = memory_of(tid);
     std::array<long, 2> there{};
     auto back = wanted;
     // Do not restore it if the program has written another value meanwhile.
-    if (later && transfer(later.get(), false, address, there.data(), sizeof there) && there == instead)
-      transfer(later.get(), true, address, back.data(), sizeof back);
+    if (transfer(memory->get(), false, address, there.data(), sizeof there) && there == instead)
+      transfer(memory->get(), true, address, back.data(), sizeof back);
   };
   return answer;
 }

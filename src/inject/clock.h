@@ -75,8 +75,8 @@ class NodeClocks {
   [[nodiscard]] rose_clock_shift shift_of(int clock) const;
   void was_read(int group);
   [[nodiscard]] unsigned long announced() const;
-  void hook(pid_t pid);
-  [[nodiscard]] Answer read_for(NotifiedCall& call, std::uint64_t ip);
+  void hook(const NotifiedCall& call, const std::function<bool()>& alive);
+  [[nodiscard]] Answer read_for(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive);
   [[nodiscard]] static std::optional<Answer> passed(NotifiedCall& call);
   [[nodiscard]] Answer wait_for(NotifiedCall& call, int clock, std::uint64_t address,
                                 const std::function<bool()>& alive);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "deploy/machine/cgroup.h"
 #include "inject/fault_words.h"
 #include "inject/time_zero.h"
 #include "kernel/processes.h"
@@ -124,7 +125,8 @@ bool ProcessStops::crash(std::size_t i, int signal, pid_t caller) {
     for (const pid_t pid : pids) {
       if (pid == done) continue;
       watch_end(i, pid, signal);
-      if (::kill(pid, signal) != 0) continue;
+      const auto& folder = deployment_->nodes()[state_.node_of(i)].cgroup;
+      if (folder.empty() ? ::kill(pid, signal) != 0 : !deploy::cgroup::signal(folder, pid, signal)) continue;
       ++count;
       hit = hit || pid == caller;
     }

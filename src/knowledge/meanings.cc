@@ -79,6 +79,11 @@ bool ends_phrase(const Word& word) {
   return word.after == 0 || std::string_view(",;.!)]}\"'").find(word.after) != std::string_view::npos;
 }
 
+// "This may cause failure detection to mark members as unreachable": what follows, however far, is only possible.
+bool brings_about(std::string_view verb) {
+  return verb == "cause" || verb == "lead" || verb == "result" || verb == "trigger" || verb == "make";
+}
+
 // The pattern that begins at the word `first` says the contrary, or what may be.
 bool is_denied(const std::vector<Word>& words, std::size_t first) {
   std::size_t i = first;
@@ -88,7 +93,7 @@ bool is_denied(const std::vector<Word>& words, std::size_t first) {
     if (!fills(before) || ++skipped > kFillers) break;
   }
   for (std::size_t k = first, n = 0; k > 0 && n < kCondition && words[k - 1].clause == words[first].clause; --k, ++n)
-    if (words[k - 1].text == "if") return true;
+    if (words[k - 1].text == "if" || (deems_possible(words[k - 1].text) && brings_about(words[k].text))) return true;
   return false;
 }
 

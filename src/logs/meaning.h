@@ -34,7 +34,7 @@ enum class Operation : std::uint8_t {
   watch
 };
 
-inline constexpr std::int64_t kLeastStood = 1'000'000'000;  // ns: shorter standstills are everyday
+inline constexpr std::int64_t kLeastStood = 500'000'000;  // ns: shorter standstills are everyday
 
 struct Meaning {
   int error = 0;  // errno that is named, by its name, number or text, or by an exception that stands for one; 0: none

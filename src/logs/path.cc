@@ -50,6 +50,13 @@ std::size_t quoted_path_end(std::string_view text, std::size_t begin) {
   return plain ? end : std::string_view::npos;
 }
 
+// "x/Y.pm line 17" (Perl), "x/y.php on line 17": what follows a place in the source.
+bool names_line(std::string_view behind) {
+  for (const std::string_view words : {" line ", " on line "})
+    if (behind.starts_with(words) && behind.size() > words.size() && is_digit(behind[words.size()])) return true;
+  return false;
+}
+
 // True for text that precedes a path requested by a client.
 bool is_request(std::string_view before) {
   for (const std::string_view verb : {"GET ", "PUT ", "POST ", "HEAD ", "PATCH ", "DELETE ", "OPTIONS "})
@@ -131,7 +138,7 @@ std::string find_path(std::string_view text, const Found& error) {
     const std::size_t equals = word.rfind('=', std::min(slash, word.size()));
     if (equals != std::string_view::npos && equals < slash) word.remove_prefix(equals + 1);
     if (url || is_request(before) || word.find('/') == std::string_view::npos || word.size() < 3 ||
-        word.find("//") == 0)
+        (word.starts_with("//") && !quoted))
       continue;
     const std::size_t letters = static_cast<std::size_t>(
         std::count_if(word.begin(), word.end(), [](char c) { return word_char(c) && !is_digit(c); }));
@@ -144,8 +151,9 @@ std::string find_path(std::string_view text, const Found& error) {
       if (word[0] != '.' && word.substr(0, first).find('.') != std::string_view::npos)
         continue;  // code: "google.golang.org/grpc"
     }
-    if (behind.size() > 1 && behind[0] == ':' && (is_digit(behind[1]) || behind.starts_with(":line ")))
-      continue;  // a place in the source: "x/y.go:17"
+    if ((behind.size() > 1 && behind[0] == ':' && (is_digit(behind[1]) || behind.starts_with(":line "))) ||
+        names_line(behind))
+      continue;  // a place in the source: "x/y.go:17", "x/Y.pm line 17"
     const std::size_t distance = error.at == std::string_view::npos ? begin
                                  : error.at > begin                 ? error.at - begin
                                                                     : begin - error.at + 40;

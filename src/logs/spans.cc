@@ -70,8 +70,10 @@ Span read_span(std::string_view low, std::size_t at) {
   double number = span.number, larger = 0;
   for (;;) {
     span.end = at;
-    if (larger == 0)
+    if (larger == 0) {
+      if (at + 1 < low.size() && low[at] == ']' && low[at + 1] == ' ') ++at;  // "[2194] ms"
       while (at < low.size() && low[at] == ' ') ++at;
+    }
     const Unit* unit = unit_at(low, at);
     if (unit == nullptr || (larger != 0 && unit->ns >= larger)) return span;
     span.ns += number * unit->ns;

@@ -93,6 +93,15 @@ bool clear(const bpf_map* map) {
 // Sockets keep the node that rose_socket gave them, and no call can list those sockets.
 bool marks_sockets(const rose_tracer& programs) { return bpf_program__autoload(programs.progs.rose_socket); }
 
+// Where each function has a probe of its own, the probes are removed in the background (kernel/attach.h).
+bool probes_outlive(const rose_tracer& programs) {
+  const auto& progs = programs.progs;
+  return !kernel::has_uprobe_multi() &&
+         (bpf_program__autoload(progs.rose_function) || bpf_program__autoload(progs.rose_function_count) ||
+          bpf_program__autoload(progs.rose_method) || bpf_program__autoload(progs.rose_value) ||
+          bpf_program__autoload(progs.rose_java_value));
+}
+
 // Makes the programs' maps as they are after loading. False: they must not be used again.
 bool clear(const rose_tracer& programs) {
   if (!wait_for_running_programs()) {
@@ -174,8 +183,7 @@ void ProgramsCloser::operator()(rose_tracer* programs) const {
 std::shared_ptr<KeptPrograms> keep_programs() { return std::make_shared<KeptPrograms>(); }
 
 Result<void> load_programs(Programs& opened, const std::shared_ptr<KeptPrograms>& kept) {
-  // Where each function has a probe of its own, the probes are removed in the background (kernel/attach.h).
-  const bool may_keep = kept != nullptr && !marks_sockets(*opened) && kernel::has_uprobe_multi();
+  const bool may_keep = kept != nullptr && !marks_sockets(*opened) && !probes_outlive(*opened);
   std::string key = may_keep ? KeptPrograms::key_of(*opened) : "";
   if (may_keep) {
     if (rose_tracer* same = kept->take(key)) {

@@ -142,6 +142,7 @@ class OneRun {
   Result<Run> execute() {
     const std::int64_t began = monotonic_ns();
     Result<void> driven = drive();
+    const std::string full = driven ? "" : full_disk(options_.run_dir);  // perhaps the reason
     finish();
     run_.result.number = options_.number;
     run_.result.directory = options_.run_dir;
@@ -152,7 +153,7 @@ class OneRun {
       const bool cut_short = kind == ErrorKind::cancelled && options_.cut_short_is_result;
       if (kind != ErrorKind::inconclusive && !cut_short) return Unexpected(std::move(driven).error());
       run_.result.verdict = schedule::Verdict::inconclusive;
-      run_.result.reason = driven.error().message;
+      run_.result.reason = driven.error().message + (full.empty() ? "" : "; " + full);
       if (!driven.error().hint.empty()) log::info("run {}: {}", options_.number, driven.error().hint);
       return std::move(run_);
     }

@@ -530,6 +530,20 @@ TEST_CASE("a guess is no reason for what logs tell plainly") {
   }
 }
 
+TEST_CASE("who misses another one and ends itself for that does not explain the silence") {
+  const std::string unknown = "could not translate host name \"db\" to address: Temporary failure in name resolution\n";
+  const Plan plan = planned(deployment(),
+                            {"2026-01-02 03:04:10,100 WARN the action is not kept: " + unknown +
+                             "2026-01-02 03:04:10,102 INFO the work begins\nTraceback (most recent call last):\n"
+                             "  File \"/srv/x.py\", line 3, in connect\nOperationalError: " +
+                             unknown},
+                            {}, nullptr);
+  const auto cut = std::find_if(plan.candidates.begin(), plan.candidates.end(),
+                                [](const Candidate& c) { return c.kind == FaultKind::partition; });
+  REQUIRE(cut != plan.candidates.end());
+  CHECK_FALSE(cut->symptom);
+}
+
 TEST_CASE("connections that a node's end closed are no cut before it, and say when it was") {
   const auto config = deployment();
   const trace::Trace control = usual_run();

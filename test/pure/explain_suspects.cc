@@ -1,5 +1,6 @@
 // Which functions are suspects, and the story that is written about them.
 #include <catch2/catch.hpp>
+#include <functional>
 
 #include "explain/model.h"
 #include "explain/symptom.h"
@@ -106,6 +107,33 @@ TEST_CASE(
                                                 "cover", "weigh", "loop"});
   CHECK(ranks(false) == std::vector<std::string>{"locate", "iterate", "visit", "cover", "weigh", "prove", "try",
                                                  "apply", "applyAll", "loop"});
+}
+
+TEST_CASE("a crash between two steps of a function: that function comes before the one that was to make the second",
+          "[explain]") {
+  const auto first = [](const std::function<script::Run(script::Run)>& steps) {
+    Case one = crashing(false);
+    for (int i = 0; i < 4; ++i) {
+      const script::Run run = steps(script::Run(2 * i).enters(100, "serve").enters(110, "archive"));
+      one.add(Group::failing, script::Run(run)
+                                  .faulted(150)
+                                  .stack({frame("append"), frame("archive"), frame("serve")})
+                                  .says(900, 4, "not saved"));
+      one.add(Group::sound, steps(script::Run(2 * i + 1).enters(100, "serve").enters(110, "archive")));
+    }
+    return one.explain().suspects.front();
+  };
+  // It had appended before, had made a file in between, or neither.
+  const auto again = first([](script::Run run) { return run.enters(120, "append").enters(130, "append"); });
+  CHECK(again.function == "archive");
+  CHECK(again.why.find("half done") != std::string::npos);
+  CHECK(first([](script::Run run) { return run.does(120, "rename", "/data/new").enters(130, "append"); }).function ==
+        "archive");
+  CHECK(first([](script::Run run) { return run.enters(130, "append"); }).function == "append");
+  // Here append itself is half done; and nothing is known of a busy function, whose entries are not recorded.
+  CHECK(first([](script::Run run) { return run.enters(130, "append").does(140, "rename", "/data/new"); }).function ==
+        "append");
+  CHECK(first([](script::Run run) { return run; }).function == "append");
 }
 
 TEST_CASE("what one run of many was doing when a fault came at its time, counts less than what several were",

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -369,4 +370,66 @@ TEST_CASE("what belongs to a start that went well, or is logged for debugging, i
   // A program that ends soon after its start has failed.
   CHECK(Hinted({line(0, "INFO  starting kvd 3.1.0") + line(2, refused) + line(9, "INFO  round 1 is done")}, {})
             .find(Hint::Kind::end, "n2") != nullptr);
+}
+
+TEST_CASE("where nothing else is found, an orderly stop of the only node counts", "[logs]") {
+  const std::string work = "2026-01-02 03:04:05 INFO round 1 is done\n",
+                    stop = work + "2026-01-02 03:04:09 INFO SIGTERM received, shutting down\n";
+  const Hinted one({stop}, {});
+  const Hint* end = one.find(Hint::Kind::end, "n1");
+  REQUIRE(end != nullptr);
+  CHECK(end->signal == 15);
+  CHECK(end->weight < 0.2);
+  CHECK(Hinted({stop, stop}, {}).evidence.hints.empty());  // all were stopped
+  CHECK(Hinted({work}, {}).evidence.hints.empty());
+}
+
+TEST_CASE("who waits for somebody unnamed waits for the one that is silent", "[logs]") {
+  const auto line = [](int second, const std::string& text) {
+    return fmt::format("2026-01-02 03:{:02}:{:02} {}\n", 4 + second / 60, second % 60, text);
+  };
+  std::string steady, paused;
+  for (int second = 0; second < 240; second += 12) {
+    steady += line(second, fmt::format("INFO round {} is done", second));
+    if (second < 60 || second > 180) paused += line(second, fmt::format("INFO block {} is kept", second));
+  }
+  const std::string waits =
+      line(2, "INFO duties are known") + line(150, "ERROR no duty at slot 7: context deadline exceeded");
+  const Hinted one({waits, paused, steady}, {});
+  const Hint* stop = one.find(Hint::Kind::stop, "n2");
+  REQUIRE(stop != nullptr);
+  CHECK(stop->until_ns - stop->ts_ns == 144 * kSecond);
+  CHECK(one.evidence.hints.size() == 1);
+  CHECK(Hinted({waits, paused, paused}, {}).evidence.hints.empty());  // which one is unknown
+}
+
+TEST_CASE("where nothing else is found, what is said for debugging names the node that is missed", "[logs]") {
+  const std::string usual = "2026-01-02 03:04:05 INFO round 1 is done\n",
+                    missed = "2026-01-02 03:04:45 DEBUG have not received a heartbeat from n2, suspecting it\n";
+  const Hinted one({usual + missed}, {});
+  const auto silence = std::find_if(one.evidence.hints.begin(), one.evidence.hints.end(),
+                                    [](const Hint& hint) { return hint.kind == Hint::Kind::silence; });
+  REQUIRE(silence != one.evidence.hints.end());
+  CHECK(silence->peer == "n2");
+  CHECK(Hinted({usual + "2026-01-02 03:04:45 DEBUG have not received a heartbeat\n"}, {}).evidence.hints.empty());
+}
+
+TEST_CASE("who says more after it was missed lives on, however soon that is", "[logs]") {
+  const auto line = [](int second, const std::string& text) {
+    return fmt::format("2026-01-02 03:04:{:02} {}\n", second, text);
+  };
+  const std::string missed = line(1, "INFO round 1 is done") + line(10, "WARN no heartbeat from 10.0.0.2:7000");
+  std::string before;
+  for (int second = 1; second < 9; second += 2) before += line(second, fmt::format("INFO round {} is done", second));
+  CHECK(Hinted({missed, before}, {}).find(Hint::Kind::end, "n2") != nullptr);
+  const std::string after = before + line(12, "INFO a vote begins") + line(12, "INFO a vote is over");
+  CHECK(Hinted({missed, after}, {}).find(Hint::Kind::end, "n2") == nullptr);
+}
+
+TEST_CASE("below a heading that repeats, each message is read", "[logs]") {
+  const std::string head = "2026-01-02 03:04:05 Recorder\n";
+  const Hinted one(
+      {head + "a flush was rolled back\n" + head + "OSError: [Errno 28] No space left on device: '/srv/x.db'\n"}, {});
+  REQUIRE(one.find(Hint::Kind::call, "n1") != nullptr);
+  CHECK(one.find(Hint::Kind::call, "n1")->path == "/srv/x.db");
 }

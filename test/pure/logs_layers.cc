@@ -62,6 +62,17 @@ TEST_CASE("lines of systemd between a program's are messages of their own") {
   CHECK(one.text(1).find("code=killed") == std::string::npos);
 }
 
+TEST_CASE("a program few of whose lines have a form does not continue those", "[logs]") {
+  const Read one(
+      "May  2 20:23:31 gate1 relay[811]: creating a handle in session 17\n"
+      "May  2 20:23:34 gate1 relay[811]: [2461387960.387678] the handshake is done\n"
+      "May  2 20:23:36 gate1 kernel: [2539500.417151] traps: relay[823] trap int3 ip:7ffa24d04261\n"
+      "May  2 20:23:36 gate1 relay[811]: creating a handle in session 18\n"
+      "May  2 20:23:38 gate1 relay[811]: creating pipes: Too many open files\n");
+  REQUIRE(one.messages().size() >= 4);
+  CHECK(one.text(one.messages().size() - 1) == "creating pipes: Too many open files");
+}
+
 TEST_CASE("the journal writes texts with control characters as lists of bytes") {
   const Read one(
       R"({"__REALTIME_TIMESTAMP": "1728988575418207", "_HOSTNAME": "n1", "MESSAGE": "serving"})"

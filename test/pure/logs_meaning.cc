@@ -165,6 +165,9 @@ TEST_CASE("what messages say") {
       {"OSError: [Errno 28] No space left on device: '/srv/shop/data/order: 7.json'", ENOSPC, "write",
        "/srv/shop/data/order: 7.json", ""},
       {"store/wal.go:17: cannot save: disk full", ENOSPC, "write", "", ""},
+      {"fork failed: Cannot allocate memory at /usr/share/perl5/Shop/Master.pm line 412.", ENOMEM, "clone", "", ""},
+      {"[Errno 30] Read-only file system: '//config/shop.db' -> '//config/shop.db.old'", EROFS, "rename",
+       "/config/shop.db", ""},
   };
   for (const Row& row : rows) {
     INFO(row.text);
@@ -378,7 +381,8 @@ TEST_CASE("counters of nothing, guesses, items of a list and what was before say
         "database system was shut down at 2024-03-11 10:00:00 UTC",
         "database system was interrupted; last known up at 2024-03-11 10:00:00 UTC",
         "Router connection closed: Duplicate Route", "kernel file descriptor limit: 20000 (hard: 20000)",
-        "established a connection with remote peer n2"}) {
+        "established a connection with remote peer n2", "Client disconnected: connection closed",
+        "This may cause failure detection to mark members as unreachable"}) {
     CAPTURE(text);
     CHECK_FALSE(read_meaning(text).says_something());
   }
@@ -435,6 +439,9 @@ TEST_CASE("the length of a pause that a program reports itself") {
        8391},
       {"failed to send out heartbeat on time (exceeded the 100ms timeout for 8.391798121s, to 69849e15a650cbd7)", 8391},
       {R"({"msg":"apply request took too long","exceeded-duration":"8.3s"})", 0},
+      {"Scheduled sending of heartbeat was delayed. Previous heartbeat was sent [3127] ms ago, expected interval is "
+       "[1000] ms.",
+       3127},                                                     // Akka
       {"Possible too long JVM pause: 5234 milliseconds.", 5234},  // Ignite
       {"Corosync main process was not scheduled for 4567.8901 ms (threshold is 800.0000 ms).", 4567},
       {"[gc][123] overhead, spent [12.3s] collecting in the last [13s]", 12300},  // Elasticsearch

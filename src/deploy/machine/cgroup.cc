@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "kernel/cgroup2.h"
+#include "kernel/processes.h"
 
 namespace rose::deploy::cgroup {
 namespace {
@@ -145,7 +146,22 @@ Result<void> kill(const std::filesystem::path& folder) {
 }
 
 void signal(const std::filesystem::path& folder, int number) {
-  for (const pid_t pid : processes(folder)) ::kill(pid, number);
+  for (const pid_t pid : processes(folder)) (void)signal(folder, pid, number);
+}
+
+bool signal(const std::filesystem::path& folder, pid_t pid, int number) {
+  const Fd process = kernel::open_pidfd(pid);
+  if (!process) return false;
+  // The descriptor refers to one process from now on: if this one is in the folder, or has ended, no other is
+  // signalled.
+  const std::uint64_t wanted = kernel::cgroup_id(folder);
+  std::filesystem::path at = kernel::cgroup_folder_of(pid);
+  bool member = at.empty();  // its cgroup is not visible here
+  for (; !member && at.has_relative_path(); at = at.parent_path())
+    member = wanted != 0 && kernel::cgroup_id(at) == wanted;
+  if (member) return kernel::pidfd_signal(process.get(), number);
+  errno = ESRCH;
+  return false;
 }
 
 bool wait_empty(const std::filesystem::path& folder, std::int64_t timeout_ns) {

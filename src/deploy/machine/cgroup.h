@@ -31,6 +31,8 @@ namespace rose::deploy::cgroup {
 [[nodiscard]] Result<void> kill(const std::filesystem::path& folder);
 // Sends `signal` to each process.
 void signal(const std::filesystem::path& folder, int signal);
+// Sends it to a process of the folder's list, unless its id has passed to a process outside meanwhile. Sets errno.
+bool signal(const std::filesystem::path& folder, pid_t pid, int signal);
 // Returns true if no process is left within `timeout_ns`.
 [[nodiscard]] bool wait_empty(const std::filesystem::path& folder, std::int64_t timeout_ns);
 // Kills its processes and removes it with everything below.

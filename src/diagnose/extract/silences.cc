@@ -97,7 +97,8 @@ Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence
 }
 
 // The end or pause of either side at which it begins; in that case it is not a network fault. The earliest one.
-std::optional<std::size_t> cause_of(const Silence& silence, double said, std::int64_t early,
+// `by`: the node whose log reports the silence; kNone for a silence that was traced.
+std::optional<std::size_t> cause_of(const Silence& silence, double said, int by, std::int64_t early,
                                     const std::vector<Cause>& causes, const NodeMap& nodes) {
   std::optional<std::size_t> cause;
   for (std::size_t i = 0; i < causes.size(); ++i) {
@@ -107,11 +108,21 @@ std::optional<std::size_t> cause_of(const Silence& silence, double said, std::in
     if (silence.end < c.start) continue;
     // A guess does not override what logs report.
     if (c.said < kHalfSaid && c.said < said) continue;
+    // A node that reports a silence and then ends itself ended because the other side was missing.
+    if (c.kind == CauseKind::ended_itself && c.node == by && c.start >= silence.start) continue;
     // The node's other processes continued, and the pair communicated until now.
     if (c.partly && silence.start > c.start + kOfOneProcess) continue;
     if (!cause || c.start < causes[*cause].start) cause = i;
   }
   return cause;
+}
+
+// The node whose log reports the silence of this event; kNone if none does.
+int teller(const Given& given, const Event& event) {
+  const Said::Of* said = given.said(event);
+  for (int i = 0; said != nullptr && i < given.nodes.count(); ++i)
+    if (given.config().nodes[static_cast<std::size_t>(i)].name == said->by) return i;
+  return NodeMap::kNone;
 }
 
 // A silence between two nodes, and its origin.
@@ -224,8 +235,8 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       sorted.discards.add("idle: nothing was sent between these nodes in the whole dump", weight);
       continue;
     }
-    const std::optional<std::size_t> cause =
-        cause_of(silence, given.plainness(*event), heartbeat(*event, silence, times), causes, given.nodes);
+    const std::optional<std::size_t> cause = cause_of(silence, given.plainness(*event), teller(given, *event),
+                                                      heartbeat(*event, silence, times), causes, given.nodes);
     if (cause && causes[*cause].kind == CauseKind::planned) {
       sorted.discards.add("silences that a planned stop explains", weight);
     } else if (cause) {

@@ -57,7 +57,7 @@ void LogTrace::put_silence(const std::string& node, const std::string& peer, std
     silence.protocol = trace::Protocol::tcp;
     silence.packets = kTold;
     silence.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((end - begin) / 1'000'000, 3'600'000));
-    put(silence, {weight, words, 0, false, inferred});
+    put(silence, {weight, words, 0, false, inferred, node});
   }
 }
 
@@ -77,7 +77,7 @@ void LogTrace::put_control() {
     event.ts_ns = case_.there(node, one.ts_ns);
     const auto cut = cut_.find(std::string(node));
     if (cut != cut_.end() && event.ts_ns > cut->second) continue;
-    for (StringId Event::* field :
+    for (StringId Event::*field :
          {&Event::path, &Event::path2, &Event::peer, &Event::function, &Event::src, &Event::dst, &Event::by})
       if (one.*field != 0) event.*field = intern(control.str(one.*field));
     event.node = intern(node);

@@ -88,6 +88,7 @@ struct Findings {
   std::int64_t last_ns = kNoTime, normal_last_ns = kNoTime;  // the last message of all
   std::vector<Hint> hints;
   std::vector<std::size_t> silences;  // hints that nothing but a silence speaks for
+  bool at_debug = false;              // only what is said at the level of debugging is looked at
 
  private:
   std::vector<std::map<TemplateId, const Observed*>> observed_;  // by node
@@ -111,6 +112,8 @@ struct Findings {
 // Finds each end of node `n`, and each time when it was paused.
 void find_ends(Findings& found, std::size_t n);
 void find_gaps(Findings& found, std::size_t n);
+void find_lone_stop(Findings& found);
+void find_silent_one(Findings& found);
 // Finds what its messages say, and their exceptions.
 void find_sayings(Findings& found, std::size_t n);
 void find_thrown(Findings& found, std::size_t n);

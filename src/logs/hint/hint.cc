@@ -80,6 +80,13 @@ std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Diff
   find_missed(found);
   find_missed_ends(found);
   find_lost_roles(found);
+  // What is too little beside anything else.
+  if (found.hints.empty()) find_silent_one(found);
+  if (found.hints.empty()) find_lone_stop(found);
+  if (found.hints.empty()) {
+    found.at_debug = true;
+    for (std::size_t n = 0; n < failure.nodes.size(); ++n) find_sayings(found, n);
+  }
   weigh_echoes(found.hints);
   weigh_silences(found.hints, found.silences);
   weigh_clocks(found.hints);

@@ -25,10 +25,12 @@ constexpr std::int64_t kOffBeat = 2;  // times as long
 constexpr double kRestarted = 0.9;    // it began again, and nothing says why
 constexpr double kNeverUp =
     0.3;  // times this: it only said that it begins, and began again: it cannot, which mostly comes of what was before
-constexpr double kPanicked = 0.6;  // it ended itself: the reason mostly stands elsewhere
-constexpr double kByItself = 0.7;  // times this: it ended itself
-constexpr double kSilent = 0.5;    // it says nothing any more
-constexpr double kTogether = 0.8;  // of a silence, in one piece, that others share
+constexpr double kPanicked = 0.6;        // it ended itself: the reason mostly stands elsewhere
+constexpr double kByItself = 0.7;        // times this: it ended itself
+constexpr double kSilent = 0.5;          // it says nothing any more
+constexpr std::size_t kMostWaits = 20;   // in vain, of a log that does not do so all the time
+constexpr double kStoppedUnseen = 0.15;  // it was stopped in order, and no other log shows that this was unusual
+constexpr double kTogether = 0.8;        // of a silence, in one piece, that others share
 
 // Longest silence between two messages of a node.
 std::int64_t longest_gap(const NodeLog& node) {
@@ -200,7 +202,7 @@ bool all_silent(const Findings& found, std::size_t n, std::int64_t begin, std::i
     const std::vector<Message>& all = found.node(other).messages;
     std::int64_t longest = 0, since = begin;
     for (auto next = std::lower_bound(all.begin(), all.end(), begin,
-                                      [](const Message& one, std::int64_t ts) { return one.ts_ns < ts; });
+                                      [](const Message&one, std::int64_t ts) { return one.ts_ns < ts; });
          next != all.end() && next->ts_ns < end; ++next) {
       longest = std::max(longest, next->ts_ns - since);
       since = next->ts_ns;
@@ -282,6 +284,59 @@ void find_ends(Findings& found, std::size_t n) {
   hint.words += ", and then nothing any more, while others go on";
   hint.fell_silent = true;
   found.silences.push_back(found.hints.size() - 1);
+}
+
+// Somebody waited too long, for whom is not said, while one other node was silent for far longer than it is otherwise.
+void find_silent_one(Findings& found) {
+  std::vector<std::int64_t> waited;
+  std::vector<std::size_t> by;
+  for (std::size_t n = 0; n < found.failure.nodes.size(); ++n)
+    for (const Message& one : found.node(n).messages) {
+      if (waited.size() >= kMostWaits) return;  // it always does
+      if (one.ts_ns == kNoTime || one.level == Level::debug || one.level == Level::trace) continue;
+      const Meaning said = found.meaning(one);
+      if (!said.late || said.stood_ns != 0 || found.is_everyday(n, one.kind)) continue;
+      waited.push_back(one.ts_ns);
+      by.push_back(n);
+    }
+  std::size_t silent = kNoNode;
+  const Message *before = nullptr, *after = nullptr;
+  for (std::size_t n = 0; n < found.failure.nodes.size(); ++n) {
+    const NodeLog& here = found.node(n);
+    if (!is_timed(here) || here.node.empty() || found.usual(n) != nullptr || here.messages.size() <= kRhythm) continue;
+    for (std::size_t i = 1; i < here.messages.size(); ++i) {
+      const Message &last = here.messages[i - 1], &next = here.messages[i];
+      if (next.ts_ns - last.ts_ns < std::max(2 * kEarly, kGapFactor * beat(here))) continue;
+      for (std::size_t k = 0; k < waited.size(); ++k) {
+        if (by[k] == n || waited[k] <= last.ts_ns || waited[k] > next.ts_ns) continue;
+        if (silent != kNoNode && silent != n) return;
+        silent = n, before = &last, after = &next;
+      }
+    }
+  }
+  if (silent == kNoNode) return;
+  const std::int64_t gap = after->ts_ns - before->ts_ns;
+  Hint& hint = found.add(Hint::Kind::stop, silent, *before, kStood);
+  hint.until_ns = after->ts_ns;
+  hint.words +=
+      fmt::format(", and then nothing for {}, while another one waited", format_duration(gap / 1'000'000 * 1'000'000));
+}
+
+// Where one log is all there is, and nothing else was found, its last messages are an orderly stop: nobody else's log
+// can show that others went on, so it counts little.
+void find_lone_stop(Findings& found) {
+  std::size_t only = kNoNode;
+  for (std::size_t n = 0; n < found.failure.nodes.size(); ++n) {
+    if (found.node(n).messages.empty()) continue;
+    if (only != kNoNode || found.usual(n) != nullptr) return;
+    only = n;
+  }
+  if (only == kNoNode || found.node(only).node.empty()) return;
+  const NodeLog& here = found.node(only);
+  if (!stops_in_order(found.failure, found.names, here, 0, here.messages.size())) return;
+  Hint& hint = add_end(found, only, 0, here.messages.size(), kStoppedUnseen);
+  hint.signal = SIGTERM;
+  hint.words += " is the last (it was stopped in order)";
 }
 
 void find_gaps(Findings& found, std::size_t n) {

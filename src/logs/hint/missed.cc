@@ -15,6 +15,7 @@ constexpr std::int64_t kNoticedSoon =
     2 * kSecond;                                   // they mostly say so soon: what it said last may be from long before
 constexpr std::int64_t kTogetherMissed = kSecond;  // two sides of a cut notice it within that of each other
 
+constexpr std::int64_t kSilentAtLeast = kSecond;      // of a node that others miss: shorter ones show nothing
 constexpr std::int64_t kStoodAtLeast = 10 * kSecond;  // what others miss for shorter, they mostly do not report
 
 constexpr std::size_t kExcerpt = 3;  // messages of a log that ends somewhere
@@ -25,11 +26,14 @@ constexpr double kEndedOrCut = 0.7;  // times this: and its process may have end
 constexpr double kEndedUnanswered = 0.48;
 constexpr double kStoodUnanswered = 0.45;
 
-// Its log shows that it went on after that, or has too few messages to show that it did not.
+// Its log shows that it went on after that, or has too few messages to show that it did not. Several messages that
+// follow are no clock's error: what ended says nothing.
 bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
   const NodeLog* log = found.log_of(name);
-  return log != nullptr &&
-         (log->messages.size() <= kExcerpt || !is_timed(*log) || log->messages.back().ts_ns > ts + kEarly);
+  if (log == nullptr) return false;
+  const std::vector<Message>& all = log->messages;
+  return all.size() <= kExcerpt || !is_timed(*log) || all.back().ts_ns > ts + kEarly ||
+         all[all.size() - 2].ts_ns > ts + kTogetherMissed;
 }
 
 }  // namespace
@@ -93,7 +97,7 @@ void find_missed(Findings& found) {
                                        [](std::int64_t ts, const Message& one) { return ts < one.ts_ns; });
     if (next == here->messages.begin() || next == here->messages.end()) continue;
     const std::int64_t since = std::max((next - 1)->ts_ns, first.ts_ns - kNoticed);
-    if (next->ts_ns - since < kLeastStood) continue;
+    if (next->ts_ns - since < kSilentAtLeast) continue;
     const auto begins = [&](Hint& hint, std::int64_t earliest) {
       hint.ts_ns = std::max(earliest, first.ts_ns - kNoticedSoon);
       if (earliest < hint.ts_ns) hint.since_ns = earliest;

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::uint64_t kMostRead = 500;  // messages of one kind that are read one by one
 constexpr std::size_t kLongLog = 500;     // messages of a log that tells what is usual by itself
+constexpr std::size_t kHeading = 32;      // characters of a first line that names a part of the program, at most
 constexpr std::size_t kErrorAlone = 60;   // characters of a message that says nothing but how the one before it failed
 constexpr double kSaysItStood = 0.6;      // its message tells of a pause of its own
 constexpr double kOwnClock = 0.8;         // it says that its own clock is wrong,
@@ -79,6 +80,7 @@ class Sayings {
   // Whether the next message was taken for a part of this one.
   bool read_itself(const Message& message, Kind& kind);
   [[nodiscard]] bool is_nothing(const Message& message, const Meaning& meaning) const;
+  [[nodiscard]] bool misses_at_debug(const Message& message, const Kind& kind) const;
   void keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind);
   void keep_failure(const Message& message, const Meaning& meaning, double weight,
                     const std::optional<FailedCall>& told_behind);
@@ -125,8 +127,10 @@ void Sayings::read() {
     if (&message == said_before) continue;
     const std::optional<FailedCall> told_behind = read_behind(message);
     Kind& kind = kinds[message.kind];
-    if (kind.times != 0 && !kind.says && kind.meaning.stood_ns == 0)
-      continue;  // messages of one kind say one thing; each stood as long as it says
+    // Messages of one kind say one thing, apart from what stands below a heading; each stood as long as it says.
+    if (kind.times != 0 && !kind.says && kind.meaning.stood_ns == 0 &&
+        (kind.times > kMostRead || found_.failure.text(message).find('\n') > kHeading))
+      continue;
     if (++kind.times <= kMostRead && read_itself(message, kind))
       said_before = &message + 1;  // of different paths and peers
     if (kind.meaning.says_something()) keep(message, kind, told_behind);
@@ -162,14 +166,21 @@ bool Sayings::is_nothing(const Message& message, const Meaning& meaning) const {
          (here_.messages.size() >= kLongLog && found_.is_everyday(n_, message.kind));
 }
 
+// Said at a level that is otherwise left out: that a node is gone, whose name is in the message.
+bool Sayings::misses_at_debug(const Message& message, const Kind& kind) const {
+  return message.level == Level::debug && kind.meaning.lost && kind.meaning.error == 0 && !kind.other.empty() &&
+         !kind.meaning.clock && !found_.is_everyday(n_, message.kind) && !found_.is_of_start(n_, message);
+}
+
 void Sayings::keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind) {
   const Meaning& meaning = kind.meaning;
-  if (is_nothing(message, meaning)) return;
+  if (found_.at_debug ? !misses_at_debug(message, kind) : is_nothing(message, meaning)) return;
   const Observed* observed = found_.observed_as(n_, message.kind);
   double weight = observed != nullptr                    ? observed->weight
                   : found_.is_everyday(n_, message.kind) ? kEveryday
                   : found_.normal.nodes.empty()          ? kPlain
                                                          : kUsual;
+  if (found_.at_debug) weight *= kInPassing;
   if (meaning.cut_off) put(cut_off_, message, meaning, weight);
   const bool misses = !meaning.clock && !meaning.cut_off && meaning.slow_disk_ns == 0 && (meaning.lost || meaning.late);
   const bool for_a_reason = misses && found_.misses_for_a_reason(n_, kind.other, message.ts_ns);

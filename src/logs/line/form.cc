@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
+#include <map>
 
 #include "base/ascii.h"
 #include "base/regex.h"
@@ -288,10 +288,14 @@ struct Form::Inner {
   JsonLine json;
   std::vector<JsonMember> members;
   std::string colours, fields, values, nested;
-  std::set<std::string> formed;  // programs, named by a layer, that write in the form
-  std::string last_program;      // whose line was the last one, where a layer names it
-  bool open = false;             // the last line was cut by the container's log and goes on in the next one
-  std::size_t strays = 0;        // lines in a row that fit nothing and were taken for the rest of a message
+  // Lines of a program, which a layer names, that have the form, and that have not and could stand alone.
+  struct FormOfProgram {
+    std::size_t formed = 0, formless = 0;
+  };
+  std::map<std::string, FormOfProgram> formed;
+  std::string last_program;  // whose line was the last one, where a layer names it
+  bool open = false;         // the last line was cut by the container's log and goes on in the next one
+  std::size_t strays = 0;    // lines in a row that fit nothing and were taken for the rest of a message
 
   bool read_custom(std::string_view line, Parts& parts) {
     std::array<std::string_view, Regex::kMostGroups> found;
@@ -340,6 +344,20 @@ struct Form::Inner {
       case Kind::custom: return read_custom(line, parts);
     }
     return false;
+  }
+
+  // Counts a line of the last program; true: few of its lines have the form.
+  bool is_formless(bool formed_line, bool itself) {
+    constexpr std::size_t kFew = 2;  // a message may have so many further lines that could stand alone
+    auto known = formed.find(last_program);
+    if (known == formed.end()) {
+      if (formed.size() >= kMostPrograms) return true;
+      known = formed.emplace(last_program, FormOfProgram()).first;
+    }
+    FormOfProgram& of = known->second;
+    if (formed_line) ++of.formed;
+    else if (itself) ++of.formless;
+    return of.formless > kFew * of.formed;
   }
 
   Took take_inner(std::string_view text, Parts& parts) {
@@ -406,11 +424,11 @@ Took Form::take(std::string_view line, Parts& parts) {
   if (parts.host.empty()) parts.host = all.host;
   if (all.logger.empty()) return took == Took::rest && all.whole ? Took::message : took;
   // Another program's line belongs to no message of this one: systemd and the kernel write into the same journal. Of a
-  // program that does not write in this form, each line is a message unless it looks like the rest of one.
+  // program that mostly does not write in this form, each line is a message unless it looks like the rest of one.
   const bool other_program = all.logger != in.last_program;
   in.last_program.assign(all.logger);
-  if (took == Took::message && in.formed.size() < kMostPrograms) in.formed.emplace(all.logger);
-  const bool formless = !in.formed.contains(in.last_program) && !looks_like_rest(all.text);
+  const bool itself = !looks_like_rest(all.text);
+  const bool formless = in.is_formless(took == Took::message, itself) && itself;
   if (took == Took::rest && (all.whole || other_program || formless)) return Took::message;
   return took;
 }
