@@ -25,9 +25,9 @@ constexpr std::size_t kFillers = 3;     // words between a negation and what it 
 constexpr std::size_t kCondition = 12;  // words between "if" and what it makes possible only
 
 constexpr std::array kSays = std::to_array<std::string_view>(
-    {"error",     "operation", "lost",   "closed",    "cut-off",  "late",     "in-vain", "on-disk",
-     "slow-disk", "stood",     "panic",  "gave-up",   "stopping", "starting", "serving", "killed",
-     "gone",      "sigkill",   "helper", "no-helper", "clock",    "relayed",  "other"});
+    {"error",     "operation", "lost",      "closed",  "cut-off",  "outcast",  "late",    "in-vain", "on-disk",
+     "slow-disk", "stood",     "panic",     "gave-up", "stopping", "starting", "serving", "killed",  "gone",
+     "sigkill",   "helper",    "no-helper", "lookup",  "clock",    "relayed",  "other"});
 
 // Words of one place of a pattern.
 struct WordSet {
@@ -133,11 +133,11 @@ struct Meanings::Index {
     const Element& wanted = pattern.elements[element];
     for (std::size_t i = at; i < words.size() && i <= at + wanted.gap && words[i].clause == clause; ++i) {
       const Word& word = words[i];
-      const bool fits = word.matches && (!word.key || wanted.after == '=') &&
-                        (wanted.after == 0 || word.after == wanted.after) &&
-                        (wanted.before == 0 || word.before == wanted.before) &&
-                        (!wanted.begins || i == 0 || words[i - 1].clause != clause) &&
-                        (!wanted.ends || ends_phrase(word)) && wanted.words.has(word.text);
+      const bool fits =
+          word.matches && (!word.key || wanted.after == '=') && (wanted.after == 0 || word.after == wanted.after) &&
+          (wanted.before == 0 || word.before == wanted.before) &&
+          (!wanted.begins || i == 0 || words[i - 1].clause != clause) && (!wanted.ends || ends_phrase(word)) &&
+          (wanted.words.has(word.text) || (!word.node.empty() && wanted.words.has(word.node)));
       if (!fits) continue;
       if (const std::size_t end = match(pattern, words, i + 1, element + 1, clause); end != 0) return end;
     }
@@ -301,7 +301,7 @@ std::vector<Statement> Meanings::read(const Sentence& sentence) const {
   std::vector<Statement> found;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (!words[i].matches) continue;
-    index_->candidates(words[i].text, [&](std::uint32_t number) {
+    const auto take = [&](std::uint32_t number) {
       const Entry& entry = entries_[number];
       const std::size_t end = Index::match(index_->patterns[number], words, i, 0, words[i].clause);
       if (end == 0) return;
@@ -309,7 +309,9 @@ std::vector<Statement> Meanings::read(const Sentence& sentence) const {
                            entry.says == Says::helper || entry.says == Says::no_helper || entry.says == Says::other;
       if (!of_fact && (is_denied(words, i) || is_none(sentence.low().substr(words[end - 1].end)))) return;
       found.push_back({&entry, words[i].begin, words[end - 1].end, words[i].clause});
-    });
+    };
+    index_->candidates(words[i].text, take);
+    if (!words[i].node.empty()) index_->candidates(words[i].node, take);
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const Statement& a, const Statement& b) { return a.entry < b.entry; });
