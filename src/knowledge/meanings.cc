@@ -106,6 +106,12 @@ bool is_none(std::string_view behind) {
   return number.find('0') != std::string_view::npos && number.find_first_of("123456789") == std::string_view::npos;
 }
 
+// "dropped 0 packets": none of them.
+bool counts_none(Says says, const std::vector<Word>& words, std::size_t end) {
+  const bool countable = says == Says::lost || says == Says::closed || says == Says::late || says == Says::in_vain;
+  return countable && words[end - 1].after == '0' && end < words.size() && words[end].text == "0";
+}
+
 }  // namespace
 
 struct Meanings::Element {
@@ -118,6 +124,7 @@ struct Meanings::Element {
 
 struct Meanings::Pattern {
   std::vector<Element> elements;
+  bool denies = false;  // its words are a denial, or deem possible, themselves: "not .. responding"
 };
 
 // Patterns by how their first word begins.
@@ -184,6 +191,10 @@ Result<Meanings::Pattern> Meanings::pattern_of(std::string_view text, const Clas
     }
     pattern.elements.push_back(std::move(element));
   }
+  for (const Element& element : pattern.elements)
+    pattern.denies =
+        pattern.denies || std::any_of(element.words.whole.begin(), element.words.whole.end(),
+                                      [](const std::string& word) { return denies(word) || deems_possible(word); });
   if (pattern.elements.empty() || pattern.elements.front().optional)
     return fail(ErrorKind::input, "words: they must begin with a word that is not optional");
   return pattern;
@@ -308,6 +319,10 @@ std::vector<Statement> Meanings::read(const Sentence& sentence) const {
       const bool of_fact = entry.says == Says::error || entry.says == Says::operation || entry.says == Says::on_disk ||
                            entry.says == Says::helper || entry.says == Says::no_helper || entry.says == Says::other;
       if (!of_fact && (is_denied(words, i) || is_none(sentence.low().substr(words[end - 1].end)))) return;
+      // "n2 is no longer down": what is denied stands among the words.
+      if (!of_fact &&
+          (counts_none(entry.says, words, end) || (!index_->patterns[number].denies && is_denied(words, end - 1))))
+        return;
       found.push_back({&entry, words[i].begin, words[end - 1].end, words[i].clause});
     };
     index_->candidates(words[i].text, take);

@@ -161,6 +161,16 @@ TEST_CASE("what is denied, or only possible, is not said") {
     CHECK((link || said(lost, text).empty()));
   }
   CHECK(said(lost, "cannot reach n2: link down") == "lost: down");
+  // Among the words, too, unless they ask for a denial.
+  const std::string wide = entry("lost", "<peer> ... down|lost"), denial = entry("lost", "<peer> .. not .. ready");
+  CHECK(said(wide, "the peer on rack 3 is down") == "lost: peer on rack 3 is down");
+  for (const char* text : {"peer is no longer down", "peer was not lost", "the peer may be down"}) {
+    INFO(text);
+    CHECK(said(wide, text).empty());
+  }
+  CHECK(said(denial, "peer not yet ready") == "lost: peer not yet ready");
+  CHECK(said(wide, "peer lost 0 packets").empty());
+  CHECK(said(wide, "peer lost 3 packets") == "lost: peer lost");
   CHECK(said(lost + entry("other", "lost and found"), "lost and found").empty());
 }
 
