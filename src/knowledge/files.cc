@@ -7,6 +7,7 @@
 ROSE_EMBED_FILE(rose_knowledge_errors, ROSE_KNOWLEDGE "/errors.toml");
 ROSE_EMBED_FILE(rose_knowledge_operations, ROSE_KNOWLEDGE "/operations.toml");
 ROSE_EMBED_FILE(rose_knowledge_peers, ROSE_KNOWLEDGE "/peers.toml");
+ROSE_EMBED_FILE(rose_knowledge_nodes, ROSE_KNOWLEDGE "/nodes.toml");
 ROSE_EMBED_FILE(rose_knowledge_disks, ROSE_KNOWLEDGE "/disks.toml");
 ROSE_EMBED_FILE(rose_knowledge_processes, ROSE_KNOWLEDGE "/processes.toml");
 ROSE_EMBED_FILE(rose_knowledge_clocks, ROSE_KNOWLEDGE "/clocks.toml");
@@ -16,10 +17,11 @@ namespace rose::knowledge {
 
 std::span<const std::pair<std::string_view, std::string_view>> files() {
   // In this order: of several errors in one message the first entry counts.
-  static const std::array<std::pair<std::string_view, std::string_view>, 6> all = {{
+  static const std::array<std::pair<std::string_view, std::string_view>, 7> all = {{
       {"errors.toml", ROSE_EMBEDDED(rose_knowledge_errors)},
       {"operations.toml", ROSE_EMBEDDED(rose_knowledge_operations)},
       {"peers.toml", ROSE_EMBEDDED(rose_knowledge_peers)},
+      {"nodes.toml", ROSE_EMBEDDED(rose_knowledge_nodes)},
       {"disks.toml", ROSE_EMBEDDED(rose_knowledge_disks)},
       {"processes.toml", ROSE_EMBEDDED(rose_knowledge_processes)},
       {"clocks.toml", ROSE_EMBEDDED(rose_knowledge_clocks)},

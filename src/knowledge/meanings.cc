@@ -25,9 +25,9 @@ constexpr std::size_t kFillers = 3;     // words between a negation and what it 
 constexpr std::size_t kCondition = 12;  // words between "if" and what it makes possible only
 
 constexpr std::array kSays = std::to_array<std::string_view>(
-    {"error",     "operation", "lost",   "closed",    "cut-off",  "late",     "in-vain", "on-disk",
-     "slow-disk", "stood",     "panic",  "gave-up",   "stopping", "starting", "serving", "killed",
-     "gone",      "sigkill",   "helper", "no-helper", "clock",    "relayed",  "other"});
+    {"error",     "operation", "lost",      "closed",  "cut-off",  "outcast",  "late",    "in-vain", "on-disk",
+     "slow-disk", "stood",     "panic",     "gave-up", "stopping", "starting", "serving", "killed",  "gone",
+     "sigkill",   "helper",    "no-helper", "lookup",  "clock",    "relayed",  "other"});
 
 // Words of one place of a pattern.
 struct WordSet {
@@ -106,6 +106,12 @@ bool is_none(std::string_view behind) {
   return number.find('0') != std::string_view::npos && number.find_first_of("123456789") == std::string_view::npos;
 }
 
+// "dropped 0 packets": none of them.
+bool counts_none(Says says, const std::vector<Word>& words, std::size_t end) {
+  const bool countable = says == Says::lost || says == Says::closed || says == Says::late || says == Says::in_vain;
+  return countable && words[end - 1].after == '0' && end < words.size() && words[end].text == "0";
+}
+
 }  // namespace
 
 struct Meanings::Element {
@@ -118,6 +124,7 @@ struct Meanings::Element {
 
 struct Meanings::Pattern {
   std::vector<Element> elements;
+  bool denies = false;  // its words are a denial, or deem possible, themselves: "not .. responding"
 };
 
 // Patterns by how their first word begins.
@@ -133,11 +140,11 @@ struct Meanings::Index {
     const Element& wanted = pattern.elements[element];
     for (std::size_t i = at; i < words.size() && i <= at + wanted.gap && words[i].clause == clause; ++i) {
       const Word& word = words[i];
-      const bool fits = word.matches && (!word.key || wanted.after == '=') &&
-                        (wanted.after == 0 || word.after == wanted.after) &&
-                        (wanted.before == 0 || word.before == wanted.before) &&
-                        (!wanted.begins || i == 0 || words[i - 1].clause != clause) &&
-                        (!wanted.ends || ends_phrase(word)) && wanted.words.has(word.text);
+      const bool fits =
+          word.matches && (!word.key || wanted.after == '=') && (wanted.after == 0 || word.after == wanted.after) &&
+          (wanted.before == 0 || word.before == wanted.before) &&
+          (!wanted.begins || i == 0 || words[i - 1].clause != clause) && (!wanted.ends || ends_phrase(word)) &&
+          (wanted.words.has(word.text) || (!word.node.empty() && wanted.words.has(word.node)));
       if (!fits) continue;
       if (const std::size_t end = match(pattern, words, i + 1, element + 1, clause); end != 0) return end;
     }
@@ -184,6 +191,10 @@ Result<Meanings::Pattern> Meanings::pattern_of(std::string_view text, const Clas
     }
     pattern.elements.push_back(std::move(element));
   }
+  for (const Element& element : pattern.elements)
+    pattern.denies =
+        pattern.denies || std::any_of(element.words.whole.begin(), element.words.whole.end(),
+                                      [](const std::string& word) { return denies(word) || deems_possible(word); });
   if (pattern.elements.empty() || pattern.elements.front().optional)
     return fail(ErrorKind::input, "words: they must begin with a word that is not optional");
   return pattern;
@@ -301,15 +312,21 @@ std::vector<Statement> Meanings::read(const Sentence& sentence) const {
   std::vector<Statement> found;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (!words[i].matches) continue;
-    index_->candidates(words[i].text, [&](std::uint32_t number) {
+    const auto take = [&](std::uint32_t number) {
       const Entry& entry = entries_[number];
       const std::size_t end = Index::match(index_->patterns[number], words, i, 0, words[i].clause);
       if (end == 0) return;
       const bool of_fact = entry.says == Says::error || entry.says == Says::operation || entry.says == Says::on_disk ||
                            entry.says == Says::helper || entry.says == Says::no_helper || entry.says == Says::other;
       if (!of_fact && (is_denied(words, i) || is_none(sentence.low().substr(words[end - 1].end)))) return;
+      // "n2 is no longer down": what is denied stands among the words.
+      if (!of_fact &&
+          (counts_none(entry.says, words, end) || (!index_->patterns[number].denies && is_denied(words, end - 1))))
+        return;
       found.push_back({&entry, words[i].begin, words[end - 1].end, words[i].clause});
-    });
+    };
+    index_->candidates(words[i].text, take);
+    if (!words[i].node.empty()) index_->candidates(words[i].node, take);
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const Statement& a, const Statement& b) { return a.entry < b.entry; });

@@ -25,6 +25,7 @@ enum class Says : std::uint8_t {
   lost,       // a peer is gone, silent or refuses
   closed,     // lost: its machine answered, as when its process ends
   cut_off,    // this node's own network interface is down
+  outcast,    // the others take this node for gone, or it is alone
   late,       // something waited too long
   in_vain,    // something failed, and why is not said
   on_disk,    // it had to do with a file
@@ -40,6 +41,7 @@ enum class Says : std::uint8_t {
   sigkill,    // a process was ended by SIGKILL; by whom is not said
   helper,     // what ended had been started by the process that writes
   no_helper,  // what ended is the node's own process
+  lookup,     // a name was not resolved
   clock,      // a clock is wrong; `name` says how
   relayed,    // behind it stands what somebody else said
   other       // the words mean nothing, whatever other patterns say of them

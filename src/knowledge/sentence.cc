@@ -38,7 +38,8 @@ constexpr std::array kDenied = std::to_array<Denied>({
 
 }  // namespace
 
-Sentence::Sentence(std::string_view text) : text_(text.substr(0, kMost)), low_(lower_case(text_)) {
+Sentence::Sentence(std::string_view text, const NamesOfNodes* nodes)
+    : text_(text.substr(0, kMost)), nodes_(nodes), low_(lower_case(text_)) {
   words_.reserve(32);
   for (std::size_t at = 0; at < text_.size();) {
     const std::size_t end = std::min(text_.find('\n', at), text_.size());
@@ -57,12 +58,50 @@ void Sentence::read_line(std::size_t begin, std::size_t end) {
     }
     std::size_t stop = at;
     while (stop < end && !blank(text_[stop])) ++stop;
-    read_compound(at, stop, frame);
+    if (nodes_ == nullptr || frame || !read_name(at, stop, frame)) read_compound(at, stop, frame);
     // A sentence ends, or a list of reasons goes on.
     const char last = text_[stop - 1];
     if ((last == '.' && stop - at > 2) || last == ';' || last == '!' || last == '?') ++clause_;
     at = stop;
   }
+}
+
+// What stands between blanks, if a node's name or address is a part of it: "n2:", "[n2]", "peer=10.0.0.2:7000",
+// "tcp://10.0.0.2:7000", "n2.cluster.local". Not in a path, where it names a folder.
+bool Sentence::read_name(std::size_t begin, std::size_t end, bool in_frame) {
+  const auto of_name = [](char c) { return letter(c) || c == '_' || c == '.' || c == '-'; };
+  const std::string_view compound = text_.substr(begin, end - begin);
+  if (compound.find('/') != std::string_view::npos && compound.find("://") == std::string_view::npos &&
+      !is_digit(compound[std::min(compound.find_first_not_of("\"'`([{<=/"), compound.size() - 1)]))
+    return false;
+  for (std::size_t at = begin; at < end;) {
+    if (!of_name(text_[at])) {
+      ++at;
+      continue;
+    }
+    std::size_t stop = at;
+    while (stop < end && of_name(text_[stop])) ++stop;
+    std::string_view name = text_.substr(at, stop - at);
+    while (!name.empty() && (name.back() == '.' || name.back() == '-')) name.remove_suffix(1);
+    auto known = nodes_->find(std::string(name));
+    if (known == nodes_->end() && !name.empty() && is_alpha(name[0]))  // of a host's full name the first part
+      known = nodes_->find(std::string(name.substr(0, name.find('.'))));
+    if (known == nodes_->end() || (stop < end && text_[stop] == '=')) {
+      at = stop;
+      continue;
+    }
+    const std::size_t last = at + name.size();
+    stop = last;
+    if (stop + 1 < end && text_[stop] == ':' && is_digit(text_[stop + 1]))  // its port
+      for (++stop; stop < end && is_digit(text_[stop]);) ++stop;
+    if (at > begin) read_compound(begin, at, in_frame);
+    add(at, last, true, false);
+    words_.back().node = known->second ? kOwnNode : kOtherNode;
+    words_.back().after = behind(stop);
+    if (stop < end && !read_name(stop, end, in_frame)) read_compound(stop, end, in_frame);
+    return true;
+  }
+  return false;
 }
 
 // What stands between blanks.
@@ -161,7 +200,7 @@ void Sentence::add(std::size_t begin, std::size_t end, bool matches, bool key) {
         words_.back().after = behind(end);
         return;
       }
-  words_.push_back({text, begin, end, clause_, matches, key, begin > 0 ? low_[begin - 1] : '\0', behind(end)});
+  words_.push_back({text, begin, end, clause_, matches, key, begin > 0 ? low_[begin - 1] : '\0', behind(end), {}});
 }
 
 }  // namespace rose::knowledge

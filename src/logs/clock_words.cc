@@ -16,6 +16,7 @@ constexpr std::size_t kNearby = 24;   // before the words, and behind the amount
 constexpr double kLeastOff = 100e6;   // ns: clocks differ by less everywhere
 constexpr double kMostOff = 100.0 * 366 * 24 * 3600e9;
 constexpr double kMoreThan = 2;  // times the bound that was passed
+constexpr std::int64_t kOffUnsaid = 30'000'000'000;  // ns: that it is wrong is said, and not how far
 
 bool any_of_words(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(),
@@ -53,6 +54,7 @@ std::optional<ClockWords> read_clock_words(std::string_view low, std::span<const
     const bool own = is_kind(*one.entry, "own");
     const double times = is_kind(*one.entry, "double") ? kMoreThan : 1;
     // "the clock is 5s behind": the amount may stand among the words.
+    bool little = false;
     const std::size_t from = one.begin + 1, until = std::min(low.size(), one.end + kWithin);
     for (std::size_t at = from; at < until; ++at) {
       if (!is_digit(low[at])) continue;
@@ -65,9 +67,11 @@ std::optional<ClockWords> read_clock_words(std::string_view low, std::span<const
         const auto off = static_cast<std::int64_t>(std::llround(span.ns * times));
         return ClockWords{sign < 0 ? -off : off, sign == 0, own, is_kind(*one.entry, "stepped")};
       }
-      if (word && span.ns != 0) break;  // an amount, and too little to matter
+      little = word && span.ns != 0;  // an amount, and too little to matter
+      if (little) break;
       at = std::max(at, span.end - 1);
     }
+    if (!little && is_kind(*one.entry, "unsaid")) return ClockWords{kOffUnsaid, true, own, false};
   }
   return std::nullopt;
 }

@@ -88,9 +88,9 @@ bool ends_with_any(std::string_view text, std::initializer_list<std::string_view
 // One message, and what it says.
 class MessageReader {
  public:
-  explicit MessageReader(std::string_view text)
+  MessageReader(std::string_view text, const knowledge::NamesOfNodes* nodes)
       : text_(text.substr(0, Sentence::kMost)),
-        sentence_(text_),
+        sentence_(text_, nodes),
         said_(knowledge::Meanings::in_use().read(sentence_)) {}
 
   Meaning read();
@@ -110,6 +110,8 @@ class MessageReader {
   void read_end();
   void read_failure();
   void read_in_vain();
+  [[nodiscard]] bool names_another_node() const;
+  [[nodiscard]] bool is_outcast() const;
   void conclude_from_error();
   [[nodiscard]] Found find_error() const;
   [[nodiscard]] Found error_said(bool vague) const;
@@ -280,7 +282,7 @@ std::int64_t MessageReader::slow_disk() const {
 
 int MessageReader::exit_code() const {
   for (const std::string_view words : {"exit code", "exit status", "exitcode", "exited with code", "exited with status",
-                                       "exited with exit code", "status=", "code"})
+                                       "exited with exit code", "zero status", "exited (", "status=", "code"})
     if (const int code = number_behind(low(), words); code > 0 && code < 256) return code;
   return -1;
 }
@@ -332,11 +334,16 @@ void MessageReader::read_in_vain() {
   meaning_.path = find_path(text_, error_);
   const std::string peer = find_peer(text_);
   meaning_.failed = on_files(meaning_.operation) && peer.empty() && (!meaning_.path.empty() || says(Says::on_disk));
-  // "failure trying primary 10.0.0.1#53": what was in vain had to do with that one.
-  if (!peer.empty()) {
+  // "failure trying primary 10.0.0.1#53", "cannot forward the request to n2": what was in vain had to do with that one.
+  if (!peer.empty() || (!meaning_.failed && names_another_node())) {
     meaning_.lost = true;
     meaning_.peer = peer;
   }
+}
+
+bool MessageReader::names_another_node() const {
+  return std::any_of(sentence_.words().begin(), sentence_.words().end(),
+                     [](const knowledge::Word& word) { return word.node == knowledge::kOtherNode; });
 }
 
 void MessageReader::read_lost() {
@@ -345,6 +352,16 @@ void MessageReader::read_lost() {
   if (lost != nullptr && stood != nullptr && lost->begin < stood->end && stood->begin < lost->end) lost = nullptr;
   meaning_.closed = closed != nullptr;
   if (const Statement* said = lost != nullptr ? lost : closed) meaning_.lost = true, meaning_.lost_at = said->end;
+}
+
+// "This node was removed"; but not "this node's peer n2 was removed".
+bool MessageReader::is_outcast() const {
+  return std::any_of(said_.begin(), said_.end(), [&](const Statement& one) {
+    if (one.entry->says != Says::outcast) return false;
+    return std::none_of(sentence_.words().begin(), sentence_.words().end(), [&](const knowledge::Word& word) {
+      return word.node == knowledge::kOtherNode && word.begin >= one.begin && word.end <= one.end;
+    });
+  });
 }
 
 void MessageReader::conclude_from_error() {
@@ -370,10 +387,13 @@ Meaning MessageReader::read() {
   error_ = find_error();
   meaning_.error = error_.error, meaning_.vague = error_.vague;
   read_lost();
-  meaning_.late = says(Says::late) && !says(Says::stood);
+  meaning_.late = says(Says::late) && !says(Says::stood) && !is_outcast();
   meaning_.panic = says(Says::panic);
   meaning_.traceback = low().find("traceback (most recent call last)") != std::string_view::npos;
   meaning_.cut_off = says(Says::cut_off);
+  meaning_.unresolved = says(Says::lookup);
+  meaning_.outcast = is_outcast();
+  if (meaning_.outcast) meaning_.lost = meaning_.closed = false;  // nobody else is
   const bool in_vain = says(Says::in_vain);
   read_stop();
   meaning_.starting = says_start();
@@ -394,6 +414,8 @@ Meaning MessageReader::read() {
 
 }  // namespace
 
-Meaning read_meaning(std::string_view text) { return MessageReader(text).read(); }
+Meaning read_meaning(std::string_view text, const knowledge::NamesOfNodes* nodes) {
+  return MessageReader(text, nodes).read();
+}
 
 }  // namespace rose::logs

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "knowledge/sentence.h"
 #include "logs/clock_words.h"
 
 namespace rose::logs {
@@ -54,6 +55,8 @@ struct Meaning {
   bool lost = false;          // a peer is gone, silent or refuses
   std::size_t lost_at = 0;    // lost: behind the words that say so; 0: an error does
   bool cut_off = false;       // its own network interface is down
+  bool unresolved = false;    // a name was not resolved: the one that answers for names may be what is missed
+  bool outcast = false;       // others took the one that writes for gone
   bool closed = false;        // lost: its machine answered, as when its process ends; one that is cut off says nothing
   bool failed = false;        // something with a file was tried in vain, and why is not said: `error` is 0
   bool late = false;          // a timeout, a missed heartbeat, a slow disk, a stopped clock: something waited
@@ -68,12 +71,13 @@ struct Meaning {
   bool serving = false;      // it can be reached from now on
 
   [[nodiscard]] bool says_something() const {
-    return error != 0 || ended || panic || gave_up || traceback || lost || late || cut_off || failed || out_of_memory ||
-           stood_ns >= kLeastStood || slow_disk_ns > 0 || clock;
+    return error != 0 || ended || panic || gave_up || traceback || lost || late || cut_off || outcast || unresolved ||
+           failed || out_of_memory || stood_ns >= kLeastStood || slow_disk_ns > 0 || clock;
   }
 };
 
-[[nodiscard]] Meaning read_meaning(std::string_view text);
+// `nodes`: names and addresses of nodes; null: none are known.
+[[nodiscard]] Meaning read_meaning(std::string_view text, const knowledge::NamesOfNodes* nodes = nullptr);
 
 // The system calls that return this error when they do that, likeliest first (what write, open, fsync, connect, ...
 // return in practice); empty when none can be injected sensibly. `exact`: only those that the operation makes.

@@ -682,9 +682,10 @@ syscall = "ptrace"
      "4:1: log: a table was found, a list of tables ([[log]]) is needed",
      ""},
     {kNode + "[[meaning]]\nsays = \"eror\"\nwords = \"bent\"\n",
-     "5:8: meaning.says: 'eror' is not one of \"error\", \"operation\", \"lost\", \"closed\", \"cut-off\", \"late\", "
-     "\"in-vain\", \"on-disk\", \"slow-disk\", \"stood\", \"panic\", \"gave-up\", \"stopping\", \"starting\", "
-     "\"serving\", \"killed\", \"gone\", \"sigkill\", \"helper\", \"no-helper\", \"clock\", \"relayed\", \"other\"",
+     "5:8: meaning.says: 'eror' is not one of \"error\", \"operation\", \"lost\", \"closed\", \"cut-off\", "
+     "\"outcast\", \"late\", \"in-vain\", \"on-disk\", \"slow-disk\", \"stood\", \"panic\", \"gave-up\", "
+     "\"stopping\", \"starting\", \"serving\", \"killed\", \"gone\", \"sigkill\", \"helper\", \"no-helper\", "
+     "\"lookup\", \"clock\", \"relayed\", \"other\"",
      "did you mean 'error'?"},
     {kNode + "[[meaning]]\nsays = \"error\"\nwords = \"bent\"\n",
      "4:1: meaning: 'error' is missing",

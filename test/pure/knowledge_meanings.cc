@@ -86,7 +86,8 @@ TEST_CASE("every entry of the knowledge has an example that it reads, and a sour
   for (const Entry& one : all.entries()) {
     INFO(name_of(one.says) << ": " << one.words << ": " << one.example);
     CHECK(!one.source.empty());
-    const Sentence sentence(one.example);
+    const NamesOfNodes nodes = {{"n1", true}, {"n2", false}};
+    const Sentence sentence(one.example, &nodes);
     CHECK(all.has(one, sentence));
     // Read as a whole, it has the entry's meaning: nothing negates it.
     const std::vector<Statement> statements = all.read(sentence);
@@ -107,6 +108,31 @@ TEST_CASE("words of messages: names in code are cut, paths and stack frames are 
   CHECK(words_of("\tat x.y.Lost.connection(Lost.java:3)").empty());
   CHECK(words_of("running_partitioned_network node-left") == "running partitioned network node left");
   CHECK(words_of("election-timeout=1s \"timeout\":\"3s\" x") == "election= timeout= 1s timeout= 3s x");
+}
+
+TEST_CASE("a node's name or address is a word, which patterns may ask for") {
+  const NamesOfNodes nodes = {{"n1", true}, {"n2", false}, {"10.0.0.2", false}, {"db-main", false}, {"server", false}};
+  const auto named = [&](std::string_view text) {
+    const Sentence sentence(text, &nodes);
+    std::string all;
+    for (const Word& word : sentence.words())
+      if (word.matches) all += (all.empty() ? "" : " ") + std::string(word.node.empty() ? word.text : word.node);
+    return all;
+  };
+  CHECK(named("n2: gone") == "@node gone");
+  CHECK(named("(n2) is gone, asked n1") == "@node is gone asked @self");
+  CHECK(named("peer=10.0.0.2:7000 lost") == "peer @node lost");
+  CHECK(named("tcp://10.0.0.2:7000 lost") == "@node lost");
+  CHECK(named("n2.cluster.local lost") == "@node lost");
+  CHECK(named("db-main lost") == "@node lost");
+  CHECK(named("n22 and xn2 and 10.0.0.21") == "n22 and xn2 and");
+  CHECK(named("open /srv/n2/data: denied") == "open denied");  // a folder
+  CHECK(named("n2=lost") == "n2 lost");                        // a field
+  // The word keeps its own meaning.
+  const Sentence plain("server lost", &nodes);
+  REQUIRE(plain.words().size() == 2);
+  CHECK(plain.words()[0].text == "server");
+  CHECK(plain.words()[0].node == kOtherNode);
 }
 
 TEST_CASE("patterns: gaps, alternatives, classes, what may be absent, and what must follow") {
@@ -135,6 +161,16 @@ TEST_CASE("what is denied, or only possible, is not said") {
     CHECK((link || said(lost, text).empty()));
   }
   CHECK(said(lost, "cannot reach n2: link down") == "lost: down");
+  // Among the words, too, unless they ask for a denial.
+  const std::string wide = entry("lost", "<peer> ... down|lost"), denial = entry("lost", "<peer> .. not .. ready");
+  CHECK(said(wide, "the peer on rack 3 is down") == "lost: peer on rack 3 is down");
+  for (const char* text : {"peer is no longer down", "peer was not lost", "the peer may be down"}) {
+    INFO(text);
+    CHECK(said(wide, text).empty());
+  }
+  CHECK(said(denial, "peer not yet ready") == "lost: peer not yet ready");
+  CHECK(said(wide, "peer lost 0 packets").empty());
+  CHECK(said(wide, "peer lost 3 packets") == "lost: peer lost");
   CHECK(said(lost + entry("other", "lost and found"), "lost and found").empty());
 }
 

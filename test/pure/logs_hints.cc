@@ -147,6 +147,62 @@ TEST_CASE("a node whose own interface is down is cut off from all others", "[log
   }
 }
 
+TEST_CASE("what says little beside a noun is plain beside a node's name", "[logs]") {
+  const std::string ok = "2026-01-02 03:04:05.000 all is well\n";
+  for (const char* text : {"lost sight of n2", "n2 went silent", "n2 has failed", "n2 is no longer a member",
+                           "couldn't get a reply from 10.0.0.2:7000", "n2 stopped responding", "evicting n2",
+                           "rpc call to n2 failed", "no word from n2 for 30s", "giving up on n2"}) {
+    INFO(text);
+    const Hinted missed({ok + "2026-01-02 03:04:10.000 WARN " + text + "\n" + ok}, {});
+    const Hint* silence = missed.find(Hint::Kind::silence, "n1");
+    REQUIRE(silence != nullptr);
+    CHECK(silence->peer == "n2");
+  }
+  for (const char* text : {"n2 joined the ring", "n2 is healthy again", "reconnected to n2", "n2 is the new leader",
+                           "dropped table lost", "removed old snapshot", "evicted 12 entries from the cache"}) {
+    INFO(text);
+    const Hinted missed({ok + "2026-01-02 03:04:10.000 INFO " + text + "\n" + ok}, {});
+    CHECK(missed.find(Hint::Kind::silence, "n1") == nullptr);
+  }
+}
+
+TEST_CASE("a node that the others took for gone was cut off or stood still", "[logs]") {
+  const std::string ok = "2026-01-02 03:04:05.000 all is well\n";
+  for (const char* text :
+       {"This node has been marked as dead.", "I have been told I am dead", "we were evicted from the cluster",
+        "n1 was expelled from the group", "this node is no longer part of the cluster", "our lease has expired"}) {
+    INFO(text);
+    const Hinted out({ok + "2026-01-02 03:04:30.000 ERROR " + text + "\n"}, {});
+    const Hint* stop = out.find(Hint::Kind::stop, "n1");
+    REQUIRE(stop != nullptr);
+    CHECK(stop->missed);
+    CHECK(out.find(Hint::Kind::silence, "n1") != nullptr);
+  }
+  // What this node says of another one.
+  const Hinted other({ok + "2026-01-02 03:04:30.000 WARN our peer n2 is dead\n"}, {});
+  CHECK(other.find(Hint::Kind::stop, "n1") == nullptr);
+}
+
+TEST_CASE("that several names are not resolved tells of the server for names", "[logs]") {
+  const Hinted names({"2026-01-02 03:04:05.000 ERROR dial tcp: lookup n2: no such host\n"
+                      "2026-01-02 03:04:06.000 ERROR dial tcp: lookup n3: no such host\n"},
+                     {});
+  const Hint* call = names.find(Hint::Kind::call, "n1");
+  REQUIRE(call != nullptr);
+  CHECK(call->peer == "*:53");
+  const Hint* silence = names.find(Hint::Kind::silence, "n1");
+  REQUIRE(silence != nullptr);
+  CHECK(silence->weight < call->weight);
+}
+
+TEST_CASE("that a service failed is no failed call where its end is told", "[logs]") {
+  const Hinted killed({"2026-01-02 03:04:05.000 db.service: Main process exited, code=killed, status=9/KILL\n"
+                       "2026-01-02 03:04:05.000 db.service: Failed with result 'core-dump'.\n"},
+                      {});
+  CHECK(killed.find(Hint::Kind::end, "n1") != nullptr);
+  CHECK(killed.find(Hint::Kind::call, "n1") == nullptr);
+}
+
 TEST_CASE("that another node stops is no stop of one's own", "[logs]") {
   const auto missed = [](const std::string& stop) {
     return Hinted({"2026-01-02 03:04:05 INFO " + stop + "\n2026-01-02 03:04:06 WARN lost connection to n2\n"}, {})

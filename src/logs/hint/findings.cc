@@ -47,6 +47,13 @@ Findings::Findings(const Logs& failed, const Logs& sound, const Difference& betw
   for (const NodeLog& one : normal.nodes)
     for (const Message& message : one.messages)
       if (normal.text(message).find('\n') != std::string_view::npos) with_lines_behind_.insert(message.kind);
+  for (const NodeLog& one : failure.nodes) {
+    knowledge::NamesOfNodes& known = names_of_nodes_.emplace_back();
+    for (const NodeName& name : names) {
+      known.emplace(name.node, name.node == one.node);
+      for (const std::string& also : name.also) known.emplace(also, name.node == one.node);
+    }
+  }
   observed_.resize(failure.nodes.size());
   for (const Observed& one : difference.observed) observed_[one.node].emplace(one.kind, &one);
   for (const NodeLog& one : failure.nodes) {

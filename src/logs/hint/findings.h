@@ -46,6 +46,10 @@ struct Findings {
   // The same node's in the run without faults; null: there is none.
   [[nodiscard]] const NodeLog* usual(std::size_t n) const;
   [[nodiscard]] Meaning meaning(const Message& message) const { return read_meaning(failure.text(message)); }
+  // The same, by the names of all nodes; node `n` writes it.
+  [[nodiscard]] Meaning meaning(std::size_t n, const Message& message) const {
+    return read_meaning(failure.text(message), &names_of_nodes_[n]);
+  }
   // Null if messages of this kind are no observable.
   [[nodiscard]] const Observed* observed_as(std::size_t n, TemplateId kind) const;
   // There is a run without faults, and nothing in how the failure differs from it speaks of this kind.
@@ -92,6 +96,7 @@ struct Findings {
 
  private:
   std::vector<std::map<TemplateId, const Observed*>> observed_;  // by node
+  std::vector<knowledge::NamesOfNodes> names_of_nodes_;          // by the node that writes
   void find_everyday();
 
   std::vector<std::set<TemplateId>> everyday_;  // by node

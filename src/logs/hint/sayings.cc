@@ -29,6 +29,11 @@ constexpr double kSpokenOf = 0.6;         // others miss it
 constexpr double kNobodyNamed = 0.4;      // factor: of two nodes one misses an unnamed peer, which may be a client
 constexpr double kAnyOfSeveral = 0.25;    // times this: the same of more nodes
 constexpr double kOwnInterface = 0.7;     // its own interface is down, by which it spoke with the others or not
+constexpr double kUnresolved = 0.4;       // a name is not resolved: the server for names is missed, or the name is gone
+constexpr double kUnresolvedToo = 0.3;    // the node's name is one of several that are not resolved
+constexpr double kOutcast = 0.5;          // the others took it for gone, and it was cut off
+constexpr double kOutcastStood = 0.45;    // or stood still,
+constexpr std::int64_t kOutcastFor = 15 * kSecond;  // for so long, as a rule
 constexpr double kRefused =
     0.6;  // no process listens there any more, and the machine answers: usually the process has ended
 constexpr double kSpeaksOn = 0.2;       // times this: but its own log goes on; had it begun again, that would say so
@@ -87,6 +92,9 @@ class Sayings {
   void keep_missing(const Message& message, const Kind& kind, double weight);
   void keep_clock(const Message& message, const Kind& kind, double weight);
   void add_refusal(const std::string& other, const Said& said, bool unnamed);
+  [[nodiscard]] bool is_of_an_end(const Said& said) const;
+  void add_unresolved();
+  void add_outcast();
   void add_standstill();
   void add_processes();
   void add_clocks();
@@ -103,6 +111,9 @@ class Sayings {
   std::map<std::string, Said> clocks_;  // by the node whose clock it is, or differs from the own; "" unknown
   Said longest_;                        // of the pauses that it tells of
   Said cut_off_;                        // by its own interface
+  Said outcast_;                        // from the others, as it says itself
+  Said unresolved_;                     // the first name that was not resolved
+  std::set<std::string> names_looked_up_;  // nodes that were not found by their names
   Said slowest_;                        // of the calls that waited for a disk
   std::uint64_t read_behind_ = 0;
 };
@@ -149,7 +160,7 @@ std::optional<FailedCall> Sayings::read_behind(const Message& message) {
 }
 
 bool Sayings::read_itself(const Message& message, Kind& kind) {
-  kind.meaning = found_.meaning(message);
+  kind.meaning = found_.meaning(n_, message);
   kind.says = kind.says || kind.meaning.says_something();
   const bool next_too = kind.meaning.failed && take_error_behind(found_, here_, message, kind.meaning);
   kind.other =
@@ -182,6 +193,11 @@ void Sayings::keep(const Message& message, const Kind& kind, const std::optional
                                                          : kUsual;
   if (found_.at_debug) weight *= kInPassing;
   if (meaning.cut_off) put(cut_off_, message, meaning, weight);
+  if (meaning.unresolved) {
+    put(unresolved_, message, meaning, weight);
+    names_looked_up_.insert(kind.other);
+  }
+  if (meaning.outcast) put(outcast_, message, meaning, weight);
   const bool misses = !meaning.clock && !meaning.cut_off && meaning.slow_disk_ns == 0 && (meaning.lost || meaning.late);
   const bool for_a_reason = misses && found_.misses_for_a_reason(n_, kind.other, message.ts_ns);
   if (for_a_reason) weight = std::min(weight, kUsual);
@@ -232,9 +248,12 @@ void Sayings::keep_clock(const Message& message, const Kind& kind, double weight
 
 void Sayings::add_hints() {
   for (const auto& [key, said] : calls_) add_call(found_, n_, said);
-  for (const auto& [key, said] : in_vain_) add_in_vain(found_, n_, said);
+  for (const auto& [key, said] : in_vain_)
+    if (!is_of_an_end(said)) add_in_vain(found_, n_, said);
   for (const auto& [other, said] : peers_)
-    add_silence(found_, n_, other, said, kSpokenOf, false, answered_.contains(other));
+    add_silence(found_, n_, other, said,
+                said.meaning.unresolved && names_looked_up_.size() > 1 ? kUnresolvedToo : kSpokenOf, false,
+                answered_.contains(other));
   if (cut_off_.first != nullptr && !here_.node.empty())
     for (const NodeName& other : found_.names)
       if (other.node != here_.node) add_silence(found_, n_, other.node, cut_off_, kOwnInterface, true);
@@ -245,6 +264,8 @@ void Sayings::add_hints() {
       else add_silence(found_, n_, other, said, kSpokenOf, true);
     }
   for (const auto& [other, said] : refusing_) add_refusal(other, said, false);
+  add_unresolved();
+  add_outcast();
   add_standstill();
   add_processes();
   add_clocks();
@@ -263,6 +284,38 @@ void Sayings::add_refusal(const std::string& other, const Said& said, bool unnam
   hint.count = said.count;
   hint.told = true;
   hint.unnamed = unnamed;
+}
+
+// A supervisor says of a service that it failed, because its process has ended: that explains the failure.
+bool Sayings::is_of_an_end(const Said& said) const {
+  return said.meaning.path.empty() && std::any_of(processes_.begin(), processes_.end(), [&](const auto& one) {
+           const Message& end = *one.second.first;
+           return &end < said.first && (end.ts_ns == kNoTime || said.first->ts_ns - end.ts_ns <= kEarly);
+         });
+}
+
+// Names are resolved by a server for names, which is rarely one of the nodes: what fails is the call that asks it.
+// Where several names are not found, it is rather that server than each of the nodes.
+void Sayings::add_unresolved() {
+  if (unresolved_.first == nullptr) return;
+  Hint& hint = found_.add(Hint::Kind::call, n_, unresolved_, names_looked_up_.size() > 1 ? kPlain : kUnresolved);
+  hint.error = ENETUNREACH;
+  hint.syscalls = {"connect", "sendto"};
+  hint.peer = "*:53";
+}
+
+// The others took it for gone: they did not hear from it, as when it was cut off or stood still.
+void Sayings::add_outcast() {
+  if (outcast_.first == nullptr || here_.node.empty()) return;
+  for (const NodeName& other : found_.names)
+    if (other.node != here_.node) add_silence(found_, n_, other.node, outcast_, kOutcast, true);
+  if (longest_.first != nullptr) return;
+  Hint& hint = found_.add(Hint::Kind::stop, n_, *outcast_.first, kOutcastStood * outcast_.weight);
+  hint.took_ns = kOutcastFor;
+  hint.missed = true;
+  if (hint.ts_ns == kNoTime) return;
+  hint.until_ns = hint.ts_ns;
+  hint.ts_ns -= kOutcastFor;
 }
 
 void Sayings::add_standstill() {
