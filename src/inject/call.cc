@@ -55,8 +55,8 @@ bool has_mount(const std::string& in, const std::string& number) {
   return false;
 }
 
-// True for sockets, pipes, and files whose file system answers. `path`: what /proc says of the descriptor. Nothing is
-// asked of the file itself.
+// True for sockets, pipes, and files of file systems that can be trusted to answer. `path`: the descriptor's link in
+// /proc. The file itself is not accessed, because that might wait for ever.
 bool answers(pid_t tid, int fd, const std::string& path) {
   if (path.empty() || path.starts_with(kSocketLink) || path.starts_with("pipe:[")) return true;
   if (!path.starts_with('/')) return false;

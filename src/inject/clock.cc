@@ -269,7 +269,7 @@ int clock_of_timer(pid_t tid, int fd) {
   return at == std::string::npos ? -1 : std::atoi(info.c_str() + at + 8);
 }
 
-// The call by which a new program is known to have its C library's thread, but to have read no clock.
+// The first call that a new program makes after its C library has set up the main thread, and before it reads a clock.
 bool is_first([[maybe_unused]] const NotifiedCall& call) {
 #ifdef __x86_64__
   return call.argument(0) == ARCH_SET_FS;

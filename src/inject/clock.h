@@ -41,8 +41,8 @@ class ClockSum {
   std::map<std::size_t, Active> active_;
 };
 
-// When the real clock shows what a clock with this shift will show as `shown`. A frozen one never will: then as long
-// from `now` on as that is ahead of what it shows.
+// The real time at which a clock with this shift shows `shown`. A frozen clock never shows a later time; then the
+// result is `now` plus the difference between `shown` and what the clock shows.
 [[nodiscard]] std::int64_t real_time_of(std::int64_t shown, const rose_clock_shift& shift, std::int64_t now);
 
 class NodeClocks {
