@@ -42,8 +42,11 @@ struct taking {
 	__s32 err;
 };
 
+/* Unrolled: in a loop, each register would have a slot on the stack, of which Linux 6.1 allows 512 bytes for all
+ * functions that call each other. */
 static __always_inline void copy_registers(__u64 *to, const struct pt_regs *regs)
 {
+#pragma unroll
 	for (int i = 0; i < ROSE_REGISTERS; i++)
 		to[i] = rose_register(regs, i);
 }
