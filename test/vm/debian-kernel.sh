@@ -32,7 +32,7 @@ done
 if [ -n "$missing" ]; then
   echo "vm: installing$missing" >&2
   # shellcheck disable=SC2086
-  apt-get install -y -qq --no-install-recommends $missing >&2
+  apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends $missing >&2
 fi
 
 mkdir -p "$cache"

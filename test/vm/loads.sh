@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Loads every program on a kernel as Debian ships it, in a virtual machine: on 5.10, 6.1 or 6.12 in turn, another one
+# each day (ROSE_TEST_KERNEL names one). What this machine's kernel accepts, an older one may refuse.
+#
+#   loads.sh BUILD
+set -euo pipefail
+here=$(dirname "$(realpath "$0")")
+build=$1
+
+skip() { echo "SKIPPED: programs on another kernel: $*"; exit 77; }
+[ "$(id -u)" -eq 0 ] || skip "needs root"
+[ "$(uname -m)" = x86_64 ] || skip "needs an x86-64 machine"
+command -v qemu-system-x86_64 > /dev/null || skip "needs qemu-system-x86"
+
+kernels=(5.10 6.1 6.12)
+kernel=${ROSE_TEST_KERNEL:-${kernels[$(date +%s) / 86400 % ${#kernels[@]}]}}
+"$here/debian-kernel.sh" "$kernel" || skip "Debian's Linux $kernel cannot be downloaded"
+echo "Linux $kernel (again: ROSE_TEST_KERNEL=$kernel $0 $build)"
+status=0
+"$here/run.sh" --kernel "$kernel" --build "$build" --timeout 1500 "./kernel_kernel '[loads]'" || status=$?
+# Emulated, a machine that gets hardly any processor time may not come up, which says nothing about the programs.
+[ $status -ne 3 ] || skip "the virtual machine did not start or end in time"
+exit $status
