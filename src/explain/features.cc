@@ -122,29 +122,31 @@ std::int32_t thread_of(const schedule::FaultOutcome& fault) {
 // function is passed over. Its place among `frames`; their number if none is known.
 std::size_t half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
                       const std::vector<const schedule::Frame*>& frames) {
-  const auto thread = [&](const auto& see) {  // the thread's steps, newest first, while `see` wants more
-    for (auto step = run.steps.rbegin(); step != run.steps.rend(); ++step)
-      if (step->tid == tid && step->ts_ns < at_ns && !see(*step)) return;
+  struct Entered {
+    std::int64_t last_ns = 0, before_ns = 0;  // 0: not recorded
   };
+  std::unordered_map<std::string, Entered> entered;  // by key of the function
+  for (const schedule::Frame* frame : frames) entered[key_of(frame->function)];
+  std::unordered_map<std::uint32_t, Entered*> of_kind;  // null: of no function on the stack
   std::int64_t changed_ns = 0;
-  thread([&](const Step& step) {
-    if (kinds[step.kind].what != StepKind::call) return true;
-    changed_ns = step.ts_ns;
-    return false;
-  });
+  for (auto step = run.steps.rbegin(); step != run.steps.rend(); ++step) {  // newest first
+    if (step->tid != tid || step->ts_ns >= at_ns) continue;
+    const Kind& kind = kinds[step->kind];
+    if (kind.what == StepKind::call && changed_ns == 0) changed_ns = step->ts_ns;
+    if (kind.what != StepKind::function) continue;
+    const auto [known, fresh] = of_kind.emplace(step->kind, nullptr);
+    if (fresh)
+      if (const auto found = entered.find(key_of(kind.function)); found != entered.end())
+        known->second = &found->second;
+    if (Entered* of = known->second; of != nullptr && of->last_ns == 0) of->last_ns = step->ts_ns;
+    else if (of != nullptr && of->before_ns == 0) of->before_ns = step->ts_ns;
+  }
   std::int64_t inner_again_ns = 0;  // when the function further in was entered before
   for (std::size_t i = 0; i < frames.size(); ++i) {
-    const std::string key = key_of(frames[i]->function);
-    std::array<std::int64_t, 2> entered{};  // last, and before
-    std::size_t found = 0;
-    thread([&](const Step& step) {
-      const Kind& kind = kinds[step.kind];
-      if (kind.what == StepKind::function && key_of(kind.function) == key) entered[found++] = step.ts_ns;
-      return found < entered.size();
-    });
-    if (entered[0] == 0) continue;
-    if (entered[0] < std::max(changed_ns, inner_again_ns)) return i;
-    inner_again_ns = entered[1];
+    const Entered& own = entered[key_of(frames[i]->function)];
+    if (own.last_ns == 0) continue;
+    if (own.last_ns < std::max(changed_ns, inner_again_ns)) return i;
+    inner_again_ns = own.before_ns;
   }
   return frames.size();
 }

@@ -387,12 +387,12 @@ Meaning MessageReader::read() {
   error_ = find_error();
   meaning_.error = error_.error, meaning_.vague = error_.vague;
   read_lost();
-  meaning_.late = says(Says::late) && !says(Says::stood) && !is_outcast();
+  meaning_.outcast = is_outcast();
+  meaning_.late = says(Says::late) && !says(Says::stood) && !meaning_.outcast;
   meaning_.panic = says(Says::panic);
   meaning_.traceback = low().find("traceback (most recent call last)") != std::string_view::npos;
   meaning_.cut_off = says(Says::cut_off);
   meaning_.unresolved = says(Says::lookup);
-  meaning_.outcast = is_outcast();
   if (meaning_.outcast) meaning_.lost = meaning_.closed = false;  // nobody else is
   const bool in_vain = says(Says::in_vain);
   read_stop();

@@ -7,13 +7,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/log.h"
 #include "kernel/attach.h"
+#include "observe/ring.h"
 #include "observe/tracer.h"
 
 namespace rose::observe {
@@ -60,19 +62,11 @@ bool zero_cgroup_values(const bpf_map* map) {
   return errno == ENOENT;
 }
 
-// Sets the reader's position to the writers'.
 bool drop_records(const bpf_map* map) {
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  void* reader = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
-  if (reader == MAP_FAILED) return false;
-  void* writer = ::mmap(nullptr, page, PROT_READ, MAP_SHARED, bpf_map__fd(map), static_cast<off_t>(page));
-  if (writer != MAP_FAILED) {
-    const auto end = std::atomic_ref(*static_cast<std::uint64_t*>(writer)).load(std::memory_order_acquire);
-    std::atomic_ref(*static_cast<std::uint64_t*>(reader)).store(end, std::memory_order_release);
-    ::munmap(writer, page);
-  }
-  ::munmap(reader, page);
-  return writer != MAP_FAILED;
+  Ring ring;
+  if (!ring.open(bpf_map__fd(map), bpf_map__max_entries(map))) return false;
+  ring.consume([](std::span<const std::byte>) {}, SIZE_MAX);
+  return ring.consumed() == ring.produced();
 }
 
 bool clear(const bpf_map* map) {

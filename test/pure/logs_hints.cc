@@ -195,7 +195,7 @@ TEST_CASE("that several names are not resolved tells of the server for names", "
   CHECK(silence->weight < call->weight);
 }
 
-TEST_CASE("that a service failed is no failed call where its end is told", "[logs]") {
+TEST_CASE("that a service failed is not a failed call if its end is reported", "[logs]") {
   const Hinted killed({"2026-01-02 03:04:05.000 db.service: Main process exited, code=killed, status=9/KILL\n"
                        "2026-01-02 03:04:05.000 db.service: Failed with result 'core-dump'.\n"},
                       {});
