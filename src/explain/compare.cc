@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "explain/permutations.h"
+
 namespace rose::explain {
 namespace {
 
@@ -125,12 +127,7 @@ double binomial(std::size_t n, std::size_t k) {
 // always occur together count once.
 class Noise {
  public:
-  void add(const Groups& groups, Key key) {
-    std::vector<bool> pattern;
-    for (const auto* side : {&groups.failing, &groups.sound})
-      for (const Firsts* run : *side) pattern.push_back(run->contains(key));
-    patterns_.insert(std::move(pattern));
-  }
+  void add(std::vector<bool> has) { patterns_.insert(std::move(has)); }
   [[nodiscard]] double chance(std::size_t failing, std::size_t sound) const {
     return std::min(1.0, sources(failing, sound) * 2 / binomial(failing + sound, failing));
   }
@@ -155,6 +152,14 @@ class Noise {
 
   std::set<std::vector<bool>> patterns_;
 };
+
+// Which runs have it, the failing ones first.
+std::vector<bool> pattern_of(const Groups& groups, Key key) {
+  std::vector<bool> out;
+  for (const auto* side : {&groups.failing, &groups.sound})
+    for (const Firsts* run : *side) out.push_back(run->contains(key));
+  return out;
+}
 
 Difference measure(const Groups& groups, Key key) {
   Difference d;
@@ -285,17 +290,22 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   // like chance. The same for messages between nodes, where heartbeats and retries vary.
   Noise steps, successions, exchanges;
   std::map<std::uint32_t, Noise> values;
+  Permutations permuted(groups.failing.size(), groups.sound.size());
   for (const Key key : keys) {
     Difference d = measure(groups, key);
     const bool succession = d.next != kNoKind;
-    if (d.noise > 0) {
-      const bool value = kinds[d.kind].what == StepKind::value, exchange = is_exchange(kinds[d.kind].what);
-      (succession ? successions
-       : value    ? values[kinds[d.kind].question]
-       : exchange ? exchanges
-                  : steps)
-          .add(groups, key);
-      if (!succession && !value && !exchange) ++out.noisy;
+    const bool value = kinds[d.kind].what == StepKind::value, exchange = is_exchange(kinds[d.kind].what);
+    const bool step = !succession && !value && !exchange;
+    if (step || d.noise > 0) {
+      std::vector<bool> has = pattern_of(groups, key);
+      if (step) permuted.add(has);
+      if (d.noise > 0)
+        (succession ? successions
+         : value    ? values[kinds[d.kind].question]
+         : exchange ? exchanges
+                    : steps)
+            .add(std::move(has));
+      if (d.noise > 0 && step) ++out.noisy;
     }
     if (d.failing == d.sound) continue;
     place(d, groups, key);
@@ -359,6 +369,9 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
     return is_value(d) ? std::find(unbelieved.begin(), unbelieved.end(), d.kind) != unbelieved.end() : !believed;
   });
   out.unproven = unbelieved_of_bug && !of_bug_alone(out.differences);
+  for (Difference& d : out.differences)
+    if (d.next == kNoKind && !is_value(d) && !is_exchanged(d))
+      d.by_chance = permuted.chance(std::abs(d.failing - d.sound));
   std::sort(out.differences.begin(), out.differences.end(), [](const Difference& a, const Difference& b) {
     if (a.weight != b.weight) return a.weight > b.weight;
     return std::tie(a.after_ns, a.kind, a.next) < std::tie(b.after_ns, b.kind, b.next);

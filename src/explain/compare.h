@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct Difference {
   double ochiai = 0;
   double noise = 0;     // 0: all equal runs agree; 1: half of them have it
   std::size_t odd = 0;  // number of failing and correct runs that are exceptions on their side
+  // The share of all ways to label as many runs as failing in which some step separates both sides as well. Nothing for
+  // successions, values and messages between nodes.
+  std::optional<double> by_chance;
   bool clean = false;   // all failing runs, however long the fault lasts, no sound one; or the other way round
   double earlier = 0;   // share of the correct runs that have it before the moment of the fault: it is nothing new
   bool harmless =

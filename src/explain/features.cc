@@ -119,9 +119,13 @@ std::int32_t thread_of(const schedule::FaultOutcome& fault) {
 // The function that a crash leaves half done: the innermost one that has already changed something since it was
 // entered, or has called the function that the crash arrived in before. What the functions in it had done is all there
 // or not there at all, so the mistake is where both steps are made. Entries of busy functions are not recorded; such a
-// function is passed over. Its place among `frames`; their number if none is known.
-std::size_t half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
-                      const std::vector<const schedule::Frame*>& frames) {
+// function is passed over, and may be the one.
+struct HalfDone {
+  std::size_t frame = 0;  // its place among `frames`
+  double share = 0;       // how certain it is that none further in is the one; 0: none is known
+};
+HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
+                   const std::vector<const schedule::Frame*>& frames) {
   struct Entered {
     std::int64_t last_ns = 0, before_ns = 0;  // 0: not recorded
   };
@@ -142,13 +146,17 @@ std::size_t half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std:
     else if (of != nullptr && of->before_ns == 0) of->before_ns = step->ts_ns;
   }
   std::int64_t inner_again_ns = 0;  // when the function further in was entered before
+  std::size_t passed = 0;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const Entered& own = entered[key_of(frames[i]->function)];
-    if (own.last_ns == 0) continue;
-    if (own.last_ns < std::max(changed_ns, inner_again_ns)) return i;
+    if (own.last_ns == 0) {
+      ++passed;
+      continue;
+    }
+    if (own.last_ns < std::max(changed_ns, inner_again_ns)) return {i, 1 / static_cast<double>(1 + passed)};
     inner_again_ns = own.before_ns;
   }
-  return frames.size();
+  return {};
 }
 
 struct OnStack {
@@ -188,9 +196,9 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
         const schedule::Fault* planned = input.schedule.find(fault->id);
         const std::int32_t tid = stack.tid != 0 ? stack.tid : thread_of(*fault);
         if (planned != nullptr && planned->kind == schedule::FaultKind::crash && !waits(stack))
-          if (const std::size_t half = half_done(run, input.kinds, tid, run.zero_ns + fault->fired_ns, frames);
-              half < frames.size())
-            here[frames[half]->function][Feature::half_done] = 1;
+          if (const HalfDone half = half_done(run, input.kinds, tid, run.zero_ns + fault->fired_ns, frames);
+              half.share > 0)
+            here[frames[half.frame]->function][Feature::half_done] = half.share;
         for (std::size_t i = 0; i < frames.size(); ++i) {
           const schedule::Frame& frame = *frames[i];
           double& share = here[frame.function][feature];
@@ -310,6 +318,7 @@ std::string of_runs(double share, std::size_t runs) {
 std::string counted(const Difference& d, std::size_t failing, std::size_t sound, std::size_t near) {
   std::string out = fmt::format("{} failing and {} correct runs", of_runs(d.failing, failing), of_runs(d.sound, sound));
   if (near > 0) out += fmt::format(", {} with the fault but without the bug", of_runs(d.near, near));
+  if (d.by_chance) out += fmt::format(" (p = {:.2g})", *d.by_chance);
   if (d.needless > 0) out += ", but the bug occurs without it if the fault is shorter";
   return out;
 }
@@ -379,6 +388,7 @@ void describe(const Difference& d, bool killed, bool any_near, Evidence& evidenc
   f[Feature::usual] = d.earlier;
   f[Feature::harmless] = d.harmless ? 1 : 0;
   f[Feature::dead] = d.missing && killed ? 1 : 0;
+  f[Feature::by_chance] = d.by_chance.value_or(0);
 }
 
 void from_differences(const Input& input, const Comparison& comparison, bool known_broken_off, Evidences& out) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 
+#include "explain/permutations.h"
 #include "explain_runs.h"
 
 using namespace rose;
@@ -525,4 +526,34 @@ TEST_CASE("so few runs that any difference may be chance are known before they a
   CHECK(explain::least_chance(3) > explain::kMostChance);
   CHECK(explain::least_chance(4) <= explain::kMostChance);
   CHECK(explain::fewest_runs() == 4);
+}
+
+TEST_CASE("a permutation test says how often chance separates the runs as well as the best of all steps does") {
+  const auto of = [](std::initializer_list<int> runs) {  // which of ten runs have the step
+    std::vector<bool> has(10);
+    for (const int run : runs) has[static_cast<std::size_t>(run)] = true;
+    return has;
+  };
+  explain::Permutations alone(5, 5);
+  alone.add(of({0, 1, 2, 3, 4}));
+  CHECK(alone.chance(1) == Approx(2.0 / 252));               // the runs' own labels, and the opposite ones
+  CHECK(alone.chance(0.6) == Approx((2 + 2 * 25) / 252.0));  // and one run of each side exchanged
+  CHECK(alone.chance(0) == 1);
+
+  // Each further step that separates other runs makes chance as likely again.
+  explain::Permutations beside(5, 5);
+  beside.add(of({0, 1, 2, 3, 4}));
+  beside.add(of({0, 2, 4, 6, 8}));
+  beside.add(of({1, 3, 5, 7, 9}));  // the opposite of the one before
+  CHECK(beside.chance(1) == Approx(4.0 / 252));
+
+  // Too many ways to try all: the result is that of a fixed sample.
+  explain::Permutations many(20, 20);
+  std::vector<bool> has(40);
+  std::fill(has.begin(), has.begin() + 20, true);
+  many.add(has);
+  CHECK(many.chance(1) < 0.001);
+  CHECK(many.chance(0) == 1);
+
+  CHECK(explain::Permutations(0, 5).chance(1) == 1);
 }

@@ -1,0 +1,35 @@
+// How often chance alone separates failing from correct runs as well as a difference does: a permutation test. The
+// labels of the runs are exchanged in all ways, and for each way the step that separates the two sides best counts, so
+// that the result holds for the best of many steps (the maximum statistic of Westfall and Young, "Resampling-Based
+// Multiple Testing", 1993). Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+namespace rose::explain {
+
+class Permutations {
+ public:
+  // Of each side at most 32 runs are used.
+  Permutations(std::size_t failing, std::size_t sound);
+
+  // `has`: which runs have a step, the failing ones first.
+  void add(const std::vector<bool>& has);
+
+  // The share of all ways in which some step separates the sides at least as well as by `contrast`, the difference
+  // between the shares of their runs that have it, 0 to 1. With 5 runs of each side it is 2 of 252 at least.
+  [[nodiscard]] double chance(double contrast) const;
+
+ private:
+  [[nodiscard]] double best_contrast(std::uint64_t called_failing) const;
+  void try_all() const;
+
+  std::size_t failing_, sound_, first_sound_;
+  std::set<std::uint64_t> patterns_;
+  mutable std::vector<double> best_;  // of each way, sorted; empty: not tried yet
+};
+
+}  // namespace rose::explain
