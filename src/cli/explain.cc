@@ -185,10 +185,11 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
   return {};
 }
 
-// Determines the callers of these functions after the fault in one more run. Functions that cannot be traced are
+// Determines the callers of these functions in one more run that `record` makes. Functions that cannot be traced are
 // skipped.
+using RecordCallers = std::function<Result<std::vector<explain::Call>>(const replay::Asked&)>;
 Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& functions, const config::Config& config,
-                                              ComparedRuns& runs, std::vector<std::string>& limits) {
+                                              const RecordCallers& record, std::vector<std::string>& limits) {
   std::vector<std::string> questions;
   replay::Askable askable(config);
   for (const std::string& function : functions) {
@@ -202,23 +203,32 @@ Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& fu
     limits.push_back(asked.error().message);
     return std::vector<explain::Call>();
   }
-  ROSE_TRY(std::vector<explain::Call> calls, runs.callers(*asked));
-  if (calls.empty())
-    limits.emplace_back(
-        "the callers of the suspects are not known: no run that recorded them reproduced the bug and a call");
-  return calls;
+  return record(*asked);
 }
 
-// One more run that records the callers of functions which only failing runs enter, and one that records where
-// decisions were based on a wrong clock.
+// One more run that records the callers of functions which only failing runs enter, one that records where decisions
+// were based on a wrong clock, and one without faults for the callers of functions which only correct runs enter.
 Result<void> ask_callers(const config::Config& config, ComparedRuns& runs, const schedule::Schedule& schedule,
-                         explain::Explanation& explanation, explain::Kept& kept) {
-  ROSE_TRY(kept.calls,
-           callers_of(explain::fresh_functions(explanation, kMostCallersAsked), config, runs, kept.caller_limits));
+                         const schedule::RunResult& story, explain::Explanation& explanation, explain::Kept& kept) {
+  const auto of_schedule = [&](const replay::Asked& asked) -> Result<std::vector<explain::Call>> {
+    ROSE_TRY(std::vector<explain::Call> calls, runs.callers(asked));
+    if (calls.empty())
+      kept.caller_limits.emplace_back(
+          "the callers of the suspects are not known: no run that recorded them reproduced the bug and a call");
+    return calls;
+  };
+  const std::vector<std::string> lost = explain::lost_functions(explanation, kMostCallersAsked);
+  ROSE_TRY(kept.calls, callers_of(explain::fresh_functions(explanation, kMostCallersAsked), config, of_schedule,
+                                  kept.caller_limits));
   kept.outer = explain::decided_by_clock(schedule, explain::add_callers(explanation, kept.calls));
   if (!kept.outer.empty()) {
-    ROSE_TRY(kept.outer_calls, callers_of(kept.outer, config, runs, kept.caller_limits));
+    ROSE_TRY(kept.outer_calls, callers_of(kept.outer, config, of_schedule, kept.caller_limits));
     explain::add_outer_callers(explanation, kept.outer, kept.outer_calls);
+  }
+  if (const std::optional<std::int64_t> fault = explain::first_fault_ns(story); fault && !lost.empty()) {
+    const auto without_faults = [&](const replay::Asked& asked) { return runs.callers_without_faults(asked, *fault); };
+    ROSE_TRY(kept.lost_calls, callers_of(lost, config, without_faults, kept.caller_limits));
+    explain::add_lost_callers(explanation, kept.lost_calls);
   }
   explanation.limits.insert(explanation.limits.end(), kept.caller_limits.begin(), kept.caller_limits.end());
   return {};
@@ -395,7 +405,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     report.story = std::move(compared.input.story);
     if (options.deepen) ROSE_CHECK(deepen(config, options.ask, runs, report, kept, bool(folder)));
     if (report.explanation.verdict == explain::Verdict::explained)
-      ROSE_CHECK(ask_callers(config, runs, report.schedule, report.explanation, kept));
+      ROSE_CHECK(ask_callers(config, runs, report.schedule, report.story, report.explanation, kept));
   } else {
     report.explanation = unexplained(made);
     report.explanation.limits = watchable.unseen;
@@ -477,8 +487,9 @@ Command explain_command() {
                    "How many runs that reproduce the bug, and as many without faults; of the schedule, at most twice "
                    "as many plus two are made. With fewer than 4, no difference is significant. Without this option, "
                    "two more are made at a time while noise prevents a "
-                   "result. One further run records the callers of the suspects; if the schedule has a clock fault, a "
-                   "second one",
+                   "result. One further run records the callers of what only failing runs enter, another one without "
+                   "faults those of what only correct runs enter; if the schedule has a clock fault, there is a third "
+                   "one",
                .otherwise = std::to_string(kWantedRuns),
                .range = {{2, 100}}},
               {.names = "--jobs",

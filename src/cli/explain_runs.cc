@@ -314,21 +314,37 @@ Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besi
 }
 
 Result<std::vector<explain::Call>> ComparedRuns::callers(const replay::Asked& asked) {
+  return record_callers(asked, schedule_, schedule::Verdict::reproduced, {});
+}
+
+Result<std::vector<explain::Call>> ComparedRuns::callers_without_faults(const replay::Asked& asked,
+                                                                        std::int64_t since_ns) {
+  schedule::Schedule none = schedule_;
+  none.faults.clear();
+  return record_callers(asked, none, schedule::Verdict::not_reproduced, since_ns);
+}
+
+Result<std::vector<explain::Call>> ComparedRuns::record_callers(const replay::Asked& asked,
+                                                                const schedule::Schedule& schedule,
+                                                                schedule::Verdict wanted,
+                                                                std::optional<std::int64_t> since_ns) {
   std::vector<explain::Call> calls;
   replay::RunOptions options = options_.run;
   options.asked = &asked;
   for (int tried = 0; tried < kMostCallerRuns; ++tried) {
     options.number = made_ + 1;
-    ROSE_TRY(const replay::Run run, replay::run_in(store_, watchable_.config, schedule_, options));
+    ROSE_TRY(const replay::Run run, replay::run_in(store_, watchable_.config, schedule, options));
     ++made_;
     (void)logs_->take(run.result.number);
-    log::progress(fmt::format("explain: run {} (callers of the suspects): {}", run.result.number,
+    log::progress(fmt::format("explain: run {} (callers of {}): {}", run.result.number,
+                              schedule.faults.empty() ? "what failing runs lack" : "the suspects",
                               schedule::verdict_name(run.result.verdict)));
     ROSE_CHECK(cancel::check());
-    if (run.result.verdict != schedule::Verdict::reproduced) continue;
+    const std::optional<std::int64_t> since = since_ns ? since_ns : explain::first_fault_ns(run.result);
+    if (run.result.verdict != wanted || !since) continue;
     std::vector<std::string> queries;
     for (const replay::Asked::Question& question : asked.questions) queries.push_back(question.text);
-    calls = explain::calls_of(run.result, queries);
+    calls = explain::calls_of(run.result, queries, *since);
     break;
   }
   log::end_progress();

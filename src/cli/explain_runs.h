@@ -32,14 +32,22 @@ class ComparedRuns {
   // Makes runs in which `asked` is recorded; the result refers to it. If differences may be noise, makes a few more
   // runs of each side.
   [[nodiscard]] Result<Compared> make(const replay::Asked& asked, std::size_t besides);
-  // Records callers (`asked`) in runs of the schedule until one of a few reproduces the bug. Empty if none did.
+  // Records callers (`asked`) from the first fault on, in runs of the schedule until one of a few reproduces the bug.
+  // Empty if none did.
   [[nodiscard]] Result<std::vector<explain::Call>> callers(const replay::Asked& asked);
+  // The same in runs without faults, from `since_ns` after the workload began on. Empty if the bug occurred in all.
+  [[nodiscard]] Result<std::vector<explain::Call>> callers_without_faults(const replay::Asked& asked,
+                                                                          std::int64_t since_ns);
   // Whether more runs than requested may be made because of noise. Not if the user has given a number.
   void may_add(bool may) { may_add_ = may; }
   [[nodiscard]] int made() const { return made_; }  // in total
 
  private:
   class RunLogs;
+  [[nodiscard]] Result<std::vector<explain::Call>> record_callers(const replay::Asked& asked,
+                                                                  const schedule::Schedule& schedule,
+                                                                  schedule::Verdict wanted,
+                                                                  std::optional<std::int64_t> since_ns);
   [[nodiscard]] Result<void> add(const replay::Asked& asked, const replay::ContrastOptions& options, bool& told,
                                  Compared& out);
   static void take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input, bool& told);

@@ -1,4 +1,4 @@
-// The callers of functions that only failing runs enter: the decision was made there.
+// The callers of functions that only failing runs enter, or only correct ones: the decision was made there.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -81,32 +81,26 @@ void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, b
   caller->why += (caller->why.empty() ? "" : "; ") + why;
 }
 
-}  // namespace
-
-std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most) {
+std::vector<std::string> functions_with(const Explanation& explanation, bool Suspect::*mark, std::size_t most) {
   std::vector<std::string> out;
   for (const Suspect& suspect : explanation.suspects)
-    if (suspect.fresh && out.size() < most) out.push_back(suspect.function);
+    if (suspect.*mark && out.size() < most) out.push_back(suspect.function);
   return out;
 }
 
-std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries) {
-  std::int64_t from = std::numeric_limits<std::int64_t>::max();
-  for (const schedule::FaultOutcome& fault : result.faults)
-    if (fault.fired) from = std::min(from, result.trace.meta.workload_ts + fault.fired_ns);
-  std::vector<Call> calls;
-  for (const schedule::Value& value : result.values)
-    if (value.question < queries.size() && value.ts_ns > from && value.text != schedule::kNotReadable)
-      calls.push_back(read_call(queries[value.question], value));
-  return calls;
-}
+// What is known of functions that only the runs of one side enter.
+struct OneSided {
+  bool Suspect::*mark;   // set for them
+  Feature of_caller;     // of a caller
+  std::string_view why;  // "calls {}"
+};
 
-std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls) {
+std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> calls, const OneSided& side) {
   for (Call& call : calls) call.caller = whole_name(explanation, call.caller);
   std::vector<Suspect>& suspects = explanation.suspects;
   struct Callers {
     std::vector<const Call*> told;
-    bool outside = false;  // a caller that is also entered without the bug
+    bool outside = false;  // a caller that the runs of the other side enter, too
   };
   std::map<std::string, Callers> callers;  // by key of the callee
   for (const Call& call : calls) {
@@ -114,7 +108,7 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
       continue;
     const auto known = find_suspect(suspects, call.caller);
     Callers& of = callers[key_of(call.function)];
-    of.outside = of.outside || known == suspects.end() || !known->fresh;
+    of.outside = of.outside || known == suspects.end() || !((*known).*side.mark);
     const bool again = std::any_of(of.told.begin(), of.told.end(), [&](const Call* one) {
       return one->caller == call.caller && one->line == call.line;
     });
@@ -145,11 +139,49 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
     callee.features[outside ? Feature::decided_outside : Feature::only_follows] = 1;
   }
   for (const auto& [call, may_add] : accused)
-    accuse(suspects, *call, Feature::calls_new, may_add,
-           fmt::format("calls {}, which only failing runs enter after the fault",
-                       at_place(frame_at(*call, call->function))));
+    accuse(suspects, *call, side.of_caller, may_add,
+           fmt::format(fmt::runtime(side.why), at_place(frame_at(*call, call->function))));
   score(suspects);
   return first;
+}
+
+}  // namespace
+
+std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most) {
+  return functions_with(explanation, &Suspect::fresh, most);
+}
+
+std::vector<std::string> lost_functions(const Explanation& explanation, std::size_t most) {
+  return functions_with(explanation, &Suspect::lost, most);
+}
+
+std::optional<std::int64_t> first_fault_ns(const schedule::RunResult& result) {
+  std::optional<std::int64_t> first;
+  for (const schedule::FaultOutcome& fault : result.faults)
+    if (fault.fired && (!first || fault.fired_ns < *first)) first = fault.fired_ns;
+  return first;
+}
+
+std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries,
+                           std::int64_t since_ns) {
+  const std::int64_t from = result.trace.meta.workload_ts + since_ns;
+  std::vector<Call> calls;
+  for (const schedule::Value& value : result.values)
+    if (value.question < queries.size() && value.ts_ns > from && value.text != schedule::kNotReadable)
+      calls.push_back(read_call(queries[value.question], value));
+  return calls;
+}
+
+std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls) {
+  return add_callers_of(
+      explanation, std::move(calls),
+      {&Suspect::fresh, Feature::calls_new, "calls {}, which only failing runs enter after the fault"});
+}
+
+void add_lost_callers(Explanation& explanation, std::vector<Call> calls) {
+  (void)add_callers_of(explanation, std::move(calls),
+                       {&Suspect::lost, Feature::no_longer_calls,
+                        "no longer calls {}, which all correct runs enter after the moment of the fault"});
 }
 
 std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule, const std::vector<Call>& decided) {

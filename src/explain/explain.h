@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,9 +35,10 @@ struct Suspect {
   double score = 0;  // probability that it mishandled the fault, among the suspects: see model.h
   std::string why;
   bool fresh = false;  // all failing runs enter it after the fault, and no other run does
+  bool lost = false;   // no failing run enters it after the fault, and all correct runs do
 };
 
-// A call of a function, in a failing run.
+// A call of a function.
 struct Call {
   std::string function, caller;
   std::string node;
@@ -164,14 +166,21 @@ inline constexpr std::size_t kMostStoryLines = 16;
 // Drops tables of values that do not distinguish the runs, except those in `asked`.
 void drop_silent_values(Explanation& explanation, const std::vector<std::string>& asked);
 
-// Suspects that only failing runs enter, best first, at most `most`: their callers take another branch than in correct
-// runs.
+// Suspects that only failing runs enter, and those that only correct runs enter, best first, at most `most`: their
+// callers take another branch than in the other runs.
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
-// The calls after the first fault, in a run with queries about callers. `queries`: "store:callers", by number.
-[[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries);
+[[nodiscard]] std::vector<std::string> lost_functions(const Explanation& explanation, std::size_t most);
+// When the first fault began, since the workload began; nothing if none did.
+[[nodiscard]] std::optional<std::int64_t> first_fault_ns(const schedule::RunResult& result);
+// The calls from `since_ns` after the workload began on, in a run with queries about callers. `queries`:
+// "store:callers", by number.
+[[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries,
+                                         std::int64_t since_ns);
 // Makes suspects of the callers of new suspects, and marks those that made the decision: callers that are also entered
 // without the bug. Returns the calls that follow from the first decision.
 std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls);
+// The same for functions that failing runs lack; `calls` are those of a correct run.
+void add_lost_callers(Explanation& explanation, std::vector<Call> calls);
 // A clock fault has no location: the clock may be read in an outer function of the one that decides. So the callers of
 // these functions are queried: those of `decided` on nodes whose clock the schedule sets.
 [[nodiscard]] std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule,

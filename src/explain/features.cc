@@ -420,6 +420,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
       case StepKind::function:
         if (d.clean && !d.missing && (d.only_bug || near == 0 || (!bug_alone && !(known_broken_off && d.harmless))))
           out[kind.function].fresh = true;
+        if (d.clean && d.missing) out[kind.function].lost = true;
         describe(d, killed, near > 0, out[kind.function]);
         out[kind.function].tell(
             d.weight, kind.node,

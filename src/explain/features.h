@@ -54,6 +54,7 @@ struct Evidence {
   int line = 0;
   std::set<std::string> nodes;
   bool fresh = false;          // all failing runs enter it after the fault, and no others
+  bool lost = false;           // no failing run enters it after the fault, and all correct ones do
   std::string named_by;        // the symptom's word
   double heaviest_of_own = 0;  // weight of the difference that `differs` and the four features after it describe
   std::multimap<double, std::string, std::greater<>> why;  // heaviest first

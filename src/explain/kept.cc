@@ -43,6 +43,7 @@ class Writer {
   void text(const std::string& value) { bytes(scrubbed(value, true)); }
   void code(const std::string& value) { bytes(scrubbed(value, false)); }
   [[nodiscard]] std::string take() { return std::move(out_); }
+  [[nodiscard]] static constexpr std::uint32_t version() { return kKeptVersion; }
 
  private:
   const Scrub& scrub_;
@@ -488,6 +489,7 @@ void fields(A& a, Kept& v) {
   list(a, v.outer_calls, [&](Call& one) { fields(a, one); });
   codes(a, v.outer);
   texts(a, v.caller_limits);
+  if (a.version() >= 3) list(a, v.lost_calls, [&](Call& one) { fields(a, one); });
 }
 
 struct NamedPlace {
@@ -590,11 +592,11 @@ Result<Plain> plain_of(std::string_view bytes, std::string_view name) {
     return fail(ErrorKind::input, fmt::format("{}: it does not hold the runs of an explanation", name),
                 "'rose explain --report DIR' writes them");
   const std::string_view version = bytes.substr(kMagic.size(), line - kMagic.size());
-  if (version != "1" && version != std::to_string(kKeptVersion))
+  if (version != "1" && version != "2" && version != std::to_string(kKeptVersion))
     return fail(ErrorKind::input, fmt::format("{}: it has version {}, versions 1 to {} can be read", name,
                                               printable(version), kKeptVersion));
   ROSE_TRY(std::string plain, zstd_unpack(bytes.substr(line + 1), kMostUnpacked, name));
-  return Plain{version == "1" ? 1 : kKeptVersion, std::move(plain)};
+  return Plain{static_cast<std::uint32_t>(version[0] - '0'), std::move(plain)};
 }
 
 Result<Kept> unpack(std::string_view bytes, std::string_view name) {
@@ -666,6 +668,7 @@ Explanation explain_kept(Kept& kept) {
   if (out.verdict == Verdict::explained) {
     (void)add_callers(out, kept.calls);
     if (!kept.outer.empty()) add_outer_callers(out, kept.outer, kept.outer_calls);
+    if (!kept.lost_calls.empty()) add_lost_callers(out, kept.lost_calls);
   }
   return out;
 }

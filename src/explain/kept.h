@@ -18,7 +18,7 @@
 
 namespace rose::explain {
 
-inline constexpr std::uint32_t kKeptVersion = 2;            // 1 is read, too
+inline constexpr std::uint32_t kKeptVersion = 3;            // 1 and 2 are read, too
 inline constexpr const char* kKeptFile = "explained.runs";  // in the folder of the report
 
 struct Kept {
@@ -38,8 +38,8 @@ struct Kept {
   std::vector<std::string> own_questions;  // queries of the user
   std::vector<Round> rounds;
   std::string deepen_ended;
-  // The callers of the suspects, from the runs.
-  std::vector<Call> calls, outer_calls;
+  // The callers of the suspects, from the runs. lost_calls: of what only correct runs enter.
+  std::vector<Call> calls, outer_calls, lost_calls;
   std::vector<std::string> outer;
   std::vector<std::string> caller_limits;
 

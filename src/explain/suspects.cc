@@ -67,6 +67,7 @@ std::vector<Suspect> suspects_of(const Input& input, const Comparison& compariso
     suspect.function = evidence.name;
     suspect.features = evidence.features;
     suspect.fresh = evidence.fresh;
+    suspect.lost = evidence.lost;
     if (evidence.nodes.size() == 1) suspect.node = *evidence.nodes.begin();
     suspect.file = evidence.file;
     suspect.line = evidence.line;

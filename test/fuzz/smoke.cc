@@ -227,6 +227,7 @@ Seeds kept_seeds() {
   kept.comparable = true;
   kept.input = one.input;
   kept.calls = {{"give_up", "request", "n1", "request.c", 12}};
+  kept.lost_calls = {{"commit", "close_group", "n1", "group.c", 40}};
   const rose::explain::Scrub nothing;
   const auto bytes = rose::explain::pack(kept, nothing);
   if (!bytes) std::abort();

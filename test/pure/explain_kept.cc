@@ -31,7 +31,9 @@ Case telling() {
                                 .sends(130, "n1", "n2", "sorry 7")
                                 .takes(131, "n1", "n2", 5)
                                 .says(900, 4, "not saved: token 0123456789abcdef0123456789abcdef of 10.1.2.3"));
-    one.add(Group::sound, script::Run(2 * i + 1).enters(100, "request").enters(101, "save").has(103, 0, "12", 12));
+    one.add(
+        Group::sound,
+        script::Run(2 * i + 1).enters(100, "request").enters(101, "save").has(103, 0, "12", 12).enters(110, "commit"));
   }
   return one;
 }
@@ -50,6 +52,7 @@ explain::Kept kept_of(Case& one) {
   kept.comparable = true;
   kept.input = one.input;
   kept.calls = {{"give_up", "request", "n1", "/srv/machine/src/request.c", 12}};
+  kept.lost_calls = {{"commit", "close_group", "n1", "/srv/machine/src/group.c", 40}};
   return kept;
 }
 
@@ -78,8 +81,11 @@ TEST_CASE("runs that were kept are explained as they were", "[explain]") {
   REQUIRE(bytes);
   explain::Explanation direct = one.explain();
   (void)explain::add_callers(direct, kept.calls);
+  explain::add_lost_callers(direct, kept.lost_calls);
   REQUIRE(direct.verdict == explain::Verdict::explained);
   REQUIRE(!direct.suspects.empty());
+  CHECK(std::any_of(direct.suspects.begin(), direct.suspects.end(),
+                    [](const auto& suspect) { return suspect.function == "close_group"; }));
 
   auto again = explain::unpack(*bytes, "x");
   REQUIRE(again);
@@ -173,4 +179,12 @@ TEST_CASE("runs that an earlier rose kept are explained", "[explain]") {
   CHECK(e.verdict == explain::Verdict::explained);
   REQUIRE_FALSE(e.suspects.empty());
   CHECK(e.suspects[0].function == "github.com/tendermint/tendermint/privval.loadFilePV");
+
+  const Result<std::string> second = read_file(ROSE_TEST_DIR "/pure/explained-2.runs", 1 << 20);
+  REQUIRE(second);
+  Result<explain::Kept> of_second = explain::unpack(*second, "explained-2.runs");
+  REQUIRE(of_second);
+  const explain::Explanation later = explain::explain_kept(*of_second);
+  REQUIRE_FALSE(later.suspects.empty());
+  CHECK(later.suspects[0].function == "accept_all");
 }

@@ -670,7 +670,8 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect, r
       value.question = 1;
       result.values.push_back(value);
     }
-    const std::vector<explain::Call> calls = explain::calls_of(result, {"other:callers", function + ":callers"});
+    REQUIRE(explain::first_fault_ns(result) == 100);
+    const std::vector<explain::Call> calls = explain::calls_of(result, {"other:callers", function + ":callers"}, 100);
     REQUIRE(calls.size() == 1);
     return calls[0];
   };
@@ -737,6 +738,34 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect, r
   CHECK(java.file.empty());
   add_callers(e, {java});
   CHECK(at(longest) < static_cast<long>(e.suspects.size()));
+}
+
+TEST_CASE("a function that is entered as usual, and no longer calls what correct runs call in it, is a suspect",
+          "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).enters(104, "sync", 7));
+    one.add(Group::sound, sound(2 * i + 1).enters(104, "sync", 7).enters(105, "flush", 7).enters(106, "wait_for", 7));
+  }
+  explain::Explanation e = one.explain();
+  std::vector<std::string> lost = lost_functions(e, 10);
+  std::sort(lost.begin(), lost.end());
+  CHECK(lost == std::vector<std::string>{"flush", "wait_for"});
+  CHECK(lost_functions(e, 1).size() == 1);
+  const auto of = [&](const std::string& function) {
+    return std::find_if(e.suspects.begin(), e.suspects.end(), [&](const auto& s) { return s.function == function; });
+  };
+  explain::Call flush, wait_for;
+  flush.function = "flush", flush.caller = "sync", flush.file = "log.cc", flush.line = 20;
+  wait_for.function = "wait_for", wait_for.caller = "flush";
+  add_lost_callers(e, {flush, wait_for});
+  REQUIRE(of("sync") != e.suspects.end());
+  CHECK(of("sync")->features[explain::Feature::no_longer_calls] == 1);
+  CHECK(of("sync")->why.find("no longer calls flush (log.cc:20), which all correct runs enter") != std::string::npos);
+  CHECK(of("flush")->features[explain::Feature::decided_outside] == 1);
+  CHECK(of("wait_for")->features[explain::Feature::only_follows] == 1);
+  CHECK(of("sync") < of("flush"));
+  CHECK(of("flush") < of("wait_for"));
 }
 
 TEST_CASE("steps inside a function that only failing runs enter add nothing", "[explain]") {
