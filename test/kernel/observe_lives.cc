@@ -222,7 +222,7 @@ TEST_CASE("children are traced from their first instruction, in any cgroup") {
   CHECK(eventually([] { return followed().empty(); }));
 }
 
-TEST_CASE("5,000 short-lived threads and 1,000 children are recorded and forgotten") {
+TEST_CASE("5,000 short-lived threads and 1,000 children are recorded, and their state is freed") {
   const TestCgroup cgroup("brief");
   Victim victim(&cgroup, {"brief", "5000", "1000"});
   const bool as_tree = GENERATE(false, true);
@@ -344,7 +344,7 @@ TEST_CASE("a killed process is handled even if its record was lost in a full rin
   CHECK(tracer->stats().lost > 0);
 }
 
-TEST_CASE("children that end between fork and exec are recorded and forgotten") {
+TEST_CASE("children that end between fork and exec are recorded, and their state is freed") {
   Victim victim(nullptr, {"churn", "400"}, "trace_lives");
   ready(victim);
   auto tracer = start({tree("n1", victim.pid())});

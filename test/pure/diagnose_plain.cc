@@ -9,7 +9,7 @@ using namespace rose::diagnose::test;
 using schedule::FaultKind;
 using schedule::OracleAnswer;
 
-TEST_CASE("level 1: a call that is made only because of a cut is tried together with it") {
+TEST_CASE("level 1: a call that is made only because of a partition is tried together with it") {
   auto config = deployment();
   config.diagnose.levels = {1};
   Dump dump;
