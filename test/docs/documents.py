@@ -119,7 +119,7 @@ def check_commands():
 # --- commands that documents show are run
 
 # Documents whose blocks a test runs literally.
-WORD_FOR_WORD = {"examples/README.md": "cluster/tutorial.sh", "examples/own-system/README.md": "cluster/newcomer.sh"}
+WORD_FOR_WORD = {"examples/README.md": "cluster/tutorial.sh", "examples/own-system/README.md": "cluster/own_system.sh"}
 # Commands that are neither rose's nor scripts of the project: the test that runs them, and how they begin.
 OTHERS = {
     "cpack -G DEB": ("package", "cpack -G DEB -B"),
