@@ -143,7 +143,7 @@ TEST_CASE("a message that matches many calls and files gives at most a dozen fau
       line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint failed: No space left on device"),
       usual_log(), &control);
   std::size_t faults = 0;
-  for (const auto& [at, of] : told.inputs.said.back().events)
+  for (const auto& [at, of] : told.inputs.log_evidence.back().events)
     faults +=
         told.inputs.traces.back().events[at].type == trace::EventType::scf && of.words.find("n2.log:3") == 0 ? 1 : 0;
   CHECK(faults == 12);
@@ -781,14 +781,15 @@ TEST_CASE("a schedule whose runs lack the failure's messages is accepted only af
   for (const bool another : {false, true}) {
     CAPTURE(another);
     Inputs inputs = inputs_of(config, {dump});
-    Said said;
+    LogEvidence evidence;
     for (std::size_t i = 0; i < inputs.traces[0].events.size(); ++i) {
       const bool names = inputs.traces[0].events[i].type == trace::EventType::scf;
-      said.events[i] = {.weight = names ? 0.9 : 0.8,
-                        .words = names ? "n1.log:7 of n1: 'cannot save: I/O error'" : "n1.log:9 of n1: 'n2 is gone'",
-                        .guessed = !names};
+      evidence.events[i] = {
+          .weight = names ? 0.9 : 0.8,
+          .words = names ? "n1.log:7 of n1: 'cannot save: I/O error'" : "n1.log:9 of n1: 'n2 is gone'",
+          .guessed = !names};
     }
-    inputs.said = {said};
+    inputs.log_evidence = {evidence};
     inputs.log_observables = {{"n1 says 1", "n1", 0, "n1.log:7 of n1: 'cannot save: I/O error'"}};
     std::vector<Act> writes;
     for (int i = 1; i <= 6; ++i) {
