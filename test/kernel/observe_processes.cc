@@ -466,7 +466,7 @@ TEST_CASE("functions of a file that an upgrade replaced stay traced") {
 
 TEST_CASE("profile: functions that cannot be attached again are not reported as infrequent") {
   if (!kernel::has_uprobe_multi())
-    rose::test::skip_case("needs uprobe_multi links: with a probe a function, letting go touches no other");
+    rose::test::skip_case("needs uprobe_multi links: with one probe per function, detaching one affects no other");
   const TestCgroup cgroup("lost");
   const Target node = watched("n1", cgroup, {"rose_victim_*"});
   TracerOptions options;
