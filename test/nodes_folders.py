@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Files in the folders of nodes, which other users may write, are reached through base/folder.h alone. Other calls that
-take a path, in the parts of rose that have to do with such folders, are listed here with the reason for each. Memory of
-processes is written through descriptors, too."""
+"""Checks that files in nodes' folders, which other users may write, are accessed through base/folder.h only. Other
+calls that take a path, in the parts of rose that work on such folders, are listed here with a reason each. Also
+checks that memory of processes is written through descriptors."""
 import pathlib
 import re
 import sys

@@ -32,7 +32,7 @@ bool looks_alike(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& 
 void Conclusion::nothing_to_try() {
   d_.verdict = Verdict::inconclusive;
   d_.reason = d_.plan.failures == 0
-                  ? std::string(inputs_.said.empty()
+                  ? std::string(inputs_.log_evidence.empty()
                                     ? "the dump contains no failure: nothing failed, fell silent or ended in its window"
                                     : "neither the logs nor the run without faults contain anything to try: no message "
                                       "names a failure, and no call of the nodes precedes one")

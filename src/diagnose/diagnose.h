@@ -41,8 +41,8 @@ struct Observable {
 };
 
 // Details of events that were made from log messages.
-struct Said {
-  struct Of {
+struct LogEvidence {
+  struct OfEvent {
     double weight = 0;          // 0..1: how clearly the logs state it
     std::string words;          // which message
     std::int64_t since_ns = 0;  // the event happened between this time and its own; 0: at its own time
@@ -51,11 +51,11 @@ struct Said {
     std::string by{};           // of a silence: the node whose log tells of it
   };
   std::size_t trace = 0;             // index into Inputs::traces
-  std::map<std::size_t, Of> events;  // by index
+  std::map<std::size_t, OfEvent> events;  // by index
 };
 
 // An exception that a log reports.
-struct ToldException {
+struct ReportedException {
   std::string node;                        // of the deployment
   std::int64_t first_ts = 0, last_ts = 0;  // of its messages
   std::uint64_t count = 0;
@@ -66,7 +66,7 @@ struct ToldException {
 };
 
 // A clock step that the times of a log reveal.
-struct ToldClockStep {
+struct ReportedClockStep {
   std::string node;              // of the deployment
   std::int64_t at_ns = 0;        // on the clock as it was before
   std::int64_t duration_ns = 0;  // until it was set back; 0: not seen
@@ -83,7 +83,7 @@ struct ToldClockStep {
 enum class StopAfter { found, confirmed, minimised };
 
 // An exhausted or slow resource that logs report without naming a call and a file.
-struct ToldLimit {
+struct ReportedLimit {
   schedule::FaultKind kind = schedule::FaultKind::disk_full;  // or disk_slow, descriptors
   std::string node;                                           // of the deployment
   std::int64_t at_ns = 0;                                     // wall clock
@@ -104,17 +104,17 @@ struct Inputs {
   std::set<schedule::FaultKind> limits;  // ... these kinds of limits can be set,
   bool overrides = false;                // and the kernel can answer calls of nodes that rose does not start
   CodeMap* code = nullptr;               // the nodes' code, for level 3; may be nullptr
-  std::vector<Said> said;                // these five come from logs: from_logs.h
-  std::vector<ToldException> exceptions;
-  std::vector<ToldClockStep> clock_steps;
-  std::vector<ToldLimit> limits_told;
+  std::vector<LogEvidence> log_evidence;  // these five come from logs: from_logs.h
+  std::vector<ReportedException> exceptions;
+  std::vector<ReportedClockStep> clock_steps;
+  std::vector<ReportedLimit> reported_limits;
   std::vector<Observable> log_observables;
   std::vector<std::string> log_notes;
   std::set<std::string> ruled_out;  // ids of candidates and rivals that did not happen, as the user has checked
   std::set<std::string> without;    // parts of the search that are left out, to see what they are worth
 
   // There is no dump.
-  [[nodiscard]] bool only_logs() const { return !said.empty() && said.size() == traces.size(); }
+  [[nodiscard]] bool only_logs() const { return !log_evidence.empty() && log_evidence.size() == traces.size(); }
 };
 
 // A part of the method that --without can switch off.

@@ -145,7 +145,7 @@ Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& nam
       if (of_trace.size() == 1) by_name[of_trace[0]] = index;
       taken = true;
     }
-    if (taken || !inputs.said.empty()) continue;  // lines of logs may name it; then the reader of logs decides
+    if (taken || !inputs.log_evidence.empty()) continue;  // lines of logs may name it; then the reader of logs decides
     std::vector<std::string> words = known;
     words.insert(words.end(), spoken.addresses.begin(), spoken.addresses.end());
     const std::string slip = did_you_mean(host, words);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What nodes in containers cost a run: the same system, the same schedule, as processes and in containers, in turns.
+"""Measures what containers add to a run: the same system and schedule, alternately as processes and in containers.
 
     test/bench/containers.py --rose build/release/rose [--runs 10] [CASE...]
 
-The image holds the system's own program and mount points; what it links with, or runs on, is this machine's, mounted
-read-only. Printed, for each case: how often the bug occurred and the faults fired in either form, the median seconds of
-a run, and what the runs left behind. Needs podman and runc or crun; without any it says so and ends with 3.
+The image contains the system's own program and mount points; its libraries and interpreters are this machine's, mounted
+read-only. For each case it prints how often the bug occurred and the faults fired in either form, the median seconds of
+a run, and what the runs left behind. Needs podman and runc or crun; without them it prints a message and exits with 3.
 """
 import argparse
 import fcntl
@@ -58,7 +58,7 @@ class Unable(Exception):
 
 
 def toml(value):
-    """A value as TOML; tables are inline."""
+    """Returns a value as TOML; tables are inline."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {toml(value[key])}" for key in value) + " }"
     if isinstance(value, list):
@@ -67,7 +67,7 @@ def toml(value):
 
 
 class Engine:
-    """podman with images and containers of its own, below one folder."""
+    """podman with its own images and containers, below one folder."""
 
     def __init__(self, work):
         if not shutil.which("podman"):
@@ -103,7 +103,7 @@ class Engine:
 
 
 def image_root(work, name, program):
-    """Mount points, the machine's own links and users, and the program."""
+    """Makes the image's root: mount points, the machine's links and users, and the program."""
     root = work / "root" / name
     for folder in ("usr", "etc", "tmp", "opt", "proc", "sys", "dev"):
         (root / folder).mkdir(parents=True)
@@ -124,7 +124,7 @@ def image_root(work, name, program):
 
 
 def in_containers(folder, work, engine, name):
-    """The folder's configuration with an image for each node; its path."""
+    """Writes the folder's configuration with an image for each node, and returns its path."""
     config = tomllib.loads((folder / "rose.toml").read_text())
     image = f"localhost/rose-bench-{name}:1"
     program = None
@@ -162,7 +162,7 @@ def in_containers(folder, work, engine, name):
 
 
 def replay(rose, schedule, config, runs, engine):
-    """What `rose replay --json` told of so many runs."""
+    """Returns the result of `rose replay --json` for that number of runs."""
     done = subprocess.run([rose, "replay", schedule, "-c", config, "--runs", str(runs), "--json"],
                           env=engine.environment, capture_output=True, text=True, timeout=600)
     if done.returncode not in (0, 1, 4):
@@ -171,7 +171,7 @@ def replay(rose, schedule, config, runs, engine):
 
 
 def leftovers(engine):
-    """Containers of the engine's, and what this machine holds under rose's names."""
+    """Returns the engine's containers and the machine's resources with rose's names."""
     found = {f"container {one}" for one in engine.containers()}
     for folder in ("/run/netns", "/run/rose", "/sys/class/net", *mounts("cgroup2"), *mounts("cgroup")):
         found |= {str(path) for path in pathlib.Path(folder).glob("rose*") if path.exists()}
@@ -180,7 +180,7 @@ def leftovers(engine):
 
 
 def under_way():
-    """Ids of runs of others: somebody holds their locks."""
+    """Returns the ids of other users' runs, whose locks are held."""
     ids = set()
     for lock in pathlib.Path("/run/rose").glob("rose-*.lock"):
         try:

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What watched Java methods cost a server: ZooKeepers with and without rose's agent, one after the other in each round.
+"""Measures what watched Java methods cost a server: ZooKeepers with and without rose's agent, alternately.
 
     test/bench/java.py --rose build/release/rose [--methods 1000] [--rounds 30] [--seconds 2] [--warm 60]
 
-Three servers run all the time, each alone on its port and in its folder: one without the agent, a second one like it,
-and one whose methods are watched, a tracer attached to it. They serve pipelined reads and writes in turns of some
-seconds, so that a noisy machine disturbs all alike, after a time in which their JVMs have compiled what they run.
-Printed: the throughput and the processor time a request of the second and of the third beside the first, as the median
-of the rounds and its 95 % interval. What the second one shows is noise. Which methods are watched, a profile of the
-same load tells: those that it calls infrequent, `--methods` of them. """
+Three servers run all the time, each on its own port and in its own folder: one without the agent, a second one without
+it, and one whose methods are watched, with a tracer attached. Each serves pipelined reads and writes for some seconds
+in turn, so that a noisy machine affects all of them equally, after a warm-up in which their JVMs compile their code.
+Printed are throughput and processor time per request of the second and third server relative to the first, as the
+median of the rounds with its 95 % interval. The second server shows the noise. `--methods` methods are watched, which a
+profile of the same load lists as infrequent. """
 import argparse
 import contextlib
 import json
@@ -48,7 +48,7 @@ ZOO = "dataDir=%(folder)s/data\nclientPort=%(port)d\nclientPortAddress=127.0.0.1
 
 
 class Load:
-    """Connections to one server, each with a batch of requests under way: reads and writes of 100 bytes in turns."""
+    """Connections to one server, each with a batch of requests under way: reads and writes of 100 bytes alternate."""
     CONNECTIONS, BATCH, NODES = 4, 200, 20
     SESSION_MS = 3_600_000  # nobody speaks to a server while the others have their turns
 
@@ -102,7 +102,7 @@ class Load:
             rest = data[at:]
 
     def serve(self, seconds):
-        """(requests, seconds)"""
+        """Returns (requests, seconds)."""
         began, done = time.monotonic(), 0
         for client in self.sockets:
             client.sendall(self.batch)
@@ -124,8 +124,8 @@ def free_port():
 
 
 def await_answer(port, seconds=90):
-    """Until the server says that it serves; one that is spoken to before it has opened its database never answers that
-    connection."""
+    """Waits until the server reports that it serves. A connection made before the server has opened its database is
+    never answered."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=2) as client:
@@ -158,7 +158,7 @@ class Server:
         return int(fields[11]) + int(fields[12])
 
     def turn(self, seconds):
-        """(requests a second, processor seconds a request)"""
+        """Returns (requests per second, processor seconds per request)."""
         before = self.ticks()
         done, took = self.load.serve(seconds)
         return done / took, (self.ticks() - before) / TICKS / done
@@ -177,7 +177,7 @@ def write_server(folder, jars, port):
 
 
 def watched_methods(rose, work, jars, count):
-    """The agent's folder, for `count` of the methods that a profile of this load calls infrequent."""
+    """Returns the agent's folder, with `count` of the methods that a profile of this load lists as infrequent."""
     port = free_port()
     write_server(work / "profiled", jars, port)
     (work / "rose.toml").write_text(CONFIG % {"folder": work / "profiled", "python": sys.executable,

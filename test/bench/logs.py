@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How long rose takes to understand many logs: `logs.py ROSE [--size MiB] [--hosts N]`.
+"""Measures how long rose takes to read many logs: `logs.py ROSE [--size MiB] [--hosts N]`.
 
-Writes logs of that size in all (default: 1024 MiB, 30 hosts), in the forms of six systems, with a failure near their
-end; then runs `rose diagnose --plan --log`, and prints seconds and the most memory that it held. Needs no root, and
-room on the disk of TMPDIR. """
+Writes logs of that total size (default: 1024 MiB, 30 hosts), in the formats of six systems, with a failure near their
+end; then runs `rose diagnose --plan --log`, and prints its seconds and peak memory. Needs no root, but space on the
+disk of TMPDIR. """
 import argparse
 import json
 import os

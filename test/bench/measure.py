@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Ratios of one run: what rose costs over what an empty program costs.
+"""Measures ratios within one run: the cost of rose relative to the cost of an empty program.
 
-States (nothing, an empty raw_tp/sys_exit program, rose) take turns in every round, so that a noisy machine
-disturbs all alike; a ratio is made within its round. Printed: the median of the rounds and a 95 % bootstrap
-interval. Absolute times stand beside, for orientation only.
+States (nothing, an empty raw_tp/sys_exit program, rose) alternate in every round, so that a noisy machine affects
+all of them equally; a ratio is computed within its round. Printed are the median of the rounds and a 95 % bootstrap
+interval, with absolute times for orientation only.
 """
 import argparse
 import contextlib
@@ -25,7 +25,7 @@ class Unable(Exception):
 
 
 def median_interval(values, confidence=0.95, draws=2000):
-    """The median and its bootstrap interval; the same numbers give the same interval."""
+    """Returns the median and its bootstrap interval; equal numbers give an equal interval."""
     chance = random.Random(1)
     medians = sorted(statistics.median(chance.choices(values, k=len(values))) for _ in range(draws))
     tail = (1 - confidence) / 2
@@ -33,7 +33,7 @@ def median_interval(values, confidence=0.95, draws=2000):
 
 
 def wait_line(stream, wanted, seconds):
-    """Reads lines until one holds `wanted`."""
+    """Reads lines until one contains `wanted`."""
     end = time.monotonic() + seconds
     text = b""
     while True:
@@ -49,7 +49,7 @@ def wait_line(stream, wanted, seconds):
 
 @contextlib.contextmanager
 def process(argv, ready, stream="stdout", end="input", **more):
-    """A program for as long as the block lasts, begun when it says it is ready."""
+    """Runs a program for the duration of the block, which begins when the program reports that it is ready."""
     child = subprocess.Popen(argv, stdin=subprocess.PIPE,
                              stdout=subprocess.PIPE if stream == "stdout" else subprocess.DEVNULL,
                              stderr=subprocess.PIPE if stream == "stderr" else subprocess.DEVNULL, **more)
@@ -97,7 +97,7 @@ class Bench:
 
 
 def syscalls(bench, rounds, count):
-    """Added nanoseconds of calls, by state: a list of rounds."""
+    """Returns the nanoseconds added to calls, by state, as a list of rounds."""
     found = []
     with bench.calls() as calls, bench.calls() as other:
         states = {
@@ -133,7 +133,7 @@ def free_ports(count):
 
 @contextlib.contextmanager
 def redis_cluster(folder):
-    """A primary and two replicas that follow it."""
+    """Runs a primary and two replicas."""
     ports = free_ports(3)
     with contextlib.ExitStack() as stack:
         nodes = []

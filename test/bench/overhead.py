@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `rose trace` costs a program that runs, compared with no tracer: run time of a load and processor time of the
-program.
+"""Measures what `rose trace` costs a running program, compared with no tracer: the run time of a load and the program's
+processor time.
 
 Usage: overhead.py --rose ROSE --pid PID [--rounds N] -- LOAD [ARG...]
 
@@ -21,7 +21,7 @@ import time
 
 
 def processor_time(pid):
-    """Seconds of processor time of all threads of a process, user and system."""
+    """Returns the seconds of user and system processor time of all threads of a process."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

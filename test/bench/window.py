@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a full window costs: memory of the tracer before, while and after it writes a dump, how long a dump of it
-takes, and what the traced program notices of that. Window of a million events, each failure of another path.
+"""Measures what a full window costs: the tracer's memory before, during and after a dump, the duration of a dump, and
+its effect on the traced program. The window has a million events, each a failure with another path.
 """
 import argparse
 import os
@@ -22,7 +22,7 @@ def kib(pid, field):
 
 
 def maps_kib(pid):
-    """Of the BPF maps it holds, as the kernel accounts them."""
+    """Returns the memory of the BPF maps that the process holds, as accounted by the kernel."""
     held = {}
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
         try:

@@ -35,16 +35,17 @@ begun() {
   pid=$!
   until_true 60 test -s report/runs/run-0001/began || { cat err >&2; exit 1; }
   bank=$(cat report/runs/run-0001/began)
-  until_true 60 threads_held || fail "nobody waits"
+  until_true 60 threads_held || fail "no thread is held"
   holder=$(holders)
-  [ -n "$holder" ] || fail "who holds it?"
+  [ -n "$holder" ] || fail "the process that holds the thread was not found"
 }
 
 begun
 kill -9 "$pid"
 wait "$pid" 2>/dev/null || true
 until_true 30 not threads_traced || fail "still traced after kill -9"
-until_true 30 grep -q '^left' report/runs/run-0001/bank/stdout.log || fail "who waited did not go on after kill -9"
+until_true 30 grep -q '^left' report/runs/run-0001/bank/stdout.log ||
+  fail "the held thread did not continue after kill -9"
 until_true 30 not test -e "/proc/$holder" || fail "rose-holder is left after kill -9"
 expect 0 "$rose" heal
 

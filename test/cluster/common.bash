@@ -109,7 +109,7 @@ until_true() {
   local deadline=$((SECONDS + $1))
   shift
   while ! "$@" >/dev/null 2>&1; do
-    [ $SECONDS -lt $deadline ] || { fail "never came true: $*"; return 1; }
+    [ $SECONDS -lt $deadline ] || { fail "this condition was not met in time: $*"; return 1; }
     sleep 0.05
   done
 }

@@ -117,9 +117,9 @@ grep -q '^began with good morning$' "$run/app/stdout.log" || fail "$(head -1 "$r
 for line in 'built with care' 'a note' 'a secret' 'level = high'; do
   grep -q "^$line\$" "$run/workload.log" || fail "no '$line': $(cat "$run/workload.log")"
 done
-grep -q '^100663296$' "$run/workload.log" || fail "no limit of memory: $(cat "$run/workload.log")"
-grep -q '^ 2048 $' "$run/workload.log" || fail "the volume in memory is not of its size: $(cat "$run/workload.log")"
-[ ! -e not-there ] || fail "a folder of this machine was made"
+grep -q '^100663296$' "$run/workload.log" || fail "no memory limit is set: $(cat "$run/workload.log")"
+grep -q '^ 2048 $' "$run/workload.log" || fail "the tmpfs volume has the wrong size: $(cat "$run/workload.log")"
+[ ! -e not-there ] || fail "a folder was created on this machine"
 says err "volume 'shared' is external: each run uses an empty one of its own instead"
 grep -q '^up$' "$run/workload.log" && grep -qw database "$run/workload.log" ||
   fail "setup did not run between the two: $(cat "$run/workload.log")"

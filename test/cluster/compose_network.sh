@@ -147,7 +147,7 @@ chmod +x incident.sh
 expect 1 "$rose" trace -c rose.toml --incident ./incident.sh -o dump.bin
 expect 0 "$rose" dump show dump.bin --type scf,nd
 [ "$(awk '/of-side/ { print $2 }' out | sort -u)" = side ] ||
-  fail "events of side are another node's: $(grep of-side out)"
+  fail "events of side are assigned to another node: $(grep of-side out)"
 says out '^\+[0-9.]+ +side +ND .* 10\.77\.0\.2 -> 10\.77\.0\.1:7003'
 expect 0 "$rose" diagnose --plan --trace dump.bin -c rose.toml --json
 json_is 'next((c["node"], c["peer"]) for c in j["candidates"] if c["kind"] == "partition")' "('app', 'other')"

@@ -44,7 +44,7 @@ kill -INT $tracer
 wait $tracer || fail "the tracer failed: $(cat trace.err)"
 expect 0 "$rose" dump show beside.bin --type ps
 says out ' PS .* paused for [1-9][0-9]*\.[0-9]*s$'
-! grep -q blocked out || fail "a pause is called a wait: $(grep blocked out)"
+! grep -q blocked out || fail "the pause is reported as a blocked wait: $(grep blocked out)"
 podman rm -f -t 0 $name >/dev/null
 
 # A node of a deployment.

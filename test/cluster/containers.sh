@@ -105,7 +105,7 @@ grep -q '^pid 1$' "$run/n1/stderr.log" || fail "n1 is not the first process of i
 # The image's own command and variables. After the crash it is the same container with its files.
 [ "$(grep -c '^began as 0 with usual in /data$' "$run/n2/stdout.log")" = 2 ] ||
   fail "n2: $(grep began "$run/n2/stdout.log")"
-grep -q '^mkdir 1 = File exists$' "$run/n2/stdout.log" || fail "n2 lost its files as it was started again"
+grep -q '^mkdir 1 = File exists$' "$run/n2/stdout.log" || fail "n2 lost its files when it was restarted"
 [ ! -e "$run/.rose-enter" ] || fail "the entry point's folder was left"
 nothing_left "after a replay"
 no_containers "after a replay"
@@ -176,7 +176,7 @@ TOML
 expect 0 "$rose" replay drafted-fault.toml -c drafted.toml --runs 1 --keep --json
 json_is 'j["reproduced"]' 1
 grep -q '^began as 0 with drafted in /kept$' "$(json 'j["run_results"][0]["directory"]')/original/stdout.log" ||
-  fail "the drafted node is another program"
+  fail "the drafted node runs another program"
 nothing_left "after a drafted one"
 no_containers "after a drafted one"
 

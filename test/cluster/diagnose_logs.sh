@@ -37,7 +37,7 @@ cp "$work/schedule.toml" "$work/first.toml"
 expect 0 "$rose" diagnose --log greeter="$work/server.log" -c rose.toml -o "$work/schedule.toml" --jobs 4 \
   --report "$work/report" --stop-after found --resume --json
 cmp "$work/report/record.jsonl" "$work/record" || fail "--resume made further runs"
-cmp "$work/schedule.toml" "$work/first.toml" || fail "--resume found another schedule"
+cmp "$work/schedule.toml" "$work/first.toml" || fail "--resume found a different schedule"
 
 # Unusable input is refused before anything runs.
 expect 2 "$rose" diagnose -c rose.toml

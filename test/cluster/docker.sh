@@ -105,7 +105,7 @@ TOML
 no_containers() {
   local all
   all=$(docker ps -aq --filter label=rose; docker volume ls -q; docker images -q 'rose-*')
-  [ -z "$all" ] || fail "left of docker's $1: $all"
+  [ -z "$all" ] || fail "docker resources are left $1: $all"
 }
 export WORD=secret
 expect 0 "$rose" replay faults.toml -c rose.toml --runs 2 --keep --json
@@ -121,7 +121,7 @@ for part in 'elsewhere' '172.30.5.20.*rose0\|rose0.*172.30.5.20' '^67108864'; do
 done
 nothing_left "after a replay"
 no_containers "after a replay"
-[ ! -e not-there ] || fail "a folder of this machine was made"
+[ ! -e not-there ] || fail "a folder was created on this machine"
 
 BEATS=1000000 signalled KILL report/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml \
   --runs 1 --report report

@@ -82,14 +82,15 @@ says err 'silent: no answer within 3s'
 says err 'gone: ssh: connect to host gone port 22: No route to host'
 says err 'junk: .*(not a rose dump|no rose dump|dump)'
 says err 'torn: '
-[ -e some/db1.bin ] && [ -e some/db2.bin ] && [ ! -e some/gone.bin ] || fail "what came is not in the folder"
+[ -e some/db1.bin ] && [ -e some/db2.bin ] && [ ! -e some/gone.bin ] ||
+  fail "the folder does not contain exactly the collected dumps"
 expect 0 "$rose" dump collect db1 kubectl:prod/cache:server ssh:db1 kubectl:prod-cache:server db1 \
   -o alike/ ${by/"$work/kubectl"/"$work/kubectl-any"}
 for file in alike/*; do expect 0 "$rose" dump show "$file" --format jsonl; done
-[ "$(ls alike | wc -l)" = 5 ] || fail "hosts whose names are alike share a file: $(ls alike)"
+[ "$(ls alike | wc -l)" = 5 ] || fail "hosts with similar names share a file: $(ls alike)"
 expect 3 "$rose" dump collect gone -o none.bin $by
 says err 'no host responded'
-[ ! -e none.bin ] || fail "something was written of nothing"
+[ ! -e none.bin ] || fail "a dump was written although no host answered"
 
 # --- a list of hosts, and refused lists
 printf '# ours\ndb1\n\n db2  # second\n' >hosts
@@ -97,7 +98,7 @@ expect 0 "$rose" dump collect --all --hosts hosts -o listed.bin $by
 says out '2 of 2 answered'
 expect 0 "$rose" dump collect db1 --after 10ms -o later.bin $by
 says out '1 of 1 answered'
-grep -q -- '--after.*10ms' calls || fail "the tracers were not told to wait: $(tail -2 calls)"
+grep -q -- '--after.*10ms' calls || fail "the tracers did not get --after: $(tail -2 calls)"
 expect 2 "$rose" dump merge one.bin listed.bin -o listed.bin
 says err 'listed.bin is one of the dumps to be merged'
 expect 0 "$rose" dump merge one.bin one.bin -o twice.bin
@@ -133,7 +134,7 @@ until_true 60 grep -q 'together: rose-.*-crash.bin: wrote ' east.err
 echo "miss after" >orders.west
 until_true 60 eval "\"$rose\" dump --control west -o seen.bin --quiet && \"$rose\" dump show seen.bin --format jsonl | grep -q /rose-none/after"
 [ "$(grep -c ': wrote ' west.err)" = 1 ] || { fail "west wrote again"; cat west.err; }
-[ "$(ls shared/*-together.bin | wc -l)" = 1 ] || fail "not one dump together: $(ls shared)"
+[ "$(ls shared/*-together.bin | wc -l)" = 1 ] || fail "the tracers did not write one set of dumps: $(ls shared)"
 rm shared/rose-other-*
 expect 0 "$rose" dump collect ./shared/ -o folder.bin
 expect 2 "$rose" trace --pid $$ -o file.bin --dump-together

@@ -36,9 +36,10 @@ expect 0 "$rose" diagnose --log n1=production.log -c rose.toml -o schedule.toml 
   --stop-after found --json
 json_is 'j["verdict"]' reproduced
 json '"%d schedules, %d runs, %.0f s" % (j["schedules"], j["runs"], j["seconds"])'
-grep -q '^kind *= "exception"' schedule.toml || fail "the schedule throws it: $(cat schedule.toml)"
+grep -q '^kind *= "exception"' schedule.toml || fail "the schedule does not throw the exception: $(cat schedule.toml)"
 grep -q '^throws *= "org.rose.test.Ledger[$]ChecksumException"' schedule.toml ||
-  fail "the schedule throws it: $(cat schedule.toml)"
-grep -Eq '^count *= (4|8|12)$' schedule.toml || fail "the visit that counts is found: $(cat schedule.toml)"
+  fail "the schedule does not throw the exception: $(cat schedule.toml)"
+grep -Eq '^count *= (4|8|12)$' schedule.toml ||
+  fail "the schedule does not have the right entry of the method: $(cat schedule.toml)"
 replays 2 schedule.toml rose.toml --jobs 2
 nothing_left "by a diagnosis that throws"

@@ -109,8 +109,8 @@ kill -9 $pid
 wait $pid 2>/dev/null || true
 lines=$(wc -l < $victim/out)
 more() { [ "$(wc -l < $victim/out)" -gt $((lines + 20)) ]; }
-until_true 20 more || fail "the victim stood still when rose was gone"
-grep -q 'not implemented' $victim/out && fail "calls failed when rose was gone"
+until_true 20 more || fail "the victim did not continue after rose ended"
+grep -q 'not implemented' $victim/out && fail "calls failed after rose ended"
 kill -9 "$(cat $victim/pid)" "$(cat report/runs/run-0001/two/pid)" 2>/dev/null || true
 expect 0 "$rose" heal
 
@@ -144,6 +144,6 @@ expect 0 "$rose" heal
 says out "cgroup $service: thawed"
 victim=report3/runs/run-0001/one
 lines=$(wc -l < $victim/out)
-until_true 20 more || fail "the victim stood still after heal"
+until_true 20 more || fail "the victim did not continue after heal"
 echo 1 > "$service/cgroup.kill"
 until_true 10 rmdir "$service"

@@ -30,11 +30,11 @@ json_is 'all({"query", "node", "failing", "sound", "score"} <= set(v) for v in j
 json_is 'all(c["times"] >= c["runs"] > 0 or c["before"] > 0 for v in j["values"] for c in v["failing"] + v["sound"])' \
   True
 json_is 'all(v["failing"] and v["sound"] for v in j["values"])' True
-grep -q '^## Requested values' "$work/why.md" || fail "explanation.md does not tell the values"
+grep -q '^## Requested values' "$work/why.md" || fail "explanation.md lacks the requested values"
 [ "$(stat -c %a "$work/why.md")" = 600 ] || fail "explanation.md is readable by others"
 grep -q '^## Suspects' "$work/why.md" && grep -q 'checkpoint' "$work/why.md" ||
-  fail "explanation.md does not tell the suspects"
-cmp -s "$work/why.md" "$work/report/explanation.md" || fail "the report's explanation.md is another one"
+  fail "explanation.md lacks the suspects"
+cmp -s "$work/why.md" "$work/report/explanation.md" || fail "the report's explanation.md differs"
 cp "$work/report/explanation.json" "$work/out"
 json_is 'j["verdict"]' explained
 [ "$(wc -l < "$work/report/record.jsonl")" -ge 8 ] || fail "the record lacks runs"
@@ -44,10 +44,10 @@ nothing_left "by explain"
 cp "$work/report/explanation.json" "$work/first.json"
 expect 0 "$rose" explain --from "$work/report" --json -o "$work/again.md"
 cmp -s "$work/why.md" "$work/again.md" ||
-  fail "the explanation of what was kept is another one: $(diff "$work/why.md" "$work/again.md" | head -5)"
+  fail "the explanation of the kept runs differs: $(diff "$work/why.md" "$work/again.md" | head -5)"
 json_is '{k: v for k, v in j.items() if k != "explanation"} == {k: v for k, v in json.load(open("'"$work"'/first.json")).items() if k != "explanation"}' True
 tail -n +2 "$work/report/explained.runs" | zstd -qdc | grep -qaF "$work" &&
-  fail "what was kept has paths of this machine"
+  fail "the kept runs contain paths of this machine"
 head -c 3000 "$work/report/explained.runs" > "$work/damaged"; mkdir "$work/other"; mv "$work/damaged" \
   "$work/other/explained.runs"
 expect 2 "$rose" explain --from "$work/other"
@@ -66,7 +66,7 @@ json_is '{w["name"] for w in j["weights"]} == {p["name"] for p in j["parts"]}, l
 sed 's/range(200)/range(20)/; s/randrange(30, 180)/randrange(3, 18)/' workload > quick
 chmod +x quick
 sed -i 's|^command = \["./workload"\]|command = ["./quick"]|' rose.toml
-grep -q quick rose.toml && ! cmp -s quick workload || fail "rose.toml or the workload is another one"
+grep -q quick rose.toml && ! cmp -s quick workload || fail "rose.toml or the workload is not the expected one"
 
 # A harmless fault: the bug does not occur, and nothing is explained.
 cat > "$work/harmless.toml" << 'END'

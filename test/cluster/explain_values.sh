@@ -45,11 +45,11 @@ import json, sys
 j = json.load(open(sys.argv[1]))
 for what in ("rounds", "values", "not_told"): print(what, *j[what], sep="\n  ")
 PY
-grep -q '^## In short' "$work/why.md" || fail "explanation.md does not begin with the whole of it"
+grep -q '^## In short' "$work/why.md" || fail "explanation.md lacks the section 'In short'"
 for what in 'Root fault' 'The code that received it' 'The first wrong decision' 'Symptom'; do
   grep -q "$what" "$work/why.md" || fail "explanation.md reports nothing about it: $what"
 done
-grep -q '^## Rounds of queries' "$work/why.md" || fail "explanation.md does not tell the rounds"
+grep -q '^## Rounds of queries' "$work/why.md" || fail "explanation.md lacks the rounds of queries"
 grep -q 'Requested values' "$work/report/report.html" || fail "the page does not show the values"
 nothing_left "by explain"
 

@@ -30,7 +30,7 @@ reset_roots() {
 roots() { find roots -printf '%P %u:%g %m %s %y\n' | sort; find roots -type f -exec sha256sum {} + | sort; }
 unharmed() {
   [ "$(roots)" != "$before" ] || return 0
-  fail "$1: what is root's has changed:"
+  fail "$1: files of root have changed:"
   diff <(echo "$before") <(roots) >&2 || true
   umount -l roots/closed 2>/dev/null || true
   reset_roots
@@ -159,7 +159,7 @@ config "echo mine > data/own; touch begun; echo up; exec sleep 100"
 attack_below "rmdir $n1/data" || fail "the folder below the file system could not be removed"
 says err 'files of the file system that rose mounted at .*n1/data are in .*/\.rescued/0'
 rescued=report/runs/run-0001/.rescued
-[ "$(stat -c '%U %a' $rescued)" = "root 700" ] || fail "not root's alone: $(stat -c '%U %a' $rescued)"
+[ "$(stat -c '%U %a' $rescued)" = "root 700" ] || fail "not accessible to root only: $(stat -c '%U %a' $rescued)"
 [ "$(cat $rescued/0/own $rescued/0/secret | tr '\n' ' ')" = "mine roots " ] || fail "rescued: $(ls -l $rescued/0)"
 [ "$(stat -c '%U %a' $rescued/0/secret)" = "root 600" ] || fail "root's file: $(stat -c '%U %a' $rescued/0/secret)"
 unmounted "a file system that was unmounted"
@@ -185,7 +185,7 @@ config "touch begun; echo up; exec sleep 100"
 attack_below "python3 grant.py $n1/data" || fail "the access list could not be set"
 [ "$(stat -c '%U %a' $n1/data/secret)" = "root 640" ] || fail "root's file: $(stat -c '%U %a' $n1/data/secret)"
 python3 -c "import os; assert not os.listxattr('$n1/data/secret')" ||
-  fail "root's file has an access list of the node's"
+  fail "root's file got the node's access list"
 rm setup.sh
 
 # --- a log with a hole that is far larger than the disk
@@ -205,7 +205,7 @@ printf 'version = 1\n[[fault]]\nid = "f"\nnode = "n2"\nkind = "crash"\n' > sched
 rm -rf report
 replay --report report --allow-attached
 says out 'belongs to user 0'
-kill -0 $roots_process || fail "a process of root's was ended"
+kill -0 $roots_process || fail "a process of root was ended"
 kill $roots_process
 
 # --- the folder of runs is reached through a link of the node's user
@@ -283,23 +283,23 @@ when = [ { elapsed = "700ms" } ]'
   rm -rf report
   replay --report report
   says out 'n1/a/b is full'
-  [ "$(size)" = "$theirs" ] || fail "$way: somebody else's file system was changed: $(size)"
-  [ "$(cat big/file)" = theirs ] && [ "$(ls big)" = file ] || fail "$way: somebody else's files were changed"
+  [ "$(size)" = "$theirs" ] || fail "$way: another user's file system was changed: $(size)"
+  [ "$(cat big/file)" = theirs ] && [ "$(ls big)" = file ] || fail "$way: another user's files were changed"
   unmounted "a renamed folder ($way)"
-  [ "$(cat $n1/old/b/file)" = x ] || fail "$way: the node's file was not put back"
-  [ "$(stat -c %U $n1/old/b/file)" = nobody ] || fail "$way: the node's file is not the node's"
+  [ "$(cat $n1/old/b/file)" = x ] || fail "$way: the node's file was not restored"
+  [ "$(stat -c %U $n1/old/b/file)" = nobody ] || fail "$way: the node's file does not belong to the node's user"
   # The same after kill -9 during the run.
   rm -rf report
   "$rose" replay schedule.toml -c rose.toml --runs 1 --report report > out 2> err &
   pid=$!
   until_true 60 test -d "$n1/old/b" || tail -3 err >&2
-  [ -n "$(mounted)" ] || fail "$way: nothing is mounted before the kill: the test tests nothing"
+  [ -n "$(mounted)" ] || fail "$way: nothing is mounted before the kill, so the test proves nothing"
   kill -9 $pid
   wait $pid 2>/dev/null || true
   expect 0 "$rose" heal  # the guardian may have undone it already
   unmounted "heal after kill -9 ($way)"
-  [ "$(cat $n1/old/b/file)" = x ] || fail "$way: heal did not put the node's file back"
-  [ "$(size)" = "$theirs" ] || fail "$way: heal changed somebody else's file system"
+  [ "$(cat $n1/old/b/file)" = x ] || fail "$way: heal did not restore the node's file"
+  [ "$(size)" = "$theirs" ] || fail "$way: heal changed another user's file system"
 done
 # The folder is renamed repeatedly.
 config 'mkdir -p c; echo x > a/b/file; echo up; exec sleep 100'

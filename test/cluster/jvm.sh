@@ -78,7 +78,7 @@ nothing_left "by exceptions"
 sed 's/^user = .*/functions = ["org.rose.test.*"]/; s/"step", "40"/"paced", "60"/; s/\["sh", "-c", .\[.*/["false"]/' \
   crash.toml > profiled.toml
 expect 0 "$rose" profile -c profiled.toml -o profile.json --runs 1
-python3 - <<'PY' || fail "the profile has the methods' entries"
+python3 - <<'PY' || fail "the profile lacks the methods' entries"
 import json
 functions = {f["function"]: f for f in json.load(open("profile.json"))["functions"]}
 assert functions["org.rose.test.Victim.seldom"]["count"] == 2, functions
@@ -88,7 +88,7 @@ PY
 expect 1 "$rose" trace -c profiled.toml --profile profile.json -o dump.bin
 "$rose" dump show dump.bin --type af > entries
 for method in seldom named; do
-  [ "$(grep -c Victim.$method entries)" = 2 ] || fail "two entries of a rare method are in the dump"
+  [ "$(grep -c Victim.$method entries)" = 2 ] || fail "the dump does not have two entries of a rare method"
 done
 grep -q Victim.busy entries && fail "a method that the profile calls busy is in the dump"
 # Methods without a configured name, without an agent, without such a method: each has its own message.
@@ -160,11 +160,11 @@ until_true 20 grep -q 'Picked up' production.out
 until_true 20 grep -q ready prod.log
 first=$(ls prod | wc -l)
 until_true 20 sh -c "[ \$(ls prod | wc -l) -ge $((first + 3)) ]"
-kill -INT $tracer; wait $tracer || fail "the tracer ends well"
+kill -INT $tracer; wait $tracer || fail "the tracer did not exit with 0"
 kill $pid; wait $pid 2>/dev/null || true
 "$rose" dump show prod.bin --type af > entries
 [ "$(grep -c Victim.seldom entries)" -ge 2 ] ||
-  fail "entries of a rare method of a JVM that runs are in the dump: $(cat prod.log entries)"
+  fail "the dump lacks entries of a rare method of an attached JVM: $(cat prod.log entries)"
 grep -q Victim.named entries && fail "a method that returns an object, as busy as seldom, is watched in production"
 grep -q Victim.busy entries && fail "a method that the profile calls busy is in the dump"
 expect 2 "$rose" trace --pid $$ --java-agent nowhere

@@ -48,10 +48,10 @@ killed() {
   pid=$!
   until_true 60 test -s report/runs/run-0001/began || { cat err >&2; exit 1; }
   . ./report/runs/run-0001/began
-  until_true 60 not connects || fail "$1: nothing was cut or held back"
+  until_true 60 not connects || fail "$1: no packet was dropped or delayed"
   kill -9 $pid
   wait $pid 2>/dev/null || true
-  until_true 30 connects || fail "$1: still cut or held back"
+  until_true 30 connects || fail "$1: packets are still dropped or delayed"
   expect 0 "$rose" heal
   if [ -n "$netns" ]; then [ ! -e /run/netns/"$netns" ] || fail "$netns was left"; fi
 }

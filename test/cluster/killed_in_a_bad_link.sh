@@ -25,7 +25,7 @@ before=$(settings)
 for network in netns host; do
   deployment $network
   killed $network
-  until_true 120 at_rest || fail "$network: the loopback interface was not given back"
+  until_true 120 at_rest || fail "$network: the loopback interface is still in use"
   [ "$(settings)" = "$before" ] || fail "$network: the loopback interface has '$(settings)' instead of '$before'"
   ip -o link 2>/dev/null | grep -q ' rosehold' && fail "$network: an interface was left" || true
 done

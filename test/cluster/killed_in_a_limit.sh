@@ -75,7 +75,7 @@ begun
 kill_guardian $pid
 kill -9 $pid
 wait $pid 2>/dev/null || true
-[ -n "$(leftovers)" ] || fail "nothing was left to heal: the test tests nothing"
+[ -n "$(leftovers)" ] || fail "nothing was left to heal, so the test proves nothing"
 expect 0 "$rose" heal
 [ -z "$(leftovers)" ] || fail "left after heal: $(leftovers)"
 [ ! -e "$cgroup" ] || fail "$cgroup was left"

@@ -186,7 +186,7 @@ untouched() {
   for one in "${strangers[@]}"; do kill -0 "$one" 2>/dev/null || fail "heal ended $one, which is not rose's"; done
 }
 untouched
-[ -e /run/netns/rose-lab ] && [ -e /run/netns/rose-abcdef-n1 ] || fail "heal took a namespace that is not rose's"
+[ -e /run/netns/rose-lab ] && [ -e /run/netns/rose-abcdef-n1 ] || fail "heal removed a namespace that is not rose's"
 
 # Also when a rose with that very name was killed: its journal lists what it created.
 interrupted KILL
@@ -214,7 +214,7 @@ for _ in 1 2; do
   expect 3 "$rose" heal
   says err 'cannot remove container rose-fedcba-n1'
   says err 'hint: .*heal --forget'
-  [ -e $journal ] || fail "what an engine could not remove is known no more"
+  [ -e $journal ] || fail "a leftover that the engine could not remove is not recorded any more"
 done
 printf '#!/bin/sh\nshift $(($# - 1)); echo "$1"\n' > engine
 chmod +x engine
@@ -237,6 +237,6 @@ says out 'network namespace rose-lab: ended 1 process, removed'
 says out 'cgroup rose-abcdef: ended 1 process, removed'
 says out "network namespace $id-mine: ended 1 process, removed"
 nothing_left "after heal by name"
-kill -0 "${strangers[4]}" || fail "heal ended a process for its name"
+kill -0 "${strangers[4]}" || fail "heal ended a process because of its name"
 kill "${strangers[4]}" "$visitor" 2>/dev/null || true
 true

@@ -2,7 +2,7 @@
 # A node runs out of descriptors because its limit is lowered while it runs. Chance decides which call fails first, so
 # failing the call from the dump reproduces the failure only sometimes; diagnose finds the limit.
 . "$(dirname "$0")/common.bash"
-. "$here/wanting.bash"
+. "$here/exhausted.bash"
 for need in gcc python3 prlimit; do command -v $need > /dev/null || skip "$need is missing"; done
 cd "$work"
 

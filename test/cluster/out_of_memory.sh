@@ -2,7 +2,7 @@
 # The kernel kills a helper because of its memory limit, which is set manually. The failure occurs only if the helper is
 # killed while it requests its next page; diagnose finds the limit.
 . "$(dirname "$0")/common.bash"
-. "$here/wanting.bash"
+. "$here/exhausted.bash"
 for need in gcc python3; do command -v $need > /dev/null || skip "$need is missing"; done
 [ -e /sys/fs/cgroup/memory/cgroup.procs ] ||
   skip "needs the memory controller in a hierarchy of its own, for a limit by hand"

@@ -35,7 +35,7 @@ fi
 # The table written from the stored figures is the same.
 cp README.md before
 expect 0 ./run-all --only-table
-cmp -s before README.md || fail "the table is another one when written again"
+cmp -s before README.md || fail "the table differs when it is written again"
 [ "$case" = runner ] || exit 0
 
 # Interrupted during a run: everything is undone, and the folder of dumps and logs is removed.

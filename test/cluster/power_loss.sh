@@ -67,7 +67,8 @@ file 'synced 5000 s s+'
 file 'inplace 4096 o o+'
 file 'grown 4096 o o+'
 file 'unsynced 0  ?'
-cmp <(head -c 5000 /dev/zero | tr '\0' s) report/runs/run-0001/n1/synced || fail "plain files were not put back"
+cmp <(head -c 5000 /dev/zero | tr '\0' s) report/runs/run-0001/n1/synced ||
+  fail "the node's files were not restored as plain files"
 lose=torn
 run torn data 'user = "nobody"'
 says out '2 torn'
@@ -75,7 +76,8 @@ file 'synced 5000 s s+'
 file 'inplace 4096 no n{4}o{4}'
 file 'grown [0-9]+ no o{8}n{8}.*'
 file 'unsynced 0  ?'
-[ "$(stat -c %U report/runs/run-0001/n1/data/synced)" = nobody ] || fail "not the node's own file"
+[ "$(stat -c %U report/runs/run-0001/n1/data/synced)" = nobody ] ||
+  fail "the restored file does not belong to the node's user"
 lose=scattered
 run scattered data ""
 file 'inplace 4096 no (on){4}'
@@ -155,7 +157,7 @@ begun() {
 }
 disks() { grep -F " $run/" /proc/self/mountinfo || true; }
 begun
-[ -n "$(disks)" ] || fail "there is no disk: the test tests nothing"
+[ -n "$(disks)" ] || fail "there is no disk, so the test proves nothing"
 kill -9 $pid
 wait $pid 2>/dev/null || true
 expect 0 "$rose" heal

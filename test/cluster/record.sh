@@ -104,7 +104,8 @@ END
 expect 0 "$rose" replay busy-schedule.toml -c busy.toml --runs 1 --report "$work/report" --json
 json_is 'j["verdict"]' reproduced
 json 'chr(10).join(j["run_results"][0]["recordings"])' > "$work/recordings"
-[ "$(wc -l < "$work/recordings")" = 4 ] || fail "not 4 lives were recorded: $(cat "$work/recordings")"
+[ "$(wc -l < "$work/recordings")" = 4 ] ||
+  fail "the number of recorded incarnations is not 4: $(cat "$work/recordings")"
 run=$(dirname "$(dirname "$(head -1 "$work/recordings")")")
 while read -r file; do
   node=$(basename "$(dirname "$file")")
@@ -114,7 +115,7 @@ while read -r file; do
   says out '^replayed to its end: '
   if [ "$file" != "$run/n1/recording.1.rr" ]; then
     grep -v -e '^END$' -e '^replayed to' "$work/out" | cmp -s - "$run/state-$node.txt" ||
-      fail "$file: the replay comes to another state than the run"
+      fail "$file: the replay reaches another state than the run"
   fi
 done < "$work/recordings"
 [ -s "$run/state-n1.txt" ] || fail "no state to compare with"

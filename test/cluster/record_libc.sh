@@ -18,7 +18,7 @@ timeout = "60s"
 command = ["grep", "-q", "^end", "n1/stdout.log"]
 TOML
 expect 0 "$rose" trace -c rose.toml -o dump.bin
-[ -s said ] || fail "the node said nothing"
+[ -s said ] || fail "the node printed nothing"
 # Open descriptors of the caller do not change the program's descriptor numbers.
 exec 3< /dev/null 9< /dev/null
 expect 0 "$rose" replay --recording dump.bin.recordings --node n1 -- "$work/unforeseen"
@@ -27,7 +27,7 @@ says err "the C library's hostname, pid, random, ready, time are replayed too"
 says out 'replayed to its end'
 # The order in which threads print depends on a lock that is not recorded.
 sed '/^replayed/d' out | sort > again
-sort said | diff - again >&2 || fail "the replay says something else"
+sort said | diff - again >&2 || fail "the replay's output differs"
 expect 1 "$rose" replay --recording dump.bin.recordings --node n1 --patience 2s -- "$work/unforeseen" more
 says out "diverged at record 4 .* got only calls of 'libc/time/time/0'"
 

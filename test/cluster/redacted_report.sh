@@ -59,14 +59,14 @@ told() {
 # Without --redact the secrets are there, which shows that the search below would find them.
 expect 0 "$rose" diagnose --trace dump.bin --map db-7.prod.example=n1 -c rose.toml --profile profile.json \
   -o schedule.toml --report plain --stop-after found
-[ -n "$(told plain)" ] || fail "the plain report has no secret: the test cannot fail"
+[ -n "$(told plain)" ] || fail "the plain report contains no secret, so the test proves nothing"
 [ -e plain/record.jsonl ] || fail "no record"
 
 expect 0 "$rose" diagnose --trace dump.bin --map db-7.prod.example=n1 -c rose.toml --profile profile.json \
   -o schedule.toml --report shown --redact
-[ -z "$(told shown)" ] || fail "told to strangers: $(told shown)"
+[ -z "$(told shown)" ] || fail "the redacted report contains secrets: $(told shown)"
 [ "$(ls shown | tr '\n' ' ')" = "diagnosis.json diagnosis.txt report.html " ] || fail "in the folder: $(ls shown)"
-grep -q 'kill n1' shown/report.html || fail "the report no longer says what must happen"
+grep -q 'kill n1' shown/report.html || fail "the redacted report does not describe the faults any more"
 grep -q 'host-1' shown/report.html || fail "the report names no host at all"
 python3 -c 'import json, sys; sys.exit(json.load(open("shown/diagnosis.json"))["verdict"] != "reproduced")' ||
   fail "diagnosis.json is damaged"
@@ -79,7 +79,7 @@ explain() {
   [ $status -eq 0 ] || [ $status -eq 4 ] || { fail "explain $* ends with $status"; tail -5 err >&2; }
 }
 explain schedule.toml -c rose.toml --runs 4 --report told --redact -o explanation.md
-[ -z "$(told told)" ] || fail "told to strangers by explain: $(told told)"
+[ -z "$(told told)" ] || fail "explain's redacted report contains secrets: $(told told)"
 [ ! -e told/record.jsonl ] && [ ! -e told/traces ] || fail "explain kept its record: $(ls told)"
 explain --from told
 

@@ -51,7 +51,7 @@ json_is "$names" "['hit', 'pair/first', 'pair/second', 'hit-2']"
 json_is "$outcomes" "['passed', 'passed', 'passed', 'passed']"
 json_is 'j["verdict"], j["passed"], j["runs"], j["reproduced"]' "('reproduced', 4, 8, 8)"
 json_is '[s["config"] for s in j["schedules"]]' "['tests/deep/hit/rose.toml', 'tests/deep/rose.toml', 'tests/deep/rose.toml', 'tests/hit/rose.toml']"
-python3 - junit.xml <<'PY' || fail "junit.xml is not what CI reads"
+python3 - junit.xml <<'PY' || fail "junit.xml has another form than CI reads"
 import sys, xml.etree.ElementTree as tree
 suites = tree.parse(sys.argv[1]).getroot()
 assert [s.get("name") for s in suites] == ["hit", "pair/first", "pair/second", "hit-2"], [s.get("name") for s in suites]
@@ -79,7 +79,7 @@ expect 1 "$rose" replay tests --filter sometimes --quarantine 0.6
 expect 0 "$rose" replay tests --filter sometimes --quarantine 0.5 --json --tap out.tap --junit junit.xml
 json_is "$outcomes" "['flaky']"
 grep -q '^not ok 1 - sometimes # TODO flaky' out.tap || fail "out.tap: $(cat out.tap)"
-grep -q '<skipped message="flaky' junit.xml || fail "junit.xml does not skip what is flaky"
+grep -q '<skipped message="flaky' junit.xml || fail "junit.xml does not skip the flaky schedule"
 expect 0 "$rose" replay tests/sometimes/schedule.toml -c tests/sometimes/rose.toml --quarantine 0.5
 
 # The patched build: -c names the file that each folder contains.

@@ -115,7 +115,7 @@ for jobs in 1 3; do
     wanted=4
     if grep -q 'confirmed: ' cut$jobs.err; then wanted=0; fi
     [ $status -eq $wanted ] || fail "Ctrl-C: exit $status instead of $wanted"
-    grep -q -- '--resume continues' cut$jobs.err || fail "Ctrl-C does not say how to go on"
+    grep -q -- '--resume continues' cut$jobs.err || fail "Ctrl-C does not report how to resume"
     nothing_left "after Ctrl-C"
   fi
   diagnose cut$jobs $jobs --resume
@@ -126,7 +126,7 @@ for jobs in 1 3; do
   python3 -c "import json; j = json.load(open('cut$jobs.out')); assert j['seconds'] >= 0.25 * j['runs'] / $jobs" ||
     fail "the seconds of a resumed diagnosis are only those since it was resumed"
   [ "$(result cut$jobs)" = "$(result whole$jobs)" ] || {
-    fail "$jobs at once: another result after resuming"
+    fail "$jobs at once: the result differs after resuming"
     diff <(result whole$jobs) <(result cut$jobs) >&2 || true
   }
   [ "$(runs cut$jobs)" -eq "$total" ] || fail "$jobs at once: $(runs cut$jobs) runs recorded instead of $total"
@@ -143,7 +143,7 @@ sed 's/confirm_runs = 4/confirm_runs = 40/' rose.toml > longer.toml
 config=longer.toml
 diagnose enough 1
 config=rose.toml
-until_true 120 eval "ended || grep -q 'confirmed: ' enough.err" || fail "nothing is said to be found"
+until_true 120 eval "ended || grep -q 'confirmed: ' enough.err" || fail "no found schedule is reported"
 ended && fail "the diagnosis ended as soon as it had found a schedule"
 # A second diagnosis with the same report folder is refused and leaves the record unchanged.
 before=$(runs enough)
@@ -154,7 +154,7 @@ kill -INT $pid
 status=0
 wait $pid || status=$?
 [ $status -eq 0 ] || fail "Ctrl-C after a schedule was found: exit $status instead of 0"
-python3 - <<'PY' || fail "Ctrl-C after a schedule was found: the result is not told"
+python3 - <<'PY' || fail "Ctrl-C after a schedule was found: the result is not reported"
 import json, sys
 told = json.load(open("enough.out"))
 sys.exit(told["verdict"] != "reproduced" or not any("interrupted" in note for note in told["notes"]))
@@ -162,7 +162,7 @@ PY
 grep -q '"\*/three"' enough.toml || fail "Ctrl-C after a schedule was found: it is not of the third file"
 diagnose enough 1 --resume
 wait $pid || fail "a diagnosis that was interrupted after it had found a schedule does not resume"
-[ "$(result enough)" = "$(result whole1)" ] || fail "another result after Ctrl-C once a schedule was found"
+[ "$(result enough)" = "$(result whole1)" ] || fail "the result differs after Ctrl-C once a schedule was found"
 
 # The record of another system is refused; other differences are accepted.
 sed 's/"0.3"/"0.4"/' rose.toml > other.toml

@@ -68,7 +68,7 @@ before=$(wc -l < auto/record.jsonl)
 "$rose" diagnose --trace dump.jsonl -c rose.toml --report auto -o again.toml --resume --json > again.out 2> again.err ||
   fail "a finished diagnosis cannot be resumed: $(tail -3 again.err)"
 [ "$(wc -l < auto/record.jsonl)" -eq "$before" ] || fail "a finished diagnosis made further runs when it was resumed"
-cmp -s auto.toml again.toml || fail "the resumed diagnosis found another schedule"
+cmp -s auto.toml again.toml || fail "the resumed diagnosis found a different schedule"
 
 # Only the first reproduction.
 "$rose" diagnose --trace dump.jsonl -c rose.toml --jobs 1 --stop-after found -o found.toml \
@@ -86,7 +86,7 @@ sed "s#/node.sh#/sharing.sh#" rose.toml > sharing.toml
   --json > sharing.out 2> sharing.err ||
   fail "nodes that share a file: $(tail -3 sharing.err)"
 grep -q "parallel runs: 1 (a writes $work/shared in every run)" sharing.err ||
-  fail "the shared file is not noticed: $(grep 'parallel' sharing.err)"
+  fail "the shared file is not detected: $(grep 'parallel' sharing.err)"
 
 expect 2 "$rose" replay found.toml -c rose.toml --jobs some
 expect 0 "$rose" replay found.toml -c rose.toml --runs 2 --jobs auto --json

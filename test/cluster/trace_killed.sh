@@ -23,14 +23,14 @@ nothing_there() { [ -z "$(python3 there.py < held)" ]; }
 start_trace --cgroup "$cgroup2/rose-killed-$$"
 held $tracer > held
 [ "$(wc -l < held)" -gt 20 ] || fail "the tracer holds only $(wc -l < held) programs, maps and links"
-[ -n "$(python3 there.py < held)" ] || fail "this test would not see programs that stay"
+[ -n "$(python3 there.py < held)" ] || fail "programs that stay loaded cannot be detected, so the test proves nothing"
 before=$(ls -A "$work")
 kill -KILL $tracer
 wait $tracer 2>/dev/null || true
 until_true 20 nothing_there || true
-[ -S "$work/control.sock" ] || fail "the socket is gone"
+[ -S "$work/control.sock" ] || fail "the socket file was removed"
 after=$(ls -A "$work")
-[ "$after" = "$before" ] || fail "files came or went: $after, before: $before"
+[ "$after" = "$before" ] || fail "files were created or removed: $after, before: $before"
 
 start_trace --cgroup "$cgroup2/rose-killed-$$"
 fail_in "rose-killed-$$" /rose-after

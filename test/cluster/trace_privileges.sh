@@ -30,7 +30,7 @@ start_trace --cgroup "$cgroup2/rose-privileges-$$" --binary "$work/trace_victim"
 [ "$(ps -o user= -p $tracer)" = nobody ] || fail "the tracer runs as $(ps -o user= -p $tracer)"
 fail_in "rose-privileges-$$" /rose-nobody
 sh -c 'echo 0 > "$1/cgroup.procs" && echo go | exec "$2" functions 2' sh "$cgroup2/rose-privileges-$$" \
-  "$work/trace_victim" >/dev/null || fail "the victim"
+  "$work/trace_victim" >/dev/null || fail "the victim failed"
 # Following restarts needs CAP_NET_ADMIN (12), watching hot functions again CAP_PERFMON (38).
 for set in CapEff CapPrm; do is $set 0000004000001000; done
 for set in CapInh CapAmb; do is $set 0000000000000000; done
@@ -53,7 +53,7 @@ start_trace --pid $sleeper
 for set in CapEff CapPrm CapInh CapAmb; do is $set 0000000000000000; done
 expect 0 dump
 # A second later its sockets are searched again, without any privilege.
-until_true 60 grep -q 'searched for sockets again' trace.err || fail "sockets were not looked for again"
+until_true 60 grep -q 'searched for sockets again' trace.err || fail "sockets were not searched for again"
 stop_trace
 ! grep -q warning trace.err || fail "warned: $(grep warning trace.err)"
 kill $sleeper

@@ -102,14 +102,14 @@ stop_trace
 for line in "a=container:$docker" a=name:shop-db-1 a=project:shop a=service:db a=cluster:east "b=container:$cri" \
   b=name:etcd b=pod:etcd-0 b=namespace:prod \
   b=cluster:east 'b=team:storage people'; do
-  label "$line" || fail "the dump does not say $line: $(head -n 1 "$work/events")"
+  label "$line" || fail "the dump lacks '$line': $(head -n 1 "$work/events")"
 done
 label "a=else:left out" && fail "a label that says nothing to rose is in the dump"
 expect 0 "$rose" dump show "$work/dump.bin"
 says out "# a: container $docker, name shop-db-1, project shop, service db, cluster east, team storage people"
 start_trace --node "p=container:pod:$uid"
 stop_trace
-for line in "p=pod-uid:$uid" p=pod:etcd-0 p=namespace:prod; do label "$line" || fail "the dump does not say $line"; done
+for line in "p=pod-uid:$uid" p=pod:etcd-0 p=namespace:prod; do label "$line" || fail "the dump lacks '$line'"; done
 for bad in cluster =east cluster= 'cl uster=east'; do
   expect 2 "$rose" trace --container "$docker" --label "$bad" -o d.bin
   says err "write KEY=VALUE"

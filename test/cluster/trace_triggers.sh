@@ -137,7 +137,7 @@ for end in room ctrl-c; do
     shows disk/last.bin '/rose-none/last'
     mv disk/last.bin kept.bin
   else
-    [ $status != 0 ] || fail "it says that a dump was written on a full disk"
+    [ $status != 0 ] || fail "a dump on a full disk is reported as written"
     [ ! -e disk/last.bin ] || fail "there is a dump on a full disk"
   fi
 done

@@ -44,7 +44,7 @@ status=0
 wait "$(cat second.pid)" || status=$?
 [ $status -eq 1 ] || fail "the second ends with $status"
 for one in first second; do
-  if grep 'another tracer' $one.err; then fail "the two tracers met"; fi
+  if grep 'another tracer' $one.err; then fail "the two tracers conflict"; fi
 done
 expect 2 "$rose" dump -o nobody.bin
 says err "no tracer is listening at"

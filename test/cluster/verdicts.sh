@@ -138,7 +138,7 @@ says err 'incident: ./no-such-incident.sh does not exist'
 printf 'exit 0\n' > plain.sh
 expect 2 "$rose" trace -c miss.toml --incident ./plain.sh -o dump.bin
 says err 'plain.sh cannot be executed'
-cmp dump.bin before.bin || fail "a dump was overwritten by a run that never was"
+cmp dump.bin before.bin || fail "a run that was not made overwrote a dump"
 chmod +x plain.sh
 expect 2 "$rose" trace -c miss.toml --incident plain.sh -o dump.bin
 says err "for the file in this folder write './plain.sh'"

@@ -7,7 +7,7 @@
 with_workers three 3
 ends_with 0 three
 [ "$(result three)" = "$(result here)" ] ||
-  { fail "three workers: another search"; diff <(result here) <(result three) >&2 || true; }
+  { fail "three workers: the search differs"; diff <(result here) <(result three) >&2 || true; }
 [ "$(ls "$work/three/traces" | wc -l)" -eq "$total" ] || fail "three workers: traces are missing"
 "$rose" dump show "$work/three/traces/run-0001.dump" --quiet >/dev/null || fail "three workers: a trace can't be read"
 until_true 60 no_folders
@@ -24,9 +24,9 @@ until_true 120 eval "ended || [ \$(runs killed) -ge 6 ]"
 for one in $(workers); do kill -STOP "$one" 2>/dev/null || true; done
 ends_with 0 killed
 [ "$(result killed)" = "$(result here)" ] ||
-  { fail "killed workers: another search"; diff <(result here) <(result killed) >&2 || true; }
-grep -q 'has ended.*was killed by signal 9' "$work/killed.err" || fail "it is not said that workers were killed"
-grep -q 'sent nothing for 5s' "$work/killed.err" || fail "it is not said that workers hung"
+  { fail "killed workers: the search differs"; diff <(result here) <(result killed) >&2 || true; }
+grep -q 'has ended.*was killed by signal 9' "$work/killed.err" || fail "killed workers are not reported"
+grep -q 'sent nothing for 5s' "$work/killed.err" || fail "hanging workers are not reported"
 until_true 60 no_folders
 nothing_left "by killed workers"
 
@@ -62,7 +62,7 @@ done
 # Runs that were made before the interruption count.
 with_workers cutINT 2 --resume
 ends_with 0 cutINT
-[ "$(result cutINT)" = "$(result here)" ] || fail "resumed with workers: another search"
+[ "$(result cutINT)" = "$(result here)" ] || fail "resumed with workers: the search differs"
 
 # A command that is not a worker, and files that cannot be copied.
 expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "echo welcome to lab-7"

@@ -48,11 +48,11 @@ SH
   ends_with 0 "$how"
 grep -q '"\*/two"' "$work/$how.toml" || fail "$how: the schedule found is not of the second file"
   [ "$(ls "$work/$how/traces" | wc -l)" -eq "$(runs "$how")" ] || fail "$how: traces are missing"
-  ! grep -q 'workers were lost' "$work/$how/record.jsonl" || fail "$how: a run was given up"
+  ! grep -q 'workers were lost' "$work/$how/record.jsonl" || fail "$how: a run was abandoned"
   grep -q 'another worker makes its run' "$work/$how.err" ||
-    { fail "$how: it is not said that a run is made again"; tail -5 "$work/$how.err" >&2; }
+    { fail "$how: the repeated run is not reported"; tail -5 "$work/$how.err" >&2; }
 done
-grep -q "a message 'made' was damaged on its way" "$work/flip.err" || fail "flip: it is not said what happened"
-grep -q 'the worker did not send a run' "$work/none.err" || fail "none: it is not said what happened"
+grep -q "a message 'made' was damaged on its way" "$work/flip.err" || fail "flip: the damaged message is not reported"
+grep -q 'the worker did not send a run' "$work/none.err" || fail "none: the missing run is not reported"
 until_true 60 no_folders
 nothing_left "by damaged workers"

@@ -93,10 +93,10 @@ hurt 2 kill_workers
 hurt 4 scancel --user=root
 hurt 6 kill_steps
 ends_with 0 far
-[ "$(result far)" = "$(result here)" ] || { fail "by Slurm: another search"; diff <(result here) <(result far) >&2 ||
+[ "$(result far)" = "$(result here)" ] || { fail "Slurm: the search differs"; diff <(result here) <(result far) >&2 ||
   true; }
 [ "$(grep -c '(slurm) has ended\|(slurm) sent nothing' "$work/far.err")" -ge 3 ] ||
-  { fail "it is not said what happened to workers"; tail -20 "$work/far.err" >&2; }
+  { fail "the loss of workers is not reported"; tail -20 "$work/far.err" >&2; }
 scancel --user=root  # Slurm learns late that a slurmstepd was killed
 until_true 120 no_folders
 expect 0 "$rose" heal  # what killed workers left where no other worker followed

@@ -48,9 +48,9 @@ sessions=$(pgrep -P $sshd_pid || true)
 [ -n "$sessions" ] || fail "there is no session"
 for one in $sessions; do kill -KILL "$one" 2>/dev/null || true; done
 ends_with 0 far
-[ "$(result far)" = "$(result here)" ] || { fail "by ssh: another search"; diff <(result here) <(result far) >&2 ||
+[ "$(result far)" = "$(result here)" ] || { fail "by ssh: the search differs"; diff <(result here) <(result far) >&2 ||
   true; unclear far >&2; }
-grep -q '(127.0.0.1) has ended' "$work/far.err" || fail "it is not said that the connection was cut"
+grep -q '(127.0.0.1) has ended' "$work/far.err" || fail "the lost connection is not reported"
 until_true 60 no_folders
 nothing_left "by workers over ssh"
 

@@ -55,7 +55,7 @@ for command in "profile -c rose.toml --runs 2" "trace -c rose.toml -o dump.bin";
   expect $status "$rose" $command
   says err 'warning: node n1 exited with status 7, although no fault was injected and nothing stopped it'
   says err '^no such option'
-  [ "$(grep -c 'node n1 exited' err)" = 1 ] || fail "told more than once: $(cat err)"
+  [ "$(grep -c 'node n1 exited' err)" = 1 ] || fail "reported more than once: $(cat err)"
 done
 
 # A word that names a file beside the configuration, although only the first word is resolved there.
@@ -78,7 +78,7 @@ expect 4 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed
 says out 'inconclusive: .*the workload did no work: it exited with status 1 and exchanged no data with any node'
 configuration 'exit 0'
 expect 0 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed
-! grep -q 'workload failed' err || fail "a workload that works is doubted"
+! grep -q 'workload failed' err || fail "a working workload is reported as doubtful"
 # Functions that cannot be looked up: the message names the node.
 sed -i 's/^command = \["sleep", "1000"\]/&\nfunctions = ["f"]\nbinary = "nowhere"/' rose.toml
 expect 2 "$rose" profile -c rose.toml

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The HTML reports in a real browser: drawing, zoom, details, keys, narrow and dark, print, without script; nothing
-fetched.
+"""Checks the HTML reports in a real browser: drawing, zoom, details, keys, narrow and dark layouts, printing, without
+script, and that nothing is fetched.
 
 Usage: browser.py ROSE                        the tests; SKIPPED without Chromium
        browser.py --picture REPORT.html PNG   the last time line of a report, as the README shows it
-With ROSE_KEEP_PICTURES=DIR the tests leave what they saw there.
+With ROSE_KEEP_PICTURES=DIR the tests keep their screenshots there.
 """
 import base64
 import os
@@ -332,7 +332,8 @@ HOSTILE = """{"meta":{"version":1,"node":"n1","window":1000,"lost":0,"workload_t
 
 
 def whole(name):
-    """The page as rose makes it: its golden file, which pure tests hold against it, has neither style nor script."""
+    """The page as rose writes it. Its golden file, which the pure tests compare with it, has neither style nor
+    script."""
     page = (here.parent / "golden" / "report" / f"{name}.html").read_text()
     for tag, file in (("style", "page.css"), ("script", "page.js")):
         content = (here.parent.parent / "src" / "report" / file).read_text()

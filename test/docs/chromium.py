@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over its debugging pipe: nothing but Python's own library and the browser."""
+"""A headless Chromium, controlled over its debugging pipe. Needs only Python's standard library and the browser."""
 import base64
 import fcntl
 import itertools
@@ -20,7 +20,7 @@ def found():
 
 
 class Browser:
-    """One process with one page."""
+    """A browser process with one page."""
 
     def __init__(self, width=1280, height=900):
         self.home = tempfile.mkdtemp(prefix="rosetest-chromium-")
@@ -92,7 +92,7 @@ class Browser:
                 self.events.append(answer)
 
     def until(self, method, seconds=60):
-        """The next event of that name."""
+        """Waits for the next event with that name and returns it."""
         deadline = time.monotonic() + seconds
         while True:
             for i, event in enumerate(self.events):
@@ -114,7 +114,7 @@ class Browser:
         return answer["result"].get("value")
 
     def settle(self):
-        """After the page has drawn what was asked of it."""
+        """Waits until the page has been drawn."""
         self.js("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def mouse(self, kind, x, y, **more):
@@ -166,7 +166,8 @@ class Browser:
         pathlib.Path(path).write_bytes(base64.b64decode(self.call("Page.captureScreenshot", **params)["data"]))
 
     def complaints(self):
-        """What the console was told since open(): errors, warnings, exceptions, what the content policy refused."""
+        """Returns what the console reported since open(): errors, warnings, exceptions and violations of the content
+        policy."""
         told = []
         for event in self.events:
             params = event["params"]

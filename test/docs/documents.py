@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The documents: their links lead somewhere, the commands they show are taken, and the reference has the keys that the
-parser knows.
+"""Checks the documents: that their links have targets, that the commands they show are accepted, and that the reference
+has the parser's keys.
 
 Usage: documents.py ROSE
 """
@@ -29,7 +29,7 @@ def fail(text):
 
 
 def documents():
-    """Those of the project: at the top and in its folders, without what builds leave."""
+    """Returns the project's documents, at the top and in its folders, without those in build folders."""
     found = [p for p in root.glob("*.md")]
     for folder in ("bpf", "cmake", "configs", "examples", "src", "test"):
         found += [p for p in (root / folder).rglob("*.md") if "build" not in p.relative_to(root).parts]
@@ -42,7 +42,7 @@ def without_code(text):
 
 
 def anchors(text):
-    """The names that GitHub gives to headings."""
+    """Returns the anchors that GitHub generates for headings."""
     names = set()
     for heading in re.findall(r"^#+ +(.+?)\s*$", re.sub(r"^```.*?^```\s*$", "", text, flags=re.M | re.S), flags=re.M):
         names.add(re.sub(r"[^\w\- ]", "", re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()).replace(" ", "-"))
@@ -74,7 +74,7 @@ def check_links():
 
 
 def shell_blocks(text):
-    """The code blocks that name no other language than a shell's."""
+    """Yields the code blocks whose language is a shell or not given."""
     block, language = None, ""
     for line in text.splitlines():
         fence = re.match(r"\s*```(\S*)\s*$", line)
@@ -90,7 +90,8 @@ def shell_blocks(text):
 
 
 def shown_commands(text):
-    """Lines of code blocks that call rose, continued lines joined; pipes and redirections cut off."""
+    """Yields the lines of code blocks that call rose: continued lines are joined, pipes and redirections are cut
+    off."""
     for block in shell_blocks(text):
         for line in block.replace("\\\n", " ").splitlines():
             line = re.sub(r"\s+#.*", "", line.strip().removeprefix("$ "))
@@ -119,7 +120,7 @@ def check_commands():
 # --- commands that documents show are run
 
 # Documents whose blocks a test runs literally.
-WORD_FOR_WORD = {"examples/README.md": "cluster/tutorial.sh", "examples/own-system/README.md": "cluster/newcomer.sh"}
+WORD_FOR_WORD = {"examples/README.md": "cluster/tutorial.sh", "examples/own-system/README.md": "cluster/own_system.sh"}
 # Commands that are neither rose's nor scripts of the project: the test that runs them, and how they begin.
 OTHERS = {
     "cpack -G DEB": ("package", "cpack -G DEB -B"),
@@ -130,7 +131,7 @@ OTHERS = {
 
 
 def options_of(name, words):
-    """The options among the words of a command line, each by its long name."""
+    """Returns the options among the words of a command line, each by its long name."""
     by_name = {n: o["names"][-1] for o in table.commands[name]["options"] if not o["positional"] for n in o["names"]}
     found = set()
     for word in words:
@@ -144,7 +145,7 @@ def options_of(name, words):
 
 
 def named(words):
-    """`dump show` of the words `dump show x`, and the words behind it; None where no command is named."""
+    """Splits `dump show x` into the command's name `dump show` and the remaining words; None if no command is named."""
     if not words or words[0] not in table.commands:
         return None
     name, rest = words[0], words[1:]
@@ -154,8 +155,8 @@ def named(words):
 
 
 def run_by_tests():
-    """Command -> the options that tests run it with. Tests call it `rose`, `$rose` or `$r`, or by a function of theirs
-    that begins `rose trace`."""
+    """Maps each command to the options that tests run it with. Tests call rose as `rose`, `$rose` or `$r`, or by a
+    function that begins `rose trace`."""
     traces = {"start_trace", "start_tracer", "tracer"}
     found = {}
     for file in (root / "test").rglob("*"):
@@ -179,7 +180,8 @@ def run_by_tests():
 
 
 def check_run():
-    """Each command that a document shows is run by a test, with each of its options; scripts and presets are there."""
+    """Checks that a test runs each command that a document shows, with each option, and that scripts and presets
+    exist."""
     tested = run_by_tests()
     presets = (root / "CMakePresets.json").read_text()
     rules = "".join(p.read_text() for p in root.rglob("CMakeLists.txt") if "build" not in p.relative_to(root).parts)
@@ -222,7 +224,7 @@ def check_run():
 
 
 def check_inline():
-    """`rose x --y` in a line of text names a command and options that there are."""
+    """Checks that `rose x --y` in a line of text names an existing command and existing options."""
     count = 0
     for file in documents():
         if file.name == "CHANGELOG.md":
@@ -268,7 +270,7 @@ FAULT = '[[fault]]\nid = "f"\nnode = "n1"\nkind = "{kind}"\n'
 
 
 def known(what, text):
-    """The keys that the parser names when it meets one that it does not know; `what`: config or schedule."""
+    """Returns the keys that the parser lists for an unknown one; `what` is config or schedule."""
     with tempfile.TemporaryDirectory(prefix="rosetest-") as work:
         work = pathlib.Path(work)
         config = text if what == "config" else NODE + REST
@@ -288,7 +290,7 @@ def known(what, text):
 
 
 def sections(text):
-    """Heading -> the keys in the first column of the tables below it."""
+    """Maps each heading to the keys in the first column of the tables below it."""
     found = {}
     heading = ""
     for line in text.splitlines():
@@ -343,7 +345,7 @@ def check_keys():
 
 
 def check_folders():
-    """Every folder of src and of test has its row."""
+    """Checks that every folder of src and test has a row in its table."""
     told = set(re.findall(r"`(\w+)`",
                           "".join(re.findall(r"^\| (`[^|]*) \|", (root / "src/README.md").read_text(), flags=re.M))))
     for folder in sorted(p.name for p in (root / "src").iterdir() if p.is_dir()):
@@ -357,7 +359,7 @@ def check_folders():
 
 
 def check_licences():
-    """What is loaded into the kernel says its licence itself; REUSE.toml says that of the rest."""
+    """Checks that code loaded into the kernel states its licence itself; REUSE.toml states those of all other files."""
     files = [p for p in (root / "bpf").rglob("*.[ch]")]
     if len(files) < 10:
         fail(f"only {len(files)} files were found in bpf/")
@@ -367,7 +369,7 @@ def check_licences():
 
 
 def check_numbers():
-    """How many runs minimising and rivals take: the documents have the search's own numbers."""
+    """Checks that the documents give the search's own numbers of runs for minimisation and rivals."""
     source = (root / "src/diagnose/thresholds.h").read_text() + (root / "src/diagnose/weights.def").read_text()
     number = {}
     for name in ("kMostSimplifying", "kMostRivalRuns"):
@@ -387,7 +389,7 @@ def check_numbers():
 
 
 def check_tables():
-    """The tables of measured cases are those that the kept figures give."""
+    """Checks that the tables of measured cases agree with the kept figures."""
     sys.path.insert(0, str(root / "test/planted"))
     import explain
     import measure
@@ -410,8 +412,8 @@ ERROR_CODES = {"usage": 2, "input": 2, "environment": 3, "inconclusive": 4, "can
 
 
 def check_errors():
-    """Each kind of error, and each part of rose that raises it, has its entry in the page on troubleshooting; each
-    quoted message is rose's."""
+    """Checks that the page on troubleshooting has an entry for each kind of error and for each part of rose that
+    raises it, and quotes only messages that exist."""
     page = (root / "configs/troubleshooting.md").read_text()
     kinds = re.findall(r"^  (\w+),", re.search(r"enum class ErrorKind \{(.*?)\};",
                                                (root / "src/base/result.h").read_text(), flags=re.S)[1], flags=re.M)
@@ -437,7 +439,7 @@ def check_errors():
 
 
 def check_paths():
-    """Files and folders of the project that a document names are there."""
+    """Checks that the files and folders of the project that documents name exist."""
     count = 0
     for file in documents():
         if file.name == "CHANGELOG.md":
@@ -453,7 +455,7 @@ def check_paths():
 
 
 def check_results():
-    """The keys of --json that the documents promise are written by the source."""
+    """Checks that the source writes the keys of --json that the documents promise."""
     page = (root / "configs/formats.md").read_text()
     table = page.partition("## Results of commands")[2].partition("\n## ")[0]
     sources = "".join(p.read_text() for folder in ("report", "cli", "schedule", "explain")
@@ -469,7 +471,7 @@ def check_results():
 
 
 def check_capabilities():
-    """What rose doctor tries is in the table of kernels and features."""
+    """Checks that the table of kernels and features contains what rose doctor probes."""
     page = (root / "configs/limits.md").read_text()
     names = [c["name"] for c in json.loads(subprocess.run([rose, "doctor", "--json"], capture_output=True,
                                                           text=True).stdout)["capabilities"]]
@@ -481,7 +483,7 @@ def check_capabilities():
 
 
 def check_glossary():
-    """Its terms are in order, and there are enough of them."""
+    """Checks that the glossary's terms are sorted and complete."""
     terms = re.findall(r"^\| ([^|`]+) \|", (root / "configs/glossary.md").read_text(), flags=re.M)[1:]
     if len(terms) < 40 or terms != sorted(terms, key=str.lower):
         fail(f"configs/glossary.md: {len(terms)} terms, out of order: "

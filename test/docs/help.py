@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is made from the table of options: --help against golden files, the man pages, the shells' completions.
+"""Checks what is generated from the table of options: --help, man pages and shell completions.
 
 Usage: help.py ROSE [BUILD]     ROSE_REFRESH_GOLDEN=1 writes the golden files anew.
 """
@@ -104,7 +104,7 @@ def check_man(work):
 
 
 class Terminal:
-    """An interactive shell on a terminal of its own, driven by keys."""
+    """An interactive shell on its own terminal, controlled by keys."""
 
     def __init__(self, command, folder, env):
         self.pid, self.fd = pty.fork()
@@ -115,7 +115,7 @@ class Terminal:
         self.seen = ""
 
     def until(self, pattern, seconds=30):
-        """Reads until the screen matches; what was read, or None."""
+        """Reads until the screen matches; returns what was read, or None."""
         deadline = time.monotonic() + seconds
         while not (found := re.search(pattern, self.seen, re.S)):
             left = deadline - time.monotonic()
@@ -180,7 +180,7 @@ def completion_folder(work):
 
 
 def check_keys(shell, terminal, clear):
-    """TAB in an interactive shell completes what is typed; the line is taken away again unexecuted."""
+    """Checks that TAB completes what is typed in an interactive shell; the line is deleted without being executed."""
     for typed, wanted in COMPLETIONS:
         last = typed.split(" ")[-1].split("=")[-1].split(",")[-1].split("/")[-1]
         for whole in wanted:

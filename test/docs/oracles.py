@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The worked oracles of configs/oracles.md: yes to a run with the bug, no to one without, neither where none can
-decide."""
+"""Checks the oracles in configs/oracles.md: a hit for a run with the bug, a miss for one without, and unknown if
+neither can be decided."""
 import pathlib
 import re
 import subprocess

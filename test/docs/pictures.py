@@ -29,7 +29,7 @@ def svg(width, height, title, style, body):
 
 
 def cast(transcript):
-    """A terminal whose lines appear one after the other; all at once for readers who prefer no motion."""
+    """Draws a terminal whose lines appear one after the other, or at once for readers who prefer no motion."""
     lines = []
     for line in transcript.read_text().splitlines():
         for part in textwrap.wrap(line, 108, subsequent_indent="    ", drop_whitespace=False,
@@ -47,7 +47,7 @@ def cast(transcript):
 
 
 def search(diagnosis):
-    """Each schedule that was tried: a row with its runs as marks, in the order of the search."""
+    """Draws a row for each trial in the order of the search, with its runs as marks."""
     result = json.loads(diagnosis.read_text())
     tried = result["tried"][:24]
     row, left = 26, 560
@@ -78,7 +78,7 @@ def search(diagnosis):
 
 
 def story(explanation):
-    """From the fault to the symptom, one row for each step; suspects beside."""
+    """Draws the story from the fault to the symptom, a row for each step, with the suspects beside it."""
     result = json.loads(explanation.read_text())
     steps = result["story"][:14]
     out = ['<rect width="960" height="100%" fill="#fff"/>',

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The language of the documents, checked by vale: terms of the glossary, plain words, short sentences (test/docs/vale).
+"""Checks the language of the documents with vale: glossary terms, plain words, short sentences (test/docs/vale).
 
 Usage: prose.py [FILE.md...]     all documents of the project when none is named
 
@@ -23,7 +23,7 @@ def skip(why):
 
 
 def vale():
-    """The linter's program; installed when it is not there."""
+    """Returns the path of the linter, which is installed if it is missing."""
     for known in (os.environ.get("ROSE_VALE"), shutil.which("vale"), HOME / MODULE.rpartition("@")[2] / "vale"):
         if known and os.access(known, os.X_OK):
             return str(known)

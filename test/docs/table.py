@@ -1,4 +1,4 @@
-"""The table of commands and options, as `rose help --json` prints it, and command lines checked against it."""
+"""Reads the table of commands and options from `rose help --json`, and checks command lines against it."""
 import json
 import subprocess
 
@@ -10,7 +10,7 @@ class Table:
         self.commands = {c["command"]: c for c in told["commands"]}
 
     def problem(self, words):
-        """What is wrong with `words`, a command line without "rose" itself; "" when rose would take it."""
+        """Returns what is wrong with `words`, a command line without "rose" itself; "" if rose would accept it."""
         if words and words[0] in ("--help", "-h", "--version"):
             return ""
         if not words or words[0] not in self.commands:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Tidiness of the tree, after TigerBeetle's tidy.zig: line width, first comments, private words, commit subjects.
+"""Checks line width, first comments, private words and commit subjects, after TigerBeetle's tidy.zig.
 
 Usage: tidy.py                    checks; exits 1 and prints FILE:LINE: RULE for each violation
        tidy.py --update           writes tidy.allow anew: what is left in code, for each file
        tidy.py --wrap FILE.md...  fills the paragraphs and lists of documents to the line width
 
-Documents must be clean. Code may have as many violations of a rule as tidy.allow lists for its file, and no more: the
-list keeps the tree as it is while it is cleaned up, and shrinks.
+Documents must have no violation. Code may have as many violations of a rule as tidy.allow lists for its file: the list
+prevents new ones while the tree is cleaned up, and only shrinks.
 """
 import collections
 import pathlib
@@ -63,7 +63,7 @@ def files():
 
 
 def prose(text):
-    """Number and text of the lines of a document that are neither code, tables, pictures, comments nor generated."""
+    """Yields number and text of a document's lines that are neither code, tables, pictures, comments nor generated."""
     fenced = generated = False
     for number, line in enumerate(text.splitlines(), 1):
         if marker := re.match(r"<!-- \w+: (begin|end)", line):
@@ -103,7 +103,7 @@ def words_in(line):
 
 
 def comments_and_messages(name, text):
-    """Of code, comments and string literals; of documents, everything that is not quoted code."""
+    """Yields comments and string literals of code, and everything but quoted code of documents."""
     if DOCUMENT.search(name):
         for number, line in enumerate(text.splitlines(), 1):
             yield number, re.sub(r"`[^`]*`", "", line)
@@ -126,13 +126,13 @@ def check_words(name, text):
 
 
 def check_header(name, text):
-    """Headers open with a comment that states what they are for."""
+    """Checks that headers open with a comment that states their purpose."""
     if re.match(r"(src|bpf)/.*\.h$", name) and not re.match(r"\s*(//|/\*)\s*\S", text):
         yield 1, "header", "opens without a comment that states what it is for"
 
 
 def check_folders():
-    """Each folder of src has a main header, whose first comment is at least one whole sentence."""
+    """Checks that each folder of src has a main header whose first comment is at least one complete sentence."""
     for folder in sorted(p for p in (root / "src").iterdir() if p.is_dir() and any(p.glob("*.h"))):
         header = folder / MAIN.get(folder.name, "")
         if not header.is_file():
@@ -144,7 +144,7 @@ def check_folders():
 
 
 def check_subjects():
-    """Of the commits since the one that added this test."""
+    """Checks the subjects of the commits since the one that added this test."""
     def git(*words):
         return subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True)
 
@@ -159,7 +159,7 @@ def check_subjects():
 
 
 def wrap(text):
-    """The paragraphs and lists of a document filled to the width; tables, code, headings and HTML stay."""
+    """Fills the paragraphs and lists of a document to the line width; tables, code, headings and HTML are unchanged."""
     out, block, fenced, generated = [], [], False, False
 
     def flush():
@@ -199,7 +199,7 @@ def wrap(text):
 
 
 def allowed():
-    """(rule, file) -> how many violations are left."""
+    """Maps (rule, file) to the number of violations that are allowed."""
     counts = {}
     if allowed_file.exists():
         for line in allowed_file.read_text().splitlines():

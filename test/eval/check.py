@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks test/eval/run itself: what it reads, what it refuses, and that its ranks are those of the commands it drives.
+"""Checks test/eval/run: what it accepts and refuses, and that its ranks agree with those of the commands it runs.
 
 Usage: check.py ROSE
 """
@@ -113,13 +113,16 @@ def check_plans(work):
         set(ranks) == {"a", "b", "c"} and ranks["c"] is None and sorted([ranks["a"], ranks["b"]]) == [1, 2],
     )
     check(
-        "keys",
+        "the result has all keys",
         {"kind", "cases", "first", "first3", "first10", "mean_log_rank"} <= set(told) and told["kind"] == "plans",
     )
-    check("of, top, system", all(one["of"] == 2 and one["top"] and one["system"] == "t 1.0" for one in told["cases"]))
+    check(
+        "each case has the number of candidates, the first one and the system",
+        all(one["of"] == 2 and one["top"] and one["system"] == "t 1.0" for one in told["cases"]),
+    )
     wanted = (math.log(1) + math.log(2) + math.log(3)) / 3
     check(f"mean log rank {told['mean_log_rank']}", abs(told["mean_log_rank"] - wanted) < 1e-3)
-    check("first, three, ten", (told["first"], told["first3"], told["first10"]) == (1, 2, 2))
+    check("ranks up to 1, 3 and 10 are counted", (told["first"], told["first3"], told["first10"]) == (1, 2, 2))
     status, out, err = asked("--plans", corpus, "--json", "--ablate")
     told = json.loads(out)
     names = {one["without"] for one in told["ablations"]}
@@ -131,7 +134,7 @@ def check_plans(work):
     }
     check(f"ablations: {names ^ parts}", names == parts)
     without = {one["without"]: one for one in told["ablations"]}
-    check("without calls their cause is absent", without["calls"]["first10"] == 1)
+    check("without the calls, their cause has no rank", without["calls"]["first10"] == 1)
 
 
 def check_logs(work):
@@ -153,8 +156,8 @@ def check_logs(work):
         rows["right"]["held"] == rows["right"]["expected"] == 4 and rows["right"]["rank"] <= 3,
     )
     check(f"wrong: {rows['wrong']}", rows["wrong"]["held"] == 0 and rows["wrong"]["rank"] is None)
-    check("a case without a rank line", rows["nothing"]["rank"] == 1)
-    check("without a case.json the name is the system", rows["right"]["system"] == "right")
+    check("a case without a rank line has rank 1", rows["nothing"]["rank"] == 1)
+    check("without a case.json the case's name is its system", rows["right"]["system"] == "right")
 
 
 def check_refused(work):
@@ -213,23 +216,24 @@ def check_ranks():
         for i, (kind, node) in enumerate([("crash", "n1"), ("pause", "n2"), ("crash", "n2"), ("syscall", "n3")])
     ]
     check(
-        "rank of the last fault", run.rank_of([{"kind": "crash", "node": "n1"}, {"kind": "syscall"}], candidates) == 3
+        "the cause has the rank of its last fault",
+        run.rank_of([{"kind": "crash", "node": "n1"}, {"kind": "syscall"}], candidates) == 3,
     )
     check(
         "other faults of the cause do not count", run.rank_of([{"kind": "crash"}, {"kind": "syscall"}], candidates) == 2
     )
-    check("a whole value is meant", run.rank_of([{"node": "n"}], candidates) is None)
+    check("a value must match as a whole", run.rank_of([{"node": "n"}], candidates) is None)
     check(
-        "a function by its last parts",
+        "a function matches by the last parts of its name",
         run.means("(anonymous namespace)::kv::Store::save(int)", "Store::save")
         and not run.means("MyStore::save", "Store::save"),
     )
     check(
-        "a version is no part of a system",
+        "a system's name has no version",
         run.family("etcd 3.5.2") == run.family("etcd") == "etcd" and run.family("ZooKeeper 3.5.3-beta") == "zookeeper",
     )
     check(
-        "weights stay in their range",
+        "perturbed weights stay in their range",
         run.perturbed_weight({"value": 0.5, "unit": "share"}, 3) == "1.0"
         and run.perturbed_weight({"value": 2, "unit": "count"}, 0.34) == "1",
     )
@@ -282,40 +286,46 @@ def check_mix():
     meta = {"node": "n1", "nodes": ["n1", "n2"], "workload_ts": 1}
     dumps = [("incident.dump", meta, incident)]
     one = mix.mixed(dumps, {"w": ({}, window)}, "case")
-    check("the same seed gives the same", one == mix.mixed(dumps, {"w": ({}, window)}, "case"))
+    check("equal seeds give equal dumps", one == mix.mixed(dumps, {"w": ({}, window)}, "case"))
     [(name, new_meta, events)] = one
     there = [event for event in events if event["path"].startswith("/w/")]
-    check("the incident stays as it was", [e for e in events if e["path"].startswith("/i/")] == incident)
+    check("the incident's events are unchanged", [e for e in events if e["path"].startswith("/i/")] == incident)
     check(
         "a window keeps its own times",
         {b["ts"] - a["ts"] for a, b in zip(there, there[1:])} == {second} and there[0]["ts"] <= 100 * second,
     )
-    check("nothing comes after the dump was written", events[-1]["ts"] <= 110 * second and len(there) >= 10)
-    check("its processes are others", {e["pid"] for e in there} == {7 + mix.PIDS})
-    check("on one node of the incident", len({e["node"] for e in there}) == 1 and there[0]["node"] in ("n1", "n2"))
-    check("the workload is forgotten", "workload_ts" not in new_meta and new_meta["begin_ns"] == events[0]["ts"])
+    check("no event is later than the dump", events[-1]["ts"] <= 110 * second and len(there) >= 10)
+    check("the window's processes have new ids", {e["pid"] for e in there} == {7 + mix.PIDS})
+    check(
+        "the window is on one node of the incident",
+        len({e["node"] for e in there}) == 1 and there[0]["node"] in ("n1", "n2"),
+    )
+    check(
+        "the time of the workload is removed",
+        "workload_ts" not in new_meta and new_meta["begin_ns"] == events[0]["ts"],
+    )
     talk = [{"peer": "10.4.5.6:80", "src": "10.4.5.7"}, {"peer": "127.0.0.1:9"}, {"dst": "10.4.5.6"}]
     told = mix.elsewhere(talk)
-    check("addresses become others, the same ones alike", "10.4" not in str(told) and told[1] == talk[1])
-    check("the same address", told[0]["peer"] == told[2]["dst"] + ":80")
+    check("addresses are replaced, equal ones equally", "10.4" not in str(told) and told[1] == talk[1])
+    check("peer and dst with one address get the same one", told[0]["peer"] == told[2]["dst"] + ":80")
     loop = [failed(i, 7, f"/var/lib/w/{i}") for i in range(1000)]
     kept = mix.thinned(loop + [failed(1001, 7, "/other/x")])
     check(f"repetitions are thinned: {len(kept)}", 30 <= len(kept) - 1 <= mix.MOST and kept[-1]["path"] == "/other/x")
 
 
 def check_explain(work):
-    """On run sets that are kept: one with a known cause, one with nothing to tell."""
+    """Checks kept runs: those of a case with a known cause, and those of a case without one."""
     known = sorted((HERE / "corpora/explain").glob("*/*/case.json"))
     for wanted in (True, False):
         file = next((one for one in known if bool(json.loads(one.read_text())["faulty"]) == wanted), None)
         if file is None:
-            check("there are explain corpora", False)
+            check("explain corpora exist", False)
             return
         shutil.copytree(file.parent, work / "explain" / file.parent.name)
     status, out, err = asked("--explain", work / "explain", "--json", "--ablate")
     check(f"explain: exit {status}: {err}", status == 0)
     told = json.loads(out)
-    check("kind", told["kind"] == "explain" and len(told["cases"]) == 2)
+    check("the result has the kind and both cases", told["kind"] == "explain" and len(told["cases"]) == 2)
     without = [row["without"] for row in told["ablations"]]
     check(f"ablations: {without}", "arrived" in without and len(set(without)) == len(without))
     plain = subprocess.run([ROSE, "explain", "--from", file.parent, "--json"], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""A conditional logit: which of the candidates of a case is the cause, by weighted features. Penalised by L2; every
+"""A conditional logit of which candidate of a case is the cause, by weighted features. It has an L2 penalty; every
 system counts the same, whatever its number of cases. Needs numpy.
 
 For plans the features are standardised and the penalty pulls the weights to 0. For explanations the weights are those
@@ -10,7 +10,7 @@ ENOUGH = 1e-6  # a step as short is the last
 
 
 class Choice:
-    """One case: its candidates' features, and for each fault of the cause the candidates that mean it."""
+    """One case: its candidates' features, and the matching candidates for each fault of the cause."""
 
     def __init__(self, system, candidates, causes):
         self.system = system
@@ -37,8 +37,8 @@ def matrices(choices):
 
 
 def tasks_of(choices, rows):
-    """Pairs of a case's features and the places that are right. Of several faults one after the other: those found
-    before are left out."""
+    """Returns pairs of a case's features and the positions of the right candidates. Of several faults each gives a
+    task of its own, without the candidates of those before it."""
     tasks = []
     for choice, row in zip(choices, rows):
         found = []
@@ -54,7 +54,7 @@ def tasks_of(choices, rows):
 
 
 def fit(tasks, size, strength, start=None):
-    """The weights that maximise the likelihood of the right candidates."""
+    """Returns the weights that maximise the likelihood of the right candidates."""
     systems = {}
     for system, found in tasks:
         if found:
@@ -82,8 +82,8 @@ def fit(tasks, size, strength, start=None):
 
 
 def leave_one_system_out(choices, strength, rank):
-    """The ranks of all cases, each by weights fitted on the other systems; and the weights of a fit on all of them.
-    `rank(i, keys)`: of case i when its candidates are sorted by `keys`."""
+    """Returns the ranks of all cases, each by weights fitted on the other systems, and the weights of a fit on all
+    cases. `rank(i, keys)` is the rank of case i when its candidates are sorted by `keys`."""
     names, rows, scale = matrices(choices)
     tasks = tasks_of(choices, rows)
     everything = fit(tasks, len(names), strength)
@@ -103,7 +103,8 @@ def leave_one_system_out(choices, strength, rank):
 
 
 class Signed:
-    """Weights with signs and prior values. `known`: what `rose explain --show-weights --json` has of each feature."""
+    """Weights with signs and prior values. `known`: the features as `rose explain --show-weights --json` prints
+    them."""
 
     def __init__(self, known, strength):
         self.names = [one["name"] for one in known]
@@ -121,7 +122,7 @@ class Signed:
         return rows, tasks_of(choices, rows)
 
     def fit(self, tasks):
-        """Newton's method on the weights that are not held at 0 by their sign."""
+        """Applies Newton's method to the weights that their sign does not hold at 0."""
         systems = {}
         for system, found in tasks:
             if found:
@@ -155,7 +156,7 @@ class Signed:
         return weights
 
     def leave_one_system_out(self, choices, rank):
-        """As the function of this name above."""
+        """Like the module's function of this name."""
         rows, tasks = self.tasks(choices)
         by_system = {
             system: self.fit([(one, found) for one, found in tasks if one != system])

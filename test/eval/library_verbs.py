@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts with which words the names of functions in standard libraries begin, and writes src/knowledge/verbs.toml.
+"""Counts the first words of function names in standard libraries, and writes src/knowledge/verbs.toml.
 
   test/eval/library_verbs.py
 
@@ -20,7 +20,7 @@ MOST_CLASSES = 150  # of one call of javap
 
 
 def first_word(name):
-    """The word, and whether others follow."""
+    """Returns the first word of a name, and whether others follow."""
     name = name.strip("_")
     found = re.match(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+", name)
     return (found[0].lower(), len(found[0]) < len(name)) if found else ("", False)

@@ -1,5 +1,6 @@
-"""Mixes windows that were recorded on ordinary hosts into the dumps of incidents: with their own times, on a node of
-the incident's, so that they lie around what happened. Nothing is left out of a window but repetitions."""
+"""Mixes windows that were recorded on ordinary hosts into the dumps of incidents. A window's events keep their own
+times, which surround the incident's, and belong to one of the incident's nodes. Only repeated events are left
+out."""
 import collections
 import json
 import random
@@ -21,8 +22,8 @@ def write_lines(meta, events):
 
 
 def thinned(events):
-    """Of the same call, result and place only so many, evenly: a tracer beside a service with a profile would not keep
-    usual calls at all, and a thousand failures of one loop are one observation."""
+    """Keeps a limited number of events with the same call, result and place, evenly spaced: a tracer with a profile
+    would not keep usual calls at all, and a thousand failures of one loop are one observation."""
     alike = collections.defaultdict(list)
     for i, event in enumerate(events):
         place = "/".join((event.get("path") or "").split("/")[:FOLDERS])
@@ -36,7 +37,7 @@ def thinned(events):
 
 
 def elsewhere(events):
-    """With addresses that are reserved for documents instead of those that the host talked to."""
+    """Replaces the host's peers by addresses that are reserved for documentation."""
     known = {}
 
     def other(match):
@@ -52,8 +53,8 @@ def elsewhere(events):
 
 
 def mixed(dumps, windows, seed):
-    """`dumps`: name, meta and events of each; the same with windows in them. A window begins before the incident and
-    may end before or after it; what would come after the dump was written is left out."""
+    """Returns `dumps`, given as name, meta and events of each, with windows mixed in. A window begins before the
+    incident and may end before or after it; events after the time of the dump are left out."""
     dice = random.Random(f"windows of {seed}")
     names = dice.sample(sorted(windows), min(WINDOWS, len(windows)))
     begin = min(event["ts"] for _, _, events in dumps for event in events)

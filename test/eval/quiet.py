@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""False alarms: a fault-free log has at most three candidates, and none that a message states. Exits 1 when one has
-more.
+"""Checks for false alarms: a fault-free log has at most three candidates, and none that a message states. Otherwise
+exits 1.
 
 Usage: quiet.py ROSE
 """

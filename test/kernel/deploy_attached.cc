@@ -99,7 +99,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 }  // namespace
 
-TEST_CASE("a process that shares its cgroup with strangers is not attached to", "[attach]") {
+TEST_CASE("attaching to a process is refused if its cgroup holds foreign processes", "[attach]") {
   Service service("shared");
   const pid_t node = service.sleeper();
   const pid_t stranger = service.sleeper();
@@ -112,7 +112,7 @@ TEST_CASE("a process that shares its cgroup with strangers is not attached to", 
   CHECK(has(error.hint, "cgroup = "));
 }
 
-TEST_CASE("a stranger below the process's cgroup counts too", "[attach]") {
+TEST_CASE("a foreign process in a child of the node's cgroup counts as well", "[attach]") {
   Service service("below");
   const pid_t node = service.sleeper();
   REQUIRE_OK(cgroup::make(service.folder / "sub"));
@@ -121,7 +121,7 @@ TEST_CASE("a stranger below the process's cgroup counts too", "[attach]") {
       has(start_error(attaching({by_pid_file("0.pid")}), {node}).message, fmt::format("process {} (sleep)", stranger)));
 }
 
-TEST_CASE("a cgroup that holds rose itself is nobody's node", "[attach]") {
+TEST_CASE("attaching to a cgroup that holds rose itself is refused", "[attach]") {
   Service service("rose");
   const pid_t node = service.sleeper();
   const Moved moved(service.folder);
@@ -136,7 +136,7 @@ TEST_CASE("a cgroup that holds rose itself is nobody's node", "[attach]") {
   CHECK(has(start_error(attaching({by_cgroup("/")})).message, "rose itself"));
 }
 
-TEST_CASE("a process that rose descends from is not a node, also without a cgroup that shows it", "[attach]") {
+TEST_CASE("attaching to an ancestor of rose is refused, even if no cgroup shows the relation", "[attach]") {
   const RunDir dir;
   const std::filesystem::path top = kernel::cgroup2_mount().value();
   const pid_t child = ::fork();
@@ -164,7 +164,7 @@ TEST_CASE("a process that rose descends from is not a node, also without a cgrou
   CHECK(WEXITSTATUS(status) == 0);
 }
 
-TEST_CASE("two nodes do not share a cgroup", "[attach]") {
+TEST_CASE("two nodes must not share a cgroup", "[attach]") {
   Service service("twice");
   (void)service.sleeper();
   REQUIRE_OK(cgroup::make(service.folder / "sub"));
@@ -179,7 +179,7 @@ TEST_CASE("two nodes do not share a cgroup", "[attach]") {
   }
 }
 
-TEST_CASE("a whole service is attached to by its cgroup, a tree by its first process", "[attach]") {
+TEST_CASE("a service is attached by its cgroup, a process tree by its first process", "[attach]") {
   Service service("whole");
   const pid_t first = service.sleeper();
   const pid_t second = service.sleeper();
@@ -201,7 +201,7 @@ TEST_CASE("a whole service is attached to by its cgroup, a tree by its first pro
   CHECK_FALSE(cgroup::frozen(service.folder));
 }
 
-TEST_CASE("a cgroup that rose has come to since is not stopped", "[attach]") {
+TEST_CASE("an attached cgroup that rose has moved into since is neither paused nor signalled", "[attach]") {
   Service service("later");
   (void)service.sleeper();
   const RunDir dir;
@@ -217,7 +217,7 @@ TEST_CASE("a cgroup that rose has come to since is not stopped", "[attach]") {
   CHECK_FALSE(deployment->processes(0).empty());
 }
 
-TEST_CASE("heal resumes what stood still of an attached node, and only that", "[attach]") {
+TEST_CASE("heal resumes only those processes of an attached node that rose stopped", "[attach]") {
   Service service("heal");
   const pid_t node = service.sleeper();
   const pid_t stopped = service.sleeper();  // stopped by its own user, before rose attached
@@ -259,7 +259,7 @@ TEST_CASE("heal resumes what stood still of an attached node, and only that", "[
   CHECK(state(stopped) == 'T');
 }
 
-TEST_CASE("an attached node has started only when its observer has heard of it", "[attach]") {
+TEST_CASE("an attached node counts as started only once its observer was notified", "[attach]") {
   struct Slow : NodeObserver {
     std::atomic<bool> heard{false};
     void on_start(std::size_t, pid_t) override {

@@ -102,7 +102,7 @@ TEST_CASE("nodes reach each other and clients reach nodes", "[deploy]") {
   deployment->stop();  // twice is fine
 }
 
-TEST_CASE("two deployments with the same addresses go side by side", "[deploy]") {
+TEST_CASE("two deployments with the same addresses run side by side", "[deploy]") {
   const RunDir a, b;
   auto config = make_config({{kVictim, "serve", "7000"}, {kVictim, "serve", "7000"}});
   for (auto& node : config.nodes) node.ready = ready_tcp(7000);
@@ -118,7 +118,7 @@ TEST_CASE("two deployments with the same addresses go side by side", "[deploy]")
   CHECK(b.read("command.log") == "10.251.7.1:7000 is other\n");
 }
 
-TEST_CASE("a lock by another user on the folder of namespaces does not hold up a deployment", "[deploy]") {
+TEST_CASE("another user's lock on the folder of namespaces does not block a deployment", "[deploy]") {
   {
     const RunDir dir;  // the folder exists and has the right mode
     (void)make(make_config({{"sleep", "1000"}}), dir);
@@ -164,7 +164,7 @@ TEST_CASE("a host network has no namespaces", "[deploy]") {
   CHECK(run(*deployment, {"sh", "-c", "exec ${config_dir}/deploy_victim ask $ROSE_IP_n1 27431"}).ok());
 }
 
-TEST_CASE("readiness: log and command", "[deploy]") {
+TEST_CASE("readiness is detected by a log line or a command", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{"sh", "-c", "sleep 0.05; echo started at stage 4 >&2; exec sleep 100"},
                              {"sh", "-c", "sleep 0.05; touch ready; exec sleep 100"},
@@ -180,7 +180,7 @@ TEST_CASE("readiness: log and command", "[deploy]") {
   CHECK(std::filesystem::exists(dir.path + "/n2/ready"));
 }
 
-TEST_CASE("a readiness command rests longer than it works", "[deploy]") {
+TEST_CASE("a readiness command is repeated only after a pause longer than its run", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{"sleep", "100"}});
   config::Ready command;
@@ -202,7 +202,7 @@ TEST_CASE("a readiness command rests longer than it works", "[deploy]") {
 
 TEST_CASE("a node that does not become ready is reported with its last output", "[deploy]") {
   const RunDir dir;
-  SECTION("it ended") {
+  SECTION("it exited") {
     auto config = make_config({{"sh", "-c", "echo cannot find the moon >&2; exit 3"}});
     config.nodes[0].ready = ready_tcp(7000);
     auto deployment = make(config, dir);
@@ -212,7 +212,7 @@ TEST_CASE("a node that does not become ready is reported with its last output", 
     CHECK(started.error().message == "node n1 exited with status 3 before it was ready");
     CHECK(started.error().hint.find("cannot find the moon") != std::string::npos);
   }
-  SECTION("it takes too long") {
+  SECTION("the time limit expired") {
     auto config = make_config({{"sleep", "100"}});
     config.nodes[0].ready = ready_tcp(7000);
     config.nodes[0].ready->timeout_ns = kSecond / 5;
@@ -223,7 +223,7 @@ TEST_CASE("a node that does not become ready is reported with its last output", 
     CHECK(started.error().message ==
           "node n1 was not ready within 200ms: nothing accepts connections at 10.251.7.1:7000");
   }
-  SECTION("a restart policy that runs out") {
+  SECTION("its restart policy was exhausted") {
     auto config = make_config({{"sh", "-c", "exit 4"}});
     config.nodes[0].ready = ready_log("never");
     config.nodes[0].restart = config::Restart{kSecond / 100, 3};
@@ -235,16 +235,16 @@ TEST_CASE("a node that does not become ready is reported with its last output", 
   }
 }
 
-TEST_CASE("what cannot be executed is bad input", "[deploy]") {
+TEST_CASE("a command that cannot be executed is an input error", "[deploy]") {
   const RunDir dir;
-  SECTION("missing: refused before anything starts") {
+  SECTION("a missing program is refused before anything starts") {
     auto config = make_config({{"./no-such-program"}});
     const auto made = Deployment::create(config, dir.path, 1, nullptr);
     REQUIRE(!made);
     CHECK(made.error().kind == ErrorKind::input);
     CHECK(made.error().message.find("node n1: command " ROSE_PROGRAMS_DIR "/no-such-program") == 0);
   }
-  SECTION("the interpreter is missing") {
+  SECTION("a missing interpreter") {
     std::ofstream(dir.path + "/script") << "#!/no/such/interpreter\n";
     ::chmod((dir.path + "/script").c_str(), 0755);
     auto deployment = make(make_config({{dir.path + "/script"}}), dir);
@@ -261,7 +261,7 @@ TEST_CASE("what cannot be executed is bad input", "[deploy]") {
     REQUIRE(!made);
     CHECK(made.error().message.find("oracle: command 'no-such-oracle' is not in PATH") == 0);
   }
-  SECTION("a command beside the nodes") {
+  SECTION("a missing command beside the nodes") {
     auto deployment = make(make_config({{"sleep", "100"}}), dir);
     const auto spawned = deployment->spawn({"./gone"}, "workload", kSecond);
     REQUIRE(!spawned);
@@ -311,7 +311,7 @@ TEST_CASE("the restart policy restarts after every end, up to its maximum", "[de
   CHECK(again.error().message == "node n1 is not running");
 }
 
-TEST_CASE("leftovers of an incarnation are ended before the next", "[deploy]") {
+TEST_CASE("leftover processes of an incarnation are killed before the next starts", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{"sh", "-c", "setsid sleep 1000 & exec sleep 1000"}});
   config.nodes[0].restart = config::Restart{kSecond / 100, 1};
@@ -325,7 +325,7 @@ TEST_CASE("leftovers of an incarnation are ended before the next", "[deploy]") {
   CHECK(deployment->processes(0).size() == 2);
 }
 
-TEST_CASE("a forking node is ended as one", "[deploy]") {
+TEST_CASE("a kill of a forking node ends all its processes", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{kVictim, "tree"}});
   auto deployment = make(config, dir);
@@ -355,7 +355,7 @@ TEST_CASE("a daemonizing node is followed to its end", "[deploy]") {
   CHECK(deployment->main_pid(0) == 0);
 }
 
-TEST_CASE("a daemonizing node that changes hands while it is looked for is followed, too", "[deploy]") {
+TEST_CASE("a daemonizing node that forks again during the search for it is followed as well", "[deploy]") {
   for (int time = 0; time < 5; ++time) {
     const RunDir dir;
     auto config = make_config({{kVictim, "relay", "7000", "60"}});
@@ -369,7 +369,7 @@ TEST_CASE("a daemonizing node that changes hands while it is looked for is follo
   }
 }
 
-TEST_CASE("pause freezes a whole node, and nothing is restarted into it", "[deploy]") {
+TEST_CASE("a pause freezes all processes of a node, and no restart happens meanwhile", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{kVictim, "serve", "7000"}});
   config.nodes[0].ready = ready_tcp(7000);
@@ -404,7 +404,7 @@ TEST_CASE("pause freezes a whole node, and nothing is restarted into it", "[depl
   CHECK(::kill(paused, 0) != 0);
 }
 
-TEST_CASE("a node starts clean, as its user and without more rights", "[deploy]") {
+TEST_CASE("a node starts with default state, as its user and without further privileges", "[deploy]") {
   const RunDir dir;
   const bool filtered = GENERATE(false, true);
   INFO("filtered: " << filtered);
@@ -449,7 +449,7 @@ TEST_CASE("a node starts clean, as its user and without more rights", "[deploy]"
   CHECK(static_cast<bool>(observer.listener) == filtered);
 }
 
-TEST_CASE("placeholders and variables reach nodes and commands", "[deploy]") {
+TEST_CASE("placeholders and variables are passed to nodes and commands", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{"sh", "-c",
                               "echo ${node} ${ip} ${ips} ${dir} $KV $ROSE_NODE $ROSE_IP $ROSE_IP_n2; pwd; "
@@ -472,7 +472,7 @@ TEST_CASE("placeholders and variables reach nodes and commands", "[deploy]") {
                                                deployment->nodes()[1].cgroup.string(), deployment->main_pid(1)));
 }
 
-TEST_CASE("commands end as one", "[deploy]") {
+TEST_CASE("a command ends with all its processes", "[deploy]") {
   const RunDir dir;
   auto deployment = make(make_config({{"sleep", "100"}}), dir);
   SECTION("at their time limit") {
@@ -485,13 +485,13 @@ TEST_CASE("commands end as one", "[deploy]") {
     REQUIRE(!pid.empty());
     CHECK(gone(std::stoi(pid)));
   }
-  SECTION("what they leave behind") {
+  SECTION("leftover processes") {
     const CommandResult result = run(*deployment, {"sh", "-c", "sleep 1000 & exit 5"}, "workload");
     CHECK(result.code == 5);
     CHECK(result.note == "exited with status 5");
     CHECK(cgroup::processes(kernel::cgroup2_mount().value() / deployment->id() / "rose.commands").empty());
   }
-  SECTION("when they are given up") {
+  SECTION("the handle is dropped") {
     auto running = deployment->spawn({"sleep", "1000"}, "workload", 100 * kSecond);
     REQUIRE(running);
     CHECK(!(*running)->finished());
@@ -499,18 +499,18 @@ TEST_CASE("commands end as one", "[deploy]") {
     running->reset();
     CHECK(cgroup::processes(kernel::cgroup2_mount().value() / deployment->id() / "rose.commands").empty());
   }
-  SECTION("killed") {
+  SECTION("it is killed") {
     auto running = deployment->spawn({"sleep", "1000"}, "workload", 100 * kSecond);
     const CommandResult result = (*running)->kill();
     CHECK(result.cancelled);
     CHECK(result.signalled);
   }
-  SECTION("by a signal of their own") {
+  SECTION("it ends by its own signal") {
     const CommandResult result = run(*deployment, {"sh", "-c", "kill -SEGV $$"});
     CHECK(result.signalled);
     CHECK(result.code == SIGSEGV);
   }
-  SECTION("with the deployment") {
+  SECTION("the deployment stops") {
     auto running = deployment->spawn({"sleep", "1000"}, "workload", 100 * kSecond);
     deployment->stop();
     CHECK((*running)->finished());
@@ -518,11 +518,11 @@ TEST_CASE("commands end as one", "[deploy]") {
   }
 }
 
-TEST_CASE("setup and teardown", "[deploy]") {
+TEST_CASE("setup and teardown run before and after the nodes", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{"sleep", "100"}});
   config.deployment.teardown = config::Command{"sh", "-c", "echo torn; ls n1 > teardown-saw"};
-  SECTION("setup makes what is run") {
+  SECTION("setup makes the program that a node runs") {
     config.deployment.setup = config::Command{"sh", "-c", "cp /bin/sleep made-by-setup; echo done"};
     config.nodes[0].command = {dir.path + "/made-by-setup", "100"};
     auto deployment = make(config, dir);
@@ -532,7 +532,7 @@ TEST_CASE("setup and teardown", "[deploy]") {
     CHECK(dir.read("teardown.log") == "torn\n");
     CHECK(dir.read("teardown-saw") == "stderr.log\nstdout.log\n");
   }
-  SECTION("setup fails, teardown runs all the same") {
+  SECTION("teardown runs although setup failed") {
     config.deployment.setup = config::Command{"sh", "-c", "echo no moon; exit 2"};
     auto deployment = make(config, dir);
     const auto started = deployment->start();
@@ -545,7 +545,7 @@ TEST_CASE("setup and teardown", "[deploy]") {
   }
 }
 
-TEST_CASE("attached nodes are found, distinguished and ended", "[deploy]") {
+TEST_CASE("attached nodes are found, distinguished and stopped", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{}, {}});
   config.deployment.setup = config::Command{
@@ -571,7 +571,7 @@ TEST_CASE("attached nodes are found, distinguished and ended", "[deploy]") {
   deployment->stop();
   CHECK(gone(other));
 
-  SECTION("a missing pid file") {
+  SECTION("the pid file is missing") {
     const RunDir second;
     config.deployment.setup.reset();
     config.nodes.resize(1);
@@ -584,7 +584,7 @@ TEST_CASE("attached nodes are found, distinguished and ended", "[deploy]") {
   }
 }
 
-TEST_CASE("what a node's user puts in the place of a log is not opened by root", "[deploy]") {
+TEST_CASE("root does not open what a node's user puts in place of a log", "[deploy]") {
   const RunDir dir;
   auto config = make_config({{"sleep", "100"}});
   config.nodes[0].user = "nobody";
@@ -599,15 +599,15 @@ TEST_CASE("what a node's user puts in the place of a log is not opened by root",
     REQUIRE(::mkfifo(log.c_str(), 0666) == 0);
     problem = "is not a regular file any more";
   }
-  SECTION("a link") {
+  SECTION("a symbolic link") {
     std::filesystem::create_symlink(secret, log);
     problem = "is not a regular file any more";
   }
-  SECTION("another name of root's file") {
+  SECTION("a hard link to root's file") {
     std::filesystem::create_hard_link(secret, log);
     problem = "belongs to another user";
   }
-  SECTION("a file of its own") {
+  SECTION("a regular file of the user") {
     REQUIRE(write_file(log, "before\n"));
     REQUIRE(::chown(log.c_str(), 65534, 65534) == 0);
   }
@@ -671,7 +671,7 @@ TEST_CASE("rose node stops, starts, restarts and kills", "[deploy]") {
   CHECK(eventually([&] { return deployment->starts(0) == 5; }));
   CHECK(std::as_const(recorder.ends).back().planned == false);
 
-  SECTION("errors") {
+  SECTION("invalid requests are refused") {
     const auto unknown = ask("stop", "n11");
     REQUIRE(!unknown);
     CHECK(unknown.error().kind == ErrorKind::usage);
@@ -686,7 +686,7 @@ TEST_CASE("rose node stops, starts, restarts and kills", "[deploy]") {
     CHECK(none.error().hint.find("ROSE_RUN_DIR") != std::string::npos);
     CHECK(!node_request("/no/such/folder", "stop", "n1"));
   }
-  SECTION("a stop that has to become a kill, and the end of the run meanwhile") {
+  SECTION("a stop that becomes a kill while the run ends") {
     std::thread stopping([&] {
       const auto answer = ask("stop", "n2");
       CHECK(!answer);  // the run ended first
@@ -697,7 +697,7 @@ TEST_CASE("rose node stops, starts, restarts and kills", "[deploy]") {
   }
 }
 
-TEST_CASE("a node killed while it starts counts as one that ended", "[deploy]") {
+TEST_CASE("a node killed during its start counts as ended", "[deploy]") {
   const RunDir dir;
   struct Killing : Recorder {
     Deployment* deployment = nullptr;
@@ -776,7 +776,7 @@ TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
   deployment->stop();
 }
 
-TEST_CASE("cancellation ends waits early and everything is still undone", "[deploy]") {
+TEST_CASE("cancellation ends waits early, and everything is still undone", "[deploy]") {
   // In a child process: cancellation cannot be undone.
   const RunDir dir;
   int pipe_fds[2];
@@ -812,7 +812,7 @@ TEST_CASE("cancellation ends waits early and everything is still undone", "[depl
   CHECK(std::filesystem::exists(dir.path + "/torn"));
 }
 
-TEST_CASE("a command that cleans up and hangs is ended by a further Ctrl-C, and the rest is undone", "[deploy]") {
+TEST_CASE("a second Ctrl-C ends a hanging teardown command, and the rest is undone", "[deploy]") {
   const RunDir dir;
   const std::filesystem::path folder = kernel::cgroup2_mount().value() / fmt::format("rosetest-hangs-{}", ::getpid());
   const pid_t child = ::fork();
@@ -848,7 +848,7 @@ TEST_CASE("a command that cleans up and hangs is ended by a further Ctrl-C, and 
   (void)cgroup::destroy(folder);
 }
 
-TEST_CASE("what a deployment's end could not undo is noted, and heal undoes it", "[deploy]") {
+TEST_CASE("what stopping a deployment could not undo is recorded, and heal undoes it", "[deploy]") {
   const RunDir dir;
   auto deployment = make(make_config({{"sleep", "1000"}}), dir);
   REQUIRE_OK(deployment->start());
@@ -871,7 +871,7 @@ TEST_CASE("what a deployment's end could not undo is noted, and heal undoes it",
   CHECK(traces_of(id).empty());
 }
 
-TEST_CASE("heal waits for a process that a killed rose had just forked: it holds the lock until it ends", "[deploy]") {
+TEST_CASE("heal waits for a child that a killed rose had just forked and that holds the lock", "[deploy]") {
   int pipe_fds[2];
   REQUIRE(::pipe(pipe_fds) == 0);
   const pid_t owner = ::fork();
@@ -900,7 +900,7 @@ TEST_CASE("heal waits for a process that a killed rose had just forked: it holds
   CHECK(traces_of(id).empty());
 }
 
-TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy]") {
+TEST_CASE("heal undoes what a killed rose left behind, and nothing of a running rose", "[deploy]") {
   // Fork first, while this process has one thread, because the child creates threads.
   const RunDir dir;
   int pipe_fds[2];
@@ -955,7 +955,7 @@ TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy
   CHECK(healed->undone.empty());
   CHECK(living->main_pid(0) != 0);
 
-  SECTION("by name alone, without a lock") {
+  SECTION("heal removes resources by name alone, without a lock file") {
     const std::string name = "rose-zz" + std::to_string(::getpid());
     REQUIRE_OK(cgroup::make(kernel::cgroup2_mount().value() / name));
     REQUIRE(run_command({"ip", "netns", "add", name}).value().exit_code == 0);
@@ -966,7 +966,7 @@ TEST_CASE("heal undoes what a killed rose left, and leaves the living", "[deploy
   }
 }
 
-TEST_CASE("without the privilege for namespaces one clear error is given", "[deploy]") {
+TEST_CASE("without the privilege for namespaces one environment error is reported", "[deploy]") {
   const RunDir dir;
   const pid_t child = ::fork();
   REQUIRE(child >= 0);

@@ -11,7 +11,7 @@
 
 using namespace rose;
 
-TEST_CASE("descriptors of another user's process: limited, or refused where that can't be done") {
+TEST_CASE("descriptors of another user's process are limited, or refused if that is not possible") {
   if (::geteuid() != 0) test::skip_case("root");
   int ready[2];
   REQUIRE(::pipe(ready) == 0);

@@ -16,7 +16,7 @@
 
 using namespace rose;
 
-TEST_CASE("limits that an engine set go along into a folder of the node's") {
+TEST_CASE("limits that a container engine set are copied into a node's own cgroup") {
   const auto mount = kernel::cgroup2_mount();
   const auto base = deploy::cgroup::base();
   if (!mount || !base) test::skip_case("cgroup v2");

@@ -8,7 +8,7 @@
 using namespace rose;
 using namespace rose::test;
 
-TEST_CASE("a path that is not in memory when the call is made") {
+TEST_CASE("a fault matches a path that is not in memory when the call is made") {
   Rig rig;
   rig.add({"cold", "first.file", "cold", "second.file", "cold", "second.file", "print", "done"});
   rig.start(R"(
@@ -27,7 +27,7 @@ error = "EMFILE"
   CHECK(outcome.detail == "openat(" + rig.path("n1/second.file") + ")");
 }
 
-TEST_CASE("paths with detours, of pipes and of removed files; patterns with several stars") {
+TEST_CASE("paths with detours, of pipes and of removed files, and patterns with several stars match") {
   Rig rig;
   rig.add({"mkdir",  "a",
            "mkdir",  "a/b",
@@ -86,7 +86,7 @@ error = "EIO"
   CHECK_FALSE(rig.exists("n1/y.log"));
 }
 
-TEST_CASE("addresses: IPv6, sockets in the file system, and calls that accept on a port") {
+TEST_CASE("IPv6 addresses, Unix socket paths and listening ports match") {
   Rig rig(config::Network::netns);
   rig.add({"connect6", "7201", "connect6", "7202", "unix", "sock", "uconnect", "sock", "uconnect", "sock", "listen",
            "7203", "accept", "print", "done"});
@@ -123,7 +123,7 @@ error = "ECONNABORTED"
   CHECK(outcomes.at(2).detail == "accept4(local 0.0.0.0:7203)");
 }
 
-TEST_CASE("then = crash instead of the nth call: the call never executes, and the node is gone") {
+TEST_CASE("then = crash ends the node instead of the nth call, which is not executed") {
   Rig rig;
   auto& node = rig.add({"append", "data", "fork", "gate", "never", ";", "write", "x"});
   node.command = {kVictim, "append", "data", "write", "one", "write", "two", "write", "three", "print", "survived"};
@@ -147,7 +147,7 @@ then = "crash"
   CHECK(outcome.detail == "SIGKILL to 1 process of n1 at write(" + rig.path("n1/data") + ")");
 }
 
-TEST_CASE("1,024 faults, and a call that counts for 4,096 conditions") {
+TEST_CASE("1,024 faults are armed, and one call counts for 4,096 conditions") {
   constexpr int kFaults = 1024, kConditions = 4;
   Rig rig;
   rig.add({"create", "data", "repeat", "4", "write", "x", ";", "fsync", "fsync", "print", "done"});
@@ -174,7 +174,7 @@ TEST_CASE("1,024 faults, and a call that counts for 4,096 conditions") {
   CHECK(rig.out() == "create data = 0\nwrite = 1\nwrite = 1\nwrite = 1\nwrite = 1\nfsync = EIO\nfsync = 0\ndone\n");
 }
 
-TEST_CASE("the backend is chosen by what the schedule and the machine allow, with the reason") {
+TEST_CASE("the backend is chosen by the schedule and the kernel, and the reason is given") {
   const std::string plain =
       "version = 1\nname = \"t\"\n[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror "
       "= \"EIO\"\n";

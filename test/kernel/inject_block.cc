@@ -31,7 +31,7 @@ bool stands_in(const schedule::FaultOutcome& held, const std::string& call) {
 
 }  // namespace
 
-TEST_CASE("the nth thread waits before its call until a condition is met; the others go on", "[block]") {
+TEST_CASE("the nth thread is held before its call until a condition is met; others continue", "[block]") {
   Rig rig;
   rig.leave_to_seccomp();
   rig.add(three_threads("log.1"));
@@ -67,7 +67,7 @@ until = [ { log = "went", node = "n3" } ]
   CHECK(outcome.detail == "a thread waits before fsync(" + rig.path("n1/log.1") + ")");
 }
 
-TEST_CASE("a wait has an end: its duration, whatever it waits for, and the run's", "[block]") {
+TEST_CASE("a block ends by its duration, and when the run ends", "[block]") {
   Rig rig;
   rig.leave_to_seccomp();
   rig.add(three_threads("log.1"));
@@ -100,7 +100,7 @@ duration = "600s"
   CHECK(outcomes.at(1).detail.find("released after") == std::string::npos);
 }
 
-TEST_CASE("a process whose thread waits dies as any other, and the call is never made", "[block]") {
+TEST_CASE("a process with a blocked thread can be killed, and the blocked call is never executed", "[block]") {
   Rig rig;
   rig.leave_to_seccomp();
   rig.add({"create", "log.1", "threads", "1", "1", "rename", "log.1", "log.2", ";"});
@@ -125,7 +125,7 @@ after = ["wait"]
   CHECK_FALSE(rig.exists("n1/log.2"));
 }
 
-TEST_CASE("a call that nobody makes, and one that the kernel's own backend cannot hold", "[block]") {
+TEST_CASE("a block on a call that is not made does not fire; the override backend refuses blocks", "[block]") {
   const std::string never = R"(
 [[fault]]
 id = "wait"
@@ -155,7 +155,7 @@ duration = "1s"
         "the override backend for syscall faults cannot be used: fault 'wait': a held call waits in user space");
 }
 
-TEST_CASE("the nth thread waits at a function's entry, alone; signals go on reaching the others", "[block]") {
+TEST_CASE("only the nth thread is held at a function's entry, and signals still reach the others", "[block]") {
   Rig rig;
   for (int node = 0; node < 2; ++node)
     rig.add({"append", "calls", "print", "up", "gate", "../open", "threads", "8", "1", "call", "print", "called", ";",
@@ -199,8 +199,7 @@ until = [ { log = "went", node = "n3" } ]
   CHECK(outcome.detail == "a thread waits at the entry of step_function");
 }
 
-TEST_CASE("a thread is held inside a function, from the process's start on, and released when the run ends",
-          "[block]") {
+TEST_CASE("a thread is held inside a function from the process's start, and released when the run ends", "[block]") {
   Rig rig;
   rig.add({"append", "calls", "call", "print", "called", "gate", "../never"});
   rig.start(R"(
@@ -258,7 +257,7 @@ duration = "300ms"
   CHECK(rig.lines("called") == 1);
 }
 
-TEST_CASE("a thread that a debugger has is not held, and the debugger is named", "[block]") {
+TEST_CASE("a thread traced by a debugger is not held, and the debugger is named", "[block]") {
   Rig rig;
   rig.add({"append", "calls", "print", "up", "gate", "../open", "call", "print", "called", "gate", "../never"});
   rig.prepare(R"(
@@ -285,7 +284,7 @@ duration = "600s"
                     main, ::getpid()));
 }
 
-TEST_CASE("a function that nobody enters, and one that is not there", "[block]") {
+TEST_CASE("a block at a function that is not entered does not fire, an unknown function is refused", "[block]") {
   const auto at = [](const std::string& function) {
     return "[[fault]]\nid = \"wait\"\nkind = \"block\"\nnode = \"n1\"\nduration = \"1s\"\nat = { function = \"" +
            function + "\" }\n";
@@ -306,7 +305,7 @@ TEST_CASE("a function that nobody enters, and one that is not there", "[block]")
   CHECK(refused.error().message.starts_with("fault 'wait': `at`: no function 'step_functoin' in"));
 }
 
-TEST_CASE("a thread of a node that rose did not start is held at a function; holding its calls is refused", "[block]") {
+TEST_CASE("a thread of an attached node is held at a function; holding its calls is refused", "[block]") {
   const auto attached = [](Rig& rig) {
     rig.allow_attached = true;
     rig.add({"gate", "../go", "print", "went", "gate", "../never"});

@@ -21,7 +21,7 @@
 using namespace rose;
 using namespace rose::test;
 
-TEST_CASE("a reader whose byte another reader took is carried out on, and held up by nobody") {
+TEST_CASE("the injector ends although an emulated read waits for data that another reader took") {
   if (Rig::overriding()) return;
   Rig rig;
   const std::string fifo = rig.path("fifo");
@@ -71,7 +71,7 @@ times = "forever"
   end.join();
 }
 
-TEST_CASE("a call that is carried out has the caller's rights") {
+TEST_CASE("an emulated call has the caller's rights") {
   if (Rig::overriding()) return;
   Rig rig;
   auto& node = rig.add({"gate", "../go", "openr", "../roots", "fchmod", "777", "create", "own", "fchmod", "600",
@@ -115,7 +115,7 @@ result = 2
   CHECK(write_file(rig.path("after"), "").has_value());
 }
 
-TEST_CASE("sockets are the caller's: names in its folder, its root, its mounts, and it is the sender") {
+TEST_CASE("emulated socket calls use the caller's folder, root, mounts and credentials") {
   if (Rig::overriding()) return;
   Rig rig;
   auto& near = rig.add({"udgram", "here.sock", "near", "print", "done"});
@@ -145,7 +145,7 @@ TEST_CASE("sockets are the caller's: names in its folder, its root, its mounts, 
   rig.finish_fired();
 }
 
-TEST_CASE("nothing is read from or written to a caller that is gone") {
+TEST_CASE("memory of a process that has ended is neither read nor written") {
   // A process that makes no call; only checking its notification shows that it is not the requested one.
   constexpr std::size_t kSize = 16;
   char* memory = static_cast<char*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -199,7 +199,7 @@ TEST_CASE("nothing is read from or written to a caller that is gone") {
   ::munmap(memory, 4096);
 }
 
-TEST_CASE("rose acts only on descriptors that mean the same in its place") {
+TEST_CASE("rose emulates calls only on descriptors that mean the same in its own process") {
   const auto is_carried = [](int fd) {
     inject::NotifiedCall call(SYS_write, ::gettid(), {static_cast<std::uint64_t>(fd), 0, 0, 0, 0, 0});
     const auto file = inject::carried_file(call);

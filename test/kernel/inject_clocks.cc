@@ -75,7 +75,7 @@ void all_ahead(const Shown& shown, double by) {
 
 }  // namespace
 
-TEST_CASE("a clock is shifted from a process's first instruction on, and only where it was meant", "[clocks]") {
+TEST_CASE("a clock is shifted from a process's first instruction, and only on its node", "[clocks]") {
   Clocks rig;
   rig.watch(kClock, {"spawn"});
   rig.watch(kStatic, {"spawn"});
@@ -112,7 +112,7 @@ shift = "-90m"
   CHECK(outcomes.at(1).fired);
 }
 
-TEST_CASE("a clock is wrong under conditions and right again afterwards", "[clocks]") {
+TEST_CASE("a clock is shifted while conditions hold, and correct afterwards", "[clocks]") {
   Clocks rig;
   rig.watch(kClock, {"spawn"});
   rig.add({"print", "up", "gate", rig.path("go"), "print", "wrong", "gate", rig.path("less"), "print", "less", "gate",
@@ -162,7 +162,7 @@ after = ["both"]
   CHECK(*outcomes.at(2).ended_ns - outcomes.at(2).fired_ns == 100'000'000);
 }
 
-TEST_CASE("a clock drifts, and stands still", "[clocks]") {
+TEST_CASE("a clock can drift or stand still", "[clocks]") {
   Clocks rig;
   rig.watch(kClock, {"watch"});
   rig.watch(kClock, {"watch"});
@@ -198,7 +198,7 @@ shift = "+1h"
   CHECK(stood < kHour);
 }
 
-TEST_CASE("waits for a time end when the changed clock shows it", "[clocks]") {
+TEST_CASE("timed waits end when the changed clock reaches their deadline", "[clocks]") {
   Clocks rig;
   rig.watch(kClock, {"wait", "100"});
   rig.watch(kClock, {"wait", "300"});
@@ -280,7 +280,7 @@ shift = "+1h"
   CHECK(least(0) < 1e9);
 }
 
-TEST_CASE("clocks of nodes that rose did not start are left alone", "[clocks]") {
+TEST_CASE("clocks of attached nodes are not changed", "[clocks]") {
   Clocks rig;
   rig.watch(kClock, {"watch"});
   rig.config.nodes[0].attach = config::Attach{};

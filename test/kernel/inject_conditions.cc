@@ -12,7 +12,7 @@ using namespace rose::test;
 
 namespace {}  // namespace
 
-TEST_CASE("crash at every kind of condition") {
+TEST_CASE("a crash fires at every kind of condition") {
   for (const auto& moment : moments()) {
     INFO(moment.name);
     Stage stage;
@@ -43,7 +43,7 @@ static bool pauses_at(const Moment& moment, int ms) {
   return stood;
 }
 
-TEST_CASE("pause at every kind of condition") {
+TEST_CASE("a pause fires at every kind of condition") {
   for (const auto& moment : moments()) {
     INFO(moment.name);
     bool seen = false;
@@ -52,7 +52,7 @@ TEST_CASE("pause at every kind of condition") {
   }
 }
 
-TEST_CASE("partition at every kind of condition") {
+TEST_CASE("a partition fires at every kind of condition") {
   for (const auto& moment : moments()) {
     INFO(moment.name);
     Stage stage;
@@ -65,7 +65,7 @@ TEST_CASE("partition at every kind of condition") {
   }
 }
 
-TEST_CASE("a syscall fault armed by every kind of condition") {
+TEST_CASE("every kind of condition arms a syscall fault") {
   for (const auto& moment : moments()) {
     INFO(moment.name);
     Stage stage;
@@ -111,7 +111,7 @@ struct Electorate : Rig {
 
 }  // namespace
 
-TEST_CASE("the node that takes the role dies at that moment") {
+TEST_CASE("a crash of a role's node fires as soon as a node gets the role") {
   Electorate rig;
   rig.start(kLeader +
             "[[fault]]\nid = \"kill\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { role = \"leader\" } ]\n");
@@ -151,7 +151,7 @@ when = [ { log = "leads", node = "n3" } ]
   CHECK(rig.finish().at(0).node == "n3");
 }
 
-TEST_CASE("conditions on a role's node count only what it does") {
+TEST_CASE("conditions on a role's node count only events of that node") {
   for (const std::string condition : {"{ syscall = \"mkdir\", path = \"*/x\", node = \"@leader\" }",
                                       "{ log = \"leads again\" }", "{ function = \"step_function\" }"}) {
     INFO(condition);
@@ -177,7 +177,7 @@ TEST_CASE("conditions on a role's node count only what it does") {
   }
 }
 
-TEST_CASE("without anybody in the role a fault waits for one") {
+TEST_CASE("a fault on a role is armed only once a node has the role") {
   for (const std::string fault : {"kind = \"crash\"", "kind = \"syscall\"\nsyscall = \"mkdir\"\nerror = \"EIO\"",
                                   "kind = \"pause\"\nduration = \"200ms\""}) {
     INFO(fault);
@@ -204,7 +204,7 @@ TEST_CASE("without anybody in the role a fault waits for one") {
   CHECK(outcome.why_not == "its conditions were met, but no node was the leader");
 }
 
-TEST_CASE("the node in a role is cut off from the others until its log line appears") {
+TEST_CASE("the node in a role is partitioned until its log line appears") {
   for (const auto network : {config::Network::netns, config::Network::host}) {
     Electorate rig(network);
     rig.start(kLeader + R"(
@@ -241,7 +241,7 @@ until = [ { log = "leads again" } ]
   }
 }
 
-TEST_CASE("a node in the machine's top cgroup is reported as not observable") {
+TEST_CASE("a node in the root cgroup is reported as not observable") {
   if (Rig::overriding()) return;
   Rig rig;
   rig.allow_attached = true;
@@ -263,7 +263,7 @@ TEST_CASE("a node in the machine's top cgroup is reported as not observable") {
   CHECK(outcomes.at(0).why_not.find("root cgroup") != std::string::npos);
 }
 
-TEST_CASE("nodes' cgroups at more depths than the programs look at are refused") {
+TEST_CASE("node cgroups at more depths than the programs support are refused") {
   Rig rig;
   for (int i = 0; i < 5; ++i) rig.add({"sleep", "60000"});
   const auto schedule = schedule::parse_schedule(R"(

@@ -98,7 +98,7 @@ bool can(const Row& row) {
 
 }  // namespace
 
-TEST_CASE("effects: for a fault that fired, whether it changed something, or why not", "[effects]") {
+TEST_CASE("effects: a fault that fired is effective, or the reason why not is given", "[effects]") {
   for (const Row& row : rows()) {
     if (!can(row)) {
       WARN("not tried on this machine: " << row.name);
@@ -128,7 +128,7 @@ TEST_CASE("effects: for a fault that fired, whether it changed something, or why
   }
 }
 
-TEST_CASE("effects: cut and bad links without packets", "[effects][network]") {
+TEST_CASE("effects: a partition or bad link is effective only if packets met it", "[effects][network]") {
   struct Link {
     std::string fault;
     std::string no_effect;

@@ -100,7 +100,7 @@ const std::vector<std::vector<std::string>> kModes{
 
 }  // namespace
 
-TEST_CASE("a JVM dies at the nth entry of a method, interpreted or compiled", "[java]") {
+TEST_CASE("a JVM is killed at the nth entry of a method, interpreted or compiled", "[java]") {
   const auto mode = GENERATE(range(std::size_t{0}, std::size_t{4}));
   INFO(fmt::format("{}", fmt::join(kModes[mode], " ")));
   for (const int n : {1, 2, 37}) {
@@ -116,11 +116,11 @@ TEST_CASE("a JVM dies at the nth entry of a method, interpreted or compiled", "[
   }
 }
 
-TEST_CASE("a method that is called so often that its callers are compiled is counted exactly", "[java]") {
+TEST_CASE("entries of a method whose callers are compiled are counted exactly", "[java]") {
   ends_saying("step 50000", "quiet", 60'000, crash("{ function = \"Victim.step\", count = 50001 }"));
 }
 
-TEST_CASE("calls from several threads are counted for the node as a whole", "[java]") {
+TEST_CASE("entries by several threads are counted for the node as a whole", "[java]") {
   Rig rig;
   add_jvm(rig, "step", 100, 8);
   rig.start(
@@ -133,8 +133,7 @@ TEST_CASE("calls from several threads are counted for the node as a whole", "[ja
   CHECK(outcomes.at(0).injected == 1);
 }
 
-TEST_CASE("a thread of a JVM waits at a method's entry and at a line; the others, and the garbage collector, go on",
-          "[java][block]") {
+TEST_CASE("a JVM thread is held at a method's entry or a line; other threads and GC continue", "[java][block]") {
   const std::string place = GENERATE(std::string("function = \"Victim.store\""),
                                      fmt::format("function = \"Victim.store\", line = {}", line_of("behind the step")));
   Rig rig;
@@ -153,7 +152,7 @@ TEST_CASE("a thread of a JVM waits at a method's entry and at a line; the others
   CHECK(rig.finish().at(0).fired);
 }
 
-TEST_CASE("a condition is met at a method's call site, and a JVM dies between two calls of one method", "[java]") {
+TEST_CASE("a condition is met at a call site, and a JVM is killed between two calls of one method", "[java]") {
   const auto mode = GENERATE(range(std::size_t{0}, std::size_t{4}));
   INFO(fmt::format("{}", fmt::join(kModes[mode], " ")));
   ends_saying(
@@ -163,11 +162,11 @@ TEST_CASE("a condition is met at a method's call site, and a JVM dies between tw
       kModes[mode]);
 }
 
-TEST_CASE("a jump back to a method's first instruction is no entry", "[java]") {
+TEST_CASE("a jump to a method's first instruction is not an entry", "[java]") {
   ends_saying("loop 11", "loop", 20, crash("{ function = \"Victim.loop\", count = 12 }"));
 }
 
-TEST_CASE("parameters choose among methods of one name", "[java]") {
+TEST_CASE("parameter types choose among overloaded methods", "[java]") {
   Rig rig;
   add_jvm(rig, "long", 5);
   rig.start(crash("{ function = \"Victim.step(int)\" }"));
@@ -179,7 +178,7 @@ TEST_CASE("parameters choose among methods of one name", "[java]") {
   ends_saying("long 3", "long", 5, crash("{ function = \"Victim.step(long)\", count = 4 }"));
 }
 
-TEST_CASE("constructors, inner classes, defaults of interfaces and lambdas are found by their names", "[java]") {
+TEST_CASE("constructors, inner classes, interface defaults and lambdas are found by name", "[java]") {
   ends_saying("names 9 6", "names", 10,
               crash("{ function = \"Victim.Inner.<init>\", count = 3 }, { function = \"Victim$Inner.own\" }, { "
                     "function = \"Victim.Shape.area\" }, "
@@ -199,14 +198,14 @@ TEST_CASE("a JVM pauses at the entry of a method and continues", "[java]") {
   CHECK(rig.said("done"));
 }
 
-TEST_CASE("the node that entered a method last has the role", "[java]") {
+TEST_CASE("the node that entered a method last gets the role", "[java]") {
   ends_saying("between 3", "twice", 50,
               "[[role]]\nname = \"leader\"\nfunction = \"Victim.first\"\n"
               "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { function = \"Victim.second\", "
               "node = \"n1\", count = 3 } ]\n");
 }
 
-TEST_CASE("a crash comes as an exception leaves a method for the nth time", "[java]") {
+TEST_CASE("a crash fires at the nth time that an exception leaves a method", "[java]") {
   for (const char* name : {"Victim.passes throws NoSuchFileException",
                            "org.rose.test.Victim.opens(int) throws java.nio.file.NoSuchFileException"}) {
     INFO(name);
@@ -215,7 +214,7 @@ TEST_CASE("a crash comes as an exception leaves a method for the nth time", "[ja
   }
 }
 
-TEST_CASE("an exception is thrown at a method's entry or a call site, 200 times of 200 where it should be", "[java]") {
+TEST_CASE("an exception is thrown at a method's entry or call site exactly when due, 200 times", "[java]") {
   const auto mode = GENERATE(range(std::size_t{0}, std::size_t{4}));
   INFO(fmt::format("{}", fmt::join(kModes[mode], " ")));
   std::vector<int> wanted;
@@ -253,7 +252,7 @@ TEST_CASE("exceptions wait for their conditions, have the requested message, and
   CHECK(outcomes.at(0).detail.find("org.rose.test.Victim.store") != std::string::npos);
 }
 
-TEST_CASE("several exceptions at one place: each has its turn", "[java]") {
+TEST_CASE("several exceptions at one place fire in turn", "[java]") {
   Rig rig;
   add_jvm(rig, "store", 20);
   rig.start(
@@ -271,7 +270,7 @@ TEST_CASE("several exceptions at one place: each has its turn", "[java]") {
   CHECK(rig.said("java.lang.IllegalStateException"));
 }
 
-TEST_CASE("a class that another tool changes keeps its places", "[java]") {
+TEST_CASE("faults in a class that another agent redefines are kept", "[java]") {
   Rig rig;
   add_jvm(rig, "changed", 1, 1, {"-javaagent:" + kClasses + "/changer.jar"});
   rig.start(exception("function = \"Victim.store\"\ntimes = \"forever\"\n"));
@@ -283,7 +282,7 @@ TEST_CASE("a class that another tool changes keeps its places", "[java]") {
   CHECK(rig.lines("after true") == 1);
 }
 
-TEST_CASE("what a JVM cannot do is reported", "[java]") {
+TEST_CASE("what a JVM does not support is reported", "[java]") {
   struct Case {
     std::string part;
     std::vector<std::string> options, before;

@@ -87,7 +87,7 @@ bool outermost_is_a_thread(const schedule::Stack& stack) {
 
 }  // namespace
 
-TEST_CASE("stack of a failed call of a JVM: its methods and lines, 20 of 20", "[java]") {
+TEST_CASE("the stack of a JVM's failed call has its methods and lines, 20 times of 20", "[java]") {
   const std::vector<std::string> expected{at("put", "put"), at("append", "append"), at("write", "write"),
                                           at("part", "part")};
   std::size_t right = 0;
@@ -124,7 +124,7 @@ times = 4
   CHECK(right == 20);
 }
 
-TEST_CASE("stack of a failed call on a JVM's main thread", "[java]") {
+TEST_CASE("the stack of a failed call on a JVM's main thread is complete", "[java]") {
   Rig rig;
   add_jvm(rig, "write", 5, 0, {"-Xint"});
   const auto outcome = outcome_of(rig,
@@ -136,7 +136,7 @@ TEST_CASE("stack of a failed call on a JVM's main thread", "[java]") {
   CHECK(outcome.stacks[0].frames.back().function == "org.rose.test.Stacks.main");
 }
 
-TEST_CASE("stack of a thread that is held in a call, while its JVM makes calls of the kind, too", "[java]") {
+TEST_CASE("the stack of a thread that is held in a call is read while its JVM makes such calls", "[java]") {
   Rig rig;
   add_jvm(rig, "write", 5, 0, {"-Xmx32m"});
   // JVMs open files of their cgroup whenever they check their memory, also in the thread that prints a stack.
@@ -150,7 +150,7 @@ TEST_CASE("stack of a thread that is held in a call, while its JVM makes calls o
   CHECK(own_frames(outcome.stacks[0]).size() == 5);
 }
 
-TEST_CASE("stack of a JVM that dies or stands still at a method, and of an exception", "[java]") {
+TEST_CASE("stacks of a crash, a pause and an exception at a method of a JVM are read", "[java]") {
   const std::string place = "function = \"org.rose.test.Stacks.step\"";
   const std::vector<std::string> below{at("outer", "outer"), at("steps", "steps")};
   SECTION("a crash") {
@@ -180,7 +180,7 @@ TEST_CASE("stack of a JVM that dies or stands still at a method, and of an excep
     REQUIRE(own.size() >= 3);
     CHECK(std::vector<std::string>{own[1], own[2]} == below);
   }
-  SECTION("exceptions, at a line") {
+  SECTION("exceptions at a line") {
     Rig rig;
     add_jvm(rig, "steps", 50, 2);
     const auto outcome = outcome_of(rig, fmt::format("[[fault]]\nid = \"it\"\nkind = \"exception\"\nnode = "
@@ -194,7 +194,7 @@ TEST_CASE("stack of a JVM that dies or stands still at a method, and of an excep
       CHECK(first(own_frames(stack), 2) == below);
     }
   }
-  SECTION("deeper than is told") {
+  SECTION("a stack deeper than is recorded") {
     Rig rig;
     add_jvm(rig, "deep", 10, 1);
     const auto outcome = outcome_of(
@@ -205,7 +205,7 @@ TEST_CASE("stack of a JVM that dies or stands still at a method, and of an excep
   }
 }
 
-TEST_CASE("a thread that is inside the JVM itself holds nobody up", "[java]") {
+TEST_CASE("a thread inside the JVM itself does not delay the others", "[java]") {
   Rig rig;
   // The JVM's own loader reads the class.
   add_jvm(rig, "late", 1, 0, {"-Xbootclasspath/a:" + kClasses});

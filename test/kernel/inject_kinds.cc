@@ -82,7 +82,7 @@ struct Kinds : Stage {
 
 }  // namespace
 
-TEST_CASE("every other kind of fault at every kind of condition") {
+TEST_CASE("every other kind of fault fires at every kind of condition") {
   for (const auto& moment : moments()) {
     INFO(moment.name);
     Kinds stage;

@@ -6,7 +6,7 @@
 using namespace rose;
 using namespace rose::test;
 
-TEST_CASE("descriptors: every process of the node, and what it starts, has no more than the limit", "[limits]") {
+TEST_CASE("descriptors: the limit applies to every process of the node and to new ones", "[limits]") {
   Rig rig;
   const std::vector<std::string> steps = {"fork",   "print",  "forked", "gate",     "../go", "repeat",
                                           "40",     "create", "c",      ";",        "gate",  "../after",
@@ -49,7 +49,7 @@ until = [ { log = "EMFILE" } ]
   CHECK(outcome.detail == "2 processes of n1 and their children: at most 20 descriptors each");
 }
 
-TEST_CASE("descriptors: a node that starts again has the limit from its first instruction on", "[limits]") {
+TEST_CASE("descriptors: a restarted node has the limit from its first instruction", "[limits]") {
   Rig rig;
   rig.add({"print", "up", "gate", "../never"}).restart = config::Restart{1'000'000, 5};
   rig.start(R"(
@@ -72,7 +72,7 @@ when = [ { log = "up" } ]
   CHECK(rig.finish().at(0).fired);
 }
 
-TEST_CASE("memory: what is too much ends the process, and nobody else's", "[limits]") {
+TEST_CASE("memory: exceeding the limit kills the node's process and no other", "[limits]") {
   needs(kernel::Controller::memory);
   Rig rig;
   for (int i = 0; i < 2; ++i) rig.add({"print", "up", "gate", "../go", "use", "48", "gate", "../never"});
@@ -99,8 +99,7 @@ limit = "16MiB"
   CHECK_FALSE(std::filesystem::exists(folder));
 }
 
-TEST_CASE("memory: a node that uses more than the limit dies of the next page; after its end there is room again",
-          "[limits]") {
+TEST_CASE("memory: a node above a new limit is killed at its next page; the limit ends with the fault", "[limits]") {
   needs(kernel::Controller::memory);
   Rig rig;
   rig.add({"use", "48", "print", "grown", "gate", "../go", "use", "48", "gate", "../never"}).restart =
@@ -128,7 +127,7 @@ until = [ { state = "started" } ]
   CHECK(outcome.injected == 1);
 }
 
-TEST_CASE("cpu: the node waits for its share", "[limits]") {
+TEST_CASE("cpu: the node is throttled to its share", "[limits]") {
   needs(kernel::Controller::cpu);
   Rig rig;
   rig.add({"spin"});
@@ -177,7 +176,7 @@ TEST_CASE("limits are refused where they cannot be set", "[limits]") {
   CHECK(refused.error().message.find("the cgroup controller 'memory'") != std::string::npos);
 }
 
-TEST_CASE("a full disk: nobody can write there any more, root neither; the files stay", "[disks]") {
+TEST_CASE("disk-full: nobody can write any more, not even root, and files are kept", "[disks]") {
   for (const std::string inside : {"", "data"}) {
     Rig rig;
     rig.add({"print", "up", "gate", "../never"});

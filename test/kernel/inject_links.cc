@@ -129,29 +129,29 @@ until = [ { log = "^burst 4:", node = "n3" } ]
 
 }  // namespace
 
-TEST_CASE("a link's delay is what was asked for", "[links][netns]") {
+TEST_CASE("a link has the requested delay", "[links][netns]") {
   Links rig;
   delays(rig);
 }
 
-TEST_CASE("a link's delay is what was asked for, over IPv6", "[links][netns]") {
+TEST_CASE("a link has the requested delay over IPv6", "[links][netns]") {
   Links rig(config::Network::netns, 7400, true);
   delays(rig);
 }
 
-TEST_CASE("a link's delay is what was asked for between processes of one host", "[links][host]") {
+TEST_CASE("a link between processes of one host has the requested delay", "[links][host]") {
   need_links_on_host();
   Links rig(config::Network::host, 7410);
   delays(rig);
 }
 
-TEST_CASE("a link's delay is what was asked for between processes of one host, over IPv6", "[links][host]") {
+TEST_CASE("a link between processes of one host has the requested delay over IPv6", "[links][host]") {
   need_links_on_host();
   Links rig(config::Network::host, 7420, true);
   delays(rig);
 }
 
-TEST_CASE("packets are lost in the share that was asked for", "[links][netns]") {
+TEST_CASE("a link loses the requested share of packets", "[links][netns]") {
   Links rig;
   rig.start(R"(
 [[fault]]
@@ -177,7 +177,7 @@ loss = 0.1
   CHECK(outcome.seen == 20'000);
 }
 
-TEST_CASE("packets are duplicated, corrupted and sent ahead in the shares that were asked for", "[links][netns]") {
+TEST_CASE("a link duplicates, corrupts and reorders the requested shares of packets", "[links][netns]") {
   Links rig;
   rig.start(R"(
 [[fault]]
@@ -224,7 +224,7 @@ reorder = 0.2
   CHECK(outcomes.at(2).detail.find("sent ahead") != std::string::npos);
 }
 
-TEST_CASE("jitter spreads delays and keeps the order of a connection", "[links][netns]") {
+TEST_CASE("jitter varies delays and keeps the order within a connection", "[links][netns]") {
   Links rig;
   rig.start(R"(
 [[fault]]
@@ -271,12 +271,12 @@ rate = "8mbit"
   CHECK(is_wide(0, 2));
 }
 
-TEST_CASE("a thin link lets its rate pass", "[links][netns]") {
+TEST_CASE("a link with a low rate passes that rate", "[links][netns]") {
   Links rig;
   thin(rig);
 }
 
-TEST_CASE("a thin link lets its rate pass between processes of one host", "[links][host]") {
+TEST_CASE("a link between processes of one host with a low rate passes that rate", "[links][host]") {
   need_links_on_host();
   Links rig(config::Network::host, 7430);
   thin(rig);
@@ -314,18 +314,19 @@ payload = "PREPARE"
   CHECK(outcomes.at(1).injected == 20);
 }
 
-TEST_CASE("the nth packet, and packets that hold certain bytes", "[links][netns]") {
+TEST_CASE("a link affects the nth packet, and packets that contain certain bytes", "[links][netns]") {
   Links rig;
   nth(rig);
 }
 
-TEST_CASE("the nth packet, and packets that hold certain bytes, between processes of one host", "[links][host]") {
+TEST_CASE("a link between processes of one host affects the nth packet, and packets with certain bytes",
+          "[links][host]") {
   need_links_on_host();
   Links rig(config::Network::host, 7440);
   nth(rig);
 }
 
-TEST_CASE("the nth connection", "[links][netns]") {
+TEST_CASE("a link affects the nth connection", "[links][netns]") {
   Links rig;
   rig.start(R"(
 [[fault]]
@@ -345,7 +346,7 @@ counts = "connections"
   CHECK(rig.stream(0, 1, 1000) < 1900);
 }
 
-TEST_CASE("a client outside of the nodes, and two bad links on one way", "[links][netns]") {
+TEST_CASE("a link to a client outside of the nodes, and two bad links in one direction", "[links][netns]") {
   Links rig;
   rig.start(R"(
 [[fault]]
@@ -390,7 +391,7 @@ delay = "30ms"
   CHECK(both.p05 < kMostOfTwentieth);  // delaying one of them twice would take at least 70 ms
 }
 
-TEST_CASE("packets that a link holds when a partition begins do not cross it", "[links][netns]") {
+TEST_CASE("packets that a link delays when a partition begins do not cross it", "[links][netns]") {
   for (const auto network : {config::Network::netns, config::Network::host}) {
     if (network == config::Network::host && !kernel::probe("tcx").ok) continue;
     Links rig(network, 7460);
@@ -423,7 +424,7 @@ when = [ { log = "^burst 2:", node = "n3" } ]
   }
 }
 
-TEST_CASE("a bad link begins and ends by conditions, and everything is as ever afterwards", "[links][netns]") {
+TEST_CASE("a bad link begins and ends by conditions, and nothing is affected afterwards", "[links][netns]") {
   Links rig;
   rig.config.nodes[2].command = {kVictim, "print",          "listening", "gate",   rig.path("go"), "print", "worse",
                                  "gate",  rig.path("stop"), "print",     "better", "sleep",        "100000"};

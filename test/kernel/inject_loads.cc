@@ -7,7 +7,7 @@
 #include "skel/network.old.skel.h"
 #include "skel/network.skel.h"
 
-TEST_CASE("the kernel takes every program of an injection", "[loads]") {
+TEST_CASE("the kernel loads every program of an injection", "[loads]") {
   const bool can_override = rose::kernel::probe("override_return").ok;
   rose::test::load_each<rose_inject>(
       {rose_inject__create_skeleton, rose_inject_old__elf_bytes},

@@ -43,7 +43,7 @@ schedule::OrderOutcome came(const inject::Injector& injector, const std::string&
 
 }  // namespace
 
-TEST_CASE("a fault waits for the event and the step that the order puts before it", "[order]") {
+TEST_CASE("a fault waits for the event and the step that precede it in the order", "[order]") {
   Rig rig;
   rig.add({"gate", rig.path("open"), "create", "log.1", "print", "written", "gate", rig.path("never")});
   rig.prepare("order = \"written * looked * die\"\n" + kWritten + kDie);
@@ -69,7 +69,7 @@ TEST_CASE("a fault waits for the event and the step that the order puts before i
   CHECK(broken.empty());
 }
 
-TEST_CASE("steps wait for each other, not where the order leaves it open", "[order]") {
+TEST_CASE("steps wait for each other only where the order requires it", "[order]") {
   Rig rig;
   rig.add({"gate", rig.path("never")});
   rig.prepare("order = \"(one | two) * three * die\"\n" + kDie);
@@ -96,7 +96,7 @@ TEST_CASE("steps wait for each other, not where the order leaves it open", "[ord
   rig.finish();
 }
 
-TEST_CASE("an event before its turn is reported", "[order]") {
+TEST_CASE("an event that occurs before its turn is reported", "[order]") {
   Rig rig;
   rig.add({"create", "log.1", "print", "written", "gate", rig.path("never")});
   rig.start("order = \"die * written\"\n" + kWrittenWell + kDie + "when = [ { log = \"written\" } ]\n");
@@ -107,7 +107,7 @@ TEST_CASE("an event before its turn is reported", "[order]") {
   CHECK(broken == "'written' came before 'die'");
 }
 
-TEST_CASE("a step whose turn never comes reports what it waited for, and continues when the run ends", "[order]") {
+TEST_CASE("a step that is not reached reports what it waited for, and continues when the run ends", "[order]") {
   Rig rig;
   rig.add({"gate", rig.path("never")});
   rig.start("order = \"written * looked * die\"\n" + kWritten + kDie);
@@ -126,7 +126,7 @@ TEST_CASE("a step whose turn never comes reports what it waited for, and continu
   CHECK(broken.empty());
 }
 
-TEST_CASE("an event before its turn is held no longer than its timeout, and reported as too early", "[order][block]") {
+TEST_CASE("an early event is held up to its timeout and reported as too early", "[order][block]") {
   Rig rig;
   rig.leave_to_seccomp();
   rig.add({"create", "log.1", "print", "written", "gate", rig.path("never")});
@@ -141,8 +141,7 @@ TEST_CASE("an event before its turn is held no longer than its timeout, and repo
   CHECK(broken == "'written' came before 'looked', which never happened");
 }
 
-TEST_CASE("an event's place in a program that comes before its turn is held no longer than its timeout",
-          "[order][block]") {
+TEST_CASE("an early event at a function is held up to its timeout", "[order][block]") {
   Rig rig;
   rig.add({"call", "print", "entered", "gate", rig.path("never")});
   rig.prepare(R"(
@@ -161,8 +160,7 @@ timeout = "300ms"
   CHECK(entered.held_ns >= 300'000'000);
 }
 
-TEST_CASE("an event's call that comes before its turn is held until then; others of the same kind go on",
-          "[order][block]") {
+TEST_CASE("an early event's call is held until its turn; other calls of the same kind continue", "[order][block]") {
   Rig rig;
   rig.leave_to_seccomp();
   rig.add({"create", "log.1", "print", "first", "threads", "1", "1", "create", "log.1", "print", "second", ";", "gate",
@@ -195,7 +193,7 @@ when = [ { syscall = "openat", path = "*/log.1", count = 2 } ]
   CHECK(broken.empty());
 }
 
-TEST_CASE("an event's function that comes before its turn is held until then, and no other thread", "[order][block]") {
+TEST_CASE("an early event's function is held until its turn, and no other thread is", "[order][block]") {
   Rig rig;
   const std::vector<std::string> steps = {"append", "calls", "threads", "3",   "1",    "call",           "print",
                                           "called", ";",     "print",   "all", "gate", rig.path("never")};
@@ -234,7 +232,7 @@ when = [ { function = "step_function", node = "n2", count = 3 } ]
   CHECK(broken.empty());
 }
 
-TEST_CASE("an event that is held when the run ends reports what it waited for, and its thread continues",
+TEST_CASE("an event still held when the run ends reports what it waited for, and its thread continues",
           "[order][block]") {
   Rig rig;
   rig.leave_to_seccomp();

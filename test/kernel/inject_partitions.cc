@@ -136,7 +136,7 @@ TEST_CASE("a partition ends at its exact time") {
   }
 }
 
-TEST_CASE("netns: no packet arrives through a partition after it was reported") {
+TEST_CASE("netns: no packet crosses a partition once it was reported") {
   for (int round = 0; round < 5; ++round) {
     Trio rig;
     rig.prepare("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\"]\n");
@@ -169,36 +169,36 @@ TEST_CASE("netns: no packet arrives through a partition after it was reported") 
   }
 }
 
-TEST_CASE("netns: a partition cuts both ways, heals, and leaves others and clients alone") {
+TEST_CASE("netns: a partition cuts both directions, heals, and does not affect others and clients") {
   Trio rig;
   both_ways(rig);
 }
 
-TEST_CASE("host: a partition cuts nodes that share an address") {
+TEST_CASE("host: a partition separates nodes that share an address") {
   Trio rig(config::Network::host, 7310);
   both_ways(rig);
 }
 
-TEST_CASE("netns: the clsact fallback cuts as TCX links do") {
+TEST_CASE("netns: the clsact fallback drops packets as TCX links do") {
   ::setenv("ROSE_MASK", "tcx", 1);
   Trio rig;
   both_ways(rig);
   ::unsetenv("ROSE_MASK");
 }
 
-TEST_CASE("netns: one way, by protocol and by port") {
+TEST_CASE("netns: a partition can be limited to a direction, a protocol and a port") {
   Trio rig;
   SECTION("out") { one_way(rig, "out"); }
   SECTION("in") { one_way(rig, "in"); }
 }
 
-TEST_CASE("host: one way, by protocol and by port") {
+TEST_CASE("host: a partition can be limited to a direction, a protocol and a port") {
   Trio rig(config::Network::host, 7320);
   SECTION("out") { one_way(rig, "out"); }
   SECTION("in") { one_way(rig, "in"); }
 }
 
-TEST_CASE("which way is cut") {
+TEST_CASE("direction = out drops a node's outgoing packets only, direction = in its incoming ones") {
   for (const auto network : {config::Network::netns, config::Network::host}) {
     for (const std::string direction : {"out", "in"}) {
       Trio rig(network, 7330);
@@ -218,7 +218,7 @@ TEST_CASE("which way is cut") {
   }
 }
 
-TEST_CASE("stacks of a partition: the thread that waits for the other side") {
+TEST_CASE("stacks of a partition show the thread that waits for the other side") {
   Trio rig;
   rig.stacks = true;
   rig.config.nodes[2].command = {kVictim, "server", "7200",  "print", "up",    "gate",
@@ -275,7 +275,7 @@ loss = 0.5
   CHECK(outcome.injected < 80);
 }
 
-TEST_CASE("a partition begins at a call, ends at its `until`, and others come after it") {
+TEST_CASE("a partition begins at a call, ends by its `until`, and later faults follow it") {
   Trio rig;
   rig.config.nodes[2].command = {kVictim, "server", "7200", "print", "up",       "gate",  "go",    "create",
                                  "begin", "gate",   "heal", "print", "heal now", "sleep", "100000"};
@@ -309,7 +309,7 @@ when = [ { elapsed = "100ms" } ]
   CHECK(gap >= 100 * kMillisecond);  // the delay until it is reported depends on the machine
 }
 
-TEST_CASE("IPv6 is cut as IPv4 is") {
+TEST_CASE("IPv6 is partitioned as IPv4 is") {
   SECTION("netns") {
     Trio rig(config::Network::netns, 7200, true);
     rig.prepare(fmt::format("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\"]\n{}",
@@ -389,7 +389,7 @@ TEST_CASE("host: rejected senders are notified, TCP by a reset and UDP by an unr
   }
 }
 
-TEST_CASE("host: without TCX links rejecting is refused, with a way out") {
+TEST_CASE("host: without TCX links action = reject is refused with a hint") {
   ::setenv("ROSE_MASK", "tcx", 1);
   Trio rig(config::Network::host, 7365);
   const auto prepared =
@@ -400,7 +400,7 @@ TEST_CASE("host: without TCX links rejecting is refused, with a way out") {
   CHECK(prepared.error().hint.find("Linux 6.6") != std::string::npos);
 }
 
-TEST_CASE("several nodes on one side; one way of it rejected") {
+TEST_CASE("several nodes on one side of a partition, with one direction rejected") {
   for (const auto network : {config::Network::netns, config::Network::host}) {
     if (network == config::Network::host && !can_reject_on_host()) continue;
     Trio rig(network, 7370);
@@ -436,7 +436,7 @@ action = "reject"
   }
 }
 
-TEST_CASE("addresses outside of the deployment, one or a range of them") {
+TEST_CASE("addresses outside of the deployment, single or a range, can be partitioned") {
   SECTION("netns") {
     for (const std::string action : {"drop", "reject"}) {
       Trio rig;
@@ -475,7 +475,7 @@ TEST_CASE("addresses outside of the deployment, one or a range of them") {
   }
 }
 
-TEST_CASE("hundreds of ports in one partition") {
+TEST_CASE("a partition can name hundreds of ports") {
   for (const auto network : {config::Network::netns, config::Network::host}) {
     Trio rig(network, 7390);
     std::string ports;
@@ -489,7 +489,7 @@ TEST_CASE("hundreds of ports in one partition") {
   }
 }
 
-TEST_CASE("nodes that rose did not start are cut and rejected as others are") {
+TEST_CASE("attached nodes are partitioned with drop and reject as others are") {
   for (const std::string action : {"drop", "reject"}) {
     if (action == "reject" && !can_reject_on_host()) continue;
     Rig rig;

@@ -35,7 +35,7 @@ std::string looks(const std::string& function, const std::vector<symbols::Place>
 
 }  // namespace
 
-TEST_CASE("a look at the places of a function counts them and does nothing") {
+TEST_CASE("a probing run counts the sites of a function and changes nothing") {
   Rig rig;
   rig.add({"create", "data", "call", "call", "print", "survived"});
   const auto places = places_of("step_function");
@@ -62,7 +62,7 @@ TEST_CASE("a look at the places of a function counts them and does nothing") {
   CHECK(writes >= 3);  // two calls and the return
 }
 
-TEST_CASE("the node dies at a place: earlier calls are done, the call at the place is not") {
+TEST_CASE("a crash at a site: earlier calls are executed, the call at the site is not") {
   const auto places = places_of("step_function");
   std::vector<symbols::Place> calls;
   for (const auto& place : places)
@@ -83,7 +83,7 @@ TEST_CASE("the node dies at a place: earlier calls are done, the call at the pla
   }
 }
 
-TEST_CASE("every place of a large function can be probed") {
+TEST_CASE("every site of a large function can be probed") {
   Rig rig;
   rig.add({"print", "survived"});
   auto places = places_of("main");
@@ -137,7 +137,7 @@ std::map<Told, std::uint64_t> told_of(const std::string& mode, const std::string
 
 }  // namespace
 
-TEST_CASE("a schedule with the attributes that a tracer reports matches the same call") {
+TEST_CASE("a schedule with attributes reported by a tracer matches the same call") {
   const std::string mode = GENERATE("paths", "sockets");
   const Folder folder;
   const std::string place = folder.path + "/victim";

@@ -9,7 +9,7 @@
 using namespace rose;
 using namespace rose::test;
 
-TEST_CASE("a crash before a call: the call never executes") {
+TEST_CASE("a crash before a call: the call is not executed") {
   Rig rig;
   rig.add({"create", "log.1", "write", "x", "create", "log.2", "print", "survived"});
   rig.start(R"(
@@ -29,7 +29,7 @@ before = { syscall = "openat", path = "*/log.*", count = 2 }
   CHECK(outcome.detail == "SIGKILL to 1 process of n1 at openat(" + rig.path("n1/log.2") + ")");
 }
 
-TEST_CASE("a crash when a call returns: it was executed, nothing after it") {
+TEST_CASE("a crash when a call returns: the call is executed and nothing after it") {
   for (int round = 0; round < 5; ++round) {
     Rig rig;
     rig.add({"create", "log.1", "create", "log.2", "create", "log.3", "print", "survived"});
@@ -51,7 +51,7 @@ when = [ { syscall = "openat", path = "*/log.*", count = 2 } ]
   }
 }
 
-TEST_CASE("a crash takes all processes of the node, only the main one, or all but that") {
+TEST_CASE("the scope of a crash is all processes, the main one, or all others") {
   for (const std::string scope : {"all", "main", "others"}) {
     INFO(scope);
     Rig rig;
@@ -93,7 +93,7 @@ when = [ {{ syscall = "openat", path = "*/by-child" }} ]
   }
 }
 
-TEST_CASE("a crash at a function's entry and at an offset between two calls inside it") {
+TEST_CASE("a crash fires at a function's entry and at an offset inside it") {
   const auto functions = symbols::list_functions(kVictim);
   REQUIRE(functions);
   std::uint64_t entry = 0, middle = 0;
@@ -122,7 +122,7 @@ TEST_CASE("a crash at a function's entry and at an offset between two calls insi
   }
 }
 
-TEST_CASE("then = crash leaves a torn write behind") {
+TEST_CASE("then = crash leaves a torn write") {
   Rig rig;
   rig.leave_to_seccomp();
   rig.add({"append", "data", "write", "first\n", "write", "second\n", "print", "survived"});
@@ -145,7 +145,7 @@ then = "crash"
   CHECK(outcome.fired);
 }
 
-TEST_CASE("another signal before a call: a process that ends by it has not made the call") {
+TEST_CASE("a process that another signal ends before a call does not execute it") {
   Rig rig;
   rig.add({"create", "a", "create", "b", "print", "survived"});
   rig.start(R"(
@@ -162,7 +162,7 @@ before = { syscall = "openat", path = "*/b" }
   CHECK_FALSE(rig.said("survived"));
 }
 
-TEST_CASE("crash at its time, after another fault, and a restart that continues") {
+TEST_CASE("a crash at its time follows another fault, and the node's restart continues") {
   Rig rig;
   auto& node = rig.add({"print", "up", "sleep", "60000"});
   node.restart = config::Restart{.delay_ns = 10 * kMillisecond, .max = 5};
@@ -189,7 +189,7 @@ when = [ { state = "started", node = "n1" }, { elapsed = "150ms" } ]
   CHECK(outcomes.at(1).fired_ns - outcomes.at(1).conditions.at(0).met_ns >= 150 * kMillisecond);
 }
 
-TEST_CASE("due faults are carried out before the run continues, also when other threads get no processor") {
+TEST_CASE("due faults fire before the run continues, even if other threads get no processor") {
   Rig rig;
   rig.add({"sleep", "60000"});
   rig.add({"sleep", "60000"});
@@ -232,7 +232,7 @@ duration = "1h"
   CHECK(paused);
 }
 
-TEST_CASE("an outcome is not read before the crash that it is about has been counted") {
+TEST_CASE("an outcome is read only after its crash has been counted") {
   cpu_set_t before, one;
   CPU_ZERO(&one);
   REQUIRE(::sched_getaffinity(0, sizeof before, &before) == 0);
@@ -263,7 +263,7 @@ TEST_CASE("an outcome is not read before the crash that it is about has been cou
   }
 }
 
-TEST_CASE("a crash on the spot spares the restart that follows at once") {
+TEST_CASE("an immediate crash does not affect the restart that follows") {
   Rig rig;
   auto& node = rig.add({"append", "starts", "write", "x", "fork", "sleep", "60000", ";"});
   node.restart = config::Restart{.delay_ns = 1, .max = 3};
@@ -325,7 +325,7 @@ when = [ { elapsed = "1h" } ]
   CHECK_FALSE(outcomes.at(2).fired);
 }
 
-TEST_CASE("a pause when a call returns stops the node there; one before a call holds the call") {
+TEST_CASE("a pause after a call stops the node when it returns, one before a call holds the call") {
   Rig rig;
   rig.add({"create", "a", "create", "b", "create", "c", "print", "done"});
   rig.prepare(R"(
@@ -367,7 +367,7 @@ before = { syscall = "openat", path = "*/n1/c" }
   CHECK(outcomes.at(1).fired_ns - outcomes.at(0).fired_ns >= 300 * kMillisecond);
 }
 
-TEST_CASE("disarming resumes what is paused and lets held calls go") {
+TEST_CASE("disarming resumes paused nodes and releases held calls") {
   Rig rig;
   rig.leave_to_seccomp();
   rig.add({"create", "a", "print", "done"});
@@ -403,7 +403,7 @@ delay = "1h"
   CHECK(eventually([&] { return rig.lines("tick", 1) > ticks + 3; }));
 }
 
-TEST_CASE("conditions count in order: nothing counts before the one ahead of it was met") {
+TEST_CASE("conditions are met in order: events count only after the previous one is met") {
   Rig rig;
   rig.add({"create", "b.1", "create", "b.2", "create", "a.1", "create", "b.3", "create", "b.4", "create", "b.5",
            "print", "survived"});
@@ -423,7 +423,7 @@ when = [ { syscall = "openat", path = "*/a.*" }, { syscall = "openat", path = "*
   CHECK(outcome.conditions.at(1).met_ns <= outcome.fired_ns);
 }
 
-TEST_CASE("one call meets one condition of a chain, and none of what it sets off") {
+TEST_CASE("a call meets one condition of a chain, and none of a fault that it triggers") {
   Rig rig;
   rig.add({"create", "x.1", "create", "x.2", "create", "x.3", "create", "x.4", "print", "survived"});
   rig.start(R"(
@@ -448,7 +448,7 @@ when = [ { syscall = "openat", path = "*/x.*" } ]
   CHECK_FALSE(rig.exists("n1/x.4"));
 }
 
-TEST_CASE("results and threads narrow conditions") {
+TEST_CASE("conditions can require a result and a thread") {
   Rig rig;
   rig.add({"openr", "absent", "create", "f", "create", "mark", "threads", "1", "1", "append", "other-thread", ";",
            "append", "same-thread", "print", "survived"});
@@ -477,7 +477,7 @@ when = [ { syscall = "openat", path = "*/n1/f" }, { syscall = "openat", path = "
   CHECK(outcomes.at(1).fired);
 }
 
-TEST_CASE("conditions on other nodes, on their output and on what becomes of their processes") {
+TEST_CASE("conditions on other nodes, their log lines and their process states are met") {
   Rig rig;
   rig.add({"gate", "../go", "print", "leader: no", "print", "leader: yes", "sleep", "60000"});
   rig.add({"print", "waiting", "sleep", "60000"});
@@ -505,7 +505,7 @@ when = [ { state = "crashed", node = "n2" } ]
   CHECK(outcomes.at(0).fired_ns < outcomes.at(1).fired_ns);
 }
 
-TEST_CASE("a fault whose node is down did not fire") {
+TEST_CASE("a fault on a node that is down does not fire") {
   Rig rig;
   rig.add({"print", "short"});
   rig.add({"sleep", "60000"});
@@ -524,7 +524,7 @@ node = "n1"
   CHECK(outcome.why_not == "n1 had no living process when it was due");
 }
 
-TEST_CASE("two injectors side by side do not hear each other") {
+TEST_CASE("two injectors at the same time are independent") {
   Rig a, b;
   for (Rig* rig : {&a, &b}) {
     rig->add({"create", "data", "gate", "go", "call", "call", "print", "done"});

@@ -29,7 +29,7 @@ std::int64_t overwrite(const std::string& path, std::size_t bytes) {
 
 }  // namespace
 
-TEST_CASE("a slow disk: each request takes as long as asked, on that disk alone, until it ends", "[disks]") {
+TEST_CASE("a slow disk delays each request as requested, on that disk only, until it ends", "[disks]") {
   need_disks();
   for (const std::string inside : {"", "data"}) {
     Rig rig;
@@ -63,7 +63,7 @@ TEST_CASE("a slow disk: each request takes as long as asked, on that disk alone,
   }
 }
 
-TEST_CASE("a slow disk: so many bytes and so many requests a second", "[disks]") {
+TEST_CASE("a slow disk limits bytes and requests per second", "[disks]") {
   need_disks();
   Rig rig;
   rig.add({"print", "up", "gate", "../never"});
@@ -100,7 +100,7 @@ delay = "1ms"
   for (const auto& outcome : rig.finish()) CHECK(outcome.fired);
 }
 
-TEST_CASE("a slow disk that loses its power, too, loses what was not synced", "[disks]") {
+TEST_CASE("a slow disk that also loses power loses unsynced data", "[disks]") {
   need_disks();
   Rig rig;
   auto& node = rig.add({"append", "kept", "write", "four", "fsync", "append", "lost", "write", "five", "print",
@@ -128,7 +128,7 @@ when = [ { log = "written" } ]
   CHECK(std::filesystem::file_size(rig.path("n1/kept")) == 8);
 }
 
-TEST_CASE("slow disks are refused where they cannot be", "[disks]") {
+TEST_CASE("slow disks are refused where they are not supported", "[disks]") {
   const auto refusal = [](Rig& rig, const std::string& more) {
     const auto refused = rig.try_prepare(
         "[[fault]]\nid = \"slow\"\nkind = \"disk-slow\"\nnode = \"n1\"\npath = \"data\"\niops = 10\n" + more);

@@ -99,7 +99,7 @@ count = 3
 
 }  // namespace
 
-TEST_CASE("stack of a failed call: inlined functions too, no frame pointers") {
+TEST_CASE("the stack of a failed call has inlined functions and needs no frame pointers") {
   Rig rig;
   add_victim(rig, 1, 5);
   const auto outcome = one_outcome(rig, kWriteFails);
@@ -118,7 +118,7 @@ TEST_CASE("stack of a failed call: inlined functions too, no frame pointers") {
   CHECK(stack.frames.back().function == "_start");
 }
 
-TEST_CASE("stack of a failed call: only the first few of many firings") {
+TEST_CASE("stacks are kept for the first few of many failed calls only") {
   Rig rig;
   add_victim(rig, 1, 20);
   const auto outcome = one_outcome(rig, kWriteFails + "times = \"forever\"\n");
@@ -127,7 +127,7 @@ TEST_CASE("stack of a failed call: only the first few of many firings") {
   for (const auto& stack : outcome.stacks) check_frames(stack, kEven);
 }
 
-TEST_CASE("stack of a failed call: a stripped program with its debug information beside it") {
+TEST_CASE("the stack of a failed call is complete for a stripped program with a debug file") {
   Rig rig;
   add_victim(rig, 1, 5, "stack_apart");
   const auto outcome = one_outcome(rig, kWriteFails);
@@ -135,7 +135,7 @@ TEST_CASE("stack of a failed call: a stripped program with its debug information
   check_frames(outcome.stacks[0], kEven);
 }
 
-TEST_CASE("stack of a failed call: missing symbols of a stripped program are reported") {
+TEST_CASE("the stack of a failed call reports the missing symbols of a stripped program") {
   Rig rig;
   add_victim(rig, 1, 5, "stack_bare");
   const auto outcome = one_outcome(rig, kWriteFails);
@@ -145,7 +145,7 @@ TEST_CASE("stack of a failed call: missing symbols of a stripped program are rep
   CHECK(outcome.stacks[0].incomplete.find("debug symbols") != std::string::npos);
 }
 
-TEST_CASE("stack of a failed call: 50 of 50 in a program of many threads") {
+TEST_CASE("the stack of a failed call is right 50 times of 50 in a multithreaded program") {
   for (int turn = 0; turn < 50; ++turn) {
     Rig rig;
     add_victim(rig, 8, 40);
@@ -163,7 +163,7 @@ TEST_CASE("stack of a failed call: 50 of 50 in a program of many threads") {
   }
 }
 
-TEST_CASE("stack of a call that is delayed") {
+TEST_CASE("a delayed call has its stack") {
   Rig rig;
   rig.leave_to_seccomp();
   add_victim(rig, 1, 5);
@@ -181,7 +181,7 @@ delay = "50ms"
   CHECK(outcome.stacks[0].why.ends_with(" waits 50ms"));
 }
 
-TEST_CASE("stack of a crash at the entry of a function") {
+TEST_CASE("a crash at a function's entry has its stack") {
   Rig rig;
   add_victim(rig, 4, 40);
   const auto outcome = one_outcome(rig, R"(
@@ -199,7 +199,7 @@ when = [ { function = "checkpoint", count = 7 } ]
   CHECK(outcome.stacks[0].why == "gets SIGKILL at the entry of checkpoint on n1");
 }
 
-TEST_CASE("stack of a crash ahead of a call, and where a call returns") {
+TEST_CASE("a crash before a call, and one when a call returns, has its stack") {
   for (const char* when : {"before = { syscall = \"write\", path = \"*/lines.0\", count = 3 }\n",
                            "when = [ { syscall = \"write\", path = \"*/lines.0\", count = 3 } ]\n"}) {
     Rig rig;
@@ -213,7 +213,7 @@ TEST_CASE("stack of a crash ahead of a call, and where a call returns") {
   }
 }
 
-TEST_CASE("stack of a pause at a function, and ahead of a call") {
+TEST_CASE("a pause at a function, and one before a call, has its stack") {
   for (const char* when : {"when = [ { function = \"checkpoint\", count = 3 } ]\n",
                            "before = { syscall = \"write\", path = \"*/lines.0\", count = 3 }\n"}) {
     Rig rig;
@@ -231,7 +231,7 @@ TEST_CASE("stack of a pause at a function, and ahead of a call") {
 
 // The stop is awaited for 20 ms: if a machine is too busy for the thread to stop in time, the report says so. At least
 // one of the attempts must succeed.
-TEST_CASE("stack of a crash at its time, while the thread runs") {
+TEST_CASE("a crash at its time has the stack of the running thread") {
   bool seen = false;
   for (int tries = 0; tries < 60 && !seen; ++tries) {
     Rig rig;
@@ -256,7 +256,7 @@ TEST_CASE("stack of a crash at its time, while the thread runs") {
   CHECK(seen);
 }
 
-TEST_CASE("no stacks where nobody asked") {
+TEST_CASE("no stacks are recorded unless requested") {
   Rig rig;
   add_victim(rig, 1, 5);
   rig.stacks = false;

@@ -31,7 +31,7 @@ count = 2
   CHECK(outcome.why_not.empty());
 }
 
-TEST_CASE("paths: relative, through a directory descriptor, duplicated, renamed by either name, inherited") {
+TEST_CASE("paths match relative, at descriptors, duplicated, by either name of a rename, and inherited") {
   Rig rig;
   rig.add({"mkdir",  "sub",    "chdir",  "sub",    "openr", "../sub/./absent", "openr",  "absent", "chdir",  "..",
            "openat", "sub",    "a.file", "openat", "sub",   "b.file",          "create", "c.file", "dup",    "write",
@@ -117,10 +117,10 @@ int exact_rounds(int first, int rounds) {
 
 }  // namespace
 
-TEST_CASE("exact under 8 threads, 120 times") { CHECK(exact_rounds(0, 120) == 120); }
+TEST_CASE("the nth call fails exactly under 8 threads, 120 times") { CHECK(exact_rounds(0, 120) == 120); }
 
 // `kernel_inject [long]`, with ROSE_ROUNDS hundreds of rounds (default 10).
-TEST_CASE("exact under 8 threads, 1,000 times", "[.][long]") {
+TEST_CASE("the nth call fails exactly under 8 threads, 1,000 times", "[.][long]") {
   const char* hundreds = std::getenv("ROSE_ROUNDS");
   const int count = hundreds != nullptr ? std::atoi(hundreds) : 10;
   int exact = 0;
@@ -129,7 +129,7 @@ TEST_CASE("exact under 8 threads, 1,000 times", "[.][long]") {
   WARN(exact << " of " << count * 100 << " exact");
 }
 
-TEST_CASE("times") {
+TEST_CASE("times limits how often a call fails") {
   Rig rig;
   rig.add({"append", "data", "repeat", "6", "write", "x", ";"});
   rig.start(R"(
@@ -151,8 +151,7 @@ times = 3
   CHECK(outcome.injected == 3);
 }
 
-TEST_CASE(
-    "results instead of errors: a lying write, a short write, an error after the effect, a read that failed late") {
+TEST_CASE("a call may return a false result, a short write, or an error after its effect") {
   Rig rig;
   rig.leave_to_seccomp();
   rig.add({"create", "lie", "write", "abcdef", "create", "short", "write", "abcdef", "create", "late", "write",
@@ -207,7 +206,7 @@ effect = { bytes = 4 }
   CHECK(rig.read("n1/late") == std::string("ab\0\0\0\0abcd", 10));
 }
 
-TEST_CASE("a lying fsync returns 0 without syncing; a delay slows only its own call") {
+TEST_CASE("a false fsync returns 0 without syncing, and a delay affects only its own call") {
   Rig rig;
   rig.leave_to_seccomp();
   rig.add({"create", "data", "fsync", "threads", "2", "1", "write", "x", ";", "fdatasync", "print", "done"});
@@ -236,7 +235,7 @@ delay = "300ms"
   CHECK(took >= 300'000'000);
 }
 
-TEST_CASE("sockets by peer and by local address") {
+TEST_CASE("sockets match by peer and by local address") {
   Rig rig(config::Network::netns);
   rig.add({"server", "7100", "create", "up", "gate", "end"});
   rig.add({"gate", "../n1/up", "connect", "10.251.9.1", "7100", "send", "a", "recv", "1", "send", "b", "connect",
@@ -275,7 +274,7 @@ delay = "1ms"
         "connect = 0\nsend = 1\nrecv = 1\nsend = ECONNRESET\nconnect = ECONNREFUSED\nsend = EPIPE\ndone\n");
 }
 
-TEST_CASE("arguments and the process's name narrow a call") {
+TEST_CASE("arguments and the process's name restrict a match") {
   Rig rig;
   rig.add({"openr", "absent", "create", "data", "create", "other", "write", "ab", "write", "abc", "print", "done"});
   rig.start(R"(
@@ -313,7 +312,7 @@ error = "EIO"
   CHECK(outcomes.at(2).why_not == "no call matched write(process something-else) on n1 once it was armed");
 }
 
-TEST_CASE("counts survive restarts; every start has its own listener") {
+TEST_CASE("counts continue across restarts, and every start has its own listener") {
   Rig rig;
   auto& node = rig.add({"append", "data", "write", "x", "write", "y"});
   node.restart = config::Restart{.delay_ns = 1'000'000, .max = 2};
@@ -334,7 +333,7 @@ count = 5
   CHECK(outcome.seen == 5);
 }
 
-TEST_CASE("a fault that never fires has a reason") {
+TEST_CASE("a fault that does not fire has a reason") {
   Rig rig;
   rig.add({"create", "data", "write", "x", "write", "y"});
   rig.start(R"(
@@ -378,7 +377,7 @@ when = [ { elapsed = "1h" } ]
   CHECK(outcomes.at(3).why_not == "condition 1 of 1 (1h passing) was not met: the run ended before");
 }
 
-TEST_CASE("of a group the first fires and the others are withdrawn") {
+TEST_CASE("the first fault of a group fires and the others are withdrawn") {
   Rig rig;
   rig.add({"create", "data", "write", "x", "fsync", "write", "y", "fsync"});
   rig.start(R"(
@@ -408,7 +407,7 @@ error = "EIO"
   CHECK(outcomes.at(1).fired);
 }
 
-TEST_CASE("a call that signals interrupt and the kernel makes again is one call; one that returned EINTR is one too") {
+TEST_CASE("an interrupted call counts once, whether the kernel restarts it or it returns EINTR") {
   Rig rig;
   rig.add({"interrupted", "5", "again", "interrupted", "2", "eintr", "create", "mark", "print", "done"});
   rig.start(R"(
@@ -440,7 +439,7 @@ when = [ { syscall = "read", path = "pipe:*", count = 2, result = "EINTR" } ]
 
 // The cost of supervision: `ROSE_BENCH=program kernel_inject [cost]` runs the program (which prints its own figures)
 // with no syscall selected, with a cold one and with a hot one selected.
-TEST_CASE("cost", "[.][cost]") {
+TEST_CASE("the cost of an injected fault per call is printed", "[.][cost]") {
   const char* program = std::getenv("ROSE_BENCH");
   REQUIRE(program != nullptr);
   for (const std::string syscall : {"mkdir", "openat", "read"}) {

@@ -11,7 +11,7 @@
 using rose::test::prepare_uprobes;
 using rose::test::table;
 
-TEST_CASE("which programs of the tracer the kernel loads", "[loads]") {
+TEST_CASE("the kernel loads the tracer's programs, and a table is printed", "[loads]") {
   const bool multi = rose::kernel::has_uprobe_multi();
   fmt::print("kernel programs: {}\n", rose::kernel::is_old() ? "for Linux before 5.17" : "for Linux from 5.17 on");
   // The minimum and the maximum that the tracer may be asked for.
@@ -44,6 +44,6 @@ TEST_CASE("which programs of the tracer the kernel loads", "[loads]") {
       table("exchange"));
 }
 
-TEST_CASE("the tracer's object for old kernels has the constants of the other", "[loads]") {
+TEST_CASE("the tracer's object for old kernels has the same constants", "[loads]") {
   rose::test::check_alike(rose_tracer__elf_bytes, rose_tracer_old__elf_bytes);
 }

@@ -10,7 +10,7 @@
 using rose::test::prepare_uprobes;
 using rose::test::table;
 
-TEST_CASE("which programs of an injection the kernel loads", "[loads]") {
+TEST_CASE("the kernel loads an injection's programs, and a table is printed", "[loads]") {
   const bool multi = rose::kernel::has_uprobe_multi();
   const bool can_override = rose::kernel::probe("override_return").ok;
   for (const bool with : {false, true}) {
@@ -34,7 +34,7 @@ TEST_CASE("which programs of an injection the kernel loads", "[loads]") {
   }
 }
 
-TEST_CASE("the objects of an injection for old kernels have the constants of the others", "[loads]") {
+TEST_CASE("an injection's objects for old kernels have the same constants", "[loads]") {
   rose::test::check_alike(rose_inject__elf_bytes, rose_inject_old__elf_bytes);
   rose::test::check_alike(rose_network__elf_bytes, rose_network_old__elf_bytes);
 }

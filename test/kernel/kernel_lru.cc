@@ -53,7 +53,7 @@ TEST_CASE("an LRU map holds its number of entries, whichever processors fill it"
   }
 }
 
-TEST_CASE("LRU maps grow with the processors, within bounds") {
+TEST_CASE("the size of LRU maps grows with the number of processors, within bounds") {
   using kernel::lru_entries;
   CHECK(lru_entries(1024, 1, false) == 1024 + 128);
   CHECK(lru_entries(1024, 64, false) == 1024 + 64 * 128);

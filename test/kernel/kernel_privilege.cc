@@ -35,7 +35,7 @@ std::uint64_t status_set(const std::string& key) {
   return ~std::uint64_t{0};
 }
 
-TEST_CASE("dropped capabilities are gone from every set, kept ones are there") {
+TEST_CASE("dropped capabilities are removed from every set, and kept ones remain") {
   if (::geteuid() != 0) return;
   CHECK(in_child([] {
           const Capabilities keep{CAP_BPF, CAP_NET_ADMIN};
@@ -55,7 +55,7 @@ TEST_CASE("dropped capabilities are gone from every set, kept ones are there") {
         }) == 0);
 }
 
-TEST_CASE("every thread drops, and commands of root may still be root's") {
+TEST_CASE("every thread drops its capabilities, and commands may still run as root") {
   if (::geteuid() != 0) return;
   CHECK(in_child([] {
           std::atomic<int> found = 0;
@@ -76,7 +76,7 @@ TEST_CASE("every thread drops, and commands of root may still be root's") {
         }) == 0);
 }
 
-TEST_CASE("missing capabilities are named one by one") {
+TEST_CASE("missing capabilities are listed one by one") {
   if (::geteuid() != 0) return;
   CHECK(in_child([] {
           if (!drop_capabilities({CAP_BPF})) return 1;
@@ -96,7 +96,7 @@ TEST_CASE("missing capabilities are named one by one") {
         }) == 0);
 }
 
-TEST_CASE("sets of capabilities in words") {
+TEST_CASE("capability sets are printed as text") {
   CHECK(to_text({}) == "none");
   CHECK(to_text({CAP_BPF, CAP_NET_ADMIN}) == "CAP_NET_ADMIN, CAP_BPF");
 }

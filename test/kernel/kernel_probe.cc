@@ -68,7 +68,7 @@ struct Environment {
 
 }  // namespace
 
-TEST_CASE("every capability is answered, quickly, and nothing is left behind") {
+TEST_CASE("every capability is probed quickly and leaves nothing behind") {
   (void)rose::kernel::probe("memory_lock");  // libbpf opens the descriptors that it keeps
   const auto before = descriptors();
   const std::int64_t begin = rose::monotonic_ns();
@@ -101,7 +101,7 @@ TEST_CASE("every capability is answered, quickly, and nothing is left behind") {
   CHECK(left.empty());
 }
 
-TEST_CASE("probes agree with what the machine plainly shows") {
+TEST_CASE("probes agree with what the machine shows") {
   const auto all = rose::kernel::probe_all();
   CHECK(named(all, "root").ok == (::geteuid() == 0));
   CHECK(named(all, "kernel_btf").ok == fs::exists("/sys/kernel/btf/vmlinux"));
@@ -137,14 +137,14 @@ TEST_CASE("each probe can be masked") {
   CHECK(rose::kernel::probe("memory_lock").detail.find("masked") == std::string::npos);
 }
 
-TEST_CASE("a capability that does not exist is not there") {
+TEST_CASE("an unknown capability is not available") {
   const Capability none = rose::kernel::probe("uprobe_mutli");
   CHECK_FALSE(none.ok);
   CHECK(none.detail == "no such capability");
   CHECK(none.remedy == "did you mean 'uprobe_multi'?");
 }
 
-TEST_CASE("without privilege every lack is named with its remedy") {
+TEST_CASE("without privilege every missing capability is reported with its remedy") {
   if (::geteuid() != 0) return;  // the tests above have checked it
   // In a child, because dropped privileges cannot be regained.
   int pipes[2];

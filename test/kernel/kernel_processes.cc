@@ -68,7 +68,7 @@ TEST_CASE("processes are distinguished by their entries in /proc") {
   CHECK_FALSE(kernel::open_pidfd(child));
 }
 
-TEST_CASE("a cgroup is found by folder and by process, and has the kernel's id") {
+TEST_CASE("a cgroup is found by folder and by process, with the kernel's id") {
   const auto mount = kernel::cgroup2_mount();
   if (!mount || ::geteuid() != 0) test::skip_case("needs root and cgroup v2");
   const std::filesystem::path folder = *mount / ("rosetest-" + std::to_string(::getpid()));

@@ -11,7 +11,7 @@ using namespace rose::observe;
 using namespace rose::observe::test;
 using trace::EventType;
 
-TEST_CASE("every kind of failing call is recorded with what it was about") {
+TEST_CASE("every kind of failed call is recorded with its path or peer") {
   const TestCgroup cgroup("failures");
   const Folder folder;
   const std::string dir = folder.path;
@@ -98,7 +98,7 @@ TEST_CASE("every kind of failing call is recorded with what it was about") {
   CHECK(trace.meta.lost == 0);
 }
 
-TEST_CASE("what a file system fails without an error is recorded: short writes and reads, SIGBUS of a mapped file") {
+TEST_CASE("short writes, short reads and SIGBUS of a mapped file are recorded as failures") {
   const TestCgroup cgroup("short");
   const Folder folder;
   auto tracer = start({target("n1", cgroup)});
@@ -127,7 +127,7 @@ TEST_CASE("what a file system fails without an error is recorded: short writes a
         std::string::npos);
 }
 
-TEST_CASE("an exec is a change, with the program's path") {
+TEST_CASE("an exec is recorded as a state change with the program's path") {
   const TestCgroup cgroup("exec");
   auto tracer = start({target("n1", cgroup)});
   Victim victim(&cgroup, {"exit", "3"});
@@ -138,7 +138,7 @@ TEST_CASE("an exec is a change, with the program's path") {
         1);
 }
 
-TEST_CASE("eight threads failing at once: nothing lost silently, no wrong path") {
+TEST_CASE("eight threads fail at once: nothing is lost silently, and no path is wrong") {
   const TestCgroup cgroup("threads");
   constexpr int kThreads = 8, kEach = 20'000;
   Victim victim(&cgroup, {"threads", std::to_string(kThreads), std::to_string(kEach)});
@@ -166,7 +166,7 @@ TEST_CASE("eight threads failing at once: nothing lost silently, no wrong path")
   if (stats.lost == 0) CHECK(seen == std::uint64_t{kThreads} * kEach);
 }
 
-TEST_CASE("what runs already is followed: threads and descendants of a pid") {
+TEST_CASE("threads and descendants that already run are traced") {
   Victim victim(nullptr, {"tree"});
   const int child = victim.number("child");
   REQUIRE(child > 0);
@@ -190,7 +190,7 @@ TEST_CASE("what runs already is followed: threads and descendants of a pid") {
   CHECK((child_ended[0].flags & trace::kMain) == 0);
 }
 
-TEST_CASE("expected noise is counted, a receive that timed out is not noise") {
+TEST_CASE("expected noise is counted, and a timed-out receive is not noise") {
   const TestCgroup cgroup("noise");
   Victim victim(&cgroup, {"noise"});
   auto tracer = start({target("n1", cgroup)});
@@ -202,7 +202,7 @@ TEST_CASE("expected noise is counted, a receive that timed out is not noise") {
   CHECK(find(trace, {EventType::scf, "recvfrom", "EAGAIN", "", "", "", victim.pid()}).size() == 1);
 }
 
-TEST_CASE("a storm of equal failures collapses into counted records") {
+TEST_CASE("a storm of equal failures is combined into records with counts") {
   const TestCgroup cgroup("storm");
   Victim victim(&cgroup, {"same", "5000"});
   auto tracer = start({target("n1", cgroup)});
@@ -220,7 +220,7 @@ TEST_CASE("a storm of equal failures collapses into counted records") {
   CHECK(trace.meta.lost == 0);
 }
 
-TEST_CASE("a storm on all processors: every failure is counted, what is rare stays") {
+TEST_CASE("under a storm on all processors every failure is counted, and infrequent events are kept") {
   const TestCgroup cgroup("storms");
   constexpr int kThreads = 2, kEach = 600'000;
   TracerOptions options;
@@ -251,7 +251,7 @@ TEST_CASE("a storm on all processors: every failure is counted, what is rare sta
   CHECK(trace.meta.lost < 100);
 }
 
-TEST_CASE("a small window keeps the newest, and snapshots stop nothing") {
+TEST_CASE("a small window keeps the newest events, and snapshots do not stop tracing") {
   const TestCgroup cgroup("window");
   TracerOptions options;
   options.window = 500;
@@ -281,7 +281,7 @@ TEST_CASE("a small window keeps the newest, and snapshots stop nothing") {
   CHECK(tracer->stats().memory <= options.memory);
 }
 
-TEST_CASE("two tracers see the same and do not disturb each other") {
+TEST_CASE("two tracers record the same events and do not affect each other") {
   const TestCgroup one("two-a"), other("two-b");
   Victim victim(&one, {"threads", "1", "100"});
   Victim stranger(&other, {"threads", "1", "100"});
@@ -301,7 +301,7 @@ TEST_CASE("two tracers see the same and do not disturb each other") {
   CHECK(find(trace, {EventType::scf, "openat", "", "", "", "", stranger.pid()}).empty());
 }
 
-TEST_CASE("a tracer that is gone holds nothing in the kernel") {
+TEST_CASE("a stopped tracer leaves nothing in the kernel") {
   const TestCgroup cgroup("gone");
   const auto held = [] {
     int count = 0;
@@ -319,7 +319,7 @@ TEST_CASE("a tracer that is gone holds nothing in the kernel") {
   CHECK(held() == before);
 }
 
-TEST_CASE("profile: every call is counted by node and name") {
+TEST_CASE("profile: calls are counted by node and name") {
   const TestCgroup cgroup("count");
   TracerOptions options;
   options.count_syscalls = true;
@@ -332,7 +332,7 @@ TEST_CASE("profile: every call is counted by node and name") {
   CHECK(counts.syscalls["n1"]["read"] >= 1);
 }
 
-TEST_CASE("targets that cannot be are refused") {
+TEST_CASE("invalid targets are refused") {
   TracerOptions options;
   CHECK(!Tracer::start(options, {}));
   Target target;

@@ -51,7 +51,7 @@ void take_away(const std::filesystem::path& cgroup) {
 
 }  // namespace
 
-TEST_CASE("a target cgroup that is removed and made again is traced from its first process on") {
+TEST_CASE("a target cgroup that is recreated is traced from its first process") {
   const TestCgroup parent("again");
   const auto unit = parent.path() / "x.service";
   REQUIRE(std::filesystem::create_directory(unit));
@@ -97,7 +97,7 @@ TEST_CASE("a target cgroup that is removed and made again is traced from its fir
   take_away(parent.path() / "y.service");
 }
 
-TEST_CASE("a target cgroup is followed even if its record was lost in a full ring") {
+TEST_CASE("a target cgroup is traced even if its record was lost in a full ring") {
   const TestCgroup parent("untold");
   const auto unit = parent.path() / "x.service";
   Target node;
@@ -123,7 +123,7 @@ TEST_CASE("a target cgroup is followed even if its record was lost in a full rin
   }
 }
 
-TEST_CASE("what a container's runtime does inside of the container, ahead of the program, is not the program's") {
+TEST_CASE("calls of a container runtime before it executes the program are not recorded") {
   const TestCgroup cgroup("runtime");
   auto tracer = start({target("n1", cgroup)});
   for (const char* name : {"runc:[2:INIT]", "youki:[2:INIT]", "crun", "crunch"}) {
@@ -150,7 +150,7 @@ TEST_CASE("what a container's runtime does inside of the container, ahead of the
   }
 }
 
-TEST_CASE("packets are seen at the outermost of a node's cgroups only, also when all of them were made again") {
+TEST_CASE("packets are counted once, at the outermost of nested node cgroups, also after recreation") {
   const TestCgroup parent("outermost");
   const auto outer = parent.path() / "outer", inner = outer / "inner";
   Target first, second;
@@ -169,7 +169,7 @@ TEST_CASE("packets are seen at the outermost of a node's cgroups only, also when
   }
 }
 
-TEST_CASE("a frozen cgroup is recorded, also one that appeared later") {
+TEST_CASE("a frozen cgroup is recorded, also one created later") {
   const TestCgroup parent("freeze-later");
   const auto unit = parent.path() / "x.service";
   Target node;
@@ -203,7 +203,7 @@ TEST_CASE("a frozen cgroup is recorded, also one that appeared later") {
   take_away(unit);
 }
 
-TEST_CASE("what is no cgroup cannot become one") {
+TEST_CASE("a path outside of the cgroup file system is refused as target") {
   Target node;
   node.node = "n1";
   node.cgroups = {"/tmp/rose-not-a-cgroup/x.service"};
@@ -213,7 +213,7 @@ TEST_CASE("what is no cgroup cannot become one") {
   CHECK(tracer.error().message.find("/tmp/rose-not-a-cgroup/x.service") != std::string::npos);
 }
 
-TEST_CASE("several tracers on one target: each sees everything, each ends alone") {
+TEST_CASE("several tracers of one target each record everything and stop independently") {
   const TestCgroup cgroup("several");
   auto first = start({target("a", cgroup)}), second = start({target("b", cgroup)}),
        third = start({target("c", cgroup)});

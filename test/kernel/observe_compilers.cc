@@ -117,7 +117,7 @@ struct Sources {
 
 }  // namespace
 
-TEST_CASE("functions of C++ programs: PIE, not PIE, static, shared library, by source file") {
+TEST_CASE("functions of C++ programs are traced: PIE, non-PIE, static, shared, by source file") {
   need("g++");
   const Sources made;
   const std::vector<std::pair<std::string, Command>> kinds = {{"pie", {"-fPIE", "-pie"}},
@@ -138,7 +138,7 @@ TEST_CASE("functions of C++ programs: PIE, not PIE, static, shared library, by s
         Seen{{"app::Engine::rare(int)", 1}});
 }
 
-TEST_CASE("functions of stripped programs with separate debug files, by .gnu_debuglink and by build-id") {
+TEST_CASE("functions of stripped programs are traced with debug files by .gnu_debuglink and build-id") {
   need("g++"), need("objcopy");
   const Sources made;
   build({"g++", "-O1", "-g", "-Wl,--build-id=none", made.at("engine.cc"), made.at("main.cc"), "-o", made.at("linked")});
@@ -173,7 +173,7 @@ TEST_CASE("functions of stripped programs with separate debug files, by .gnu_deb
   CHECK(watch(made.cgroup, made.at("known"), {}, {}, {"engine.cc"}) == kThreeAndOne);
 }
 
-TEST_CASE("functions of Rust programs, with both ways of writing symbols") {
+TEST_CASE("functions of Rust programs are traced with both symbol manglings") {
   need("rustc");
   const Sources made;
   write(made.at("victim.rs"), R"(

@@ -37,7 +37,7 @@ std::vector<std::string> failures(const trace::Trace& trace, pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("a tracer that takes over loaded programs begins with nothing, and records as the first one did") {
+TEST_CASE("a tracer that reuses loaded programs starts empty and records as the first one did") {
   TracerOptions options;
   options.count_syscalls = true;
   options.messages = true;
@@ -76,7 +76,7 @@ TEST_CASE("a tracer that takes over loaded programs begins with nothing, and rec
   for (const auto& event : trace.events) CHECK(trace.str(event.node) == "n1");
 }
 
-TEST_CASE("programs with other settings are loaded anew, also while the first ones are in use") {
+TEST_CASE("programs with other settings are loaded separately, also while the first ones are in use") {
   TracerOptions options;
   options.programs = keep_programs();
   const TestCgroup cgroup("kept-one"), other("kept-two");

@@ -151,7 +151,7 @@ TEST_CASE("a core dump is recorded, and so is a failed one") {
   CHECK(((aborted[0].flags & trace::kCoreDumped) != 0) == (WCOREDUMP(status) != 0));
 }
 
-TEST_CASE("uninterruptible waits over the threshold are recorded, while they last and after; a vfork is none") {
+TEST_CASE("uninterruptible waits above the threshold are recorded during and after them; a vfork is not") {
   const TestCgroup cgroup("blocked");
   TracerOptions options;
   options.pause_ns = 600'000'000;  // sampled three times as often
@@ -204,7 +204,7 @@ TEST_CASE("uninterruptible waits over the threshold are recorded, while they las
   CHECK(pauses(trace).size() == (brief_told ? 2 : 1));
 }
 
-TEST_CASE("children are followed from their first instruction, wherever they go") {
+TEST_CASE("children are traced from their first instruction, in any cgroup") {
   const TestCgroup elsewhere("starts");
   Victim victim(nullptr, {"starts", ROSE_PROGRAMS_DIR "/trace_lives", (elsewhere.path() / "cgroup.procs").string()},
                 "trace_lives");
@@ -222,7 +222,7 @@ TEST_CASE("children are followed from their first instruction, wherever they go"
   CHECK(eventually([] { return followed().empty(); }));
 }
 
-TEST_CASE("5,000 short-lived threads and 1,000 children, each failing once: all recorded, all forgotten") {
+TEST_CASE("5,000 short-lived threads and 1,000 children are recorded, and their state is freed") {
   const TestCgroup cgroup("brief");
   Victim victim(&cgroup, {"brief", "5000", "1000"});
   const bool as_tree = GENERATE(false, true);
@@ -254,8 +254,7 @@ TEST_CASE("5,000 short-lived threads and 1,000 children, each failing once: all 
   CHECK(followed().empty());
 }
 
-TEST_CASE(
-    "programs that are executed one after the other, as fast as can be: all counted, few told, what was rare stays") {
+TEST_CASE("programs executed in rapid succession are all counted; infrequent events are kept") {
   constexpr std::uint64_t kPrograms = 3000;
   const TestCgroup cgroup("execs");
   Victim victim(&cgroup, {"execs", std::to_string(kPrograms)}, "trace_lives");
@@ -288,7 +287,7 @@ TEST_CASE(
   CHECK(followed() == std::set<std::uint32_t>{});
 }
 
-TEST_CASE("killed processes are recorded however full the ring is") {
+TEST_CASE("killed processes are recorded even if the ring is full") {
   const TestCgroup cgroup("flood");
   const unsigned threads = std::min(64U, 8 * std::max(1U, std::thread::hardware_concurrency()));
   Victim flood(&cgroup, {"threads", std::to_string(threads), "2000000000"});
@@ -318,7 +317,7 @@ TEST_CASE("killed processes are recorded however full the ring is") {
   }
 }
 
-TEST_CASE("a killed process is acted upon even if its record was lost in a full ring") {
+TEST_CASE("a killed process is handled even if its record was lost in a full ring") {
   const TestCgroup cgroup("untold");
   auto tracer = start({target("n1", cgroup)});
   const FullRing ring;
@@ -345,7 +344,7 @@ TEST_CASE("a killed process is acted upon even if its record was lost in a full 
   CHECK(tracer->stats().lost > 0);
 }
 
-TEST_CASE("children that end between fork and exec are recorded and forgotten") {
+TEST_CASE("children that end between fork and exec are recorded, and their state is freed") {
   Victim victim(nullptr, {"churn", "400"}, "trace_lives");
   ready(victim);
   auto tracer = start({tree("n1", victim.pid())});
@@ -366,7 +365,7 @@ TEST_CASE("children that end between fork and exec are recorded and forgotten") 
   CHECK(followed().empty());
 }
 
-TEST_CASE("failed calls of the 32-bit table are counted as lost, under no wrong name") {
+TEST_CASE("failed calls of the 32-bit table are counted as lost and get no wrong name") {
   const TestCgroup cgroup("foreign");
   Victim victim(&cgroup, {"foreign", "25"}, "trace_lives");
   ready(victim);
@@ -379,7 +378,7 @@ TEST_CASE("failed calls of the 32-bit table are counted as lost, under no wrong 
   CHECK(find(trace, {EventType::scf, "", "", "", "", "", 0}).empty());
 }
 
-TEST_CASE("freezing: of a part, of what is above, and what is killed while frozen") {
+TEST_CASE("freezing a part of a node or its parent cgroup, and kills while frozen, are recorded") {
   const TestCgroup above("freeze-above");
   const auto node = above.path() / "node", part = node / "part";
   std::filesystem::create_directory(node);
@@ -436,7 +435,7 @@ TEST_CASE("freezing: of a part, of what is above, and what is killed while froze
   CHECK(eventually([&] { return ::rmdir(node.c_str()) == 0; }));
 }
 
-TEST_CASE("stops: of one process among several, from before the tracer, by ptrace, and those that stop nothing") {
+TEST_CASE("stops of one process, earlier stops and ptrace stops are distinguished") {
   const TestCgroup cgroup("stops");
   TracerOptions options;
   options.pause_ns = 300'000'000;

@@ -12,7 +12,7 @@
 #include "skel/exchange.skel.h"
 #include "skel/tracer.old.skel.h"
 
-TEST_CASE("the kernel takes every program of the tracer, however many nodes and levels there are", "[loads]") {
+TEST_CASE("the kernel loads every program of the tracer, with any number of nodes and levels", "[loads]") {
   const auto [nodes, levels] =
       GENERATE(table<std::uint32_t, std::uint32_t>({{1, 0}, {3, 1}, {ROSE_MOST_NODES, ROSE_MOST_LEVELS}}));
   CAPTURE(nodes, levels);
@@ -52,7 +52,7 @@ std::multimap<std::string, Form> structures(const btf* types) {
 
 }  // namespace
 
-TEST_CASE("the types that CO-RE is given are the kernel's own, and few", "[loads]") {
+TEST_CASE("the types given to CO-RE are a small part of the kernel's own", "[loads]") {
   const char* path = rose::kernel::core_types(rose_tracer__elf_bytes);
   REQUIRE(path != nullptr);
   CHECK(rose::kernel::core_types(rose_tracer__elf_bytes) == path);  // made once
@@ -72,7 +72,7 @@ TEST_CASE("the types that CO-RE is given are the kernel's own, and few", "[loads
   for (const char* name : {"task_struct", "sock", "mount"}) CHECK(ours.count(name) == kernels.count(name));
 }
 
-TEST_CASE("the kernel takes the programs that count what commands exchange", "[loads]") {
+TEST_CASE("the kernel loads the programs that count what commands exchange", "[loads]") {
   rose::test::load_each<rose_exchange>({rose_exchange__create_skeleton, nullptr},
                                        [](rose_exchange& skeleton, const std::string&) {
                                          skeleton.rodata->rose_command_level = 3;

@@ -9,7 +9,7 @@ using namespace rose::observe;
 using namespace rose::observe::test;
 using trace::EventType;
 
-TEST_CASE("a silence on a busy connection, open and ended, over IPv4, IPv6 and UDP") {
+TEST_CASE("a silence of a busy connection is recorded, open and ended, over IPv4, IPv6 and UDP") {
   const bool masked = GENERATE(false, true);
   INFO("without an iterator over files: " << masked);
   if (masked) ::setenv("ROSE_MASK", "task_file", 1);
@@ -55,7 +55,7 @@ TEST_CASE("a silence on a busy connection, open and ended, over IPv4, IPv6 and U
   }
 }
 
-TEST_CASE("a connection that was closed in order is not silent") {
+TEST_CASE("an orderly closed connection is not silent") {
   const TestCgroup cgroup("closed");
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
@@ -75,7 +75,7 @@ TEST_CASE("a connection that was closed in order is not silent") {
   for (const auto& event : silences(trace, client)) CHECK(again.explains(event));
 }
 
-TEST_CASE("a reset ends a connection too, and so does the end of our own process") {
+TEST_CASE("a reset, and the end of the traced process, end a connection without a silence") {
   const TestCgroup cgroup("reset");
   auto tracer = start({target("n1", cgroup)}, quick());
   {
@@ -101,7 +101,7 @@ TEST_CASE("a reset ends a connection too, and so does the end of our own process
   CHECK(silences(trace, client).empty());
 }
 
-TEST_CASE("a silence lasts when this side gives up on a peer that is cut off, not when the peer answers") {
+TEST_CASE("an abandoned connection to a partitioned peer is a silence, to an answering peer it is not") {
   const OwnNetwork network;
   const TestCgroup cgroup("given-up");
   for (const bool cut : {false, true}) {
@@ -146,7 +146,7 @@ TEST_CASE("a silence lasts when this side gives up on a peer that is cut off, no
   }
 }
 
-TEST_CASE("a reconnect with another ephemeral port continues the pair") {
+TEST_CASE("a reconnect from another ephemeral port continues the pair's statistics") {
   const TestCgroup cgroup("reconnect");
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
@@ -162,7 +162,7 @@ TEST_CASE("a reconnect with another ephemeral port continues the pair") {
   CHECK_FALSE(is_open(found[0]));
 }
 
-TEST_CASE("a rarely used connection is recognised once its pattern is known") {
+TEST_CASE("a silence of a rarely used connection is recorded once its pattern is known") {
   const TestCgroup cgroup("rare");
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
@@ -182,7 +182,7 @@ TEST_CASE("a rarely used connection is recognised once its pattern is known") {
   CHECK(silences(trace, client).size() <= 2 + unusual);
 }
 
-TEST_CASE("whole interfaces: silences of the nodes' addresses, by TCX or by XDP") {
+TEST_CASE("silences of the nodes' addresses on whole interfaces are recorded by TCX or XDP") {
   const bool masked = GENERATE(false, true);
   INFO("without TCX: " << masked);
   const OwnNetwork network;
@@ -228,7 +228,7 @@ TEST_CASE("whole interfaces: silences of the nodes' addresses, by TCX or by XDP"
   CHECK(to_server(true) == 0);
 }
 
-TEST_CASE("a node with a network of its own is not silent towards itself") {
+TEST_CASE("a node in its own network is not silent towards itself") {
   const OwnNetwork network;
   const TestCgroup alone("alone"), beside("beside");
   Victim own(&alone, {"serve"}), shared(&beside, {"serve"});
@@ -246,7 +246,7 @@ TEST_CASE("a node with a network of its own is not silent towards itself") {
   CHECK(missed().empty());
 }
 
-TEST_CASE("nodes whose processes share a cgroup: each has its own silences, and nobody else's") {
+TEST_CASE("nodes whose processes share a cgroup each have their own silences") {
   const TestCgroup cgroup("shared");
   Victim a(&cgroup, {"serve"}), b(&cgroup, {"serve"}), stranger(&cgroup, {"serve"});
   const int tcp_a = a.number("tcp4"), udp_a = a.number("udp4"), tcp_b = b.number("tcp4"), six_b = b.number("tcp6"),
@@ -329,7 +329,7 @@ TEST_CASE("nodes whose processes share a cgroup: each has its own silences, and 
   }
 }
 
-TEST_CASE("cgroups of nodes in one another: a packet counts once, for the innermost") {
+TEST_CASE("a packet in nested node cgroups is counted once, for the innermost") {
   const TestCgroup outer("nested");
   const TestCgroup inner("nested-" + std::to_string(::getpid()) + "/inner");
   REQUIRE(inner.path().parent_path() == outer.path());
@@ -358,7 +358,7 @@ TEST_CASE("cgroups of nodes in one another: a packet counts once, for the innerm
   }
 }
 
-TEST_CASE("a node that asks rarely and is answered is not silent; one that asks in vain is") {
+TEST_CASE("answered infrequent requests are not a silence, unanswered ones are") {
   const OwnNetwork network;
   const TestCgroup cgroup("asks");
   Victim server(nullptr, {"answer", "17171"});
@@ -404,7 +404,7 @@ TEST_CASE("a node that asks rarely and is answered is not silent; one that asks 
   }));
 }
 
-TEST_CASE("a pool of idle connections that are closed in order is not silent") {
+TEST_CASE("idle pooled connections that are closed in order are not silent") {
   const TestCgroup cgroup("pool");
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");

@@ -99,7 +99,7 @@ struct Talk {
 
 }  // namespace
 
-TEST_CASE("a link that is down for six seconds is silent on both sides, in both directions") {
+TEST_CASE("a link that is down for six seconds is silent on both hosts, in both directions") {
   Talk talk;
   TracerOptions options;
   options.network_delay_ns = 2'000'000'000;
@@ -164,7 +164,7 @@ TEST_CASE("a link that is down for six seconds is silent on both sides, in both 
   CHECK(seen.size() == expected);
 }
 
-TEST_CASE("a link that is down: unanswered requests are distinguished from idleness, with intervals") {
+TEST_CASE("on a link that is down, unanswered requests are distinguished from idleness, with intervals") {
   Talk talk;
   talk.begin_server();
   talk.hosts.enter(0);
@@ -216,7 +216,7 @@ TEST_CASE("a link that is down: unanswered requests are distinguished from idlen
   CHECK(ended[0].ts_ns >= up_ns);
 }
 
-TEST_CASE("a link that goes down right after a connection was made is found") {
+TEST_CASE("a link that goes down right after a connect is recorded as silent") {
   Talk talk;
   talk.begin_server();
   const auto tracer = start({target("n1", talk.clients)}, quick());
@@ -231,7 +231,7 @@ TEST_CASE("a link that goes down right after a connection was made is found") {
   CHECK(is_open(found[0]));
 }
 
-TEST_CASE("a node whose packets its own host's route dropped was cut off, not its peer that sends resets") {
+TEST_CASE("a route that drops a node's packets causes a silence, a connection that the peer resets does not") {
   Talk talk;
   talk.begin_server();
   for (const bool cut : {false, true}) {
@@ -264,7 +264,7 @@ TEST_CASE("a node whose packets its own host's route dropped was cut off, not it
   }
 }
 
-TEST_CASE("dumps of two hosts: the offset of their clocks is recovered from handshakes") {
+TEST_CASE("the clock offset between two hosts' dumps is recovered from handshakes") {
   Talk talk;
   talk.begin_server();
   auto at_server = start({target("n0", talk.servers)}), at_client = start({target("n1", talk.clients)});
@@ -317,7 +317,7 @@ TEST_CASE("dumps of two hosts: the offset of their clocks is recovered from hand
   WARN("clock offset off by " << (clocks[1].ahead_ns - kAhead) / 1000 << " us; said: " << clocks[1].text);
 }
 
-TEST_CASE("twenty thousand pairs in bounded memory; many rare ones push out none in use") {
+TEST_CASE("twenty thousand pairs are tracked in bounded memory, and rare ones evict none in use") {
   const OwnNetwork network;
   const TestCgroup cgroup("many");
   Victim server(&cgroup, {"serve"});
@@ -351,7 +351,7 @@ TEST_CASE("twenty thousand pairs in bounded memory; many rare ones push out none
     REQUIRE(::sendmsg(sender.get(), &message, 0) == 1);
   };
   auto options = quick();
-  SECTION("enough memory: all are told") {
+  SECTION("with enough memory all silences are recorded") {
     auto tracer = start({target("n1", cgroup)}, options);
     // Often enough, and for half of the delay: otherwise no silence would be reported.
     const std::int64_t begin = monotonic_ns();
@@ -366,7 +366,7 @@ TEST_CASE("twenty thousand pairs in bounded memory; many rare ones push out none
     }));
     CHECK(trace.meta.pairs_evicted == 0);
   }
-  SECTION("little memory: rare ones go first, and what was evicted is counted") {
+  SECTION("with little memory rare pairs are evicted first, and evictions are counted") {
     options.memory = std::uint64_t{8} << 20;
     auto tracer = start({target("n1", cgroup)}, options);
     const auto speak = [&] {
@@ -398,7 +398,7 @@ TEST_CASE("twenty thousand pairs in bounded memory; many rare ones push out none
   }
 }
 
-TEST_CASE("frames with VLAN tags and IPv6 extension headers are understood") {
+TEST_CASE("frames with VLAN tags and IPv6 extension headers are parsed") {
   rose_tracer* skeleton = rose_tracer__open_and_load();
   REQUIRE(skeleton != nullptr);
   const auto seen = [&](std::vector<std::uint8_t> frame, bpf_program* program) {
@@ -499,7 +499,7 @@ TEST_CASE("frames with VLAN tags and IPv6 extension headers are understood") {
 }
 
 // Not run with the others: kernel_observe "[.cost]". Prints ratios, without a limit, because the machine may be busy.
-TEST_CASE("connections of one pair that begin and end on two processors at once: none is left open") {
+TEST_CASE("connections of one pair that begin and end on two processors at once leave none open") {
   cpu_set_t allowed;
   REQUIRE(::sched_getaffinity(0, sizeof allowed, &allowed) == 0);
   std::vector<int> processors;
@@ -593,7 +593,7 @@ TEST_CASE("connections of one pair that begin and end on two processors at once:
   rose_tracer__destroy(skeleton);
 }
 
-TEST_CASE("what a packet costs", "[.cost]") {
+TEST_CASE("the cost of a packet is printed", "[.cost]") {
   const TestCgroup cgroup("cost");
   // A child in the cgroup that sends packets to itself, and prints how long it took.
   for (const int type : {SOCK_DGRAM, SOCK_STREAM}) {

@@ -88,14 +88,16 @@ bool compare(const std::string& mode, TracerOptions options = {}) {
 
 }  // namespace
 
-TEST_CASE("paths: relative, at descriptors, removed, mounted, in chroots, of all lengths") { CHECK(compare("paths")); }
+TEST_CASE("paths are recorded: relative, at descriptors, removed, mounted, in chroots, of any length") {
+  CHECK(compare("paths"));
+}
 
-TEST_CASE("sockets of all families have their peers, a connect that does not block is a change") {
+TEST_CASE("sockets of all families have their peers, and a non-blocking connect is a state change") {
   CHECK(compare("sockets"));
 }
 
-TEST_CASE("interrupted calls: restarted ones are recorded once, by how they ended") { CHECK(compare("restarts")); }
+TEST_CASE("restarted calls are recorded once, with their final result") { CHECK(compare("restarts")); }
 
-TEST_CASE("io_uring: inline, in a worker, in a polling thread; with the operation") {
+TEST_CASE("io_uring operations are recorded inline, in a worker and in a polling thread") {
   if (!compare("uring")) rose::test::skip_case("needs io_uring, with a polling thread");
 }

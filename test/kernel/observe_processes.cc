@@ -54,7 +54,7 @@ TEST_CASE("ends are recorded with their status or signal") {
   }
 }
 
-TEST_CASE("a process with many threads ends once") {
+TEST_CASE("the exit of a process with many threads is recorded once") {
   const TestCgroup cgroup("crowd");
   auto tracer = start({target("n1", cgroup)});
   for (int round = 0; round < 20; ++round) {
@@ -68,7 +68,7 @@ TEST_CASE("a process with many threads ends once") {
   }
 }
 
-TEST_CASE("kill -9 from outside, planned and not") {
+TEST_CASE("a kill from outside is recorded as planned or unplanned") {
   const TestCgroup cgroup("kill");
   auto tracer = start({target("n1", cgroup)});
   for (const bool planned : {false, true, false}) {
@@ -85,7 +85,7 @@ TEST_CASE("kill -9 from outside, planned and not") {
   }
 }
 
-TEST_CASE("calls of a process that fail because it was killed are marked, and the sender is recorded") {
+TEST_CASE("calls that fail because the process was killed are marked, and the sender is recorded") {
   const TestCgroup cgroup("churn");
   const Folder folder;
   auto tracer = start({target("n1", cgroup)});
@@ -116,7 +116,7 @@ TEST_CASE("calls of a process that fail because it was killed are marked, and th
   WARN(marked << " failed calls were marked");
 }
 
-TEST_CASE("who asked a process to end, and when, is recorded with its end") {
+TEST_CASE("the sender and time of a termination signal are recorded with the process's end") {
   const TestCgroup cgroup("orderly");
   auto tracer = start({target("n1", cgroup)});
   Victim victim(&cgroup, {"orderly"});
@@ -240,7 +240,7 @@ std::vector<std::string> entered(const trace::Trace& trace, pid_t pid) {
 
 }  // namespace
 
-TEST_CASE("functions of a program and of a library, also after a restart") {
+TEST_CASE("functions of a program and a library are traced, also after a restart") {
   const TestCgroup cgroup("functions"), other("functions-other");
   Target node = target("n1", cgroup);
   node.binaries = {ROSE_PROGRAMS_DIR "/trace_victim", libm_path()};
@@ -258,7 +258,7 @@ TEST_CASE("functions of a program and of a library, also after a restart") {
   }
 }
 
-TEST_CASE("nodes that share a binary have their own functions") {
+TEST_CASE("nodes that share a binary trace their own functions") {
   const TestCgroup a("shared-a"), b("shared-b");
   auto tracer = start({watched("a", a, {"rose_victim_rare"}), watched("b", b, {"rose_victim_often"})});
   Victim in_a(&a, {"functions", "3"}), in_b(&b, {"functions", "3"});
@@ -300,7 +300,7 @@ TEST_CASE("profile: functions are counted, and hot ones are detached") {
   CHECK(entered(snapshot(*tracer), first.pid()).empty());
 }
 
-TEST_CASE("recording: a function that becomes hot is detached, the dump records it, the others stay") {
+TEST_CASE("recording: a function that becomes hot is detached and recorded as such; others stay attached") {
   const TestCgroup cgroup("turns-hot");
   const Target node = watched("n1", cgroup, {"rose_victim_*"});
   TracerOptions options;
@@ -331,7 +331,7 @@ TEST_CASE("recording: a function that becomes hot is detached, the dump records 
   CHECK(rare == 2);  // neither lost nor reported twice when links were replaced
 }
 
-TEST_CASE("processes that are not traced do not pay for watched functions for ever: hot ones are detached there, too") {
+TEST_CASE("functions that only untraced processes call often are detached as well") {
   const TestCgroup cgroup("not-the-strangers"), other("strangers");
   const Target node = watched("n1", cgroup, {"rose_victim_*"});
   const bool counts = GENERATE(false, true);
@@ -363,19 +363,19 @@ TEST_CASE("processes that are not traced do not pay for watched functions for ev
   CHECK(second < kernel::uprobe_seconds() * 1e9 / 4);
 }
 
-TEST_CASE("functions of a profile: those that another build lacks are left out, those in another file are found") {
+TEST_CASE("profiled functions that another build lacks are skipped, those in another file are found") {
   const TestCgroup cgroup("profiled");
   const Folder folder;
   Target node = target("n1", cgroup);
   const std::string here = ROSE_PROGRAMS_DIR "/trace_victim";
-  SECTION("the profile's own path") {
+  SECTION("the profile's path exists") {
     node.profiled = {{"rose_victim_rare", here}, {"rose_victim_of_another_build", here}};
     auto tracer = start({node});
     Victim victim(&cgroup, {"functions", "3"});
     REQUIRE(victim.run() == 0);
     CHECK(entered(snapshot(*tracer), victim.pid()) == std::vector<std::string>{"rose_victim_rare"});
   }
-  SECTION("no such path here: the program of that name that the node runs") {
+  SECTION("the path does not exist: the node's running program with that name is used") {
     Victim victim(&cgroup, {"functions", "3"});
     // Until it has executed its program, it is a copy of this test.
     REQUIRE(eventually([&] {
@@ -389,7 +389,7 @@ TEST_CASE("functions of a profile: those that another build lacks are left out, 
     REQUIRE(victim.run() == 0);
     CHECK(entered(snapshot(*tracer), victim.pid()) == std::vector<std::string>{"rose_victim_rare"});
   }
-  SECTION("no such path and another name: what the node runs; the process is named, not the cgroup") {
+  SECTION("neither path nor name exists: the program of the node's process is used") {
     std::filesystem::copy_file(here, folder / "victim-2.1");
     Victim victim(&cgroup, {"functions", "3"}, std::filesystem::relative(folder / "victim-2.1", ROSE_PROGRAMS_DIR));
     REQUIRE(eventually([&] {
@@ -404,7 +404,7 @@ TEST_CASE("functions of a profile: those that another build lacks are left out, 
     REQUIRE(victim.run() == 0);
     CHECK(entered(snapshot(*tracer), victim.pid()) == std::vector<std::string>{"rose_victim_rare"});
   }
-  SECTION("the file given, before anything runs") {
+  SECTION("the given binary is used before any process runs") {
     node.binaries = {here};
     node.profiled = {{"rose_victim_rare", "/nowhere/rose/victim"}};
     auto tracer = start({node});
@@ -412,7 +412,7 @@ TEST_CASE("functions of a profile: those that another build lacks are left out, 
     REQUIRE(victim.run() == 0);
     CHECK(entered(snapshot(*tracer), victim.pid()) == std::vector<std::string>{"rose_victim_rare"});
   }
-  SECTION("nothing there: a warning, and everything else is traced") {
+  SECTION("without any binary a warning is reported, and everything else is traced") {
     node.profiled = {{"rose_victim_rare", "/nowhere/rose/victim"}};
     auto tracer = start({node});
     Victim victim(&cgroup, {"functions", "3"});
@@ -426,7 +426,7 @@ TEST_CASE("functions of a profile: those that another build lacks are left out, 
                    line.find("'rose_victim_rare' of node 'n1'") != std::string::npos;
           }) == 1);
   }
-  SECTION("named by hand, it is an error") {
+  SECTION("an unknown function in the configuration is an error") {
     node.binaries = {here};
     node.functions = {"rose_victim_of_another_build"};
     const auto tracer = Tracer::start({}, {node});
@@ -436,7 +436,7 @@ TEST_CASE("functions of a profile: those that another build lacks are left out, 
   }
 }
 
-TEST_CASE("functions of a file that an upgrade replaced are still watched") {
+TEST_CASE("functions of a file that an upgrade replaced stay traced") {
   const TestCgroup cgroup("upgraded");
   const Folder folder;
   const auto program = folder / "victim";
@@ -464,9 +464,9 @@ TEST_CASE("functions of a file that an upgrade replaced are still watched") {
   CHECK(std::count(seen.begin(), seen.end(), "rose_victim_rare") == 1);
 }
 
-TEST_CASE("profile: functions that cannot be attached again are not called rare") {
+TEST_CASE("profile: functions that cannot be attached again are not reported as infrequent") {
   if (!kernel::has_uprobe_multi())
-    rose::test::skip_case("needs uprobe_multi links: with a probe a function, letting go touches no other");
+    rose::test::skip_case("needs uprobe_multi links: with one probe per function, detaching one affects no other");
   const TestCgroup cgroup("lost");
   const Target node = watched("n1", cgroup, {"rose_victim_*"});
   TracerOptions options;

@@ -11,7 +11,7 @@ using namespace rose;
 using namespace rose::observe;
 using namespace rose::observe::test;
 
-TEST_CASE("the clock is set while tracing: times stay in order, and the dump records the step") {
+TEST_CASE("when the clock is set while tracing, times stay in order and the dump records the step") {
   // Twenty milliseconds, forwards and back.
   const auto set = [](long by_us) {
     timex change{};

@@ -31,7 +31,7 @@ std::vector<std::string> data(const std::vector<SeenMessage>& messages) {
 
 }  // namespace
 
-TEST_CASE("every call that sends or receives is recorded with its size, and both ends count alike") {
+TEST_CASE("every send and receive is recorded with its size, and both ends count the same") {
   const OwnNetwork network;
   const TestCgroup first("says"), second("hears");
   Victim hearer(&second, {"hear"}, "trace_speaker");
@@ -74,7 +74,7 @@ TEST_CASE("every call that sends or receives is recorded with its size, and both
   for (const trace::Event& event : snapshot(*tracer).events) CHECK(event.type != trace::EventType::af);
 }
 
-TEST_CASE("nodes with too many messages are left out with a note, messages to other programs are not recorded") {
+TEST_CASE("nodes with too many messages are left out with a note, foreign messages are not recorded") {
   const OwnNetwork network;
   const TestCgroup first("floods"), second("quiet");
   Victim hearer(&second, {"hear"}, "trace_speaker");
@@ -91,7 +91,7 @@ TEST_CASE("nodes with too many messages are left out with a note, messages to ot
     CHECK(seen.messages.size() >= 2000);
     CHECK_FALSE(seen.left_out[1]);
   }
-  SECTION("to an address that is no node's") {
+  SECTION("to an address of no node") {
     one.addresses = {"10.99.0.1"};
     other.addresses = {"10.99.0.2"};
     Victim speaker(&first, {"flood", std::to_string(udp), "100"}, "trace_speaker");
@@ -100,7 +100,7 @@ TEST_CASE("nodes with too many messages are left out with a note, messages to ot
     REQUIRE(speaker.number("done") == 1);
     CHECK(tracer->take_messages().messages.empty());
   }
-  SECTION("where nobody asks") {
+  SECTION("messages are not requested") {
     Victim speaker(&first, {"flood", std::to_string(udp), "100"}, "trace_speaker");
     auto tracer = start({one, other});
     speaker.go();

@@ -57,7 +57,7 @@ std::string own_cgroup() {
 
 }  // namespace
 
-TEST_CASE("a crash writes the window, a crash loop does not fill the disk", "[triggers]") {
+TEST_CASE("a crash triggers a dump, and a crash loop does not fill the disk", "[triggers]") {
   const TestCgroup cgroup("crash");
   const Folder folder;
   TriggerOptions options;
@@ -87,7 +87,7 @@ TEST_CASE("a crash writes the window, a crash loop does not fill the disk", "[tr
   CHECK_FALSE(tally.pending);
 }
 
-TEST_CASE("the exit status of a main process counts, unless it is 0", "[triggers]") {
+TEST_CASE("a main process's exit status other than 0 triggers a dump", "[triggers]") {
   for (const int status : {0, 7}) {
     const Folder folder;
     Victim victim(nullptr, {"exit", std::to_string(status)});
@@ -112,7 +112,7 @@ TEST_CASE("the exit status of a main process counts, unless it is 0", "[triggers
   }
 }
 
-TEST_CASE("a line in a log writes the window, later", "[triggers]") {
+TEST_CASE("a log line triggers a dump after the configured delay", "[triggers]") {
   const TestCgroup cgroup("log");
   const Folder folder;
   TriggerOptions options;
@@ -138,7 +138,7 @@ TEST_CASE("a line in a log writes the window, later", "[triggers]") {
   CHECK(seen.back().ts_ns > written_ns);
 }
 
-TEST_CASE("a disk that is full when the trigger comes holds the dump once there is room", "[triggers]") {
+TEST_CASE("if the disk is full, a triggered dump is written once there is room", "[triggers]") {
   const TestCgroup cgroup("full");
   const Folder folder, logs;
   REQUIRE(::mount("rose-test", folder.path.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, "size=1m") == 0);
@@ -174,7 +174,7 @@ TEST_CASE("a disk that is full when the trigger comes holds the dump once there 
   CHECK_FALSE(find(trace, {EventType::scf, "openat", "ENOENT"}).empty());
 }
 
-TEST_CASE("an oracle is asked now and then", "[triggers]") {
+TEST_CASE("an oracle is run repeatedly and triggers a dump at each new hit", "[triggers]") {
   const TestCgroup cgroup("oracle");
   const Folder folder;
   const auto flag = folder / "bug";
@@ -205,7 +205,7 @@ TEST_CASE("an oracle is asked now and then", "[triggers]") {
   CHECK(tally.oracle.unclear == 0);
 }
 
-TEST_CASE("an oracle that does not answer is ended with all it started", "[triggers]") {
+TEST_CASE("an oracle that times out is killed with all its processes", "[triggers]") {
   const TestCgroup cgroup("deaf");
   const Folder folder;
   const auto pids = folder / "pids";
@@ -228,7 +228,7 @@ TEST_CASE("an oracle that does not answer is ended with all it started", "[trigg
   for (const pid_t pid : asked()) CHECK(eventually([&] { return ::kill(-pid, 0) != 0 && errno == ESRCH; }));
 }
 
-TEST_CASE("an oracle is no part of the target", "[triggers]") {
+TEST_CASE("an oracle's own failures are not recorded", "[triggers]") {
   const TestCgroup cgroup("aside");
   const Folder folder;
   const std::string before = own_cgroup();
@@ -256,7 +256,7 @@ TEST_CASE("an oracle is no part of the target", "[triggers]") {
   std::ofstream(cgroup_root().string() + before + "/cgroup.procs") << "0";
 }
 
-TEST_CASE("expected failures are counted by kind, and the list can be changed", "[noise]") {
+TEST_CASE("expected failures are counted by kind, and the noise list can be changed", "[noise]") {
   const TestCgroup cgroup("noise-list");
   const auto run = [&](const std::vector<std::string>& rules) {
     TracerOptions options;

@@ -104,7 +104,7 @@ std::vector<std::string> each(const std::function<std::string(long)>& value) {
 
 }  // namespace
 
-TEST_CASE("raw arguments and results of a thousand calls from four threads are all right, and all is as it was then") {
+TEST_CASE("raw arguments and results of a thousand calls by four threads are right, then probes are gone") {
   const TestCgroup cgroup("values");
   const std::set<std::uint32_t> before = own_programs();
   const Asked asked("value_bare", {"plain(arg1)", "plain(arg2)", "plain(arg7)", "negated:return", "negated(arg1)"});
@@ -214,7 +214,7 @@ TEST_CASE("with debug information values of all types are right, optimised or no
   }
 }
 
-TEST_CASE("a place that is reached all the time is detached, and its values are bounded") {
+TEST_CASE("a frequently reached place is detached, and the number of its values is bounded") {
   const TestCgroup cgroup("values-busy");
   const Asked asked("trace_victim", {"rose_victim_often(arg1)"});
   Victim victim(&cgroup, {"functions", "400000"});

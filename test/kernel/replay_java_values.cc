@@ -73,7 +73,7 @@ int line_of(const std::string& mark) {
 
 }  // namespace
 
-TEST_CASE("arguments, variables and fields of Java are right, of all types and from several threads", "[java]") {
+TEST_CASE("arguments, variables and fields of all Java types are right, from several threads", "[java]") {
   for (const std::string& java : javas()) {
     INFO(java);
     const std::string line = "Values.java:" + std::to_string(line_of("// behind `twice`")) + ":";

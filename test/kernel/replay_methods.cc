@@ -34,7 +34,7 @@ const profile::FunctionRate* find(const replay::Run& run, const std::string& nam
 
 }  // namespace
 
-TEST_CASE("a profile counts the entries of methods, and lets go of those that are hot", "[java]") {
+TEST_CASE("a profile counts the entries of methods, and detaches hot ones", "[java]") {
   for (const std::string& java : javas()) {
     INFO(java);
     const auto run = run_with(deployment(java, "paced", 150),
@@ -59,9 +59,7 @@ TEST_CASE("a profile counts the entries of methods, and lets go of those that ar
   }
 }
 
-TEST_CASE(
-    "a trace tells the entries of methods, in order with the thread's calls, and of a hot one no more than a second",
-    "[java]") {
+TEST_CASE("a trace has method entries in order with calls, and of a hot method at most one second", "[java]") {
   for (const std::string& java : javas()) {
     INFO(java);
     std::int64_t told_ns = 0;
@@ -106,7 +104,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("with a profile, only methods that it calls infrequent are recorded", "[java]") {
+TEST_CASE("with a profile, only methods that it lists as infrequent are recorded", "[java]") {
   profile::Profile profile;
   profile.functions = {{.node = "n1",
                         .function = "org.rose.test.Victim.seldom",
@@ -128,9 +126,7 @@ TEST_CASE("with a profile, only methods that it calls infrequent are recorded", 
   CHECK(names == std::set<std::string>{"org.rose.test.Victim.seldom"});
 }
 
-TEST_CASE(
-    "exceptions that leave methods are counted and told under names of their own, of who throws and catches it, too",
-    "[java]") {
+TEST_CASE("exceptions that leave methods are counted and recorded with thrower and catcher", "[java]") {
   const std::string victim = "org.rose.test.Victim.", missing = " throws java.nio.file.NoSuchFileException";
   for (const std::string& java : javas()) {
     INFO(java);
@@ -159,7 +155,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("of thousands of exceptions only some are examined, and that is reported", "[java]") {
+TEST_CASE("of thousands of exceptions only some are examined, which is reported", "[java]") {
   auto config = deployment(javas().front(), "storm", 300'000);
   config.nodes[0].functions = {"org.rose.test.Victim.catches"};
   config.nodes[0].sources = {"Victim.java"};
@@ -171,7 +167,7 @@ TEST_CASE("of thousands of exceptions only some are examined, and that is report
   CHECK(rate->count < 300'000);
 }
 
-TEST_CASE("exceptions are recorded however many methods there are", "[java]") {
+TEST_CASE("exceptions are recorded whatever the number of methods", "[java]") {
   auto config = deployment(javas().front(), "crowd", 201);
   config.nodes[0].exceptions = true;
   const auto run = run_with(config, [](replay::RunOptions& options) { options.tracer.hot_function_rate = 1e6; });
@@ -181,7 +177,7 @@ TEST_CASE("exceptions are recorded however many methods there are", "[java]") {
   }));
 }
 
-TEST_CASE("methods are chosen by source file too", "[java]") {
+TEST_CASE("methods can be selected by source file", "[java]") {
   auto config = deployment(javas().front(), "names", 3);
   config.nodes[0].functions.clear();
   config.nodes[0].sources = {"Victim.java"};

@@ -39,8 +39,7 @@ class SetBack {
 
 }  // namespace
 
-TEST_CASE("the clock is set within a run: its events, its beginning and the lines of its logs stay on one time line",
-          "[replay]") {
+TEST_CASE("when the clock is set during a run, its events, start and log lines share one time line", "[replay]") {
   const Folder folder;
   const auto config =
       one_node("set", {kVictim, "gate", "../go", "openr", "absent", "print", "failed", "gate", "../end"},
@@ -84,7 +83,7 @@ error = "EIO"
   CHECK(failed == 1);
 }
 
-TEST_CASE("the clock is set between two lines of a log: the later one is later", "[replay]") {
+TEST_CASE("when the clock is set between two log lines, the later one stays later", "[replay]") {
   const Folder folder;
   const std::filesystem::path file = folder / "stderr.log";
   auto times = replay::LogTimes::watch({folder.path});

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""kinds.py ROSE FOLDER...: what expect.txt says of each case of the folders holds (test/eval/README.md has the format).
+"""kinds.py ROSE FOLDER...: checks that each case meets its expect.txt (test/eval/README.md has the format).
 
-The cases are small logs: one for each way in which logs were misread, for each form in which collectors export lines,
-and incidents in the form of public bug reports."""
+The cases are small logs: one for each former misreading, one for each format in which collectors export lines, and
+incidents in the form of public bug reports."""
 import json
 import subprocess
 import sys

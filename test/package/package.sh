@@ -42,7 +42,7 @@ for file in bash:bash-completion/completions/rose zsh:zsh/vendor-completions/_ro
     fail "/usr/share/${file#*:} is not the completion of this rose"
 done
 grep -q "^## $("$work/tree/usr/bin/rose" --version | cut -d' ' -f2) (" "$work/tree/usr/share/doc/rose/CHANGELOG.md" ||
-  fail "CHANGELOG.md does not tell of this version"
+  fail "CHANGELOG.md has no section for this version"
 # The files for programs that record themselves: compiled and linked with the flags of pkg-config.
 if command -v pkg-config >/dev/null && command -v cc >/dev/null; then
   printf '#include <rose_rr.h>\nint main(void) { int n = 7; rose_rr_record("n", &n, sizeof n); return rose_rr_replaying() ? n - 7 : n == 7 ? 0 : 1; }\n' > "$work/rr.c"
@@ -65,7 +65,8 @@ else
   echo "package: pkg-config or cc is missing, librose-rr was not linked"
 fi
 documents=$(find "$work/tree" -type f ! -path '*/man1/*' | wc -l)
-[ "$documents" -le 45 ] || fail "it holds more than what it should: $(find "$work/tree" -type f ! -path '*/man1/*' | head -30)"
+[ "$documents" -le 45 ] ||
+  fail "the package contains too many files: $(find "$work/tree" -type f ! -path '*/man1/*' | head -30)"
 "$work/tree/usr/bin/rose" --version | grep -qE '^rose [0-9]+\.[0-9]+\.[0-9]+$' || fail "its program does not run"
 
 if command -v systemd-analyze >/dev/null; then

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Measures `rose explain` with known failures, the planted ones of this folder and the real bugs of examples/bugs: at
-which rank it tells the function that is at fault, and whether the stack where the fault fired is right.
+"""Measures `rose explain` with known failures, the planted ones of this folder and the real bugs of examples/bugs: the
+rank that it gives the faulty function, and whether the stack where the fault fired is right.
 
 For each case that has a schedule.toml, and in its case.json a `faulty` (functions as the source has them, found by
 reading it or its fix before anything is explained): installs it, explains the schedule, and prints a row of a table.
 `arrives` names, for each fault, functions that are on the stack where it fires, innermost first. `explain` has options
 that the case is explained with. `unseen` says why no function of the case can be seen: it is not explained, unless it
-is named. A function that the compiler has built into others has no entry of its own: then those count that it stands
-in, by the program's debug information. Each row goes to the case's explained.json, and the tables into the READMEs of
-both
-folders. """
+is named. A function that the compiler has inlined has no entry of its own: then the functions that contain it count,
+according to the program's debug information. Each row is written to the case's explained.json, and the tables to the
+READMEs of both folders. """
 import argparse
 import datetime
 import json
@@ -33,7 +32,7 @@ def say(text):
 
 
 def bare(name):
-    """A name without parameters and what stands before the last of its parts that `faulty` may name."""
+    """Returns a name without parameters, in the form in which `faulty` may have it."""
     name = name.replace("(anonymous namespace)::", "")
     return re.sub(r"\((?!\*).*$", "", name)
 
@@ -44,7 +43,7 @@ def means(told, faulty):
 
 
 def built_into(programs, faulty):
-    """The functions that it was inlined into, as far as readelf knows."""
+    """Returns the functions that it was inlined into, as far as readelf reports them."""
     out = set()
     for program in programs:
         dump = subprocess.run(["readelf", "--debug-dump=info", program], capture_output=True, text=True,
@@ -92,7 +91,7 @@ def rank_of(suspects, functions):
 
 
 def stack_is_right(stacks, arrives):
-    """Whether each fault that `arrives` names, and that fired, has a stack with these functions, innermost first."""
+    """Returns whether each fault in `arrives` that fired has a stack with these functions, innermost first."""
     fired = {s["fault"] for s in stacks}
     wanted = {fault: functions for fault, functions in arrives.items() if fault in fired}
     if not wanted:  # alternatives: one of them fires
@@ -107,7 +106,7 @@ def stack_is_right(stacks, arrives):
 
 
 def explain(command, case):
-    """Asked to stop, rose undoes what it did."""
+    """Runs rose explain; when interrupted, stops rose so that it undoes its changes."""
     process = subprocess.Popen(command, cwd=case, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                errors="replace")
     try:
@@ -165,7 +164,7 @@ def best(row):
 
 
 def table(folder):
-    """Of all cases of a folder that were measured, now or before."""
+    """Returns the table of all cases of a folder that were measured now or before."""
     lines = ["| case | at fault | its rank | built into (rank) | stack where it fired | verdict | failing, sound, "
              "fault without bug | seconds |",
              "|---|---|---|---|---|---|---|---|"]
@@ -191,7 +190,7 @@ def table(folder):
 
 
 def summary(rows):
-    """What readers ask of all cases together; each case's rank stands in the table of measure.py, the rest in
+    """Returns the summary of all cases for readers. The rank of each case is in measure.py's table, the rest in
     results.json."""
     lines = [f"- first {most}: {sum(1 for r in rows if best(r) and best(r) <= most)} of {len(rows)}"
              for most in (1, 3, 10)]
@@ -206,8 +205,7 @@ def summary(rows):
 
 
 def with_summary(folder):
-    """The text of the folder's README with the summary of what was measured, or None where there is nothing to
-    write."""
+    """Returns the text of the folder's README with the summary, or None if there is nothing to write."""
     _, rows = table(folder)
     old = (folder / "README.md").read_text()
     if not rows or BEGIN not in old:

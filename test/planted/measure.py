@@ -3,8 +3,8 @@
 
 For each case (a folder with a rose.toml): install, profile, trace with the incident until the bug occurs, diagnose with
 default settings, replay what was found, run without faults, and search blindly with the same faults at random times.
-The figures go to the case's figures.json; those of all cases to results.json, and what readers ask as a table into the
-README.md of the folder. Only Python's standard library is needed. """
+The figures are written to the case's figures.json, those of all cases to results.json, and a table for readers to the
+folder's README.md. Only Python's standard library is needed. """
 import argparse
 import datetime
 import json
@@ -38,11 +38,11 @@ INSTALL_SKIPS = 77
 
 
 class Failed(Exception):
-    """A case that cannot be measured to its end; says why."""
+    """A case that cannot be measured to its end; gives the reason."""
 
 
 class Skipped(Exception):
-    """A case that cannot run on this machine; says why."""
+    """A case that cannot run on this machine; gives the reason."""
 
 
 def say(text):
@@ -57,8 +57,8 @@ def terminate(signum, frame):
 
 
 class Commands:
-    """Runs one external command at a time, each in a session of its own, so that Ctrl-C reaches only us and we see to
-    it that the command cleans up before we do."""
+    """Runs one external command at a time, each in its own session, so that Ctrl-C reaches only this script, which
+    lets the command clean up first."""
 
     def __init__(self, work):
         self.work = work
@@ -67,7 +67,7 @@ class Commands:
         self.environment = {**os.environ, "TMPDIR": str(work)}
 
     def stop(self, process):
-        """Asks first: rose undoes what it did to the system."""
+        """Interrupts the process before it is killed, so that rose undoes its changes to the system."""
         for signum, patience in ((signal.SIGINT, PATIENCE), (signal.SIGTERM, 10), (signal.SIGKILL, 10)):
             try:
                 process.send_signal(signum)
@@ -84,7 +84,7 @@ class Commands:
                     say("measure: still stopping what runs; have a moment's patience")
 
     def run(self, what, command, cwd, limit, env=None):
-        """Exit status, standard output and the file of standard error; the status is None after a timeout."""
+        """Returns exit status, standard output and the file of standard error; the status is None after a timeout."""
         self.count += 1
         base = self.work / f"{self.count:03}-{what}"
         out_file, err_file = base.with_suffix(".out"), base.with_suffix(".err")
@@ -149,7 +149,7 @@ def toml_schedule(schedule):
 
 
 def blind_schedule(found, nodes, workload_seconds, rng):
-    """The same faults, each at some moment of the workload: all that rose learnt about when is taken away."""
+    """Returns the same faults at random times of the workload, without the injection points that rose found."""
     faults, groups = [], {}
     for fault in found.get("fault", []):
         if "group" in fault:
@@ -286,7 +286,7 @@ class Case:
         raise Failed(f"the bug did not show in {tries} incidents")
 
     def keep_logs(self):
-        """As they are, but for the folders of this machine in them: the run's is /srv/run, the case's /srv/case."""
+        """Keeps the logs unchanged except for this machine's folders: the run's is /srv/run, the case's /srv/case."""
         kept = self.folder / "incident-logs"
         shutil.rmtree(kept, ignore_errors=True)
         for entry in self.logs:
@@ -302,7 +302,7 @@ class Case:
                 target.write_bytes(text)
 
     def collect_logs(self, config, runs):
-        """The logs of the incident's run as they are; the same files that the diagnosis reads of its own runs."""
+        """Collects the logs of the incident's run: the same files that the diagnosis reads of its own runs."""
         for node in tomllib.loads((self.folder / config).read_text())["node"]:
             folder = next(runs.glob(f"rose-runs/*/run-*/{node['name']}"))
             files = [folder / name for name in ("stdout.log", "stderr.log", *node.get("logs", []))]
@@ -311,7 +311,7 @@ class Case:
             raise Failed("the incident left no logs")
 
     def split_by_host(self, hosts):
-        """One dump a host, as tracers beside the system write them: none of them knows of the others, or of a
+        """Splits a dump into one per host, as separate tracers write them: none has data of another host, or of a
         workload."""
         for host, file in zip(hosts, self.dumps):
             _, text = self.step(f"split {host}",
@@ -326,7 +326,7 @@ class Case:
             self.step(f"split {host}", [self.rose, "dump", "import", lines, "-o", file])
 
     def add_noise(self, figures):
-        """What production's dump would hold besides, see noise.py."""
+        """Adds what a dump in production would contain as well, see noise.py."""
         profile = json.loads(self.profile.read_text())
         ports = [node["ready"]["tcp"] for node in self.config.get("node", []) if "tcp" in node.get("ready", {})]
         for dump in self.dumps:
@@ -350,7 +350,7 @@ class Case:
         return ["--trace", *self.dumps, *logs, *mapped, "-c", config, "--profile", self.profile]
 
     def diagnose_dump_alone(self, figures):
-        """What the logs are to add to: the same incident's dump, until a schedule is found and confirmed."""
+        """Diagnoses the same incident's dump without logs, for comparison, until a schedule is found and confirmed."""
         text = re.sub(r"(?m)^(simplify|confirm_runs)\s*=.*\n", "", (self.folder / "rose.toml").read_text())
         short = "simplify = false\nconfirm_runs = 1\n"
         head, section, rest = text.partition("[diagnose]\n")
@@ -394,7 +394,7 @@ class Case:
             raise Failed(f"diagnose found nothing: {found.get('reason')}")
 
     def progress_of(self, figures):
-        """What the record says: also of a diagnosis that did not come to its end."""
+        """Reads the progress from the record, also of a diagnosis that did not end."""
         try:
             lines = (self.record / "record.jsonl").read_text().splitlines()
         except OSError:
@@ -520,14 +520,14 @@ def machine():
 
 
 def commit_of(folder):
-    """What was measured; None outside of a repository."""
+    """Returns the commit that was measured; None outside of a repository."""
     asked = subprocess.run(["git", "-C", folder, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     return asked.stdout.strip() if asked.returncode == 0 else None
 
 
 def rank_of(root, candidates):
-    """Of the cause: one more than the candidates that stand before the last of its faults, and are none of them; None
-    where one is missing."""
+    """Returns the rank of the cause: one more than the number of candidates before the last of its faults that
+    belong to none of them; None if a fault is missing."""
     def is_meant(fault, candidate):
         return all(re.fullmatch(value, str(candidate.get(key) or "")) for key, value in fault.items())
 
@@ -550,7 +550,7 @@ def rate_cell(result):
 
 
 def finding_runs(figures):
-    """To find and to confirm; what made the found schedule simpler and told its rate came after."""
+    """Returns the runs to find and confirm a schedule, without those to simplify it and to measure its rate."""
     if figures.get("runs") is None:
         return None
     return figures["runs"] - (figures.get("simplify_runs") or 0) - (figures.get("rate_runs") or 0)
@@ -574,7 +574,7 @@ def level_cell(figures):
 
 
 def words_cell(figures):
-    """The faults of the schedule; the rate, remarks and doubts are in results.json."""
+    """Returns the faults of the schedule; the rate, remarks and doubts are in results.json."""
     lines = []
     for line in (figures.get("words") or "").splitlines():
         # faults begin with a verb in lower case or a number, remarks with a sentence
@@ -597,7 +597,7 @@ def number_cell(value, form):
 
 
 def explained_cell(figures):
-    """At which rank `rose explain` names the function that is at fault, or the one that it was built into."""
+    """Returns the rank at which `rose explain` names the faulty function, or the one that it was inlined into."""
     explained = figures.get("explained")
     if not explained:
         return "–"
@@ -679,8 +679,8 @@ def logs_summary(rows, logs_only):
 
 
 def both_summary(rows):
-    """Dump and logs together beside the better of the two, where all were measured; the dump's is the same incident's,
-    where that was."""
+    """Compares dump and logs together with the better of the two, for cases where all were measured, from the same
+    incident if possible."""
     rows = [row for row in rows if row.get("from_both")]
     if not rows:
         return []
@@ -736,7 +736,8 @@ def read_figures(folder):
 
 
 def read_logs_only(folder):
-    """Cases whose cause is in no dump that can be had in a lab: one kernel has one clock, and nobody sets that."""
+    """Returns the cases whose cause no dump from a lab contains: one machine has one clock, which the lab does not
+    set."""
     rows = []
     for file in sorted(folder.glob("*/from_logs.json")):
         if file.with_name("figures.json").exists():
@@ -748,7 +749,7 @@ def read_logs_only(folder):
 
 
 def noise_summary(rows):
-    """What the same incidents took in the midst of production's noise."""
+    """Summarises how the same incidents were diagnosed with production's noise."""
     rows = [row for row in rows if row.get("with_noise")]
     lines = []
     for strength in sorted({strength for row in rows for strength in row["with_noise"]}):
@@ -797,7 +798,7 @@ def table_of(kind, rows, logs_only=()):
 
 
 def results_of(rows, logs_only=()):
-    """Everything that is known of each case, for machines: results.json beside the table, a case a line."""
+    """Returns everything known of each case for results.json beside the table, one case per line."""
     def lines(cases):
         return ",\n".join(json.dumps(case, ensure_ascii=False, sort_keys=True, separators=(",", ":")) for case in cases)
 
@@ -805,7 +806,7 @@ def results_of(rows, logs_only=()):
 
 
 def replace(file, text):
-    """A new file, then a rename; nothing when it holds that text."""
+    """Replaces a file by a rename; does nothing if it has that text already."""
     if file.exists() and file.read_text() == text:
         return
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
@@ -817,7 +818,7 @@ def replace(file, text):
 
 
 def with_table(readme, table):
-    """The text of the README with this table, or None where it has no place for one."""
+    """Returns the text of the README with this table, or None if it has no place for one."""
     text = readme.read_text() if readme.exists() else ""
     if BEGIN not in text or END not in text:
         return None

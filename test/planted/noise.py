@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
-"""Makes of a dump from the lab what production would have written: the incident is the same, and around it lies a day
-of everything else that fails, ends, stands still and falls silent there. Reads and writes `rose dump show --format
-jsonl`.
+"""Adds production's noise to a dump from the lab: the incident stays the same, and is surrounded by a day of unrelated
+failures, process ends, pauses and silences. Reads and writes `rose dump show --format jsonl`.
 
   noise.py --strength 2 --seed 1 --profile profile.json --service-port 7000 < incident.jsonl > noisy.jsonl
 
-Strength 1 adds kinds of failures of which some do fire in the test deployment, ends, pauses and silences. Strength 2
-has more of them, renames and renumbers the hosts and forgets when the workload began. Strength 3 has a thousand kinds,
-twelve hosts for the deployment's nodes, a window that begins late, and a second incident that has nothing to do with
-the first. Only Python's standard library is needed. """
+Strength 1 adds kinds of failures, some of which also occur in the test deployment, ends, pauses and silences. Strength
+2 has more of them, renames and renumbers the hosts, and removes the time at which the workload began. Strength 3 has a
+thousand kinds, twelve hosts for the deployment's nodes, a window that begins late, and a second, unrelated incident.
+Only Python's standard library is needed. """
 import argparse
 import collections
 import json
@@ -100,7 +99,7 @@ class Noise:
                 self.add(ts=ts, **event)
 
     def process_ends(self):
-        """Helpers that somebody kills, main processes that are restarted at night, machines that are moved."""
+        """Adds pauses, kills followed by a restart, and processes that exit with an error."""
         for number in range(self.strength.processes):
             node = self.rng.choice(self.nodes)
             ts = self.rng.randrange(self.end - DAY, self.begin - 60 * SECOND)
@@ -133,7 +132,8 @@ class Noise:
                      dport=self.rng.randrange(32768, 60000), proto="tcp")
 
     def other_incident(self):
-        """Three hours before: a rack without power. Its host is gone for a minute, and the others say so."""
+        """Adds a host that loses its power three hours before, is down for a minute, and is reported missing by the
+        others."""
         at = self.begin - 3 * HOUR
         node = self.rng.choice(self.nodes)
         self.pid += 2
@@ -153,7 +153,8 @@ class Noise:
                          peer=f"{self.addresses[node]}:{self.port}")
 
     def begin_late(self):
-        """The first part of the incident's own run was overwritten: starts, set-up, what came before."""
+        """Removes the first part of the incident's run, as if it had been overwritten: starts, set-up and everything
+        earlier."""
         workload = self.meta.get("workload_ts") or self.begin
         faults = [e["ts"] - (e.get("duration_ms") or 0) * 1_000_000 for e in self.events
                   if e["type"] == "nd" or (e["type"] == "ps" and e["state"] != "started" and not e.get("planned")
@@ -167,7 +168,7 @@ class Noise:
         self.events = [e for e in self.events if e["ts"] >= since]
 
     def twelve_hosts(self):
-        """Further hosts of the same kinds, which are well: they do what the profile says."""
+        """Adds further healthy hosts of the same kinds, with the events that the profile contains."""
         healthy = collections.defaultdict(list)
         for call in self.profile.get("state_changes") or []:
             healthy[call["node"]].append(("sys", call))
@@ -221,7 +222,7 @@ class Noise:
         return names
 
     def make(self):
-        """The meta and the events of the noisy dump, and which host is which node."""
+        """Returns the meta and events of the noisy dump, and which host is which node."""
         if self.strength.late:
             self.begin_late()
         originals = {node: node for node in self.nodes}
@@ -245,7 +246,7 @@ class Noise:
 
 
 def add_noise(text, profile, strength, seed, service_port, rename=True):
-    """JSON Lines in, JSON Lines out, and which host is which node."""
+    """Converts JSON Lines to JSON Lines with noise, and returns which host is which node."""
     head, *lines = text.splitlines()
     events = [json.loads(line) for line in lines if line]
     meta, events, hosts = Noise(json.loads(head)["meta"], events, profile, strength, seed, service_port, rename).make()

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Does `rose explain` tell stories where there is nothing to tell? Pairs of runs that do the same: it has to say that
-it found nothing.
+"""Checks that `rose explain` finds nothing in groups of runs that do not differ.
 
-The planted programs, none of whose bugs occurs. Each pair is either a fault that does no harm (a call takes a
-millisecond longer, a node stands still for five) with an oracle that calls every other run bad, whatever happened in
-it: failing and sound runs then differ in nothing but noise. Or it is such a fault with the program's own oracle: the
-symptom does not show. Anything but "nothing-found" or "not-reproduced" without suspects and differences is a wrong
-story. """
+It uses the planted programs, without their bugs. Each pair has a harmless fault (a call takes a millisecond longer, or
+a node is paused for five) and an oracle that reports every other run as failing, whatever happened in it, so that
+failing and correct runs differ only by noise. Or it has such a fault with the program's own oracle, so that the symptom
+does not occur. The only right results are "nothing-found" and "not-reproduced", without suspects and differences;
+everything else is a false explanation. """
 import argparse
 import json
 import os

@@ -4,7 +4,7 @@
 
 using namespace rose;
 
-TEST_CASE("addresses are read and written in both families") {
+TEST_CASE("addresses of both families are parsed and formatted") {
   struct Row {
     const char* text;
     const char* written;  // nullptr: no address
@@ -33,14 +33,14 @@ TEST_CASE("addresses are read and written in both families") {
   }
 }
 
-TEST_CASE("the tail of an address") {
+TEST_CASE("the tail of an address can be read and replaced") {
   CHECK(parse_address("10.1.2.3")->tail() == 0x0a010203);
   CHECK(parse_address("10.1.2.3")->with_tail(0x0a0102ff).text() == "10.1.2.255");
   CHECK(parse_address("fd00::1:2")->tail() == 0x10002);
   CHECK(parse_address("fd00::1:2")->with_tail(7).text() == "fd00::7");
 }
 
-TEST_CASE("ranges hold addresses and smaller ranges") {
+TEST_CASE("a range contains its addresses and smaller ranges") {
   struct Row {
     const char* range;
     const char* other;

@@ -70,7 +70,7 @@ void until(const std::function<bool()>& condition) {
 
 }  // namespace
 
-TEST_CASE("a cleanup that hangs reports that on the next Ctrl-C, and ends at the one after it", "[cancel]") {
+TEST_CASE("a hanging cleanup is reported at the next Ctrl-C and aborted at the one after it", "[cancel]") {
   Asked rose([] {
     say("ready\n");
     until(cancel::requested);
@@ -92,7 +92,7 @@ TEST_CASE("a cleanup that hangs reports that on the next Ctrl-C, and ends at the
   CHECK(rose.text().find("'rose heal' undoes what is left") != std::string::npos);
 }
 
-TEST_CASE("a further Ctrl-C ends what is waited for while cleaning up, and no more than that", "[cancel]") {
+TEST_CASE("each further Ctrl-C ends only the current wait of the cleanup", "[cancel]") {
   Asked rose([] {
     {
       const cancel::Patience from_before;

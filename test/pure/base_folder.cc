@@ -62,7 +62,7 @@ struct Scene {
 
 }  // namespace
 
-TEST_CASE("reading follows links that stay in the folder, and no others", "[base]") {
+TEST_CASE("reading follows symbolic links inside the folder, and no others", "[base]") {
   const Scene scene;
   REQUIRE(write_file(scene.top / "node" / "server.1.log", "said"));
   scene.link("current.log", "server.1.log");
@@ -89,7 +89,7 @@ TEST_CASE("reading follows links that stay in the folder, and no others", "[base
   CHECK(node.file_to_change("server.1.log"));
 }
 
-TEST_CASE("pipes and devices in such a folder are not opened", "[base]") {
+TEST_CASE("pipes and devices in a folder are not opened", "[base]") {
   const Scene scene;
   REQUIRE(::mkfifo((scene.top / "node" / "server.log").c_str(), 0666) == 0);
   const OpenFolder node = opened(scene.top / "node");
@@ -100,7 +100,7 @@ TEST_CASE("pipes and devices in such a folder are not opened", "[base]") {
   }
 }
 
-TEST_CASE("a further name of somebody else's file is not read or written", "[base]") {
+TEST_CASE("a hard link to another user's file is neither read nor written", "[base]") {
   if (!is_root()) return;
   const Scene scene;
   fs::create_hard_link(scene.top / "secret/shadow", scene.top / "node/server.log");
@@ -119,7 +119,7 @@ TEST_CASE("a further name of somebody else's file is not read or written", "[bas
   CHECK(text_of(opened(scene.top / "secret").file("again")) == "secret");
 }
 
-TEST_CASE("folders are made and given away in the folder alone", "[base]") {
+TEST_CASE("folders are created and their ownership changed only inside the folder", "[base]") {
   const Scene scene;
   const OpenFolder node = opened(scene.top / "node");
   const std::optional<Owner> owner = is_root() ? std::optional(Owner{kStranger, kStranger}) : std::nullopt;
@@ -143,7 +143,7 @@ TEST_CASE("folders are made and given away in the folder alone", "[base]") {
   CHECK_FALSE(node.create("new", std::nullopt, 0640));
 }
 
-TEST_CASE("removing follows no link and goes as deep as it has to", "[base]") {
+TEST_CASE("removal follows no symbolic link and works at any depth", "[base]") {
   const Scene scene;
   const OpenFolder top = opened(scene.top.path);
   scene.link("out", "../secret");
@@ -167,7 +167,7 @@ TEST_CASE("removing follows no link and goes as deep as it has to", "[base]") {
   CHECK_FALSE(top.remove(".."));
 }
 
-TEST_CASE("a copy has everything, and nothing from outside", "[base]") {
+TEST_CASE("a copy keeps contents and attributes, and follows no link to outside", "[base]") {
   const Scene scene;
   const fs::path from = scene.top / "node";
   fs::create_directories(from / "a/b");
@@ -214,7 +214,7 @@ TEST_CASE("a copy has everything, and nothing from outside", "[base]") {
   CHECK(fs::is_fifo(scene.top / "other/pipe"));  // everything else was copied
 }
 
-TEST_CASE("names that change all the time lead nowhere else", "[base]") {
+TEST_CASE("names that change during access never lead outside the folder", "[base]") {
   const Scene scene;
   const fs::path node = scene.top / "node";
   fs::create_directories(node / "d");
@@ -243,7 +243,7 @@ TEST_CASE("names that change all the time lead nowhere else", "[base]") {
   CHECK_FALSE(fs::exists(scene.top / "secret/more"));
 }
 
-TEST_CASE("users who could replace the path to a folder", "[base]") {
+TEST_CASE("a user who could replace the path to a folder is detected", "[base]") {
   if (!is_root()) return;
   const test::Folder top;
   REQUIRE(::chmod(top.path.c_str(), 0755) == 0);
@@ -262,7 +262,7 @@ TEST_CASE("users who could replace the path to a folder", "[base]") {
   CHECK(exchangeable_by(user, top / "a/b") == top / "a");
 }
 
-TEST_CASE("users who could replace a link on the way to a folder, or are in its access list", "[base]") {
+TEST_CASE("a user who could replace a link in a folder's path, or is in its ACL, is detected", "[base]") {
   if (!is_root()) return;
   const test::Folder top;
   REQUIRE(::chmod(top.path.c_str(), 0755) == 0);
@@ -292,7 +292,7 @@ TEST_CASE("users who could replace a link on the way to a folder, or are in its 
   CHECK(exchangeable_by(user, top / "real/b") == top / "real");
 }
 
-TEST_CASE("what is put in the place of a folder that is being copied is not given away", "[base]") {
+TEST_CASE("a folder that replaces one being copied does not change its owner", "[base]") {
   if (!is_root()) return;
   const test::Folder top;
   constexpr int kFolders = 300;

@@ -63,7 +63,7 @@ class World {
 
 }  // namespace
 
-TEST_CASE("rare functions are never detached, and their count is exact") {
+TEST_CASE("infrequent functions stay attached, and their count is exact") {
   World world(3, {}, [](std::size_t i, double) { return i == 0 ? 0 : i == 1 ? 1.0 : 3.0; });
   world.run(60);
   CHECK(world.detached == 0);
@@ -74,7 +74,7 @@ TEST_CASE("rare functions are never detached, and their count is exact") {
   }
 }
 
-TEST_CASE("a hot function is detached at once, sampled seldom, and known to be hot") {
+TEST_CASE("a hot function is detached at once, sampled rarely, and rated as hot") {
   World world(1, {}, [](std::size_t, double) { return 50'000.0; });
   world.run(60);
   CHECK(world.entries < 20'000);  // of 3,000,000
@@ -82,7 +82,7 @@ TEST_CASE("a hot function is detached at once, sampled seldom, and known to be h
   CHECK(world.estimated(0) == Approx(50'000).epsilon(0.2));
 }
 
-TEST_CASE("what is busy only at the start is rare on the whole") {
+TEST_CASE("a function that is busy only at the start is rated as infrequent") {
   // 60 calls within 20 ms, then one every 5 seconds.
   World world(1, {}, [](std::size_t, double at) { return at < 0.02 ? 3000.0 : 0.2; });
   world.run(60);
@@ -91,7 +91,7 @@ TEST_CASE("what is busy only at the start is rare on the whole") {
   CHECK(world.rates.is_attached(0));
 }
 
-TEST_CASE("what is busy for a good part of the time is not rare") {
+TEST_CASE("a function that is busy for a large part of the run is not rated as infrequent") {
   for (const double busy : {10.0, 30.0, 50.0}) {
     CAPTURE(busy);
     World world(1, {}, [busy](std::size_t, double at) { return at < busy ? 1000.0 : 0; });
@@ -107,14 +107,14 @@ TEST_CASE("what is busy for a good part of the time is not rare") {
   CHECK(late.estimated(0) == Approx(late.truth(0)).epsilon(0.5));
 }
 
-TEST_CASE("in and out of bursts") {
+TEST_CASE("a function called in short bursts is not rated as infrequent") {
   World world(1, {}, [](std::size_t, double at) { return at - static_cast<int>(at) < 0.1 ? 1000.0 : 0; });
   world.run(60);
   CHECK(world.truth(0) > 50);
   CHECK(world.estimated(0) > 2);
 }
 
-TEST_CASE("thousands of hot functions together stay within the share") {
+TEST_CASE("thousands of hot functions together stay within the share of processor time") {
   RateLimits limits;
   limits.entry_seconds = 10e-6;
   World world(4000, limits, [](std::size_t i, double) { return i % 4 == 0 ? 100.0 : 0.5; });
@@ -128,7 +128,7 @@ TEST_CASE("thousands of hot functions together stay within the share") {
   }
 }
 
-TEST_CASE("where it is dear to attach a function again, that too stays within the share") {
+TEST_CASE("the cost of attaching functions again stays within the share") {
   RateLimits limits;
   limits.share = 0.01;
   limits.burst_seconds = 5;
@@ -149,7 +149,7 @@ TEST_CASE("where it is dear to attach a function again, that too stays within th
   CHECK(cheap.detached - 60 > 3 * again);
 }
 
-TEST_CASE("without a rate that counts as hot only the share decides") {
+TEST_CASE("without a hot rate only the share decides which functions are detached") {
   RateLimits limits;
   limits.share = 0.01;
   limits.hot_rate = 0;
@@ -159,7 +159,7 @@ TEST_CASE("without a rate that counts as hot only the share decides") {
   CHECK(static_cast<double>(world.entries) * limits.entry_seconds / 10 < 0.02);
 }
 
-TEST_CASE("over a window: a function that was quiet for long is detached as soon as it is hot") {
+TEST_CASE("with a window, a function that was quiet is detached as soon as it becomes hot") {
   RateLimits limits;
   limits.share = 1;
   limits.hot_rate = 100;
@@ -172,7 +172,7 @@ TEST_CASE("over a window: a function that was quiet for long is detached as soon
   CHECK(world.detached > 0);
 }
 
-TEST_CASE("a function hardly seen because another node is busy with it is not called rare for that") {
+TEST_CASE("a function detached because of another node is not rated as infrequent") {
   FunctionRates rates(1, 2, {});
   std::vector<std::uint64_t> counts(2);
   std::int64_t now = 1'000'000'000;
@@ -186,8 +186,7 @@ TEST_CASE("a function hardly seen because another node is busy with it is not ca
   CHECK(rates.estimate(0, 0, now + 5'000'000'000, counts, 2).calls > 100'000);
 }
 
-TEST_CASE(
-    "a function that could not be attached again is not known, tried again after growing pauses, and learnt anew") {
+TEST_CASE("a function that could not be attached again is unknown, and retried after growing pauses") {
   FunctionRates rates(2, 1, {});
   std::vector<std::uint64_t> counts(2);
   const auto at = [](double seconds) { return static_cast<std::int64_t>(1e9 * (100 + seconds)); };
@@ -221,7 +220,7 @@ TEST_CASE(
   CHECK_FALSE(estimate.watched);
 }
 
-TEST_CASE("one burst of many functions detaches no rare one") {
+TEST_CASE("a burst of many functions does not detach infrequent ones") {
   RateLimits limits;
   limits.share = 0.05;
   limits.burst_seconds = 5;

@@ -34,13 +34,13 @@ bool gone(pid_t pid) { return ::kill(pid, 0) != 0; }
 
 }  // namespace
 
-TEST_CASE("a helper's children end with it, those in sessions of their own too") {
+TEST_CASE("a helper's children end with it, also those in their own sessions") {
   const Folder folder;
   const std::string pid = (folder / "pid").string();
   // A daemon of a daemon: only its ancestry connects it to the helper.
   const std::string daemon = "setsid sh -c 'setsid sh -c \"echo \\$\\$ > " + pid + ".new; mv " + pid + ".new " + pid +
                              "; exec sleep 1000\" &' & ";
-  SECTION("when the helper ends by itself") {
+  SECTION("the helper exits") {
     HeldChild child = start(daemon + "until test -e " + pid + "; do sleep 0.01; done; exit 3");
     REQUIRE(rose::test::eventually([&] { return written(pid) > 0; }));
     const pid_t one = written(pid);
@@ -52,7 +52,7 @@ TEST_CASE("a helper's children end with it, those in sessions of their own too")
     CHECK(WEXITSTATUS(*status) == 3);
     CHECK(gone(one));
   }
-  SECTION("when it is ended") {
+  SECTION("the helper is killed") {
     HeldChild child = start(daemon + "sleep 1000");
     REQUIRE(rose::test::eventually([&] { return written(pid) > 0; }));
     const pid_t one = written(pid);
@@ -62,7 +62,7 @@ TEST_CASE("a helper's children end with it, those in sessions of their own too")
     CHECK(WTERMSIG(*status) == SIGKILL);
     CHECK(gone(one));
   }
-  SECTION("when its owner dies") {
+  SECTION("the helper's owner dies") {
     const pid_t owner = ::fork();
     if (owner == 0) {
       auto child = HeldChild::fork_held({"/bin/sh", "-c", daemon + "sleep 1000"}, HeldChild::Kind::own_group);
@@ -78,7 +78,7 @@ TEST_CASE("a helper's children end with it, those in sessions of their own too")
   }
 }
 
-TEST_CASE("a helper is asked to end first, and a command that cannot be executed is reported") {
+TEST_CASE("a helper first gets SIGTERM, and a command that cannot be executed is reported") {
   const Folder folder;
   const std::string file = (folder / "ended").string();
   HeldChild child =

@@ -33,7 +33,7 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("only what comes after the beginning counts", "[log]") {
+TEST_CASE("only lines after the starting point are read", "[log]") {
   const Folder folder;
   append(folder / "log", "old\nhalf");
   LogFollower follower(folder / "log");
@@ -45,7 +45,7 @@ TEST_CASE("only what comes after the beginning counts", "[log]") {
   CHECK(lines(follower) == Lines{"not yet but now", ""});
 }
 
-TEST_CASE("a file that comes later is read from its beginning", "[log]") {
+TEST_CASE("a file that is created later is read from its beginning", "[log]") {
   const Folder folder;
   LogFollower follower(folder / "log");
   follower.begin_at_end();
@@ -54,7 +54,7 @@ TEST_CASE("a file that comes later is read from its beginning", "[log]") {
   CHECK(lines(follower) == Lines{"first"});
 }
 
-TEST_CASE("truncation and rotation", "[log]") {
+TEST_CASE("truncation and rotation are followed", "[log]") {
   const Folder folder;
   append(folder / "log", "a\n");
   LogFollower follower(folder / "log");
@@ -65,7 +65,7 @@ TEST_CASE("truncation and rotation", "[log]") {
   append(folder / "log", "b\n");
   CHECK(lines(follower) == Lines{"b"});
 
-  SECTION("renamed, written on, and created anew") {
+  SECTION("renamed, still written to, and recreated") {
     fs::rename(folder / "log", folder / "log.1");
     append(folder / "log.1", "c\n");
     CHECK(lines(follower) == Lines{"c"});  // no new file yet: continue with the old one
@@ -75,7 +75,7 @@ TEST_CASE("truncation and rotation", "[log]") {
     append(folder / "log", "f\n");
     CHECK(lines(follower) == Lines{"f"});
   }
-  SECTION("removed and created anew") {
+  SECTION("removed and recreated") {
     fs::remove(folder / "log");
     CHECK(lines(follower).empty());
     append(folder / "log", "c\n");
@@ -88,7 +88,7 @@ TEST_CASE("truncation and rotation", "[log]") {
   }
 }
 
-TEST_CASE("long lines are cut, long files come in pieces", "[log]") {
+TEST_CASE("long lines are truncated, and long files are read in parts", "[log]") {
   const Folder folder;
   append(folder / "log", std::string(100'000, 'x') + "\nshort\n");
   LogFollower follower(folder / "log");
@@ -112,7 +112,7 @@ TEST_CASE("long lines are cut, long files come in pieces", "[log]") {
   CHECK(calls >= 2);
 }
 
-TEST_CASE("a reader that stops early continues later where it stopped", "[log]") {
+TEST_CASE("a reader that stops early continues there later", "[log]") {
   const Folder folder;
   append(folder / "log", "1\n2\n3\n");
   LogFollower follower(folder / "log");

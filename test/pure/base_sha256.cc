@@ -5,7 +5,7 @@
 
 using namespace rose;
 
-TEST_CASE("SHA-256: the standard's examples") {
+TEST_CASE("SHA-256 gives the standard's example values") {
   CHECK(sha256("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   CHECK(sha256("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   CHECK(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq") ==
@@ -13,7 +13,7 @@ TEST_CASE("SHA-256: the standard's examples") {
   CHECK(sha256(std::string(1'000'000, 'a')) == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST_CASE("SHA-256: in pieces as at once") {
+TEST_CASE("SHA-256 gives the same value for data in pieces and at once") {
   for (std::size_t length = 50; length < 140; ++length) {
     const std::string text(length, 'x');
     Sha256 pieces;

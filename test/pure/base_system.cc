@@ -31,7 +31,7 @@ std::size_t open_descriptors() {
 
 }  // namespace
 
-TEST_CASE("files are whole or not there") {
+TEST_CASE("a file is written completely or not at all") {
   const Folder folder;
   REQUIRE(write_file(folder / "a", "one").has_value());
   REQUIRE(write_file(folder / "a", "two").has_value());
@@ -54,7 +54,7 @@ TEST_CASE("files are whole or not there") {
   CHECK_FALSE(write_file(folder / "none/d", "x").has_value());
 }
 
-TEST_CASE("a writer that is killed leaves nothing") {
+TEST_CASE("a killed writer leaves no file") {
   const Folder folder;
   const pid_t writer = ::fork();
   REQUIRE(writer >= 0);
@@ -69,7 +69,7 @@ TEST_CASE("a writer that is killed leaves nothing") {
   CHECK(folder.entries() == 0);
 }
 
-TEST_CASE("leftovers of a killed writer are removed where files need names, files of others are not") {
+TEST_CASE("unfinished files of a killed writer are removed, other files are not") {
   const Folder folder;
   for (const char* name : {".dump.bin.rose-a1B2c3", ".dump.bin.rose-lock01", ".dump.bin.rose-",
                            ".other.bin.rose-a1B2c3", "dump.bin.backup"})
@@ -81,7 +81,7 @@ TEST_CASE("leftovers of a killed writer are removed where files need names, file
   CHECK(folder.entries() == 4);
 }
 
-TEST_CASE("devices and pipes are written to, never replaced") {
+TEST_CASE("devices and pipes are written to, not replaced") {
   const Folder folder;
   struct stat before{}, after{};
   REQUIRE(::lstat("/dev/null", &before) == 0);
@@ -127,7 +127,7 @@ TEST_CASE("devices and pipes are written to, never replaced") {
   CHECK(folder.entries() == 1);
 }
 
-TEST_CASE("reading has its limits") {
+TEST_CASE("reading a file stops at the size limit") {
   const Folder folder;
   REQUIRE(write_file(folder / "a", std::string(1000, 'x')).has_value());
   CHECK(read_file(folder / "a", 1000)->size() == 1000);
@@ -137,7 +137,7 @@ TEST_CASE("reading has its limits") {
   CHECK(read_file(folder / "b").error().kind == ErrorKind::input);
 }
 
-TEST_CASE("a program is found as a shell finds it, but in no current directory") {
+TEST_CASE("a program is searched in PATH, but not in the current directory") {
   const Folder folder;
   for (const char* name : {"a/tool", "b/tool", "b/data", "b/other"}) {
     fs::create_directories((folder / name).parent_path());
@@ -157,7 +157,7 @@ TEST_CASE("a program is found as a shell finds it, but in no current directory")
   CHECK_FALSE(program_in_path("sh").empty());
 }
 
-TEST_CASE("a command's outputs and status are kept") {
+TEST_CASE("a command's output and status are captured") {
   const std::size_t before = open_descriptors();
   const auto both = run_command({"sh", "-c", "echo out; echo err >&2; exit 7"});
   REQUIRE(both.has_value());
@@ -176,7 +176,7 @@ TEST_CASE("a command's outputs and status are kept") {
   CHECK(open_descriptors() == before);
 }
 
-TEST_CASE("commands side by side: each has its own output, status and time") {
+TEST_CASE("parallel commands each have their own output, status and time limit") {
   const std::size_t before = open_descriptors();
   std::map<std::size_t, std::string> out;
   SideBySide how;
@@ -225,7 +225,7 @@ TEST_CASE("a command that does not exist is reported") {
   CHECK_FALSE(run_command({"/dev/null"}).has_value());
 }
 
-TEST_CASE("a command that takes too long is killed with what it started") {
+TEST_CASE("a command that exceeds its time limit is killed with its children") {
   const Folder folder;
   const std::string pids = (folder / "pids").string();
   const std::int64_t start = monotonic_ns();
@@ -251,7 +251,7 @@ TEST_CASE("a command that takes too long is killed with what it started") {
   CHECK(gone);
 }
 
-TEST_CASE("a daemon that keeps the pipes open is not waited for") {
+TEST_CASE("a command's end is not delayed by a daemon that keeps the pipes open") {
   const std::int64_t start = monotonic_ns();
   const auto left = run_command({"sh", "-c", "sleep 300 & echo $!"}, {}, 120'000'000'000);
   REQUIRE(left.has_value());
@@ -261,7 +261,7 @@ TEST_CASE("a daemon that keeps the pipes open is not waited for") {
   CHECK(::kill(daemon, SIGKILL) == 0);
 }
 
-TEST_CASE("children get signals that rose blocks or ignores") {
+TEST_CASE("children receive signals that rose blocks or ignores") {
   sigset_t blocked;
   sigset_t old;
   sigemptyset(&blocked);

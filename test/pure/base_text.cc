@@ -10,7 +10,7 @@
 
 using namespace rose;
 
-TEST_CASE("paths are made absolute and plain") {
+TEST_CASE("paths are made absolute and normalised") {
   CHECK(join_path("/a/b", "c") == "/a/b/c");
   CHECK(join_path("/a/b", "../c/./d//e/") == "/a/c/d/e");
   CHECK(join_path("/a/b", "/x/../y") == "/y");
@@ -26,7 +26,7 @@ TEST_CASE("paths are made absolute and plain") {
   CHECK(resolve_dots("a/../../../b/./c/..") == "../../b");
 }
 
-TEST_CASE("whom a call speaks to, where it is no address") {
+TEST_CASE("peers of Unix and netlink sockets are printed") {
   using namespace std::string_view_literals;
   CHECK(unix_text("/run/x"sv) == "unix:/run/x");
   CHECK(unix_text("/run/x\0rest"sv) == "unix:/run/x");
@@ -36,7 +36,7 @@ TEST_CASE("whom a call speaks to, where it is no address") {
   CHECK(netlink_text(16) == "netlink:16");
 }
 
-TEST_CASE("globs") {
+TEST_CASE("globs match as documented") {
   struct Row {
     const char* pattern;
     const char* text;
@@ -78,7 +78,7 @@ TEST_CASE("globs") {
   CHECK_FALSE(glob_match(stars + "b", std::string(5000, 'a')));
 }
 
-TEST_CASE("suggestions are near") {
+TEST_CASE("suggestions are similar words") {
   CHECK(closest("fdatasinc", {"fsync", "fdatasync", "sync"}) == "fdatasync");
   CHECK(closest("raed", {"write", "read"}) == "read");
   CHECK(closest("EOI", {"EPERM", "EIO"}) == "EIO");
@@ -90,7 +90,7 @@ TEST_CASE("suggestions are near") {
   CHECK(did_you_mean("zzz", {"network"}).empty());
 }
 
-TEST_CASE("small text helpers") {
+TEST_CASE("text is split, and unprintable characters are escaped") {
   CHECK(split("a,b,,c", ',') == std::vector<std::string>{"a", "b", "", "c"});
   CHECK(split("", ',') == std::vector<std::string>{""});
   CHECK(variable_name("n-1-b") == "n_1_b");
@@ -105,7 +105,7 @@ TEST_CASE("small text helpers") {
                   "31m\xc2\xa0") == "\\xff\\xc2\\x9b31m\xc2\xa0");
 }
 
-TEST_CASE("regular expressions: what is accepted, and why the rest is not") {
+TEST_CASE("invalid regular expressions are refused with a reason") {
   struct Row {
     std::string pattern, problem;
   };
@@ -136,7 +136,7 @@ TEST_CASE("regular expressions: what is accepted, and why the rest is not") {
   CHECK(Regex("(a*)*b").found_in(std::string(1'000'000, 'a') + "b"));
 }
 
-TEST_CASE("messages carry no control characters of others to the terminal") {
+TEST_CASE("log messages escape control characters") {
   log::warning(
       "the tracer reports: \x1b[2J\xc2\x9b"
       "31mgone\nand more\r");
@@ -145,7 +145,7 @@ TEST_CASE("messages carry no control characters of others to the terminal") {
   CHECK(said.back() == "rose: warning: the tracer reports: \\x1b[2J\\xc2\\x9b31mgone\nand more\\x0d");
 }
 
-TEST_CASE("durations") {
+TEST_CASE("durations are parsed") {
   struct Row {
     const char* text;
     std::int64_t ns;  // -1: refused
@@ -190,7 +190,7 @@ TEST_CASE("durations") {
     CHECK(format_duration(*parse_duration_ns(text)) == text);
 }
 
-TEST_CASE("sizes") {
+TEST_CASE("sizes are parsed and printed") {
   CHECK(*parse_size("64MiB") == std::uint64_t{64} << 20);
   CHECK(*parse_size("1.5KiB") == 1536);
   CHECK(*parse_size("4096B") == 4096);
@@ -203,7 +203,7 @@ TEST_CASE("sizes") {
   CHECK(format_size(512) == "512 B");
 }
 
-TEST_CASE("texts in TOML") {
+TEST_CASE("any text is quoted as valid TOML") {
   for (const std::string& text : std::vector<std::string>{"", "a", "a\"b\\c", "a\tb\nc\r", std::string("\x01\x1f\x7f"),
                                                           "ü日🌹", std::string(3, '\0')}) {
     const auto root = toml::parse("x = " + toml::literal(text), "t");
@@ -221,12 +221,12 @@ TEST_CASE("texts in TOML") {
   CHECK(toml::quoted("a\x1b[31m") == "'a\\u001b[31m'");
 }
 
-TEST_CASE("JSON is valid whatever its texts hold") {
+TEST_CASE("JSON output is valid for any text") {
   CHECK(json_line({{"b", "a\xff"}, {"a", 1}}) == "{\"b\":\"a\xef\xbf\xbd\",\"a\":1}\n");
   CHECK(Json::accept(json_text(std::string("\xc0\xaf\0\x1b\xed\xa0\x80", 7))));
 }
 
-TEST_CASE("ordinals") {
+TEST_CASE("ordinals are printed") {
   for (const auto& [n, text] : std::vector<std::pair<int, std::string>>{{1, "1st"},
                                                                         {2, "2nd"},
                                                                         {3, "3rd"},

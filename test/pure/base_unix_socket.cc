@@ -18,7 +18,7 @@
 
 using namespace rose;
 
-TEST_CASE("sockets are reached by paths of any length") {
+TEST_CASE("sockets are reached at paths of any length") {
   const rose::test::Folder folder;
   const std::filesystem::path deep = folder / std::string(100, 'a') / std::string(100, 'b');
   std::filesystem::create_directories(deep);
@@ -46,7 +46,7 @@ TEST_CASE("sockets are reached by paths of any length") {
   }
 }
 
-TEST_CASE("a descriptor arrives with its word, or not at all") {
+TEST_CASE("a descriptor is received with its number or not at all") {
   int pair[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
   const Fd here(pair[0]);
@@ -69,7 +69,7 @@ TEST_CASE("a descriptor arrives with its word, or not at all") {
   CHECK_FALSE(send_descriptor(here.get(), file.get(), 7));
 }
 
-TEST_CASE("descriptors arrive with the first byte of what they were sent with, in their order, or are closed") {
+TEST_CASE("descriptors arrive in order with the first byte of their message, or are closed") {
   int pair[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
   const Fd here(pair[0]);

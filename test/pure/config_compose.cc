@@ -82,7 +82,7 @@ TEST_CASE("a service sets all properties of its container") {
     CHECK(std::count(node.container->options.begin(), node.container->options.end(), flag) == 1);
 }
 
-TEST_CASE("services wait for each other as Compose means it") {
+TEST_CASE("services depend on each other as in Compose") {
   const auto nodes = read(
       "services:\n  app:\n    build: {context: ./app, dockerfile: D, args: {V: 1}}\n    depends_on:\n      db: "
       "{condition: service_healthy}\n"
@@ -112,7 +112,7 @@ TEST_CASE("services wait for each other as Compose means it") {
                     [](const std::string& word) { return word.find("debug") != std::string::npos; }));
 }
 
-TEST_CASE("what rose cannot do with a Compose file is refused with its line") {
+TEST_CASE("unsupported Compose files are refused with the line") {
   const std::vector<std::pair<std::string, std::string>> rows = {
       {"a: 1\n", "1: there are no 'services'"},
       {"services:\n  a:\n    image: x\n    memm_limit: 1g\n", "4: service 'a': unknown key 'memm_limit'"},
@@ -217,7 +217,7 @@ bool said(const std::vector<std::string>& all, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("limits, terminals and what a swarm would do") {
+TEST_CASE("limits, terminals and deploy settings are applied, and settings without effect are reported") {
   const Node node = only(
       "    image: x\n    mem_limit: 512m\n    cpus: 0.5\n    pids_limit: 100\n    cpuset: 0,1\n    tty: true\n    "
       "stdin_open: true\n    domainname: example.org\n"
@@ -240,7 +240,7 @@ TEST_CASE("limits, terminals and what a swarm would do") {
   CHECK((said(warnings, "'runtime: other' must be set for the engine") && said(warnings, "requests 'devices'")));
 }
 
-TEST_CASE("secrets and configs are files in the container") {
+TEST_CASE("secrets and configs become files in the container") {
   const auto nodes = read(
       "services:\n  a:\n    image: x\n    secrets: [s, {source: e, target: named, mode: 0400}]\n    configs: [{source: "
       "c, target: /etc/c}]\n"
@@ -253,7 +253,7 @@ TEST_CASE("secrets and configs are files in the container") {
   CHECK((a.files[1].place == "/etc/c" && a.files[1].content == "port 7" && a.files[1].mode == 0444));
 }
 
-TEST_CASE("addresses, replicas, links and profiles") {
+TEST_CASE("addresses, replicas, links and profiles are applied") {
   const auto nodes = read(
       "services:\n  a:\n    image: x\n    networks: {n: {ipv4_address: 172.25.0.10}, m: {ipv4_address: 172.26.0.10}}\n "
       "   links: [\"b:base\"]\n"
@@ -276,7 +276,7 @@ TEST_CASE("addresses, replicas, links and profiles") {
          said(warnings, "volume 'v' is external")));
 }
 
-TEST_CASE("hooks are commands with a user, a folder and variables of their own") {
+TEST_CASE("hooks are commands with their own user, folder and variables") {
   const Node node = only(
       "    image: x\n    post_start:\n      - command: chown -R 'the user' /data\n        user: root\n        "
       "privileged: "
@@ -293,7 +293,7 @@ TEST_CASE("hooks are commands with a user, a folder and variables of their own")
   CHECK((container.pre_stop[0].command == Command{"./flush.sh"} && !container.pre_stop[0].privileged));
 }
 
-TEST_CASE("services share the network of another one") {
+TEST_CASE("services share the network of another service") {
   const auto nodes = read(
       "services:\n  probe: {image: x, network_mode: \"container:boss\", ports: []}\n"
       "  side: {image: x, network_mode: \"service:app\", depends_on: {app: {condition: service_healthy}}}\n"
@@ -323,7 +323,7 @@ TEST_CASE("services share the network of another one") {
   CHECK_FALSE(said(words, "services have different networks"));
 }
 
-TEST_CASE("files extend, include and are put over each other") {
+TEST_CASE("files can extend, include and override each other") {
   const rose::test::Folder folder;
   const auto write = [&](const char* file, const std::string& text) {
     std::filesystem::create_directories((folder / file).parent_path());
@@ -364,7 +364,7 @@ TEST_CASE("files extend, include and are put over each other") {
   CHECK(wrong.error().message == (folder / "part/compose.yaml").string() + ":4: service 'p': unknown key 'nonsense'");
 }
 
-TEST_CASE("everything that stands in the way is reported at once") {
+TEST_CASE("all problems of a Compose file are reported at once") {
   const auto nodes = read("services:\n  a:\n    image: ${IMAGE}\n  b:\n    image: x\n    env_file: not-here.env\n");
   REQUIRE_FALSE(nodes.has_value());
   CHECK(nodes.error().message ==
@@ -372,7 +372,7 @@ TEST_CASE("everything that stands in the way is reported at once") {
         "/srv/kv/compose.yaml:6: 'env_file': /srv/kv/not-here.env is not a readable file");
 }
 
-TEST_CASE("lines of commands are split as Compose splits them") {
+TEST_CASE("command lines are split as in Compose") {
   const std::vector<std::pair<std::string, std::optional<std::vector<std::string>>>> rows = {
       {"a 'b c' \"d \\\" e\" f\\ g", {{"a", "b c", "d \" e", "f g"}}},
       {"echo started && sleep 1000", {{"echo", "started"}}},
@@ -394,7 +394,7 @@ TEST_CASE("lines of commands are split as Compose splits them") {
   }
 }
 
-TEST_CASE("files of variables are read as Compose reads them") {
+TEST_CASE("env files are read as in Compose") {
   const compose::Lookup lookup = [](const std::string& name) {
     return name == "OUTSIDE" ? std::optional<std::string>("o") : std::nullopt;
   };
@@ -427,7 +427,7 @@ TEST_CASE("files of variables are read as Compose reads them") {
   }
 }
 
-TEST_CASE("names, folders and hosts of a project") {
+TEST_CASE("a project's name, folder and extra hosts are applied") {
   const Node named = only("    image: x\n    command: [\"${COMPOSE_PROJECT_NAME}\", \"${PWD}\"]\n");
   CHECK(named.command == Command{"kv", "/srv/kv"});
   const auto shop = read(
@@ -444,7 +444,7 @@ TEST_CASE("names, folders and hosts of a project") {
   CHECK(web.volumes == std::vector<std::string>{"/srv/kv/app.conf:/etc/app.conf"});
 }
 
-TEST_CASE("health checks, devices and builds in their long forms") {
+TEST_CASE("health checks, devices and builds are read in their long forms") {
   const Node node = only(
       "    image: x\n    healthcheck: {test: [CMD-SHELL, test, -e, /etc/hosts], interval: 1s}\n"
       "    devices: [/dev/a:/dev/b, {source: /dev/c, target: /dev/d, permissions: rw}]\n"
@@ -473,7 +473,7 @@ TEST_CASE("health checks, devices and builds in their long forms") {
   CHECK((builds.build_privileged && !built.container->build_privileged));
 }
 
-TEST_CASE("profiles, variables and the file that they come from are kept") {
+TEST_CASE("profiles, variables and their source file are recorded") {
   const rose::test::Folder folder;
   std::ofstream(folder / "compose.yaml")
       << "services:\n  a: {image: \"x:${TAG}\", profiles: [p]}\n  b: {image: \"y:${ROSE_TEST_OUTSIDE}\"}\n";

@@ -745,7 +745,7 @@ jobs = 1
 
 }  // namespace
 
-TEST_CASE("a malformed rose.toml is refused with its place, the value and what is accepted") {
+TEST_CASE("a malformed rose.toml is refused with its position, the value and the accepted values") {
   for (const Row& row : kRows) {
     INFO(row.text);
     const auto config = config::parse_config(row.text, "rose.toml", "/srv/kv");

@@ -32,7 +32,7 @@ std::string nodes(int count) {
 
 }  // namespace
 
-TEST_CASE("the smallest file gets the defaults") {
+TEST_CASE("the smallest file has all defaults") {
   const config::Config config = parse(kOneNode);
   CHECK(config.name == "kv");  // of the folder
   CHECK(config.file == "rose.toml");
@@ -52,7 +52,7 @@ TEST_CASE("the smallest file gets the defaults") {
   CHECK(config.inject.syscall == config::Backend::automatic);
 }
 
-TEST_CASE("the reference file says everything") {
+TEST_CASE("the reference file contains every key") {
   const auto read = config::read_config(ROSE_TEST_DIR "/../configs/rose.toml");
   INFO((read ? "" : read.error().message));
   REQUIRE(read.has_value());
@@ -107,7 +107,7 @@ TEST_CASE("the reference file says everything") {
   CHECK(config.profile.infrequent_below == 2.0);
 }
 
-TEST_CASE("commands may name other nodes' addresses, and hold a shell's own placeholders", "[config]") {
+TEST_CASE("commands may contain other nodes' addresses and shell placeholders", "[config]") {
   const auto config = config::parse_config(
       "[[node]]\nname = \"n-1\"\ncommand = [\"./kv\", \"--of=${ip_n2}:1\", \"$${X}\"]\nenv = { A = \"${ip_n_1}\" }\n"
       "[[node]]\nname = \"n2\"\ncommand = [\"./kv\"]\nready = { command = [\"./ping\", \"${ip_n_1}\"] }\n"
@@ -118,7 +118,7 @@ TEST_CASE("commands may name other nodes' addresses, and hold a shell's own plac
   CHECK(config->workload->command.back() == "$${");
 }
 
-TEST_CASE("absent addresses are assigned in order, past those taken anywhere in the file") {
+TEST_CASE("missing addresses are assigned in order, skipping those used anywhere in the file") {
   const config::Config config = parse(nodes(3) + "[[node]]\nname = \"n4\"\nip = \"10.77.0.2\"\ncommand = [\"./kv\"]\n");
   CHECK(config.nodes[0].ip == "10.77.0.1");
   CHECK(config.nodes[1].ip == "10.77.0.3");
@@ -126,7 +126,7 @@ TEST_CASE("absent addresses are assigned in order, past those taken anywhere in 
   CHECK(config.nodes[3].ip == "10.77.0.2");
 }
 
-TEST_CASE("a subnet may be filled, and gives its last address to the client") {
+TEST_CASE("a subnet may be full, and its last address is the client's") {
   const config::Config config = parse("[deployment]\nsubnet = \"192.168.3.8/29\"\n" + nodes(5));
   CHECK(config.nodes[4].ip == "192.168.3.13");
   CHECK(config::client_address(config.deployment) == "192.168.3.14");
@@ -136,7 +136,7 @@ TEST_CASE("a subnet may be filled, and gives its last address to the client") {
         "10.255.255.254");
 }
 
-TEST_CASE("a subnet may be of IPv6") {
+TEST_CASE("a subnet may be an IPv6 subnet") {
   const config::Config config = parse("[deployment]\nsubnet = \"fd00:77::/64\"\n" + nodes(2) +
                                       "[[node]]\nname = \"x\"\nip = \"FD00:77:0:0::1\"\ncommand = [\"x\"]\n");
   CHECK(config.nodes[0].ip == "fd00:77::2");
@@ -147,7 +147,7 @@ TEST_CASE("a subnet may be of IPv6") {
   CHECK(config::client_address(parse("[deployment]\nsubnet = \"fd00::8/125\"\n" + nodes(1)).deployment) == "fd00::e");
 }
 
-TEST_CASE("in host networks any address will do, none too") {
+TEST_CASE("in host networks any address or none is accepted") {
   const config::Config config = parse("[deployment]\nnetwork = \"host\"\n" + kOneNode +
                                       "[[node]]\nname = \"n2\"\nip = \"::1\"\ncommand = [\"kv\"]\n" +
                                       "[[node]]\nname = \"n3\"\nip = \"127.0.0.1\"\ncommand = [\"kv\"]\n");
@@ -157,7 +157,7 @@ TEST_CASE("in host networks any address will do, none too") {
   CHECK(config.nodes[2].ip == "127.0.0.1");
 }
 
-TEST_CASE("small freedoms") {
+TEST_CASE("optional forms of values are accepted") {
   for (const char* line : {"command = [\"sh\", \"-c\", \"echo $HOME $$ $(date) 5$\", \"\"]",
                            "command = [\"${config_dir}/kv\"]", "command = [\"${run_dir}/kv\"]"})
     parse(std::string("[[node]]\nname = \"A-1.b_c\"\n") + line + "\n");
@@ -186,7 +186,7 @@ TEST_CASE("a missing or unreadable file is reported") {
   CHECK_FALSE(config::read_config("/").has_value());
 }
 
-TEST_CASE("large and deep files end in an answer") {
+TEST_CASE("large and deeply nested files are accepted or refused, without a crash") {
   const auto refused = [](const std::string& text) {
     const auto config = parse_config(text, "rose.toml", "/srv/kv");
     REQUIRE_FALSE(config.has_value());
@@ -226,7 +226,7 @@ TEST_CASE("large and deep files end in an answer") {
   refused(keys);
 }
 
-TEST_CASE("a program named without a slash is looked into where PATH has it") {
+TEST_CASE("a program named without a slash is found in PATH") {
   const config::Config config =
       parse("[[node]]\nname = \"n1\"\ncommand = [\"sh\", \"-c\", \":\"]\nenv = { PATH = \"/nowhere:/bin\" }\n");
   CHECK(config.nodes[0].binaries == std::vector<std::string>{"/bin/sh"});
@@ -234,7 +234,7 @@ TEST_CASE("a program named without a slash is looked into where PATH has it") {
         std::vector<std::string>{"no-such-program"});
 }
 
-TEST_CASE("a node with an image is a container, its command being optional") {
+TEST_CASE("a node with an image is a container, and its command is optional") {
   const config::Config config = parse(
       "[deployment]\nengine = [\"./podman\", \"--root=/x\"]\n[[node]]\nname = \"n1\"\nimage = \"localhost/kv:1\"\nuser "
       "= \"999:999\"\n"
@@ -250,7 +250,7 @@ TEST_CASE("a node with an image is a container, its command being optional") {
         std::vector<std::string>{"${dir}/data:/data", "/srv/kv/kv.conf:/etc/kv.conf:ro", "cache:/var/cache"});
 }
 
-TEST_CASE("what messages mean is read from the file and from the folder beside it") {
+TEST_CASE("meanings of messages are read from the file and the folder beside it") {
   const test::Folder folder;
   std::filesystem::create_directory(folder / "knowledge");
   const std::string bent = "[[meaning]]\nsays = \"error\"\nerror = \"EIO\"\nwords = \"platter .. bent\"\n";

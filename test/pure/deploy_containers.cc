@@ -14,7 +14,7 @@ namespace {
 const std::string kId(64, 'a');
 const std::string kOther = std::string(63, 'a') + "b";
 
-TEST_CASE("folders of containers and pods, of both cgroup drivers") {
+TEST_CASE("cgroups of containers and pods are recognised for both cgroup drivers") {
   struct Row {
     std::string path;
     std::string id;
@@ -58,7 +58,7 @@ TEST_CASE("folders of containers and pods, of both cgroup drivers") {
   }
 }
 
-TEST_CASE("a container's folder is found from where its process is") {
+TEST_CASE("a container's cgroup is found from its process's cgroup") {
   const std::string id(64, 'a');
   const std::filesystem::path top = "/sys/fs/cgroup";
   const auto scope = top / "machine.slice" / ("libpod-" + id + ".scope");
@@ -71,7 +71,7 @@ TEST_CASE("a container's folder is found from where its process is") {
   CHECK(folder_of_container("", top).empty());
 }
 
-TEST_CASE("a container is found by id or its unique beginning, a pod by its uid") {
+TEST_CASE("a container is found by id or a unique prefix, a pod by its uid") {
   const rose::test::Folder folder;
   const std::filesystem::path top = folder.path;
   const auto make = [&](const std::string& path) { std::filesystem::create_directories(top / path); };
@@ -100,7 +100,7 @@ TEST_CASE("a container is found by id or its unique beginning, a pod by its uid"
   CHECK_FALSE(locate_container("pod:", top).has_value());
 }
 
-TEST_CASE("where a unit's slice is") {
+TEST_CASE("a unit's slice gives its cgroup path") {
   CHECK(slice_path("system.slice") == "system.slice");
   CHECK(slice_path("system-postgresql.slice") == "system.slice/system-postgresql.slice");
   CHECK(slice_path("a-b-c.slice") == "a.slice/a-b.slice/a-b-c.slice");

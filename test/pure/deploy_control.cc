@@ -13,7 +13,7 @@
 using namespace rose;
 using namespace rose::deploy;
 
-TEST_CASE("without a free thread a request is refused, and the deployment lives on", "[deploy]") {
+TEST_CASE("if no thread can be started, a request is refused and the deployment continues", "[deploy]") {
   const rose::test::Folder folder;
   REQUIRE(::chmod(folder.path.c_str(), 0777) == 0);
   const pid_t child = ::fork();

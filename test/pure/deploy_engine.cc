@@ -27,7 +27,7 @@ bool has(const Words& words, const std::string& option, const std::string& value
 
 }  // namespace
 
-TEST_CASE("a container is made by words that podman and docker both understand") {
+TEST_CASE("a container is created with options that podman and docker share") {
   ContainerSpec one = spec();
   one.hosts = "/run-dir/.rose-enter/n1.hosts";
   one.env = {{"A", "b c"}};
@@ -76,7 +76,7 @@ TEST_CASE("a container is made by words that podman and docker both understand")
   CHECK(remove_words(docker, {"a", "b"}) == Words{"/usr/bin/docker", "rm", "--force", "--volumes", "a", "b"});
 }
 
-TEST_CASE("only podman enters a network namespace that is there already") {
+TEST_CASE("only podman joins an existing network namespace") {
   ContainerSpec one = spec();
   one.netns = "/run/netns/rose-abcdef-n1";
   const auto words = making_words({{"podman", "--root=/x"}, true, ""}, one, false);
@@ -95,7 +95,7 @@ TEST_CASE("only podman enters a network namespace that is there already") {
   CHECK(refused.error().kind == ErrorKind::input);
 }
 
-TEST_CASE("with docker a container of its own holds the node's network") {
+TEST_CASE("with docker a separate container holds the node's network") {
   ContainerSpec one = spec();
   one.netns = "/run/netns/rose-abcdef-n1";
   one.holder = "rose-abcdef-network-of-n1";
@@ -118,7 +118,7 @@ TEST_CASE("with docker a container of its own holds the node's network") {
   CHECK_FALSE(undo_words(undo, "rose-abcdef").empty());
 }
 
-TEST_CASE("an image's own command is read from the answer of either engine") {
+TEST_CASE("an image's command is read from the output of either engine") {
   const auto docker = parse_image(
       R"([{"Config": {"Entrypoint": ["/entry"], "Cmd": ["a", "b c"], "User": "redis", "StopSignal": "SIGQUIT"}}])");
   REQUIRE(docker.has_value());
@@ -133,7 +133,7 @@ TEST_CASE("an image's own command is read from the answer of either engine") {
     CHECK_FALSE(parse_image(other).has_value());
 }
 
-TEST_CASE("heal carries out only lines that remove what that run made") {
+TEST_CASE("heal executes only lines that remove resources of that run") {
   ::setenv("CONTAINERS_CONF", "/x y/containers.conf", 1);
   const std::string line = undo_line(remove_words({{"/usr/bin/podman"}, true, ""}, {"rose-abcdef-n1"}));
   ::unsetenv("CONTAINERS_CONF");
@@ -147,7 +147,7 @@ TEST_CASE("heal carries out only lines that remove what that run made") {
   CHECK(undo_words("", "rose-abcdef").empty());
 }
 
-TEST_CASE("the health check of an image is read as either engine tells it") {
+TEST_CASE("an image's health check is read from the output of either engine") {
   const auto docker = parse_image(R"([{"Config":{"Cmd":["x"],"Healthcheck":
       {"Test":["CMD-SHELL","pg_isready -q"],"Interval":2000000000,"Retries":5}}}])");
   REQUIRE(docker.has_value());

@@ -53,9 +53,7 @@ const RunFacts kFacts{"/run-dir", "/conf", 7, false};
 
 }  // namespace
 
-TEST_CASE(
-    "a failed command: the message names the word that exists beside the configuration but not in the run's folder",
-    "[deploy]") {
+TEST_CASE("a failed command's message names a file that exists beside the configuration only", "[deploy]") {
   const Folder beside, where_it_ran;
   const std::filesystem::path config_dir = beside.path, ran_in = where_it_ran.path;
   std::filesystem::create_directories(config_dir / "bin");
@@ -73,7 +71,7 @@ TEST_CASE(
   CHECK(told({"perl", "${config_dir}/bin/x.pl", "/bin/x.pl", "-x", ""}).empty());
 }
 
-TEST_CASE("placeholders are replaced, and nothing else", "[deploy]") {
+TEST_CASE("only rose's placeholders are replaced", "[deploy]") {
   const auto nodes = two_nodes();
   const auto in_node = [&](std::string_view text) { return expand(text, kFacts, nodes, &nodes[0]); };
   CHECK(in_node("${node} ${ip} ${ips} ${dir} ${run_dir} ${config_dir}") ==
@@ -93,7 +91,7 @@ TEST_CASE("placeholders are replaced, and nothing else", "[deploy]") {
   CHECK(expand("${node} ${ips}", kFacts, nodes, nullptr) == "${node} 10.1.2.1,127.0.0.1");
 }
 
-TEST_CASE("commands get the variables of the run", "[deploy]") {
+TEST_CASE("commands receive the variables of the run", "[deploy]") {
   Variables variables = {{"ROSE_NODE", "of another run"}, {"ROSE_IP_gone", "1.1.1.1"}, {"HOME", "/root"}};
   add_rose_variables(variables, kFacts, two_nodes(), nullptr);
   CHECK(variables == Variables{{"HOME", "/root"},
@@ -113,7 +111,7 @@ TEST_CASE("commands get the variables of the run", "[deploy]") {
   CHECK(variables["ROSE_IP"] == "127.0.0.1");
 }
 
-TEST_CASE("programs are found as documented", "[deploy]") {
+TEST_CASE("a program is found by its path or in PATH, and a missing one is refused with a reason", "[deploy]") {
   const Folder folder;
   REQUIRE(write_file(folder.path + "/tool", "#!/bin/sh\n", 0755));
   REQUIRE(write_file(folder.path + "/data", "x", 0644));
@@ -143,7 +141,7 @@ TEST_CASE("programs are found as documented", "[deploy]") {
   CHECK(offered["PATH"] == "/usr/bin:/bin:" + folder.path);
 }
 
-TEST_CASE("names of ports and ids", "[deploy]") {
+TEST_CASE("interface names are short, and ids are read from names", "[deploy]") {
   CHECK(port_names({"n1", "ten-letter", "eleven-lett", "p2"}) ==
         std::vector<std::string>{"rose-n1", "rose-ten-letter", "rose-_p2", "rose-p2"});
   CHECK(port_names({"a-very-long-name"}) == std::vector<std::string>{"rose-p0"});
@@ -153,7 +151,7 @@ TEST_CASE("names of ports and ids", "[deploy]") {
   CHECK(id_of("rose-mine") == "rose-mine");
 }
 
-TEST_CASE("the filter notifies what was asked for", "[deploy]") {
+TEST_CASE("the seccomp filter notifies the selected calls", "[deploy]") {
   CHECK(notify_filter({}).size() == 5);
   const auto filter = notify_filter({0, 257});
   REQUIRE(filter.size() == 9);
@@ -184,7 +182,7 @@ std::uint32_t answer_of(const std::vector<sock_filter>& filter, int number, std:
   return 0;
 }
 
-TEST_CASE("the filter notifies the calls about clocks that matter, and no others", "[deploy]") {
+TEST_CASE("the seccomp filter notifies relevant clock calls and no others", "[deploy]") {
   constexpr std::uint64_t kTime = 0x7ffd00001000;
   const auto real = notify_filter({SYS_read}, ClockCalls::realtime), all = notify_filter({}, ClockCalls::all);
   const auto notified = [](const std::vector<sock_filter>& filter, int number, std::array<std::uint64_t, 6> arguments) {
@@ -218,7 +216,7 @@ TEST_CASE("the filter notifies the calls about clocks that matter, and no others
   CHECK_FALSE(notified(all, SYS_futex, {1, FUTEX_WAKE, 1, kTime}));
 }
 
-TEST_CASE("a log probe sees only its incarnation", "[deploy]") {
+TEST_CASE("a log probe reads only its own incarnation's lines", "[deploy]") {
   const Folder folder;
   const std::string path = folder.path + "/stdout.log";
   REQUIRE(write_file(path, "old: ready\n"));
@@ -241,7 +239,7 @@ TEST_CASE("a log probe sees only its incarnation", "[deploy]") {
   CHECK(!(*hostile)->ready().value());
 }
 
-TEST_CASE("a log probe reads nothing outside of the node's folder", "[deploy]") {
+TEST_CASE("a log probe reads no file outside the node's folder", "[deploy]") {
   const Folder folder, elsewhere;
   REQUIRE(write_file(elsewhere / "log", "ready\n"));
   std::filesystem::create_symlink(elsewhere / "log", folder / "server.log");
@@ -255,7 +253,7 @@ TEST_CASE("a log probe reads nothing outside of the node's folder", "[deploy]") 
   CHECK(last_words(folder.path).text.empty());
 }
 
-TEST_CASE("a log that is a pipe is never waited for", "[deploy]") {
+TEST_CASE("a log probe does not block on a pipe", "[deploy]") {
   const Folder folder;
   const std::string path = folder.path + "/stdout.log";
   REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
@@ -275,7 +273,7 @@ TEST_CASE("a log that is a pipe is never waited for", "[deploy]") {
   reading.join();
 }
 
-TEST_CASE("tails are short", "[deploy]") {
+TEST_CASE("the tail of a log is limited in lines and bytes", "[deploy]") {
   const Folder folder;
   const std::string path = folder.path + "/log";
   CHECK(tail(path, 3).empty());
@@ -288,7 +286,7 @@ TEST_CASE("tails are short", "[deploy]") {
   CHECK(tail(path, 2).size() == 2048);
 }
 
-TEST_CASE("the last output of a node is its errors, else its standard output", "[deploy]") {
+TEST_CASE("the last output of a node is its stderr, or else its stdout", "[deploy]") {
   const Folder folder;
   CHECK(last_words(folder.path).text.empty());
   REQUIRE(write_file(folder.path + "/stdout.log", "ERROR no such class\n"));

@@ -51,7 +51,7 @@ TEST_CASE("a container resolves its own names first, then the others'") {
   CHECK(alpha.find("10.77.0.254\tgate\n192.0.2.1\tfar\n") != std::string::npos);
 }
 
-TEST_CASE("a host name that another node has as its name is that node's alone") {
+TEST_CASE("a host name that is another node's name refers to that node only") {
   config::Config config = two_boxes();
   config.nodes[0].container->hostname = "beta";
   const auto lines = run_names(config, infos(config));
@@ -60,7 +60,7 @@ TEST_CASE("a host name that another node has as its name is that node's alone") 
   CHECK(container_hosts(config, infos(config), 0).find("10.77.0.1\tbeta alpha") != std::string::npos);
 }
 
-TEST_CASE("who shares a network has its names and its address") {
+TEST_CASE("nodes with a shared network share its names and address") {
   config::Config config = two_boxes();
   config.nodes[0].network_of = "beta";
   config.nodes[0].container->hostname.clear();
@@ -75,7 +75,7 @@ TEST_CASE("who shares a network has its names and its address") {
         std::string::npos);
 }
 
-TEST_CASE("an alias that completes the host name is the full name of a container") {
+TEST_CASE("an alias that extends the host name is the container's full name") {
   config::Config config = two_boxes();
   config.nodes[0].container->hostname.clear();
   config.nodes[0].container->aliases = {"kv", "alpha.kv.default.svc.cluster.local", "alpha.kv"};
@@ -83,7 +83,7 @@ TEST_CASE("an alias that completes the host name is the full name of a container
             .find("10.77.0.1\talpha.kv.default.svc.cluster.local alpha kv alpha.kv\n") != std::string::npos);
 }
 
-TEST_CASE("processes see the run's names, and of this machine's only its own name") {
+TEST_CASE("processes resolve the run's names and of the machine's only its own") {
   const config::Config config = two_boxes();
   const std::string machine = "127.0.0.1 localhost\n127.0.0.1\tkafka alpha # of a tutorial\n127.0.1.1 vm.lab vm\n";
   CHECK(process_hosts(config, infos(config), machine, "vm") ==
@@ -98,7 +98,7 @@ TEST_CASE("processes see the run's names, and of this machine's only its own nam
   CHECK(process_hosts(config, infos(config), "127.0.1.1 alpha\n", "alpha").find("127.0.1.1") == std::string::npos);
 }
 
-TEST_CASE("in a host network the machine's other names stay") {
+TEST_CASE("in a host network the machine's other names are kept") {
   config::Config config = two_boxes();
   config.deployment.network = config::Network::host;
   auto nodes = infos(config);

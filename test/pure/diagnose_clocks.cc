@@ -42,7 +42,7 @@ bool set_at(const std::vector<Hit>& hits, double from, double to) {
 
 }  // namespace
 
-TEST_CASE("a clock that was set while a tracer ran is set in the test at that moment") {
+TEST_CASE("a clock step recorded while a tracer ran is injected at the same time in the test deployment") {
   const auto config = deployment();
   std::vector<Dump> dumps = hosts();
   dumps[2].meta().clock.push_back(trace::step_text("n3", at(6), kHourNs));
@@ -76,7 +76,7 @@ TEST_CASE("a clock that was set while a tracer ran is set in the test at that mo
                      [](const Candidate& c) { return c.kind == FaultKind::clock; }));
 }
 
-TEST_CASE("nodes of one host have its clock: it is set for all of them at once") {
+TEST_CASE("a clock step of a host that runs several nodes is injected on all of them") {
   const auto config = deployment();
   std::vector<Dump> dumps(1);
   for (const char* node : {"n1", "n2", "n3"}) dumps[0].sys(1, node, "fsync", "/data/log");
@@ -96,7 +96,7 @@ TEST_CASE("nodes of one host have its clock: it is set for all of them at once")
   CHECK(d->schedules <= 3);
 }
 
-TEST_CASE("a log whose times jump is a clock that was set, beside a dump that does not know of it") {
+TEST_CASE("a jump in a log's timestamps is taken as a clock step, also beside a dump that did not record it") {
   const auto config = deployment();
   const auto line = [](std::int64_t ts) { return wall_clock(ts).substr(0, 23) + " INFO tick\n"; };
   rose::test::Folder folder;
@@ -133,7 +133,7 @@ TEST_CASE("a log whose times jump is a clock that was set, beside a dump that do
   }
 }
 
-TEST_CASE("the logs of ZOOKEEPER-1366: the leader's clock was set forward by an hour") {
+TEST_CASE("from ZOOKEEPER-1366's logs, the leader's clock is inferred to have stepped forward by an hour") {
   const auto config = deployment();
   std::vector<logs::Input> files;
   for (const std::string node : {"n1", "n2", "n3"})
@@ -156,7 +156,7 @@ TEST_CASE("the logs of ZOOKEEPER-1366: the leader's clock was set forward by an 
   CHECK(clock->rank <= 3);
 }
 
-TEST_CASE("a clock that others complain of is wrong in the test, one way or the other") {
+TEST_CASE("a clock skew that peers report is tried in both directions") {
   const auto config = deployment();
   const auto line = [](double second, const std::string& text) {
     return wall_clock(at(second)).substr(0, 23) + text + "\n";

@@ -59,7 +59,7 @@ std::vector<std::uint64_t> occurrences(const Dump& dump) {
 
 }  // namespace
 
-TEST_CASE("an open is waited for with the flags that made it an event") {
+TEST_CASE("a condition on an open matches the flags that made it an event") {
   Dump dump;
   opened(dump, 1, "/srv/n1/log", O_WRONLY | O_CREAT | O_APPEND);
   opened(dump, 2, "/srv/n1/log", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
@@ -80,7 +80,7 @@ TEST_CASE("an open is waited for with the flags that made it an event") {
   CHECK(condition_of(other, 0).call.args == std::map<int, std::string>{{1, "O_CREAT"}});
 }
 
-TEST_CASE("a rename is waited for with both of its names") {
+TEST_CASE("a condition on a rename matches both its source and its target") {
   Dump dump;
   renamed(dump, 1, "/srv/n1/epoch.tmp", "/srv/n1/epoch");
   renamed(dump, 2, "/srv/n1/epoch", "/srv/n1/epoch.old");
@@ -92,7 +92,7 @@ TEST_CASE("a rename is waited for with both of its names") {
   CHECK(occurrences(dump) == std::vector<std::uint64_t>{1, 1, 1});
 }
 
-TEST_CASE("a temporary name is known by its pattern, and a word is no temporary name") {
+TEST_CASE("a temporary file name becomes a pattern, an ordinary word does not") {
   const auto source = [](std::string_view from) {
     Dump dump;
     renamed(dump, 1, from, "/srv/n1/epoch");
@@ -107,7 +107,7 @@ TEST_CASE("a temporary name is known by its pattern, and a word is no temporary 
   CHECK(source("/srv/n1/CURRENT.dbtmp") == "*/CURRENT.dbtmp");
 }
 
-TEST_CASE("sockets are waited for with the port of the service, at the side where it is") {
+TEST_CASE("a condition on a socket call matches the port of the service, on the side that has it") {
   Dump dump;
   socket_call(dump, 1, "connect", "10.0.0.7:2181");
   socket_call(dump, 2, "connect", "10.0.0.8:2182");
@@ -123,7 +123,7 @@ TEST_CASE("sockets are waited for with the port of the service, at the side wher
   for (std::size_t i = 0; i < 5; ++i) CHECK(counted(dump, condition_of(dump, i)) == std::vector<std::size_t>{i});
 }
 
-TEST_CASE("an event is the nth of those that meet its condition, whatever else would be made of them") {
+TEST_CASE("an event's occurrence number counts all earlier events that meet its condition") {
   Dump dump;
   opened(dump, 1, "/srv/n1/log", O_CREAT | O_TRUNC);
   opened(dump, 2, "/srv/n1/log", O_CREAT);  // its condition counts the first one, too
@@ -135,7 +135,7 @@ TEST_CASE("an event is the nth of those that meet its condition, whatever else w
   CHECK(occurrences(dump) == std::vector<std::uint64_t>{1, 2, 2, 4, 7, 8});
 }
 
-TEST_CASE("a bind that failed is failed at the port that was wanted") {
+TEST_CASE("a failed bind is injected at the port that was requested") {
   Dump dump;
   dump.scf(1, "n1", "bind", EADDRINUSE, "", "10.82.2.2:61613");
   const auto config = deployment();
@@ -144,7 +144,7 @@ TEST_CASE("a bind that failed is failed at the port that was wanted") {
   CHECK(plan.candidates[0].fault.call.local == ":61613");
 }
 
-TEST_CASE("a symbolic link is waited for by its own name, not by what it leads to") {
+TEST_CASE("a condition on a symlink matches the link's name, not its target") {
   Dump dump;
   const trace::StringId target = dump.intern("epoch"), first = dump.intern("soft");
   dump.sys(1, "n1", "symlink", "/srv/n1/soft").path2 = target;

@@ -52,12 +52,12 @@ const std::string kBadSum =
 
 }  // namespace
 
-TEST_CASE("an exception that a method throws itself is thrown at its entry, or at its call site") {
+TEST_CASE("an exception that a method throws itself is thrown at its entry or its call site") {
   CHECK(sites(kBadSum) ==
         Found{"org.x.ChecksumException org.x.Store.check", "org.x.ChecksumException org.x.Store.copy:44"});
 }
 
-TEST_CASE("what the JDK threw is thrown in the place of the call that the program made") {
+TEST_CASE("an exception from the JDK is thrown at the program's call into the JDK") {
   CHECK(sites("java.io.EOFException\n\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)\n"
               "\tat org.x.Wire.read(Wire.java:96)\n\tat org.x.Peer.run(Peer.java:12)\n") ==
         Found{"java.io.EOFException org.x.Wire.read:96", "java.io.EOFException org.x.Wire.read"});
@@ -66,7 +66,7 @@ TEST_CASE("what the JDK threw is thrown in the place of the call that the progra
               "org.x.Wire.read(Unknown Source)\n") == Found{"java.io.EOFException org.x.Wire.read"});
 }
 
-TEST_CASE("methods that the configuration names go before others, by name or by file") {
+TEST_CASE("methods that the configuration names, by name or file, come first") {
   const std::string text =
       "java.io.EOFException\n\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)\n"
       "\tat org.wire.Wire.read(Wire.java:96)\n\tat org.x.Peer.read(Peer.java:12)\n\tat org.x.Peer.run(Peer.java:20)\n";
@@ -76,7 +76,7 @@ TEST_CASE("methods that the configuration names go before others, by name or by 
   CHECK(sites(text, java({"org.y.*"}))[0] == "java.io.EOFException org.wire.Wire.read:96");
 }
 
-TEST_CASE("a cause is thrown inside of where it was caught; else what it became is") {
+TEST_CASE("a cause is thrown where it was caught; without a frame for it, its wrapper is thrown") {
   const std::string wrapped =
       "org.x.LoadException: cannot load\n\tat org.x.Store.load(Store.java:16)\n\tat org.x.Main.run(Main.java:9)\n"
       "Caused by: java.util.concurrent.TimeoutException\n\tat org.lib.Future.get(Future.java:7)\n\tat "
@@ -93,7 +93,7 @@ TEST_CASE("a cause is thrown inside of where it was caught; else what it became 
       "org.x.LoadException org.x.Store.load");
 }
 
-TEST_CASE("no place: methods that the JVM made, the JDK's alone, and nodes that run no JVM") {
+TEST_CASE("JVM-generated methods, a JDK-only stack and a non-JVM node give no throw sites") {
   CHECK(sites("java.io.IOException\n\tat org.x.Y$$Lambda$14/0x0000000840066440.run(Unknown Source)\n\tat "
               "java.base/java.lang.Thread.run(Thread.java:840)\n")
             .empty());
@@ -101,7 +101,7 @@ TEST_CASE("no place: methods that the JVM made, the JDK's alone, and nodes that 
   CHECK(sites(kBadSum, native).empty());
 }
 
-TEST_CASE("an exception that only the failure's log has is a candidate, with message and frame as its reason") {
+TEST_CASE("an exception found only in the failure's log is a candidate, with message and frame as its reason") {
   const std::string usual = line(1, "copied page 1") + line(9, "copied page 2");
   Told told(java(),
             line(1, "copied page 1") + line(5, "page 2: a block is damaged") + kBadSum + line(9, "copied page 2"),
@@ -130,7 +130,7 @@ TEST_CASE("an exception that only the failure's log has is a candidate, with mes
   CHECK(Told(java(), usual + noise, usual + noise).inputs.exceptions.empty());
 }
 
-TEST_CASE("what a peer threw and sent is thrown there; here the caller gets what it got") {
+TEST_CASE("a remote exception is thrown at the peer; locally the caller receives the wrapped one") {
   const std::string sent =
       "org.apache.hadoop.ipc.RemoteException(org.x.LeaseException): no lease on /a\n"
       "\tat org.x.Names.check(Names.java:16)\n"
@@ -186,7 +186,7 @@ TEST_CASE("an exception that a failed call brings about ranks below that call") 
   CHECK(exception.weight < both.candidates[0].weight / 4);
 }
 
-TEST_CASE("logs with hundreds of thousands of traces leave few candidates") {
+TEST_CASE("logs with hundreds of thousands of stack traces give at most 40 exception candidates") {
   std::string text;
   for (int i = 0; i < 30'000; ++i)
     text += line(i % 60,
@@ -201,7 +201,7 @@ TEST_CASE("logs with hundreds of thousands of traces leave few candidates") {
   CHECK(exceptions <= 40);
 }
 
-TEST_CASE("the search finds the visit at which an exception counts") {
+TEST_CASE("the search finds the entry of the method at which the exception triggers the bug") {
   Told told(java(), line(5, "page 2: a block is damaged") + kBadSum, line(1, "copied page 1"));
   told.config.diagnose.confirm_runs = 2;
   constexpr int kVisits = 30, kRight = 17;
@@ -226,7 +226,7 @@ TEST_CASE("the search finds the visit at which an exception counts") {
   CHECK(found->found->faults[0].count == kRight);
 }
 
-TEST_CASE("after the first visit, the one that the run without faults had reached by then is tried", "[logs]") {
+TEST_CASE("after the first entry, the entry that the fault-free run had reached by that time is tried", "[logs]") {
   const std::string usual = line(1, "opening") + line(3, "copying") + line(9, "done");
   const std::string failed = line(11, "opening") + line(13, "copying") + line(15, "cannot copy\n" + kBadSum);
   const Told without(java(), failed, usual);

@@ -35,7 +35,7 @@ trace::Event& known_silence(Dump& dump, double from, double to, int dst, int src
 
 }  // namespace
 
-TEST_CASE("idle connections are no partition, however long, open or unusual; how long they usually are is told") {
+TEST_CASE("idle connections are not partitions, however long, and their usual length is reported") {
   const auto config = deployment();
   Dump dump;
   known_silence(dump, 3, 16.6, 2, 1, false).flags |= trace::kOpen;
@@ -49,7 +49,7 @@ TEST_CASE("idle connections are no partition, however long, open or unusual; how
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("an idle end of a connection whose other end asks in vain is cut off, too") {
+TEST_CASE("an idle direction joins the partition that the unanswered opposite direction shows") {
   const auto config = deployment();
   Dump dump;
   known_silence(dump, 5, 12, 1, 2, true, 0.2);
@@ -62,7 +62,7 @@ TEST_CASE("an idle end of a connection whose other end asks in vain is cut off, 
   CHECK(partitions(plan)[0]->known == Known::seen);
 }
 
-TEST_CASE("what seldom speaks and what often does were cut off together: the cut began when neither was heard") {
+TEST_CASE("overlapping silences of a busy and a rare pair are one partition that begins when neither was heard") {
   const auto config = deployment();
   Dump dump;
   known_silence(dump, 2, 20, 1, 2, true, 9.5);   // asked again only at 11.5
@@ -81,7 +81,7 @@ TEST_CASE("what seldom speaks and what often does were cut off together: the cut
   CHECK(partitions(plan_of(config, apart)).size() == 2);
 }
 
-TEST_CASE("idleness of a profile excuses no partition, what was unanswered there does") {
+TEST_CASE("only unanswered silences in the profile, not idle ones, make a silence benign") {
   const auto config = deployment();
   Dump dump;
   known_silence(dump, 3, 9, 2, 1, true, 0.1);
@@ -105,7 +105,7 @@ TEST_CASE("idleness of a profile excuses no partition, what was unanswered there
   CHECK(discarded(plan_of(config, unknown, profile_of(over)), "benign: the profile contains silences") == 1);
 }
 
-TEST_CASE("a silence that is not over is weighed by what else its nodes did") {
+TEST_CASE("an open silence is weighed by its nodes' later events and by unanswered requests") {
   const auto config = deployment();
   const auto plan_with = [&](bool goes_on, std::uint16_t flags) {
     Dump dump;
@@ -132,7 +132,7 @@ trace::Event& short_write(Dump& dump, double t, std::string_view node, std::stri
 
 }  // namespace
 
-TEST_CASE("a program that sees a full disk only as a short write: the disk is first, then the write") {
+TEST_CASE("a short write before an exit gives a full disk as first candidate and the short write as second") {
   const auto config = deployment();
   Dump dump;
   short_write(dump, 5, "n1", "/data/n1/wal.log", 1234, 4096);
@@ -164,7 +164,7 @@ TEST_CASE("a program that sees a full disk only as a short write: the disk is fi
   }
 }
 
-TEST_CASE("short reads are candidates, SIGBUS of a mapped file tells of its disk") {
+TEST_CASE("a short read is a candidate, and SIGBUS on a mapped file points to its disk") {
   const auto config = deployment();
   Dump dump;
   short_write(dump, 5, "n1", "/data/n1/table", 100, 4096, "pread64");
@@ -201,7 +201,7 @@ TEST_CASE("short reads are candidates, SIGBUS of a mapped file tells of its disk
   }
 }
 
-TEST_CASE("what fails in a process that is being ended is a consequence, never a candidate") {
+TEST_CASE("calls that fail in a process that is being killed are not candidates") {
   const auto config = deployment();
   Dump dump;
   dump.scf(4.9, "n1", "openat", EMFILE, "/data/n1/wal");  // before the signal: evidence
@@ -236,7 +236,7 @@ TEST_CASE("what fails in a process that is being ended is a consequence, never a
   CHECK(calls == std::vector<std::string>{"fsync EIO"});
 }
 
-TEST_CASE("a kill is a crash, and counts once for all processes of the node") {
+TEST_CASE("kills of several processes of a node within a second are one crash") {
   Dump dump;
   dump.started(-1, "n1");
   dump.crashed(5.0, "n2");
@@ -263,7 +263,7 @@ TEST_CASE("a kill is a crash, and counts once for all processes of the node") {
   CHECK(plan.schedules[0].faults[0].when[0].elapsed_ns == 5 * kSecond);
 }
 
-TEST_CASE("globs mean in the search what they mean in an injected condition: brackets and backslashes are themselves") {
+TEST_CASE("brackets and backslashes in globs are literal in the search, as in injected conditions") {
   Dump dump;
   dump.sys(1, "n1", "rename", "/srv/[1]/a\\b");
   const trace::Trace trace = dump.take();
@@ -282,7 +282,7 @@ TEST_CASE("globs mean in the search what they mean in an injected condition: bra
   }
 }
 
-TEST_CASE("two kills far apart are two crashes; SIGTERM stays SIGTERM") {
+TEST_CASE("kills that are far apart are separate crashes, and SIGTERM is kept as the signal") {
   Dump dump;
   dump.crashed(2, "n1", SIGTERM);
   dump.started(3, "n1");
@@ -300,7 +300,7 @@ TEST_CASE("two kills far apart are two crashes; SIGTERM stays SIGTERM") {
   CHECK(both.faults[1].when.at(0).elapsed_ns == 6300 * kMillisecond);  // in steps of 100 ms
 }
 
-TEST_CASE("planned stops, starts and orderly ends are no faults") {
+TEST_CASE("planned stops, starts and exits with status 0 are not candidates") {
   Dump dump;
   dump.crashed(3, "n1", SIGKILL, trace::kMain | trace::kPlanned);
   dump.started(4, "n1");
@@ -316,7 +316,7 @@ TEST_CASE("planned stops, starts and orderly ends are no faults") {
   CHECK(plan.discarded_share == Approx(1.0));
 }
 
-TEST_CASE("helper processes count only when signalled") {
+TEST_CASE("the end of a helper process counts only if a signal from outside ended it") {
   Dump dump;
   dump.started(-1, "n1");
   dump.exited(2, "n1", 1, 0);
@@ -330,7 +330,7 @@ TEST_CASE("helper processes count only when signalled") {
   CHECK(accounted(plan) == 3);
 }
 
-TEST_CASE("a kill of a helper that makes the main process give up is the kill") {
+TEST_CASE("a helper's kill after which the main process exits is one candidate with the kill's signal") {
   Dump dump;
   dump.started(-1, "n1");
   dump.crashed(6, "n1", SIGKILL, 0);
@@ -343,7 +343,7 @@ TEST_CASE("a kill of a helper that makes the main process give up is the kill") 
   CHECK_FALSE(plan.candidates[0].symptom);
 }
 
-TEST_CASE("without any main flag every signalled process counts, and a shell's 137 is a kill") {
+TEST_CASE("without a main-process flag every killed process counts, and exit status 137 is SIGKILL") {
   Dump dump;
   dump.crashed(3, "n1", SIGKILL, 0);
   dump.exited(9, "n2", 137, 0);
@@ -355,7 +355,7 @@ TEST_CASE("without any main flag every signalled process counts, and a shell's 1
   CHECK(plan.candidates[1].fault.signal == SIGKILL);
 }
 
-TEST_CASE("a process that ends itself soon after a failed call shows a symptom") {
+TEST_CASE("a process that ends itself soon after a failed call is a symptom") {
   Dump dump;
   dump.scf(4.0, "n1", "openat", EIO, "/var/lib/kv/n1/snapshot.7");
   dump.crashed(4.5, "n1", SIGABRT);
@@ -373,7 +373,7 @@ TEST_CASE("a process that ends itself soon after a failed call shows a symptom")
   CHECK(plan.schedules.front().faults.at(0).kind == FaultKind::syscall);
 }
 
-TEST_CASE("a process that ends itself after another node's crash shows a symptom") {
+TEST_CASE("a process that ends itself after another node's crash is a symptom") {
   Dump dump;
   dump.crashed(4, "n1");
   dump.crashed(6, "n2", SIGSEGV);
@@ -392,7 +392,7 @@ TEST_CASE("a process that ends itself after another node's crash shows a symptom
   CHECK(plan.schedules.back().faults.at(0).node == "n3");
 }
 
-TEST_CASE("a process that ends itself for no visible reason is a candidate after real kills") {
+TEST_CASE("a process that ends itself for no visible reason ranks after kills") {
   Dump dump;
   dump.crashed(2, "n2", SIGSEGV);
   dump.crashed(9, "n1", SIGKILL);
@@ -405,7 +405,7 @@ TEST_CASE("a process that ends itself for no visible reason is a candidate after
   CHECK(plan.candidates[1].fault.signal == SIGSEGV);
 }
 
-TEST_CASE("ends that the profile shows as often are benign; more of them are not") {
+TEST_CASE("ends that are as frequent in the profile are benign, more frequent ones are not") {
   Dump clean;
   clean.crashed(3, "n1");
   Dump once;
@@ -422,7 +422,7 @@ TEST_CASE("ends that the profile shows as often are benign; more of them are not
   CHECK(more.candidates.size() == 2);
 }
 
-TEST_CASE("pauses keep their duration; processes paused together are one pause") {
+TEST_CASE("a pause keeps its duration, and processes of a node paused together are one pause") {
   Dump dump;
   dump.paused(4.0, 10.0, "n1");
   dump.paused(4.9, 10.2, "n1", 0);
@@ -436,7 +436,7 @@ TEST_CASE("pauses keep their duration; processes paused together are one pause")
   CHECK(plan.candidates[0].first_ts == at(4));
 }
 
-TEST_CASE("a blocked process is a candidate behind real pauses and apart from them") {
+TEST_CASE("a blocked process is a separate candidate that ranks after pauses") {
   Dump dump;
   auto& blocked = dump.paused(4.0, 10.0, "n1");
   blocked.flags |= trace::kBlocked;
@@ -455,7 +455,7 @@ TEST_CASE("a blocked process is a candidate behind real pauses and apart from th
   CHECK(plan.candidates[2].why.find("uninterruptible") != std::string::npos);
 }
 
-TEST_CASE("a pause that was not over lasts to the end of the run, and then as long as the dump") {
+TEST_CASE("a pause still open at the dump's end lasts to the end of the run, or as long as in the dump") {
   Dump dump;
   dump.paused(4.0, 9.0, "n1", trace::kMain | trace::kOpen);
   dump.ends(14);
@@ -475,7 +475,7 @@ TEST_CASE("a pause that was not over lasts to the end of the run, and then as lo
                     [](const schedule::Schedule& one) { return one.faults.at(0).duration_ns == 60 * kSecond; }));
 }
 
-TEST_CASE("silences that begin together are one partition of their common node") {
+TEST_CASE("silences that begin together are one partition of the node they share") {
   Dump dump;
   dump.cut(5, 17, 1, {2, 3});
   dump.ends(40);
@@ -493,7 +493,7 @@ TEST_CASE("silences that begin together are one partition of their common node")
   CHECK(plan.schedules.at(0).faults.at(0).when.at(0).elapsed_ns == 5 * kSecond);
 }
 
-TEST_CASE("a partition of some peers names them, and wider cuts are tried too") {
+TEST_CASE("a partition from some peers names them, and has a wider partition as alternative") {
   Dump dump;
   dump.cut(5, 17, 2, {3, 4});
   dump.scf(1, "n1", "openat", ENOENT, "/x/y");
@@ -507,7 +507,7 @@ TEST_CASE("a partition of some peers names them, and wider cuts are tried too") 
   CHECK(c.alternatives[0].peers.empty());
 }
 
-TEST_CASE("two groups cut from each other become one partition for each node of the smaller group") {
+TEST_CASE("two groups cut off from each other give one partition per node of the smaller group") {
   Dump dump;
   dump.cut(5, 17, 1, {3, 4, 5});
   dump.cut(5.2, 17.1, 2, {3, 4, 5});
@@ -525,7 +525,7 @@ TEST_CASE("two groups cut from each other become one partition for each node of 
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("a cut is one way only when the other way was watched and alive") {
+TEST_CASE("a partition is one-way only if the other direction was traced and active") {
   Dump dump;
   dump.scf(1, "n2", "openat", ENOENT, "/x/y");  // n2 and n3 have tracers
   dump.scf(1, "n3", "openat", ENOENT, "/x/y");
@@ -563,7 +563,7 @@ TEST_CASE("partitions at different times are different faults") {
   CHECK(plan.schedules.at(0).faults.at(1).when.at(0).elapsed_ns == 25 * kSecond);
 }
 
-TEST_CASE("a silence that was not over lasts to the end of the run, and then as long as the dump") {
+TEST_CASE("a silence still open at the dump's end lasts to the end of the run, or as long as in the dump") {
   Dump dump;
   dump.silence(5, 11, "n1", "10.77.0.2", "10.77.0.1").flags |= trace::kOpen;
   dump.silence(5, 11, "n1", "10.77.0.3", "10.77.0.1").flags |= trace::kOpen;
@@ -577,7 +577,7 @@ TEST_CASE("a silence that was not over lasts to the end of the run, and then as 
   CHECK(plan.schedules[1].faults.at(0).duration_ns == 20 * kSecond);
 }
 
-TEST_CASE("silences with clients and silences as long in the profile are left out and counted") {
+TEST_CASE("silences with clients and silences as long as in the profile are discarded and counted") {
   Dump clean;
   clean.silence(3, 12, "n2", "10.77.0.1", "10.77.0.2");
   Dump dump;
@@ -593,7 +593,7 @@ TEST_CASE("silences with clients and silences as long in the profile are left ou
   CHECK(accounted(plan) == 3);
 }
 
-TEST_CASE("silences of one service are no measure for another between the same nodes") {
+TEST_CASE("silences of one service do not make those of another service between the same nodes benign") {
   Dump clean;
   clean.silence(3, 18, "n2", "10.77.0.1", "10.77.0.2").dport = 3888;
   Dump dump;
@@ -610,7 +610,7 @@ TEST_CASE("silences of one service are no measure for another between the same n
   CHECK(plan_of(config, dump, old).candidates.empty());
 }
 
-TEST_CASE("where all nodes listen at one port, what a node asks is no measure for what it answers") {
+TEST_CASE("where all nodes listen on one port, profiled silences of requests do not excuse those of responses") {
   Dump clean;
   clean.silence(3, 18, "n2", "10.77.0.1", "10.77.0.2").dport = 9093;  // n1 asks n2, rarely
   Dump dump;
@@ -627,7 +627,7 @@ TEST_CASE("where all nodes listen at one port, what a node asks is no measure fo
   CHECK(plan_of(config, dump, old).candidates.empty());
 }
 
-TEST_CASE("a silence that lasted to the end of a fault-free run is tried last, however long it is in the dump") {
+TEST_CASE("a silence that lasted to the end of a fault-free run is tried last, whatever its length in the dump") {
   Dump clean;
   clean.silence(3, 12, "n2", "10.77.0.1", "10.77.0.2").flags |= trace::kOpen;
   clean.ends(12);
@@ -636,14 +636,14 @@ TEST_CASE("a silence that lasted to the end of a fault-free run is tried last, h
   dump.scf(20, "n3", "openat", EACCES, "/data/n3/snapshot.0");
   dump.ends(24);
   const auto config = deployment();
-  SECTION("not over when the run ended") {
+  SECTION("the silence in the profile was open when the run ended") {
     const Plan plan = plan_of(config, dump, profile_of(clean));
     REQUIRE(plan.candidates.size() == 2);
     CHECK(plan.candidates[0].syscall == "openat");
     CHECK(plan.candidates[1].kind == FaultKind::partition);
     CHECK(plan.candidates[1].symptom);
   }
-  SECTION("over before the run ended") {
+  SECTION("the silence in the profile ended before the run did") {
     Dump ended;
     ended.silence(3, 10, "n2", "10.77.0.1", "10.77.0.2");
     ended.ends(12);
@@ -653,7 +653,7 @@ TEST_CASE("a silence that lasted to the end of a fault-free run is tried last, h
   }
 }
 
-TEST_CASE("a silence that a crash or pause explains is a symptom; one before it is not") {
+TEST_CASE("a silence that a crash or pause explains is a symptom; one that began before it is not") {
   Dump dump;
   dump.crashed(10, "n1");
   dump.silence(9.6, 25, "n2", "10.77.0.1", "10.77.0.2");
@@ -680,7 +680,7 @@ TEST_CASE("a silence that a crash or pause explains is a symptom; one before it 
   CHECK(first.faults[2].kind == FaultKind::pause);
 }
 
-TEST_CASE("a partition well before a crash is a fault of its own") {
+TEST_CASE("a partition that begins well before a crash is a separate fault") {
   Dump dump;
   dump.cut(5, 25, 1, {2, 3});
   dump.crashed(9, "n1");
@@ -693,7 +693,7 @@ TEST_CASE("a partition well before a crash is a fault of its own") {
   CHECK(plan.schedules.at(0).faults.at(1).kind == FaultKind::crash);
 }
 
-TEST_CASE("an assertion right when the silence begins explains the silence") {
+TEST_CASE("an abort that coincides with the beginning of a silence explains it") {
   Dump dump;
   dump.scf(5, "n1", "fsync", EIO, "/data/wal.log");
   dump.crashed(5.5, "n1", SIGABRT);
@@ -707,7 +707,7 @@ TEST_CASE("an assertion right when the silence begins explains the silence") {
   CHECK(plan.candidates[2].symptom);
 }
 
-TEST_CASE("silences that a planned stop explains are dropped") {
+TEST_CASE("silences that a planned stop explains are discarded") {
   Dump dump;
   dump.crashed(5, "n1", SIGTERM, trace::kMain | trace::kPlanned);
   dump.cut(4.8, 15, 1, {2, 3});
@@ -720,7 +720,7 @@ TEST_CASE("silences that a planned stop explains are dropped") {
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("nodes that share one address are distinguished by their service ports, or not at all") {
+TEST_CASE("nodes with one address are distinguished by their service ports, otherwise not at all") {
   auto config = deployment();
   config.deployment.network = config::Network::host;
   for (std::size_t i = 0; i < config.nodes.size(); ++i) {
@@ -751,7 +751,7 @@ TEST_CASE("nodes that share one address are distinguished by their service ports
   CHECK(ports.candidates[0].fault.peers.empty());
 }
 
-TEST_CASE("equal failures are one candidate; what the profile has is benign") {
+TEST_CASE("equal failures are one candidate, and failures that the profile contains are benign") {
   Dump clean;
   for (int i = 0; i < 4; ++i) clean.scf(0.5 * i, "n1", "mkdir", EEXIST, "/tmp/rose-1/n1/data");
   Dump dump;
@@ -768,7 +768,7 @@ TEST_CASE("equal failures are one candidate; what the profile has is benign") {
   CHECK(plan.discarded_share == Approx(5.0 / 12));
 }
 
-TEST_CASE("far more failures than the profile has are a candidate, after those it never shows") {
+TEST_CASE("failures far more frequent than in the profile are a candidate that ranks after unprofiled ones") {
   Dump clean;
   for (int i = 0; i < 2; ++i) clean.scf(i, "n1", "openat", ENOENT, "/srv/n1/current");
   Dump dump;
@@ -782,7 +782,7 @@ TEST_CASE("far more failures than the profile has are a candidate, after those i
   CHECK(plan.candidates[1].count == 500);
 }
 
-TEST_CASE("one more of many files of a kind that healthy runs look for in vain is nothing new") {
+TEST_CASE("one more missing file of a kind that fault-free runs also miss ranks as ordinary") {
   Dump clean, dump;
   for (int i = 0; i < 25; ++i)
     clean.scf(1 + i * 0.01, "n1", "newfstatat", ENOENT,
@@ -798,8 +798,7 @@ TEST_CASE("one more of many files of a kind that healthy runs look for in vain i
   CHECK(plan.candidates[1].weight < plan.candidates[0].weight / 4);
 }
 
-TEST_CASE(
-    "a folder on the way of a search is no fault; that an application's own file is on none of its disks is one") {
+TEST_CASE("a failed lookup in a search path is ordinary; a failed lookup of the application's own file is not") {
   const auto ordinariness = [](const std::vector<std::string>& folders) {
     Dump dump;
     for (std::size_t i = 0; i < folders.size(); ++i)
@@ -819,7 +818,7 @@ TEST_CASE(
         std::set<int>{0, 3});  // one of them is asked again and again
 }
 
-TEST_CASE("without a profile usual noise ranks last but is not dropped") {
+TEST_CASE("without a profile everyday errors rank last but are kept") {
   Dump dump;
   dump.scf(0.1, "n1", "openat", ENOENT, "/usr/lib/locale/C.utf8/LC_TIME");
   dump.scf(0.2, "n1", "ioctl", ENOTTY);
@@ -838,7 +837,7 @@ TEST_CASE("without a profile usual noise ranks last but is not dropped") {
   for (std::size_t i = 3; i < 8; ++i) CHECK(plan.candidates[i].ordinariness == 3);
 }
 
-TEST_CASE("a pair that speaks often was silent before what came long after its last packet") {
+TEST_CASE("a crash does not explain a silence of a busy pair that began 1.5 s before it") {
   Dump dump;
   dump.meta().begin_ns = kBase;
   // Cut from 4 s on; 1.5 s later one of the two is killed, which does not explain a silence of packets 40 ms apart.
@@ -865,7 +864,7 @@ TEST_CASE("a pair that speaks often was silent before what came long after its l
   CHECK(wide("n3"));
 }
 
-TEST_CASE("a call on a listening socket is matched by its own address: nobody has come yet") {
+TEST_CASE("a failed accept is matched by its local address, because it has no peer yet") {
   Dump dump;
   dump.scf(5, "n1", "accept4", EMFILE, {}, "10.77.0.1:7000");  // its listening address is recorded
   dump.scf(6, "n1", "connect", EMFILE, {}, "10.77.0.2:7000");
@@ -878,7 +877,7 @@ TEST_CASE("a call on a listening socket is matched by its own address: nobody ha
   CHECK_FALSE(plan.candidates[1].fault.call.local);
 }
 
-TEST_CASE("a dump that begins with the nodes gives the number of the failed call") {
+TEST_CASE("a dump that covers a run from its start gives the occurrence number of the failed call") {
   const bool of_a_run = GENERATE(true, false);
   Dump dump(of_a_run);
   dump.started(-2, "n1");
@@ -896,7 +895,7 @@ TEST_CASE("a dump that begins with the nodes gives the number of the failed call
   if (of_a_run) CHECK(plan.candidates[0].fault.when.empty());
 }
 
-TEST_CASE("connection errors that a fault of the other side explains are symptoms") {
+TEST_CASE("connection errors that the peer's crash explains are symptoms") {
   Dump dump;
   dump.crashed(10, "n1");
   dump.scf(2, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // before anything happened
@@ -916,7 +915,7 @@ TEST_CASE("connection errors that a fault of the other side explains are symptom
   CHECK(plan.candidates[3].error == "EPIPE");
 }
 
-TEST_CASE("a cut explains connection errors across it, in both nodes, not elsewhere") {
+TEST_CASE("a partition explains connection errors across it on both nodes, and no others") {
   Dump dump;
   dump.cut(5, 15, 1, {2});
   dump.scf(1, "n3", "openat", ENOENT, "/x/y");
@@ -936,7 +935,7 @@ TEST_CASE("a cut explains connection errors across it, in both nodes, not elsewh
   CHECK(symptoms == 3);
 }
 
-TEST_CASE("peers: the port of a server is kept, an ephemeral one is not") {
+TEST_CASE("a peer pattern keeps a server's port and drops an ephemeral port") {
   Dump dump;
   dump.scf(1, "n1", "connect", ECONNREFUSED, {}, "10.77.0.2:2888");
   dump.scf(2, "n1", "recvfrom", ECONNRESET, {}, "10.77.0.2:51234");
@@ -953,7 +952,7 @@ TEST_CASE("peers: the port of a server is kept, an ephemeral one is not") {
   CHECK(plan.candidates[3].fault.call.peer == "*:5432");
 }
 
-TEST_CASE("a worker that is killed while the main process lives on is killed without it") {
+TEST_CASE("a kill of a worker whose main process survives is injected with scope 'others'") {
   Dump dump;
   dump.started(0, "n1").flags = trace::kMain;
   dump.crashed(10, "n1", SIGKILL, 0);
@@ -973,7 +972,7 @@ TEST_CASE("a worker that is killed while the main process lives on is killed wit
   CHECK(plan_of(config, dump).candidates.at(0).fault.scope == schedule::Scope::all);
 }
 
-TEST_CASE("failures of a node right after its own kill are noise of its shutdown") {
+TEST_CASE("failures of a node right after its own kill are discarded as part of its end") {
   Dump dump;
   dump.crashed(10, "n1");
   dump.scf(10.5, "n1", "write", EBADF);
@@ -985,7 +984,7 @@ TEST_CASE("failures of a node right after its own kill are noise of its shutdown
   CHECK(plan.candidates[1].syscall == "openat");
 }
 
-TEST_CASE("of the failures before a node's own end the last is what it ended of, and is tried first") {
+TEST_CASE("the last failure before a node ends itself ranks before earlier ones") {
   Dump dump;
   dump.started(0, "n1").flags = trace::kMain;
   dump.scf(4, "n1", "openat", EACCES, "/data/n1/journal");
@@ -1002,7 +1001,7 @@ TEST_CASE("of the failures before a node's own end the last is what it ended of,
   CHECK(plan.candidates[2].why.find("it follows access(") != std::string::npos);
 }
 
-TEST_CASE("a connection that was idle before does not move the beginning of a cut") {
+TEST_CASE("a connection that was already idle does not move the beginning of a partition") {
   Dump dump;
   dump.cut(10, 18, 1, {2, 3});
   dump.silence(2, 18, "n3", "10.77.0.1", "10.77.0.3").packets = 6;
@@ -1014,7 +1013,7 @@ TEST_CASE("a connection that was idle before does not move the beginning of a cu
   CHECK(plan.candidates[0].fault.duration_ns <= 9 * kSecond);
 }
 
-TEST_CASE("a pause that its process did not outlive, or that was another than the main one") {
+TEST_CASE("a pause that ended with its process gets another length; a helper's pause may be a partition") {
   const auto config = deployment();
   Dump dump;
   dump.started(0, "n1").flags = trace::kMain;
@@ -1035,7 +1034,7 @@ TEST_CASE("a pause that its process did not outlive, or that was another than th
   CHECK(pause(dump).other_length);
 }
 
-TEST_CASE("a process that ends while others of its node live on takes nobody's failures with it") {
+TEST_CASE("an exiting process does not discard failures of the node's surviving processes") {
   // Traced while it ran: no event says which process is the main one.
   Dump dump;
   const auto other = [&](trace::Event& event) { event.pid = event.tid = 7; };
@@ -1043,7 +1042,7 @@ TEST_CASE("a process that ends while others of its node live on takes nobody's f
   dump.exited(10, "n1", 1, 0);
   other(dump.scf(10.5, "n1", "pwrite64", ENOSPC, "/data/n1/base"));
   const auto config = deployment();
-  SECTION("the other one is seen long after") {
+  SECTION("the other process is seen again later") {
     other(dump.scf(20, "n1", "fsync", EIO, "/data/n1/early"));
     dump.ends(30);
     const Plan plan = plan_of(config, dump);
@@ -1054,7 +1053,7 @@ TEST_CASE("a process that ends while others of its node live on takes nobody's f
     CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(),
                       [](const auto& c) { return c.why.find("a process of n1 ended itself with status 1") == 0; }));
   }
-  SECTION("nobody of before is seen again") {
+  SECTION("no earlier process is seen again") {
     dump.scf(20, "n1", "fsync", EIO, "/data/n1/early").pid = 8;
     dump.ends(30);
     const Plan plan = plan_of(config, dump);
@@ -1064,7 +1063,7 @@ TEST_CASE("a process that ends while others of its node live on takes nobody's f
   }
 }
 
-TEST_CASE("a disk that fails the recovery from its first failure too has failed twice") {
+TEST_CASE("a disk error that recurs during recovery is one candidate with two occurrences") {
   // PostgreSQL on a full disk: a session panics, the recovery finds no room either, the server ends.
   Dump dump;
   dump.started(-1, "n1");
@@ -1082,7 +1081,7 @@ TEST_CASE("a disk that fails the recovery from its first failure too has failed 
   CHECK(plan.candidates.at(0).fault.times == 2);
 }
 
-TEST_CASE("a disk error right before the node is killed goes first, the kill second") {
+TEST_CASE("a disk error right before a kill ranks first and the kill second") {
   Dump clean;
   clean.scf(1, "n1", "mkdir", EEXIST, "/data/n1");
   Dump dump;
@@ -1101,9 +1100,9 @@ TEST_CASE("a disk error right before the node is killed goes first, the kill sec
   CHECK(plan.schedules.at(0).faults.at(1).when.at(0).elapsed_ns == 8 * kSecond);
 }
 
-TEST_CASE("shapes of a failed call: as seen, then once") {
+TEST_CASE("the shape of a failed call follows from how it failed in the dump") {
   const auto config = deployment();
-  SECTION("once is once") {
+  SECTION("a single failure is injected once") {
     Dump dump;
     dump.scf(0.2, "n1", "openat", EIO, "/data/n1/snapshot.4");
     dump.ends(20);
@@ -1112,7 +1111,7 @@ TEST_CASE("shapes of a failed call: as seen, then once") {
     CHECK(c.fault.when.empty());
     CHECK(c.alternatives.empty());
   }
-  SECTION("a disk that stays full fails every call from then on") {
+  SECTION("calls that fail until the end are failed from then on") {
     Dump dump;
     for (int i = 0; i < 30; ++i) dump.scf(5 + 0.5 * i, "n1", "write", ENOSPC, "/data/n1/wal");
     dump.ends(20);
@@ -1127,7 +1126,7 @@ TEST_CASE("shapes of a failed call: as seen, then once") {
     CHECK(c.alternatives[1].when.size() == 1);
     CHECK(c.alternatives[2].times == 1);
   }
-  SECTION("the first write to a file made during the workload is the one") {
+  SECTION("a write to a file created during the workload fails at its first occurrence") {
     Dump dump;
     dump.sys(4.9, "n1", "openat", "/data/n1/snapshot-200.tmp");
     dump.scf(5, "n1", "write", ENOSPC, "/data/n1/snapshot-200.tmp");
@@ -1136,14 +1135,14 @@ TEST_CASE("shapes of a failed call: as seen, then once") {
     CHECK(c.fault.when.empty());
     CHECK(c.fault.count == 1);
   }
-  SECTION("a file that was there before the workload is written all the time") {
+  SECTION("a write to a file that existed before the workload fails from its time on") {
     Dump dump;
     dump.sys(-2, "n1", "openat", "/data/n1/log");
     dump.scf(5, "n1", "write", ENOSPC, "/data/n1/log");
     dump.ends(20);
     CHECK(plan_of(config, dump).candidates.at(0).fault.when.size() == 1);
   }
-  SECTION("failures that stopped are counted") {
+  SECTION("failures that stop are injected as often as they were seen") {
     Dump dump;
     for (int i = 0; i < 6; ++i) dump.scf(5 + 0.1 * i, "n1", "openat", EMFILE, "/data/n1/sst.7");
     dump.ends(60);
@@ -1151,14 +1150,14 @@ TEST_CASE("shapes of a failed call: as seen, then once") {
     CHECK(c.fault.times == 6);
     CHECK(c.fault.when.empty());  // opened rarely: it may be the first one
   }
-  SECTION("a success afterwards means that it recovered") {
+  SECTION("a later success ends the failures") {
     Dump dump;
     for (int i = 0; i < 6; ++i) dump.scf(15 + 0.5 * i, "n1", "mkdir", ENOSPC, "/data/n1/chunk");
     dump.sys(19, "n1", "mkdir", "/data/n1/chunk");
     dump.ends(20);
     CHECK(plan_of(config, dump).candidates.at(0).fault.times == 6);
   }
-  SECTION("a file without a name has no path") {
+  SECTION("an unlinked file has no path") {
     Dump dump;
     dump.scf(3, "n1", "write", ENOSPC, "/tmp/#1234 (deleted)").flags |= trace::kUnlinked;
     const Candidate c = plan_of(config, dump).candidates.at(0);
@@ -1171,7 +1170,7 @@ TEST_CASE("shapes of a failed call: as seen, then once") {
   }
 }
 
-TEST_CASE("paths fit the test deployment's folders") {
+TEST_CASE("paths become patterns that match in the test deployment's folders") {
   const auto config = deployment();
   const auto glob = [&](std::string_view path) {
     Dump dump;
@@ -1186,7 +1185,7 @@ TEST_CASE("paths fit the test deployment's folders") {
   CHECK(glob("/data/segments/00042") == "*/segments/*");
 }
 
-TEST_CASE("a dump with nothing but the contract's fields") {
+TEST_CASE("a dump with only the fields of the contract can be planned") {
   const std::string text =
       R"({"meta":{"version":1,"node":"n1","window":1000000,"lost":0}}
 {"ts":1763755200100000000,"node":"n1","type":"scf","pid":41,"tid":44,"syscall":"openat","errno":"ENOENT","fd":null,"path":"/etc/ld.so.preload","peer":null}
@@ -1214,7 +1213,7 @@ TEST_CASE("a dump with nothing but the contract's fields") {
   CHECK(plan->workload_ts == 0);
 }
 
-TEST_CASE("a bare crash of an imported dump is tried at several points of the workload") {
+TEST_CASE("a crash in an imported dump without times is tried at several points of the workload") {
   Dump dump(false);
   trace::Event& e = dump.event(100, trace::EventType::ps, "n2");
   e.state = trace::ProcessState::crashed;
@@ -1232,7 +1231,7 @@ TEST_CASE("a bare crash of an imported dump is tried at several points of the wo
   CHECK(measured->schedules[2].faults[0].when.at(0).elapsed_ns == 10 * kSecond);
 }
 
-TEST_CASE("a crash with a restart: noted when the deployment does not restart the node") {
+TEST_CASE("a crash with a restart gives a note if the deployment does not restart the node") {
   Dump dump;
   dump.crashed(5, "n1");
   dump.started(7, "n1");
@@ -1253,7 +1252,7 @@ TEST_CASE("hosts are matched by --map, by name, by address and by elimination") 
     for (const Candidate& c : plan->candidates) nodes.push_back(c.node);
     return nodes;
   };
-  SECTION("--map, two dumps of two hosts") {
+  SECTION("--map assigns two dumps to two nodes") {
     Dump a;
     a.crashed(5, "db-7");
     a.meta().host = "db-7";
@@ -1266,18 +1265,18 @@ TEST_CASE("hosts are matched by --map, by name, by address and by elimination") 
     CHECK(plan->schedules.at(0).faults.at(0).node == "n3");
     CHECK(plan->schedules.at(0).faults.at(1).when.at(0).elapsed_ns == 4 * kSecond);
   }
-  SECTION("by the address in the header") {
+  SECTION("a host is matched by the address in the header") {
     Dump dump;
     dump.crashed(5, "db-7");
     dump.meta().addresses = {"db-7=10.77.0.2"};
     CHECK(nodes_of(inputs_of(config, {dump})) == std::vector<std::string>{"n2"});
   }
-  SECTION("by the first label of the name") {
+  SECTION("a host is matched by the first label of its name") {
     Dump dump;
     dump.crashed(5, "N3.prod.example.com");
     CHECK(nodes_of(inputs_of(config, {dump})) == std::vector<std::string>{"n3"});
   }
-  SECTION("by elimination, and said so") {
+  SECTION("the remaining host is matched by elimination, which a note reports") {
     Dump dump;
     dump.crashed(5, "n1");
     dump.crashed(6, "n3");
@@ -1286,7 +1285,7 @@ TEST_CASE("hosts are matched by --map, by name, by address and by elimination") 
     CHECK(nodes_of(inputs) == std::vector<std::string>{"n1", "n3", "n2"});
     CHECK(make_plan(inputs)->notes.at(0).find("db-7") != std::string::npos);
   }
-  SECTION("what can't be matched is left out, counted and said") {
+  SECTION("hosts that cannot be matched are discarded, counted and reported") {
     Dump dump;
     dump.crashed(5, "db-7");
     dump.scf(6, "db-8", "read", EIO, "/x/y");
@@ -1297,7 +1296,7 @@ TEST_CASE("hosts are matched by --map, by name, by address and by elimination") 
     CHECK(discarded(*plan, "--map") == 2);
     CHECK(plan->notes.at(0).find("--map") != std::string::npos);
   }
-  SECTION("silences through addresses that only production has") {
+  SECTION("a host with production addresses only is matched by its silences") {
     Dump dump;
     dump.silence(5, 15, "n1", "192.0.2.12", "192.0.2.11");
     dump.silence(5, 15, "n1", "192.0.2.13", "192.0.2.11");
@@ -1344,7 +1343,7 @@ TEST_CASE("schedules of one plan are distinct, valid and within max_runs") {
   }
 }
 
-TEST_CASE("any dump gives a plan whose counts add up") {
+TEST_CASE("the events that any dump's plan accounts for add up") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Inputs inputs;
     const auto config = deployment();
@@ -1374,14 +1373,14 @@ TEST_CASE("any dump gives a plan whose counts add up") {
   }
 }
 
-TEST_CASE("the orderly stop of the whole deployment at the end is no fault") {
+TEST_CASE("an orderly stop of the whole deployment at the end is not a fault") {
   const auto config = deployment();
   Dump dump;
   dump.crashed(6, "n1");
   dump.started(7, "n1");
   dump.crashed(40, "n1", SIGTERM);
   dump.scf(40.5, "n3", "connect", ECONNREFUSED, {}, "10.77.0.1:7000");
-  SECTION("all three") {
+  SECTION("all nodes stop") {
     dump.exited(41, "n2", 0);
     dump.crashed(42, "n3", SIGTERM);
     dump.ends(43);
@@ -1392,7 +1391,7 @@ TEST_CASE("the orderly stop of the whole deployment at the end is no fault") {
     CHECK(discarded(plan, "planned stop explains") == 1);
     CHECK(accounted(plan) == plan.failures);
   }
-  SECTION("one of them stays up") {
+  SECTION("one node stays up") {
     dump.exited(41, "n2", 0);
     dump.scf(42, "n3", "openat", EIO, "/data/n3/x");
     dump.ends(43);
@@ -1401,14 +1400,14 @@ TEST_CASE("the orderly stop of the whole deployment at the end is no fault") {
     CHECK(std::count_if(plan.candidates.begin(), plan.candidates.end(),
                         [](const Candidate& c) { return c.kind == schedule::FaultKind::crash; }) == 2);
   }
-  SECTION("one comes back: it was a rolling restart") {
+  SECTION("one node restarts, as in a rolling restart") {
     dump.crashed(41, "n2", SIGTERM);
     dump.crashed(42, "n3", SIGTERM);
     dump.started(44, "n1");
     dump.ends(45);
     CHECK(discarded(plan_of(config, dump), "stopped in order") == 0);
   }
-  SECTION("killed, not stopped") {
+  SECTION("nodes are killed instead of stopped") {
     dump.crashed(41, "n2");
     dump.crashed(42, "n3");
     dump.ends(43);
@@ -1416,7 +1415,7 @@ TEST_CASE("the orderly stop of the whole deployment at the end is no fault") {
   }
 }
 
-TEST_CASE("an address that two nodes share by design is that of their network, and a cut of it is one of both") {
+TEST_CASE("silences of an address that two nodes share are one partition of that network") {
   auto config = deployment(4);
   config.nodes[3].network_of = "n1";
   config.nodes[3].ip = config.nodes[0].ip;
@@ -1438,7 +1437,7 @@ TEST_CASE("an address that two nodes share by design is that of their network, a
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("the end of a node explains what fails at the address that it shares") {
+TEST_CASE("a node's crash explains failures at the address that it shares with another node") {
   auto config = deployment(3);
   config.nodes[2].network_of = "n1";
   config.nodes[2].ip = config.nodes[0].ip;

@@ -64,7 +64,7 @@ int tried_at(const Diagnosis& d, int level) {
 
 }  // namespace
 
-TEST_CASE("level 2: the seventh matching call") {
+TEST_CASE("level 2: the search finds that the seventh matching call must fail") {
   const auto config = two_levels();
   Play play(reads(12), [](const std::vector<Hit>& hits, int) {
     const Hit* hit = hit_of(hits, FaultKind::syscall);
@@ -80,7 +80,7 @@ TEST_CASE("level 2: the seventh matching call") {
   CHECK(tried_at(d, 2) <= 8);  // ranges of calls, by halves
 }
 
-TEST_CASE("level 2: the cap on attempts is kept") {
+TEST_CASE("level 2: syscall_attempts limits the calls that are tried") {
   auto config = two_levels();
   config.diagnose.syscall_attempts = 5;
   Play play(reads(40), [](const std::vector<Hit>&, int) { return false; });
@@ -92,7 +92,7 @@ TEST_CASE("level 2: the cap on attempts is kept") {
   CHECK(most == 5);
 }
 
-TEST_CASE("level 2: no more calls are tried than the survey counted, or else the profile saw in a run") {
+TEST_CASE("level 2: no more calls are tried than the survey or else the profile counted") {
   const auto config = two_levels();
   profile::Profile profile;
   profile.runs = 2;
@@ -113,7 +113,7 @@ TEST_CASE("level 2: no more calls are tried than the survey counted, or else the
   CHECK(most_failed({"survey"}) == 4);
 }
 
-TEST_CASE("level 2: a branch ends where fewer calls are made") {
+TEST_CASE("level 2: a branch ends at the number of calls that runs make") {
   const auto config = two_levels();
   Play play(reads(3), [](const std::vector<Hit>&, int) { return false; });
   const Diagnosis d = diagnosis_of(config, read_dump(), play);
@@ -126,14 +126,14 @@ TEST_CASE("level 2: a branch ends where fewer calls are made") {
   CHECK(counts == std::set<int>{1, 2, 3});
 }
 
-TEST_CASE("level 2: a call that level 1 never saw is not counted") {
+TEST_CASE("level 2: a call that never occurs at level 1 is not counted") {
   const auto config = two_levels();
   Play play({}, [](const std::vector<Hit>&, int) { return false; });
   const Diagnosis d = diagnosis_of(config, read_dump(), play);
   CHECK(tried_at(d, 2) == 0);
 }
 
-TEST_CASE("level 2: calls have their turns, so a late one of the second is found without all of the first") {
+TEST_CASE("level 2: calls take turns, so a late one of the second is found before all of the first are tried") {
   const auto config = two_levels();
   Dump dump = read_dump();
   dump.scf(0.3, "n2", "openat", EMFILE, "/data/n2/ccc");
@@ -147,7 +147,7 @@ TEST_CASE("level 2: calls have their turns, so a late one of the second is found
   CHECK(tried_at(d, 2) <= 8 + 5);
 }
 
-TEST_CASE("level 2: a crash right after a function") {
+TEST_CASE("level 2: a crash right after a function is found") {
   const auto config = two_levels();
   const std::vector<Act> acts{enters(-1, "n1", "main_init"), enters(4, "n1", "storeSnapshot"),
                               enters(9, "n1", "applyLog"), enters(12, "n1", "shutdown")};
@@ -164,7 +164,7 @@ TEST_CASE("level 2: a crash right after a function") {
   CHECK(in_words(d).find("applyLog") != std::string::npos);
 }
 
-TEST_CASE("level 2: a crash that needs two functions in their order") {
+TEST_CASE("level 2: a crash that needs two functions in order is found") {
   const auto config = two_levels();
   // applyLog alone comes early: the crash must wait for the snapshot first.
   const std::vector<Act> production{enters(4, "n1", "boot"), enters(5, "n1", "storeSnapshot"),
@@ -179,7 +179,7 @@ TEST_CASE("level 2: a crash that needs two functions in their order") {
   CHECK(tried_at(d, 2) == 2);
 }
 
-TEST_CASE("level 2: a function called before as well is waited for that time") {
+TEST_CASE("level 2: a function called earlier as well is waited for by its occurrence number") {
   const auto config = two_levels();
   const std::vector<Act> acts{enters(1, "n1", "flush"), enters(2, "n1", "flush"), enters(3, "n1", "flush"),
                               enters(8, "n1", "flush")};
@@ -191,7 +191,7 @@ TEST_CASE("level 2: a function called before as well is waited for that time") {
   CHECK(tried_at(d, 2) == 2);
 }
 
-TEST_CASE("level 2: repeated functions end the context") {
+TEST_CASE("level 2: a repeated function ends the context") {
   const auto config = two_levels();
   const std::vector<Act> acts{enters(1, "n1", "first"), enters(2, "n1", "a"), enters(3, "n1", "b"),
                               enters(4, "n1", "a")};
@@ -204,7 +204,7 @@ TEST_CASE("level 2: repeated functions end the context") {
   CHECK(contexts == std::set<std::vector<std::string>>{{"a"}, {"b", "a"}});
 }
 
-TEST_CASE("level 2: without functions, a crash after a rename") {
+TEST_CASE("level 2: without traced functions, a crash after a rename is found") {
   const auto config = two_levels();
   Act rename = calls(7, "n1", "rename", "/data/n1/epoch.tmp");
   const std::vector<Act> acts{calls(1, "n1", "openat", "/data/n1/log.1"), calls(5, "n1", "unlink", "/data/n1/old"),
@@ -221,17 +221,17 @@ TEST_CASE("level 2: without functions, a crash after a rename") {
   CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
 }
 
-TEST_CASE("level 2: frequent calls are no context") {
+TEST_CASE("level 2: frequent calls are not part of a context") {
   const auto config = two_levels();
   std::vector<Act> acts{calls(2, "n1", "rename", "/data/n1/epoch")};
   for (int i = 0; i < 60; ++i) acts.push_back(calls(3 + 0.05 * i, "n1", "fsync", "/data/n1/wal"));
   Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
-  SECTION("by the dump") {
+  SECTION("frequent in the dump") {
     const Diagnosis d = diagnosis_of(config, crash_dump(acts, 6.1), play);
     CHECK(d.target_reached);
     CHECK(tried_at(d, 2) == 1);
   }
-  SECTION("by the profile") {
+  SECTION("frequent in the profile") {
     Dump normal;
     for (int i = 0; i < 60; ++i) normal.sys(0.1 * i, "n1", "fsync", "/data/n1/wal");
     Dump dump;
@@ -245,7 +245,7 @@ TEST_CASE("level 2: frequent calls are no context") {
   }
 }
 
-TEST_CASE("a crash that shows nothing unless its machine lost power: as it was seen, or after what the node did last") {
+TEST_CASE("a crash that needs a power loss is found at its time or after the node's last event") {
   const std::vector<Act> acts{calls(2, "n1", "rename", "/run/n1/log.1"), calls(5, "n1", "unlink", "/run/n1/log.0"),
                               enters(6, "n1", "serve")};
   for (const bool after_last : {false, true}) {
@@ -267,7 +267,7 @@ TEST_CASE("a crash that shows nothing unless its machine lost power: as it was s
   }
 }
 
-TEST_CASE("power is cut only where disks can lose it, and only of nodes that did not end themselves") {
+TEST_CASE("a power loss is tried only if disks support it and the node did not end itself") {
   const std::vector<Act> acts{calls(5, "n1", "unlink", "/run/n1/log.0")};
   for (const bool able : {false, true}) {
     const auto config = two_levels();
@@ -284,7 +284,7 @@ TEST_CASE("power is cut only where disks can lose it, and only of nodes that did
   }
 }
 
-TEST_CASE("level 2: the role is played by another node") {
+TEST_CASE("level 2: a role that another node has in the test is followed to that node") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(4, "n1", "becomeLeader"), enters(8, "n1", "sendSnapshot")};
   const std::vector<Act> testing{enters(4, "n3", "becomeLeader"), enters(8, "n3", "sendSnapshot")};
@@ -301,7 +301,7 @@ TEST_CASE("level 2: the role is played by another node") {
   CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
 }
 
-TEST_CASE("level 2: the role differs from run to run, so the alternatives stay") {
+TEST_CASE("level 2: alternatives are kept if the role's node differs from run to run") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(8, "n1", "sendSnapshot")};
   Play play({}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
@@ -314,7 +314,7 @@ TEST_CASE("level 2: the role differs from run to run, so the alternatives stay")
   for (const Fault& fault : d.found->faults) CHECK_FALSE(fault.group.empty());
 }
 
-TEST_CASE("level 2: a node that has the role in some runs only hands its context on to the others") {
+TEST_CASE("level 2: a node that has the role in some runs only passes its context on to the other nodes") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(1, "n1", "boot"), enters(8, "n1", "handOver")};
   Play play({}, [](const std::vector<Hit>& hits, int) {
@@ -339,7 +339,7 @@ TEST_CASE("level 2: a node that has the role in some runs only hands its context
   CHECK(tried_at(d, 2) >= 3);  // on n1; also after boot, which shows that n1 has lost the role; on any node
 }
 
-TEST_CASE("level 2: a hit on a node that seldom has the role is tried on all of them") {
+TEST_CASE("level 2: a hit on a node that seldom has the role is tried on all nodes") {
   const auto config = two_levels(4);
   const std::vector<Act> production{enters(8, "n1", "announce")};
   Play play({}, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 0; });
@@ -356,7 +356,7 @@ TEST_CASE("level 2: a hit on a node that seldom has the role is tried on all of 
   CHECK(d.tally.inconclusive == 0);
 }
 
-TEST_CASE("level 2: what waits for an amplified fault follows it, with the roles exchanged") {
+TEST_CASE("level 2: a fault that waits for an amplified fault follows it, with the roles exchanged") {
   const auto config = two_levels();
   Dump dump;
   dump.event(5, trace::EventType::af, "n1").function = dump.intern("sendSnapshot");
@@ -373,7 +373,7 @@ TEST_CASE("level 2: what waits for an amplified fault follows it, with the roles
   CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
 }
 
-TEST_CASE("level 2: seen on no node, the amplification is reverted and the event before is tried") {
+TEST_CASE("level 2: if no node reaches it, the amplification is undone and the previous event is tried") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(4, "n1", "store"), enters(5, "n1", "neverInTest")};
   Play play({enters(4, "n1", "store")},
@@ -387,7 +387,7 @@ TEST_CASE("level 2: seen on no node, the amplification is reverted and the event
   CHECK(tried_at(d, 2) == 3);  // on n1, on any node, the event before on n1
 }
 
-TEST_CASE("level 2: of a host that may be any of several nodes, what is widened to all of them is one schedule") {
+TEST_CASE("level 2: a fault of a host that may be several nodes is widened to all of them in one schedule") {
   const auto config = two_levels();
   const std::vector<std::string> files{"wal", "snapshot", "manifest", "lock", "index"};
   Dump normal, dump;
@@ -413,7 +413,7 @@ TEST_CASE("level 2: of a host that may be any of several nodes, what is widened 
   CHECK(widened == 1);
 }
 
-TEST_CASE("level 2: a function that the test build lacks ends the branch, not the diagnosis") {
+TEST_CASE("level 2: a function that the test build lacks ends the branch but not the diagnosis") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(4, "n1", "store"), enters(5, "n1", "inlined")};
   Play play({enters(4, "n1", "store")},
@@ -426,7 +426,7 @@ TEST_CASE("level 2: a function that the test build lacks ends the branch, not th
   CHECK(said);
 }
 
-TEST_CASE("level 2: an unreached wider context ends the branch") {
+TEST_CASE("level 2: a wider context that is not reached ends the branch") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(1, "n1", "a"), enters(2, "n1", "b"), enters(3, "n1", "c")};
   // b never precedes c here, on any node.
@@ -436,7 +436,7 @@ TEST_CASE("level 2: an unreached wider context ends the branch") {
   CHECK(tried_at(d, 2) <= 4);  // c; b c on n1; c on the first node that does it; b c on any node
 }
 
-TEST_CASE("level 2: another order than in production ends the branch") {
+TEST_CASE("level 2: an order of events that differs from production ends the branch") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(1, "n1", "x"), enters(2, "n1", "a"), enters(3, "n1", "b"),
                                     enters(4, "n1", "c")};
@@ -456,7 +456,7 @@ TEST_CASE("level 2: another order than in production ends the branch") {
   CHECK(contexts(false).size() == 4);  // without a trace, conditions that were met in order are sufficient
 }
 
-TEST_CASE("level 2: a pause with its context keeps its length") {
+TEST_CASE("level 2: a pause keeps its duration when it gets a context") {
   const auto config = two_levels();
   Dump dump;
   const std::vector<Act> acts{enters(5, "n2", "acquireLease"), enters(20, "n2", "release")};
@@ -474,13 +474,13 @@ TEST_CASE("level 2: a pause with its context keeps its length") {
   CHECK(functions_of(d.found->faults[0]) == std::vector<std::string>{"acquireLease"});
 }
 
-TEST_CASE("level 2: a partition after a function") {
+TEST_CASE("level 2: a partition gets a function as its context") {
   const auto config = two_levels();
   const std::vector<Act> acts{enters(2, "n1", "boot"), enters(4, "n1", "election"), enters(9, "n1", "election")};
   Dump dump;
   record(dump, acts, 5);
   dump.cut(5, 17, 1, {2, 3});
-  SECTION("on its own node") {
+  SECTION("the function is entered on the partitioned node") {
     dump.ends(30);
     Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 1; });
     const Diagnosis d = diagnosis_of(config, dump, play);
@@ -493,7 +493,7 @@ TEST_CASE("level 2: a partition after a function") {
     CHECK(cut.duration_ns > 0);
     CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
   }
-  SECTION("it is never amplified: a cut concerns the whole deployment") {
+  SECTION("a partition is not amplified") {
     dump.ends(30);
     Play play({enters(4, "n2", "election")}, [](const std::vector<Hit>&, int) { return false; });
     const Diagnosis d = diagnosis_of(config, dump, play);
@@ -501,7 +501,7 @@ TEST_CASE("level 2: a partition after a function") {
     for (const Tried& tried : d.tried)
       for (const Fault& f : tried.schedule.faults) CHECK(f.group.empty());
   }
-  SECTION("before a crash: each has its context in turn, the other keeps its time") {
+  SECTION("of a partition and a later crash, each gets its context in turn while the other keeps its time") {
     dump.event(8, trace::EventType::af, "n2").function = dump.intern("storeSnapshotData");
     dump.crashed(8.1, "n2");
     dump.ends(30);
@@ -521,19 +521,19 @@ TEST_CASE("level 2: a partition after a function") {
   }
 }
 
-TEST_CASE("level 2: another order the first time, production's order the time that production saw it") {
+TEST_CASE("level 2: a context met in another order is tried at the occurrence with production's order") {
   const auto config = two_levels();
   // Production: ... flush, elect, flush. `flush` alone is met too early, when no `elect` came before it.
   const std::vector<Act> production{enters(1, "n1", "flush"), enters(2, "n1", "x"), enters(3, "n1", "elect"),
                                     enters(4, "n1", "flush")};
-  SECTION("it is found") {
+  SECTION("that occurrence reproduces the bug") {
     Play play(production, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 3; });
     const Diagnosis d = diagnosis_of(config, crash_dump(production, 4.5), play);
     CHECK(d.target_reached);
     REQUIRE(d.found);
     CHECK(d.found->faults.at(0).when.back().count == 2);
   }
-  SECTION("neither the one nor the other: the branch ends") {
+  SECTION("neither occurrence has production's order, and the branch ends") {
     // Between x, elect and the second flush, the test does other things that production did at another time.
     const std::vector<Act> other{enters(1, "n1", "a"), enters(2, "n1", "b"), enters(3, "n1", "a"), enters(4, "n1", "c"),
                                  enters(5, "n1", "b")};
@@ -551,7 +551,7 @@ TEST_CASE("level 2: another order the first time, production's order the time th
   }
 }
 
-TEST_CASE("level 2: one fault at a time gets its context, by rank; the others keep theirs") {
+TEST_CASE("level 2: one fault at a time gets a context, by rank, while the others keep theirs") {
   const auto config = two_levels();
   const std::vector<Act> acts{enters(3, "n1", "f1"), enters(10, "n3", "f3")};
   Dump dump;
@@ -574,7 +574,7 @@ TEST_CASE("level 2: one fault at a time gets its context, by rank; the others ke
   CHECK(functions_of(*second) == std::vector<std::string>{"f3"});
 }
 
-TEST_CASE("level 2: a promising miss is tried again") {
+TEST_CASE("level 2: a promising schedule that missed is tried again") {
   const auto config = two_levels();
   const std::vector<Act> acts{enters(4, "n1", "store"), enters(9, "n1", "other")};
   int right = 0;
@@ -585,7 +585,7 @@ TEST_CASE("level 2: a promising miss is tried again") {
   CHECK(d.level == 2);
 }
 
-TEST_CASE("level 2: the same verdicts give the same search") {
+TEST_CASE("level 2: equal verdicts give an equal search") {
   const auto config = two_levels();
   const std::vector<Act> acts{enters(1, "n1", "a"),
                               enters(2, "n2", "b"),
@@ -609,7 +609,7 @@ TEST_CASE("level 2: the same verdicts give the same search") {
   CHECK(first.size() > 10);
 }
 
-TEST_CASE("level 2: max_runs is kept") {
+TEST_CASE("level 2: max_runs is not exceeded") {
   for (int most = 2; most < 20; ++most) {
     auto config = two_levels();
     config.diagnose.max_runs = most;
@@ -619,7 +619,7 @@ TEST_CASE("level 2: max_runs is kept") {
   }
 }
 
-TEST_CASE("level 2: half a million events before the crash are read in no time") {
+TEST_CASE("level 2: half a million events before a crash are processed quickly") {
   const auto config = two_levels();
   Dump dump;
   const trace::StringId node = dump.intern("n1");
@@ -640,7 +640,7 @@ TEST_CASE("level 2: half a million events before the crash are read in no time")
   CHECK(tried_at(d, 2) == 1);
 }
 
-TEST_CASE("level 2: a rename is known by the name it makes, a connect by its port") {
+TEST_CASE("level 2: a rename is matched by its target and a connect by its port") {
   const auto config = two_levels();
   Dump dump;
   SECTION("rename") {
@@ -668,7 +668,7 @@ TEST_CASE("level 2: a rename is known by the name it makes, a connect by its por
     CHECK(d.found->faults[0].when[0].result == "ok");
     CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
   }
-  SECTION("accept, from wherever") {
+  SECTION("an accept is matched without its peer") {
     dump.sys(5, "n1", "accept4", "").peer = dump.intern("192.168.7.9:43210");
     dump.crashed(5.2, "n1");
     dump.ends(30);

@@ -103,7 +103,7 @@ std::vector<std::string> places_tried(const Diagnosis& d) {
 
 }  // namespace
 
-TEST_CASE("level 3: the crash comes at a place inside the last function of its context") {
+TEST_CASE("level 3: a crash at a site inside the last function of its context is found") {
   const auto config = deployment();
   Code code = store_code();
   Play play(store_acts(), at_act(2));
@@ -127,9 +127,7 @@ TEST_CASE("level 3: the crash comes at a place inside the last function of its c
   CHECK(said);
 }
 
-TEST_CASE(
-    "level 3: places and calls take turns; those that a probing run did not see are left out, and the rest comes "
-    "last") {
+TEST_CASE("level 3: sites and calls take turns, sites that no probing run reached are skipped, others come last") {
   const auto config = deployment();
   Code code = store_code();
   std::vector<Act> acts = store_acts();
@@ -152,9 +150,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE(
-    "level 3: a place of the crash that was seen comes ahead of a loss of power, which takes all from what never "
-    "syncs") {
+TEST_CASE("level 3: sites of the observed crash are tried before a power loss") {
   const auto config = deployment();
   Code code = store_code();
   const auto there = at_act(2);
@@ -172,7 +168,7 @@ TEST_CASE(
   for (const Fault& fault : d->found->faults) CHECK(fault.lose == schedule::Loss::nothing);
 }
 
-TEST_CASE("level 3: a place that is not reached is not tried") {
+TEST_CASE("level 3: a site that is not reached is not tried") {
   const auto config = deployment();
   Code code = store_code();
   code.functions["store"] = {{kUnreached, PlaceKind::syscall, "unlink@plt"}, {kFlush, PlaceKind::call, "helper"}};
@@ -184,11 +180,11 @@ TEST_CASE("level 3: a place that is not reached is not tried") {
   CHECK(places_tried(d) == std::vector<std::string>{"store+0x20"});
 }
 
-TEST_CASE("level 3: a place in a loop is tried for its later passes too, further calls of the function are none") {
+TEST_CASE("level 3: a site in a loop is tried for later passes, further calls of the function are not") {
   const auto config = deployment();
   Code code = store_code();
   std::vector<Act> acts = store_acts();
-  SECTION("a loop") {
+  SECTION("the site is in a loop") {
     acts.insert(acts.begin() + 2, {reaches(5.11, "n1", "store", kWrite), reaches(5.12, "n1", "store", kWrite)});
     Play play(acts, at_act(3));
     const Diagnosis d = diagnosis_of(config, crash_after(acts, 5.05), play, {}, false, &code);
@@ -199,7 +195,7 @@ TEST_CASE("level 3: a place in a loop is tried for its later passes too, further
     // All first passes of system calls come first.
     CHECK(places_tried(d) == std::vector<std::string>{"store+0x10", "store+0x20", "store+0x10 #2", "store+0x10 #3"});
   }
-  SECTION("further calls") {
+  SECTION("the function is called again") {
     for (int i = 1; i < 5; ++i)
       for (Act act : store_acts()) {
         act.t += i;
@@ -211,9 +207,7 @@ TEST_CASE("level 3: a place in a loop is tried for its later passes too, further
   }
 }
 
-TEST_CASE(
-    "level 3: in a loop only system calls are counted by a look; what else is there is tried without, twice if it is a "
-    "call") {
+TEST_CASE("level 3: in a loop a probing run counts only system calls, and other calls are tried twice") {
   const auto config = deployment();
   Code code = store_code();
   std::vector<CodePlace>& places = code.functions["store"];
@@ -228,7 +222,7 @@ TEST_CASE(
       for (const Fault& f : tried.schedule.faults) CHECK(f.when.back().offset != kCall);
 }
 
-TEST_CASE("level 3: of the instructions that are no calls only the first ones are tried") {
+TEST_CASE("level 3: of the instructions that are not calls only the first 32 are tried") {
   const auto config = deployment();
   Code code = store_code();
   std::vector<Act> acts = store_acts();
@@ -243,7 +237,7 @@ TEST_CASE("level 3: of the instructions that are no calls only the first ones ar
   CHECK(std::count(list.begin(), list.end(), "look") >= 2);
 }
 
-TEST_CASE("level 3: a pause too") {
+TEST_CASE("level 3: a pause at a site inside a function is found") {
   const auto config = deployment();
   Code code = store_code();
   Dump dump;
@@ -260,7 +254,7 @@ TEST_CASE("level 3: a pause too") {
   CHECK(d.found->faults[0].duration_ns > 0);
 }
 
-TEST_CASE("level 3: code that cannot be read is reported, and the calls after it are tried all the same") {
+TEST_CASE("level 3: unreadable code is reported, and the calls that follow are still tried") {
   const auto config = deployment();
   Code code;
   std::vector<Act> acts = snapshot("n1");
@@ -276,7 +270,7 @@ TEST_CASE("level 3: code that cannot be read is reported, and the calls after it
               "only its first instruction is known"));
 }
 
-TEST_CASE("level 3: a look that can't be armed leaves the places to be tried one by one") {
+TEST_CASE("level 3: if a probing run cannot be armed, the sites are tried one by one") {
   const auto config = deployment();
   Code code = store_code();
   Play play(store_acts(), at_act(2));
@@ -294,11 +288,11 @@ TEST_CASE("level 3: a function that is not entered again ends its branch") {
   const auto config = deployment();
   Code code = store_code();
   Play play(store_acts(), [](const std::vector<Hit>&, int) { return false; });
-  SECTION("at the look") {
+  SECTION("in the probing run") {
     play.acts_of = [&](int) { return is_look(play.made.back()) ? std::vector<Act>{} : store_acts(); };
     CHECK(steps(unsurveyed(config, crash_after(store_acts(), 5.05), play, &code)) == std::vector<std::string>{"look"});
   }
-  SECTION("at a place") {
+  SECTION("in a trial of a site") {
     play.acts_of = [&](int) {
       const std::vector<schedule::Condition>& when =
           play.made.back().faults.empty() ? std::vector<schedule::Condition>{} : play.made.back().faults[0].when;
@@ -309,7 +303,7 @@ TEST_CASE("level 3: a function that is not entered again ends its branch") {
   }
 }
 
-TEST_CASE("level 3: the alternatives of an amplified crash are all looked at, and moved to the place") {
+TEST_CASE("level 3: all alternatives of an amplified crash are probed and moved to the site") {
   const auto config = deployment();
   Code code = store_code();
   Play play(store_acts("n2"), [](const std::vector<Hit>& hits, int) {
@@ -324,7 +318,7 @@ TEST_CASE("level 3: the alternatives of an amplified crash are all looked at, an
   CHECK(fault->when.back().offset == kFlush);
 }
 
-TEST_CASE("level 3: what waits for the moved fault does not disturb a look") {
+TEST_CASE("level 3: faults that wait for the moved fault are left out of a probing run") {
   const auto config = deployment();
   Code code = store_code();
   Dump dump;
@@ -342,7 +336,7 @@ TEST_CASE("level 3: what waits for the moved fault does not disturb a look") {
     if (is_look(tried.schedule)) CHECK(fault_of(tried.schedule, FaultKind::crash, "n2") == nullptr);
 }
 
-TEST_CASE("level 3: contexts that mean the same moment are refined once") {
+TEST_CASE("level 3: contexts that mean the same injection point are refined once") {
   const auto config = deployment();
   Code code = store_code();
   std::vector<Act> acts = store_acts();
@@ -352,7 +346,7 @@ TEST_CASE("level 3: contexts that mean the same moment are refined once") {
   CHECK(places_tried(d) == std::vector<std::string>{"store+0x10", "store+0x20", "store+0x30", "store+0x50"});
 }
 
-TEST_CASE("level 3: the context that brought the dump's symptoms back comes first") {
+TEST_CASE("level 3: the context whose run showed the dump's symptoms is refined first") {
   const auto config = deployment();
   Code code = store_code();
   // `store` is done twice; only after the second time n2 fails as it did in production.
@@ -379,10 +373,10 @@ TEST_CASE("level 3: the context that brought the dump's symptoms back comes firs
   CHECK(std::find(counts.begin(), counts.end(), 1) != counts.end());
 }
 
-TEST_CASE("level 3: the crash comes before a later call than the one it was seen after") {
+TEST_CASE("level 3: a crash before a later call than the one it was seen after is found") {
   const auto config = deployment();
   const std::vector<Act> acts = snapshot("n1");
-  SECTION("before the unlink") {
+  SECTION("before an unlink") {
     Play play(acts, [](const std::vector<Hit>& hits, int) {
       return hits.size() == 1 && hits[0].fault->before && hits[0].act == 4;
     });
@@ -398,7 +392,7 @@ TEST_CASE("level 3: the crash comes before a later call than the one it was seen
     CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
     CHECK_FALSE(noted(d, "level 3"));
   }
-  SECTION("before a write, which no trace shows") {
+  SECTION("before a write, which is not traced") {
     Play play(acts, [](const std::vector<Hit>& hits, int) {
       return hits.size() == 1 && hits[0].fault->before && hits[0].act == 1;
     });
@@ -409,11 +403,11 @@ TEST_CASE("level 3: the crash comes before a later call than the one it was seen
   }
 }
 
-TEST_CASE("level 3: after a function, before a call in it; a missing function is reported") {
+TEST_CASE("level 3: a crash after a function and before a call in it; a missing function is reported") {
   const auto config = deployment();
   std::vector<Act> acts = snapshot("n1");
   acts.insert(acts.begin(), enters(4.9, "n1", "storeSnapshot"));
-  SECTION("found") {
+  SECTION("the bug is found") {
     Play play(acts, [](const std::vector<Hit>& hits, int) {
       return hits.size() == 1 && hits[0].fault->before && hits[0].act == 3;
     });
@@ -423,7 +417,7 @@ TEST_CASE("level 3: after a function, before a call in it; a missing function is
     CHECK(d.found->faults.at(0).when.at(0).function == "storeSnapshot");
     CHECK(d.found->faults.at(0).before->syscall == "fsync");
   }
-  SECTION("not found") {
+  SECTION("the bug is not found") {
     Play play(acts, [](const std::vector<Hit>&, int) { return false; });
     const Diagnosis d = diagnosis_of(config, crash_after(acts, 4.95), play);
     CHECK_FALSE(d.found);
@@ -432,7 +426,7 @@ TEST_CASE("level 3: after a function, before a call in it; a missing function is
   }
 }
 
-TEST_CASE("level 3: the alternatives of an amplified crash all move on") {
+TEST_CASE("level 3: all alternatives of an amplified crash move on to later calls") {
   const auto config = deployment();
   Play play(snapshot("n2"), [](const std::vector<Hit>& hits, int) {
     return hits.size() == 1 && hits[0].fault->before && hits[0].fault->node == "n2" && hits[0].act == 3;
@@ -443,13 +437,13 @@ TEST_CASE("level 3: the alternatives of an amplified crash all move on") {
   CHECK(fault_of(*d.found, FaultKind::crash, "n2")->before->syscall == "rename");
 }
 
-TEST_CASE("level 3: a probing run shows which calls follow, how often and how soon; the others are not tried") {
+TEST_CASE("level 3: a probing run shows which calls follow, how often and how soon; no others are tried") {
   const auto config = deployment();
   // Space is reserved, then header and value are written; only between the two the record is neither old nor new.
   std::vector<Act> acts{
       calls(5, "n1", "ftruncate", "/run/x/data.db"), calls(5.001, "n1", "pwrite64", "/run/x/data.db", false),
       calls(5.002, "n1", "pwrite64", "/run/x/data.db", false), calls(5.003, "n1", "sendto", "", false)};
-  SECTION("found") {
+  SECTION("the bug is found") {
     Play play(acts, [](const std::vector<Hit>& hits, int) {
       return hits.size() == 1 && hits[0].fault->before && hits[0].act == 2;
     });
@@ -461,14 +455,14 @@ TEST_CASE("level 3: a probing run shows which calls follow, how often and how so
     CHECK(d.found->faults[0].before_count == 2);
     CHECK(steps(d) == std::vector<std::string>{"look", "before pwrite64"});
   }
-  SECTION("not found") {
+  SECTION("the bug is not found") {
     Play play(acts, [](const std::vector<Hit>&, int) { return false; });
     const Diagnosis d = unsurveyed(config, crash_after(acts, 5.0005), play);
     // Places that level 2 has tried come last.
     CHECK(steps(d) == std::vector<std::string>{"look", "before pwrite64", "before sendto", "before pwrite64",
                                                "before pwrite64", "before pwrite64"});
   }
-  SECTION("a look that can't be armed") {
+  SECTION("the probing run cannot be armed") {
     Play play(acts, [](const std::vector<Hit>& hits, int) {
       return hits.size() == 1 && hits[0].fault->before && hits[0].act == 2;
     });
@@ -480,7 +474,7 @@ TEST_CASE("level 3: a probing run shows which calls follow, how often and how so
   }
 }
 
-TEST_CASE("level 3: between two of a few calls comes ahead of calls that are made all the time") {
+TEST_CASE("level 3: points between infrequent calls are tried before points between frequent ones") {
   const auto config = deployment();
   std::vector<Act> acts{enters(1, "n1", "serve")};
   for (int i = 0; i < 40; ++i)
@@ -501,7 +495,7 @@ TEST_CASE("level 3: between two of a few calls comes ahead of calls that are mad
   CHECK(d.schedules <= 5);
 }
 
-TEST_CASE("level 3: a pause is moved to the calls that wait as well") {
+TEST_CASE("level 3: a pause is also moved to calls that wait") {
   const auto config = deployment();
   const std::vector<Act> acts{calls(5, "n1", "openat", "/run/x/handover"), calls(5.01, "n1", "sendto", "", false),
                               calls(5.02, "n1", "pselect6", "", false)};
@@ -518,7 +512,7 @@ TEST_CASE("level 3: a pause is moved to the calls that wait as well") {
   CHECK(d.found->faults.at(0).before->syscall == "*select*");
 }
 
-TEST_CASE("level 3: nothing to do without a context, and no noise about it") {
+TEST_CASE("level 3: without a context nothing is tried or reported") {
   const auto config = deployment();
   Dump dump;
   dump.crashed(5, "n1");
@@ -530,7 +524,7 @@ TEST_CASE("level 3: nothing to do without a context, and no noise about it") {
   CHECK_FALSE(noted(d, "level"));
 }
 
-TEST_CASE("level 3: endless calls at level 2 leave runs for it") {
+TEST_CASE("level 3: numerous calls at level 2 leave runs for level 3") {
   auto config = deployment();
   config.diagnose.max_runs = 120;
   std::vector<Act> acts = snapshot("n1");
@@ -576,7 +570,7 @@ std::vector<Act> notes(double phase) {
   return acts;
 }
 
-TEST_CASE("what shows the bug at a time, but only now and then, is moved on to the calls that follow the time") {
+TEST_CASE("a crash at a time that reproduces too rarely is moved to the calls that follow that time") {
   const auto config = deployment();
   Dump dump;
   record(dump, notes(0), 12.03);

@@ -52,7 +52,7 @@ bool earlier(const Diagnosis& d, FaultKind kind) {
 
 }  // namespace
 
-TEST_CASE("calls that fail for want of descriptors or room: the real limit is tried, too") {
+TEST_CASE("for calls that fail with EMFILE, ENFILE, ENOSPC or EDQUOT the real limit is tried as well") {
   for (const auto& [error, kind] : {std::pair{EMFILE, FaultKind::descriptors},
                                     {ENFILE, FaultKind::descriptors},
                                     {ENOSPC, FaultKind::disk_full},
@@ -72,7 +72,7 @@ TEST_CASE("calls that fail for want of descriptors or room: the real limit is tr
   }
 }
 
-TEST_CASE("a disk that was full when nobody wanted room any more is full earlier") {
+TEST_CASE("a full disk that comes after the last write is tried earlier") {
   Dump dump;
   dump.scf(8, "n1", "pwrite64", ENOSPC, "/data/n1/log.1");
   dump.ends(30);
@@ -93,7 +93,7 @@ TEST_CASE("a disk that was full when nobody wanted room any more is full earlier
   CHECK(earlier(*d, FaultKind::disk_full));
 }
 
-TEST_CASE("failed calls of one cause that came too late are armed earlier together") {
+TEST_CASE("failed calls with one cause that were armed too late are armed earlier together") {
   Dump dump;
   for (int i = 0; i < 3; ++i)
     dump.scf(8 + 0.1 * i, "n1", "pwrite64", EIO, fmt::format("/data/n1/log.{}", static_cast<char>('a' + i)));
@@ -109,7 +109,7 @@ TEST_CASE("failed calls of one cause that came too late are armed earlier togeth
   CHECK(earlier(*d, FaultKind::syscall));
 }
 
-TEST_CASE("if the dump does not say when the workload began, a full disk is tried from later moments on, too") {
+TEST_CASE("if the dump does not record the workload's start, a full disk is tried from later times as well") {
   Dump dump;
   dump.meta().workload_ts = 0;
   dump.scf(3, "n1", "write", ENOSPC, "/data/n1/log.1");
@@ -127,7 +127,7 @@ TEST_CASE("if the dump does not say when the workload began, a full disk is trie
   CHECK(fault_of(*d->found, FaultKind::disk_full, "n1") != nullptr);
 }
 
-TEST_CASE("a disk of its own in the node's folder is filled, where all that failed lies there") {
+TEST_CASE("if all failed paths lie in one subfolder, a disk for that subfolder alone is filled") {
   Dump dump;
   dump.scf(3, "n1", "write", ENOSPC, "/tmp/runs/7/n1/data/log.1");
   dump.scf(3.1, "n1", "openat", ENOSPC, "/tmp/runs/7/n1/data/index");
@@ -154,7 +154,7 @@ TEST_CASE("a disk of its own in the node's folder is filled, where all that fail
   }));
 }
 
-TEST_CASE("one call that fails for want of descriptors shows the bug too rarely: the limit is next") {
+TEST_CASE("if one EMFILE reproduces the bug too rarely, a descriptor limit is tried next") {
   Dump dump;
   dump.scf(3, "n1", "openat", EMFILE, "/data/n1/log.1");
   dump.ends(30);
@@ -178,7 +178,7 @@ TEST_CASE("one call that fails for want of descriptors shows the bug too rarely:
   CHECK(d->schedules == 2);
 }
 
-TEST_CASE("a node that has few descriptors open is not hurt by a limit above them, a narrower one is tried") {
+TEST_CASE("a node with few open descriptors gets a lower limit when a higher one has no effect") {
   Dump dump;
   dump.scf(3, "n1", "openat", EMFILE, "/data/n1/log.1");
   dump.ends(30);
@@ -196,7 +196,7 @@ TEST_CASE("a node that has few descriptors open is not hurt by a limit above the
   CHECK(fault_of(*d->found, FaultKind::descriptors, "n1") != nullptr);
 }
 
-TEST_CASE("an end for want of memory: the node has too little of it, until it has crashed") {
+TEST_CASE("a kill by the OOM killer is tried as a memory limit that lasts until the node has crashed") {
   Dump dump;
   dump.crashed(4, "n1", SIGKILL, trace::kMain | trace::kOutOfMemory);
   dump.ends(30);
@@ -227,7 +227,7 @@ TEST_CASE("an end for want of memory: the node has too little of it, until it ha
   CHECK_FALSE(found_with(FaultKind::memory, killed, {makes(3, "n1", "rename", "/data/n1/log.1")}).target_reached);
 }
 
-TEST_CASE("a node that ends by SIGBUS wrote to a full disk through memory") {
+TEST_CASE("a crash by SIGBUS is tried as a full disk under a memory-mapped file") {
   Dump dump;
   dump.crashed(8, "n1", SIGBUS);
   dump.ends(30);
@@ -238,7 +238,7 @@ TEST_CASE("a node that ends by SIGBUS wrote to a full disk through memory") {
   REQUIRE(fault_of(*d.found, FaultKind::disk_full, "n1") != nullptr);
 }
 
-TEST_CASE("a process that stood still for its disk: the disk is slow") {
+TEST_CASE("a process that was blocked by its disk is tried as a slow disk") {
   Dump dump;
   dump.paused(4, 8, "n1").flags |= trace::kBlocked;
   dump.ends(30);

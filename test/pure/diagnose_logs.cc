@@ -111,7 +111,7 @@ TEST_CASE("a message that names call, error and path is the first candidate, wit
   CHECK(wanted);
 }
 
-TEST_CASE("a message that names no file means those that the node had just touched") {
+TEST_CASE("a message without a file name refers to the files that the node touched last") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
   Told told(
@@ -130,7 +130,7 @@ TEST_CASE("a message that names no file means those that the node had just touch
     if (c.kind == FaultKind::syscall) CHECK(((c.error != "ENOSPC") == (c.why.find("n2.log:3") != 0)));
 }
 
-TEST_CASE("a message that may mean many calls and files stands for a dozen faults at most") {
+TEST_CASE("a message that matches many calls and files gives at most a dozen faults") {
   const auto config = deployment();
   Dump dump;
   dump.started(-0.5, "n2");
@@ -143,13 +143,13 @@ TEST_CASE("a message that may mean many calls and files stands for a dozen fault
       line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint failed: No space left on device"),
       usual_log(), &control);
   std::size_t faults = 0;
-  for (const auto& [at, of] : told.inputs.said.back().events)
+  for (const auto& [at, of] : told.inputs.log_evidence.back().events)
     faults +=
         told.inputs.traces.back().events[at].type == trace::EventType::scf && of.words.find("n2.log:3") == 0 ? 1 : 0;
   CHECK(faults == 12);
 }
 
-TEST_CASE("messages of a program before it ends itself are not explained by its end") {
+TEST_CASE("messages right before a program ends itself are not explained by its end") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
   Told told(config,
@@ -165,7 +165,7 @@ TEST_CASE("messages of a program before it ends itself are not explained by its 
   for (const Discarded& one : plan.discarded) CHECK(one.why.find("own end") == std::string::npos);
 }
 
-TEST_CASE("an error of a connection is none of the files that the node works on") {
+TEST_CASE("a connection error is not matched to the node's files") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
   Told told(
@@ -178,7 +178,7 @@ TEST_CASE("an error of a connection is none of the files that the node works on"
   }
 }
 
-TEST_CASE("where no message names a cause, the calls that come shortly before are tried, nearest first") {
+TEST_CASE("if no message names a cause, calls shortly before the failure are tried, nearest first") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
   Told told(
@@ -207,7 +207,7 @@ TEST_CASE("where no message names a cause, the calls that come shortly before ar
                     [](const Candidate& c) { return c.kind == FaultKind::crash && c.node == "n2"; }));
 }
 
-TEST_CASE("of calls between the same messages those come first after which their thread did little") {
+TEST_CASE("of calls between the same messages, those after which their thread did little come first") {
   const auto config = deployment();
   Dump dump;
   dump.started(-0.5, "n2");
@@ -233,7 +233,7 @@ TEST_CASE("of calls between the same messages those come first after which their
   CHECK(why.find("its thread did 6 more things in between") != std::string::npos);
 }
 
-TEST_CASE("what the run without faults did stands on the incident's time line") {
+TEST_CASE("events of the fault-free run are mapped to the incident's time line") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
   // Ten times as slow, one day later.
@@ -250,7 +250,7 @@ TEST_CASE("what the run without faults did stands on the incident's time line") 
   CHECK(rename - first == 19'000'000'000);
 }
 
-TEST_CASE("a node that begins again was killed, and comes back") {
+TEST_CASE("a node whose log begins again is taken as killed and restarted") {
   const auto config = deployment();
   Told told(config,
             line(0, "store 3 is starting") + line(1, "saved table one") + line(2, "saved table two") +
@@ -263,8 +263,7 @@ TEST_CASE("a node that begins again was killed, and comes back") {
   CHECK(plan.candidates[0].why.find("begins again") != std::string::npos);
 }
 
-TEST_CASE(
-    "a helper's end that a log tells of leaves the node's main process alone, and a cut's reason names its peer") {
+TEST_CASE("a helper's end in a log does not kill the main process, and a partition's reason names the peer") {
   const auto config = deployment();
   Told told(
       config,
@@ -291,7 +290,7 @@ TEST_CASE(
   CHECK(cuts == 2);
 }
 
-TEST_CASE("a lost peer that no message names is inferred, one that is named is stated") {
+TEST_CASE("a partition from an unnamed peer is inferred, from a named peer it is stated") {
   const auto config = deployment();
   const auto known = [&](const char* text) {
     Told told(config, line(1, "up") + line(20, text), "", nullptr);
@@ -304,7 +303,7 @@ TEST_CASE("a lost peer that no message names is inferred, one that is named is s
   CHECK(known("lost the connection to n3") == std::set<Known>{Known::stated});
 }
 
-TEST_CASE("a message reports one failed call of a full disk: other calls fail as well") {
+TEST_CASE("a message about a full disk reports one failed call, but other calls are failed as well") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
   Told told(config,
@@ -321,7 +320,7 @@ TEST_CASE("a message reports one failed call of a full disk: other calls fail as
   }));
 }
 
-TEST_CASE("a file that a message names from the program's folder on is the one that another names in full") {
+TEST_CASE("a relative path and an absolute path of the same file give one candidate") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
   const std::string full = line(2, "cannot write /prod/n2/data/store.db: No space left on device"),
@@ -338,7 +337,7 @@ TEST_CASE("a file that a message names from the program's folder on is the one t
   CHECK(writes(full + relative) == writes(full));
 }
 
-TEST_CASE("beside a dump, logs add no second candidate for what it holds, and theirs for what it can't hold") {
+TEST_CASE("beside a dump, logs add candidates only for what the dump's window does not cover") {
   const auto config = deployment();
   const std::string failed = line(2, "cannot write /prod/n2/data/store.db: No space left on device") +
                              line(3, "store 3 is starting") + line(20, "store 3 is starting");
@@ -418,9 +417,7 @@ TEST_CASE("beside a dump, logs add no second candidate for what it holds, and th
   CHECK(gaps.plan().candidates.size() > before->candidates.size());
 }
 
-TEST_CASE(
-    "where a log leaves open when its node was killed, each thing that the node does seldom is a moment, not what it "
-    "did last alone") {
+TEST_CASE("if a log leaves the time of a kill open, each infrequent event of the node is an injection point") {
   const auto config = deployment();
   // Its log has two lines of each start; everything else happened between them: a checkpoint in the middle, and much
   // after it.
@@ -457,9 +454,7 @@ TEST_CASE(
   CHECK(found->schedules <= 15);
 }
 
-TEST_CASE(
-    "a cut that no log tells of, before a kill that one tells of: what the node does only then is where the kill "
-    "comes") {
+TEST_CASE("after an unlogged partition, a logged kill is found at events that only the partition causes") {
   const auto config = deployment();
   std::vector<Act> usual{{0.1, "n2", "", "openat", "/run/x/store.db"}};
   for (int i = 0; i < 40; ++i) usual.push_back({1 + 1.2 * i, "n2", "put", "", ""});
@@ -499,7 +494,7 @@ TEST_CASE(
   CHECK(found->schedules <= 40);
 }
 
-TEST_CASE("a guess is no reason for what logs tell plainly") {
+TEST_CASE("an inferred event does not explain evidence that logs state") {
   Told told(deployment(), line(0, "server is starting") + line(30, "done"), "");
   const auto of = [](logs::Hint::Kind kind, const char* node, const char* peer, double weight) {
     logs::Hint hint;
@@ -530,7 +525,7 @@ TEST_CASE("a guess is no reason for what logs tell plainly") {
   }
 }
 
-TEST_CASE("who misses another one and ends itself for that does not explain the silence") {
+TEST_CASE("a node that exits because it misses a peer does not explain the silence") {
   const std::string unknown = "could not translate host name \"db\" to address: Temporary failure in name resolution\n";
   const Plan plan = planned(deployment(),
                             {"2026-01-02 03:04:10,100 WARN the action is not kept: " + unknown +
@@ -544,7 +539,7 @@ TEST_CASE("who misses another one and ends itself for that does not explain the 
   CHECK_FALSE(cut->symptom);
 }
 
-TEST_CASE("connections that a node's end closed are no cut before it, and say when it was") {
+TEST_CASE("connections closed by a node's end are not a partition, and give the time of that end") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
   const std::string open = line(0, "starting server") + line(0.1, "listening"), quiet = open + line(30, "done");
@@ -573,7 +568,7 @@ TEST_CASE("connections that a node's end closed are no cut before it, and say wh
   CHECK(of(silent, FaultKind::partition) != nullptr);
 }
 
-TEST_CASE("unreported failed calls do not determine when reported ones failed") {
+TEST_CASE("failed calls that no log reports do not determine the time of reported ones") {
   const auto config = deployment();
   Dump dump;
   dump.started(-0.5, "n2");
@@ -643,8 +638,7 @@ TEST_CASE("a pause that reproduces too rarely is tried longer if no log gives it
   CHECK(found->schedules <= 8);
 }
 
-TEST_CASE(
-    "a pause known from the nodes that missed the node is tried with that length, then with the longest possible") {
+TEST_CASE("a pause inferred from the peers is tried with that length, then with the longest possible") {
   Told told(deployment(), line(0, "server is starting") + line(30, "done"), "");
   logs::Hint stood;
   stood.kind = logs::Hint::Kind::stop;
@@ -670,7 +664,7 @@ TEST_CASE(
   CHECK(std::find(lasts.begin(), lasts.end(), 12) != lasts.end());
 }
 
-TEST_CASE("two faults that no log reports, while a kill that one reports lasts") {
+TEST_CASE("two faults that no log reports are found while a logged kill lasts") {
   const auto config = deployment();
   std::vector<Act> acts;
   for (int i = 0; i < 40; ++i) acts.push_back({1 + 1.2 * i, "n2", "put", "", ""});
@@ -695,7 +689,7 @@ TEST_CASE("two faults that no log reports, while a kill that one reports lasts")
   CHECK(found->schedules <= 60);
 }
 
-TEST_CASE("messages of a node's next life do not determine when the workload began") {
+TEST_CASE("messages of a node's next incarnation do not determine when the workload began") {
   const auto config = deployment();
   trace::Trace control = usual_run();
   control.meta.workload_ts = log_begin() + 3'000'000'000;
@@ -713,7 +707,7 @@ TEST_CASE("messages of a node's next life do not determine when the workload beg
   CHECK(crash->first_ts - plan.workload_ts > 1'900'000'000);
 }
 
-TEST_CASE("nodes that restart shortly after each other ended in that order, whatever they wrote last") {
+TEST_CASE("nodes that restart shortly after each other ended in that order, whatever they logged last") {
   const auto config = deployment();
   const std::string open = line(0, "starting server") + line(0.1, "listening");
   // One supervisor: each node is restarted 1.1 s after it was killed. n1 had not logged anything for three seconds
@@ -731,7 +725,7 @@ TEST_CASE("nodes that restart shortly after each other ended in that order, what
   CHECK(std::abs(ended["n3"] - ended["n2"] - 200'000'000) < 50'000'000);
 }
 
-TEST_CASE("of several faults that each show the bug, narrowing down finds the one that is believed most") {
+TEST_CASE("of several faults that each reproduce the bug, narrowing down finds the one with the highest weight") {
   schedule::Schedule all;
   std::set<std::string> fired;
   std::map<std::string, double> believed;
@@ -761,13 +755,13 @@ TEST_CASE("of several faults that each show the bug, narrowing down finds the on
   CHECK(last.faults[0].id == "said");
 }
 
-TEST_CASE("logs that say nothing, and no run to compare with, leave nothing to try") {
+TEST_CASE("logs without evidence and without a fault-free run give no candidates") {
   const auto config = deployment();
   Told told(config, line(0, "all is well"), "", nullptr);
   CHECK(told.plan().candidates.empty());
 }
 
-TEST_CASE("hosts that lines of logs name are nodes by several forms of their names") {
+TEST_CASE("host names in logs match nodes in several forms") {
   const auto config = deployment();  // n1, n2, ...
   const std::map<std::string, std::string> map = {{"db", "n1"}};
   for (const char* host : {"n2", "n2-1", "shop_n2_1", "n2/postgres", "n2.example.com"}) {
@@ -778,9 +772,7 @@ TEST_CASE("hosts that lines of logs name are nodes by several forms of their nam
   for (const char* host : {"", "web", "n", "-", "an2"}) CHECK(node_of_host(host, config, map).empty());
 }
 
-TEST_CASE(
-    "what shows the bug without a word of the failure's logs waits while others are tried, and is taken when they are "
-    "in vain") {
+TEST_CASE("a schedule whose runs lack the failure's messages is accepted only after others failed") {
   const auto config = deployment();
   Dump dump;
   dump.scf(5, "n1", "write", EIO, "/data/n1/wal");
@@ -789,14 +781,15 @@ TEST_CASE(
   for (const bool another : {false, true}) {
     CAPTURE(another);
     Inputs inputs = inputs_of(config, {dump});
-    Said said;
+    LogEvidence evidence;
     for (std::size_t i = 0; i < inputs.traces[0].events.size(); ++i) {
       const bool names = inputs.traces[0].events[i].type == trace::EventType::scf;
-      said.events[i] = {.weight = names ? 0.9 : 0.8,
-                        .words = names ? "n1.log:7 of n1: 'cannot save: I/O error'" : "n1.log:9 of n1: 'n2 is gone'",
-                        .guessed = !names};
+      evidence.events[i] = {
+          .weight = names ? 0.9 : 0.8,
+          .words = names ? "n1.log:7 of n1: 'cannot save: I/O error'" : "n1.log:9 of n1: 'n2 is gone'",
+          .guessed = !names};
     }
-    inputs.said = {said};
+    inputs.log_evidence = {evidence};
     inputs.log_observables = {{"n1 says 1", "n1", 0, "n1.log:7 of n1: 'cannot save: I/O error'"}};
     std::vector<Act> writes;
     for (int i = 1; i <= 6; ++i) {
@@ -829,7 +822,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("an error that came along with a peer's name and its path is the peer's") {
+TEST_CASE("an error that is logged with a peer's name and path belongs to that peer") {
   const auto config = deployment();
   const std::string usual = line(0, "opening") + line(2, "saved") + line(4, "closed");
   const auto failing = [&](const std::string& text) {
@@ -851,7 +844,7 @@ TEST_CASE("an error that came along with a peer's name and its path is the peer'
         "n1");  // no message shows whose folder that is
 }
 
-TEST_CASE("a node that writes nothing any more may be paused; one that would be restarted more likely is") {
+TEST_CASE("a node that stops logging may be paused; one that would be restarted more likely is") {
   auto config = deployment();
   const std::string usual = line(0, "opening") + line(2, "saved") + line(4, "saved") + line(6, "closed");
   std::string missed = "n2 is late";
@@ -876,7 +869,7 @@ TEST_CASE("a node that writes nothing any more may be paused; one that would be 
   CHECK(candidate(FaultKind::pause)->weight < candidate(FaultKind::crash)->weight);
 }
 
-TEST_CASE("a found schedule without any of the failure's messages is reported with a warning") {
+TEST_CASE("a found schedule that shows none of the failure's messages is reported with a warning") {
   const auto config = deployment();
   Dump dump;
   dump.scf(5, "n1", "write", EIO, "/data/n1/wal");
@@ -910,7 +903,7 @@ TEST_CASE("a found schedule without any of the failure's messages is reported wi
   }
 }
 
-TEST_CASE("a node that starts or stops and is missed by peers is not partitioned; one that is missed in between is") {
+TEST_CASE("a node that peers miss while it starts or stops is not partitioned; missed in between it is") {
   const auto config = deployment();
   const std::string one = line(0, "starting server") + line(0.1, "listening on 10.0.0.1:9093");
   const std::string two = line(0, "starting server") + line(5, "listening on 10.0.0.2:9093"),
@@ -956,7 +949,7 @@ TEST_CASE("a node that starts or stops and is missed by peers is not partitioned
   CHECK(late.candidates[0].said > 0.3);
 }
 
-TEST_CASE("only a node whose log is there can be unaware of what others noticed") {
+TEST_CASE("only a node with a log can have missed what others logged") {
   const auto config = deployment();
   const std::string usual = line(0, "server is starting") + line(6, "done");
   const std::string failed = line(0, "server is starting") + line(5, "applied the last batch twice");
@@ -975,9 +968,7 @@ TEST_CASE("only a node whose log is there can be unaware of what others noticed"
   CHECK(believed(3) > 2 * believed(2));
 }
 
-TEST_CASE(
-    "a node that others have no route to was cut off from them: it did not stand still, no call failed, and no role "
-    "tells it better") {
+TEST_CASE("a node that peers have no route to is partitioned, which outranks a pause, a failed call and a role") {
   const auto config = deployment();
   std::string ticks[3], usual[3];
   const auto tick = [](double at, const std::string& text) { return line(at, "a block is stored, " + text); };
@@ -1011,7 +1002,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a role is lost by whom several messages say so of, not by whom one does, and by nobody while nodes start") {
+TEST_CASE("a role is lost by the node that several messages name, not one, and not while nodes start") {
   const auto config = deployment();
   const std::string one = line(0, "starting server") + line(1, "listening"),
                     late = line(0, "starting server") + line(8, "listening");
@@ -1041,7 +1032,7 @@ TEST_CASE("a role is lost by whom several messages say so of, not by whom one do
   CHECK(believed({by_one[0], by_one[1], loads(5) + end}, by_one, "n1") == 0);
 }
 
-TEST_CASE("a stop that begins with an error is the program's own, however much it writes until it ends") {
+TEST_CASE("an orderly stop that begins with an error is caused by the program, however much it logs") {
   const auto config = deployment();
   std::string stops;
   for (int i = 0; i < 20; ++i) stops += line(10.1 + 0.01 * i, fmt::format("part {} is shut down", i));
@@ -1060,7 +1051,7 @@ TEST_CASE("a stop that begins with an error is the program's own, however much i
   CHECK_FALSE(stopped("Fatal error during startup. Prepare to shutdown"));
 }
 
-TEST_CASE("a node that is stopped while others continue was stopped: that they miss it afterwards is no other fault") {
+TEST_CASE("a node that stops while others continue was stopped, and its peers' complaints are no other fault") {
   const auto config = deployment();
   const std::string begins = line(0, "starting server") + line(1, "listening"),
                     stops = line(40, "received SIGTERM, shutting down");

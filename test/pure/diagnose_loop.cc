@@ -99,7 +99,7 @@ std::string summary(const Diagnosis& d) {
 
 }  // namespace
 
-TEST_CASE("level 1 tries its schedules side by side, and finds the same") {
+TEST_CASE("level 1 with several jobs finds the same schedule as with one") {
   for (const int jobs : {1, 2, 4, 7}) {
     const auto config = deployment_with(jobs);
     std::vector<std::string> rounds;
@@ -118,7 +118,7 @@ TEST_CASE("level 1 tries its schedules side by side, and finds the same") {
   }
 }
 
-TEST_CASE("level 2 fails the nth calls side by side, no further than there are calls") {
+TEST_CASE("level 2 fails the nth calls in parallel, and no calls beyond those that runs make") {
   Dump dump;
   dump.scf(5, "n1", "write", EIO, "/data/n1/wal");
   dump.scf(6, "n2", "rename", EIO, "/data/n2/log");
@@ -149,7 +149,7 @@ TEST_CASE("level 2 fails the nth calls side by side, no further than there are c
   }
 }
 
-TEST_CASE("schedules beside the found one were not tried before it") {
+TEST_CASE("schedules that ran beside the found one are not counted before it") {
   const auto config = deployment_with(4);
   Record runner(flaky("openat", {true}));
   const Diagnosis d = diagnosis_of(config, calls_dump(), runner);
@@ -157,7 +157,7 @@ TEST_CASE("schedules beside the found one were not tried before it") {
   CHECK(d.schedules <= 4);
 }
 
-TEST_CASE("an interrupted diagnosis continues from its record to the same end") {
+TEST_CASE("a diagnosis interrupted at any run resumes from its record and ends equally") {
   Dump dump = calls_dump();
   dump.crashed(6, "n1");
   dump.crashed(9, "n2", SIGABRT);
@@ -191,7 +191,7 @@ TEST_CASE("an interrupted diagnosis continues from its record to the same end") 
     }
 }
 
-TEST_CASE("what shows the bug too rarely is refined before anything else is looked at") {
+TEST_CASE("a schedule that reproduces too rarely is refined before other schedules are tried") {
   // The crash of n1 at its time reproduces the bug in one of three runs; inside `compact` always. n3's crash is ranked
   // equally and leads nowhere.
   std::vector<Act> acts;
@@ -247,7 +247,7 @@ TEST_CASE("an accepted schedule that sometimes misses is refined to one that doe
   });
   play.acts_of = [&](int) { return production; };
   auto config = deployment();
-  SECTION("it is found, and replaces the sequence of times") {
+  SECTION("a context reproduces every time and replaces the times") {
     const Diagnosis d = diagnosis_of(config, dump, play, {}, true);
     CHECK(d.target_reached);
     CHECK(d.level == 2);
@@ -260,7 +260,7 @@ TEST_CASE("an accepted schedule that sometimes misses is refined to one that doe
     INFO(d.runs);
     CHECK(d.runs <= 80);
   }
-  SECTION("where nothing is surer, it stays, and few runs are spent on that") {
+  SECTION("no context is more reliable: the schedule stays, at the cost of few runs") {
     only_by_time = true;
     const Diagnosis with = diagnosis_of(config, dump, play);
     CHECK(with.target_reached);
@@ -270,7 +270,7 @@ TEST_CASE("an accepted schedule that sometimes misses is refined to one that doe
     // Ten more, because its test missed: its rate is measured in separate runs.
     CHECK(with.runs <= 2 + with.confirm_runs + with.rate_runs + 8 + 24 + 10);
   }
-  SECTION("without that part of the search the first stays") {
+  SECTION("without the part 'surer' the first schedule stays") {
     Inputs inputs = inputs_of(config, {dump});
     inputs.without = {"surer"};
     const Result<Diagnosis> d = diagnose::diagnose(inputs, play, {});
@@ -280,7 +280,7 @@ TEST_CASE("an accepted schedule that sometimes misses is refined to one that doe
   }
 }
 
-TEST_CASE("what misses now and then whatever it waits for costs few runs to learn that nothing is surer") {
+TEST_CASE("if no context makes an accepted schedule more reliable, the search for one costs few runs") {
   const std::vector<Act> acts{{-1, "n1", "boot", "", ""},
                               {1, "n1", "apply", "", ""},
                               {3, "n1", "", "rename", "/data/n1/table"},
@@ -313,8 +313,7 @@ TEST_CASE("what misses now and then whatever it waits for costs few runs to lear
   CHECK(all / kSearches <= 70);
 }
 
-TEST_CASE(
-    "when nothing says when a cut came, a deployment that is at work is cut, not one that may still be starting") {
+TEST_CASE("a partition without a known time is injected when the deployment has started working") {
   // The nodes need half a second to elect a leader; later, on a busier machine, two.
   Dump dump(false);
   dump.cut(2, 5, 1, {2, 3});
@@ -327,7 +326,7 @@ TEST_CASE(
   CHECK(d.tally.rate() == 1);
 }
 
-TEST_CASE("what begins at a time and misses now and then is tried at other times of the workload") {
+TEST_CASE("a fault with a fixed time that sometimes misses is tried at other times of the workload") {
   Dump dump;
   dump.crashed(0.6, "n1");
   dump.ends(17);
@@ -335,7 +334,7 @@ TEST_CASE("what begins at a time and misses now and then is tried at other times
   Play play({}, [&](const std::vector<Hit>& hits, int run) {
     return hits.size() == 1 && hits[0].fault->node == "n1" && ((later && hits[0].t > 2) || run % 6 != 0);
   });
-  SECTION("one at which it always shows the bug replaces it") {
+  SECTION("a time at which it always reproduces replaces the first") {
     const Diagnosis d = diagnosis_of(deployment(), dump, play);
     CHECK(d.target_reached);
     REQUIRE(d.found);
@@ -343,7 +342,7 @@ TEST_CASE("what begins at a time and misses now and then is tried at other times
     CHECK(d.tested.not_reproduced == 0);
     CHECK(d.tally.rate() == 1);
   }
-  SECTION("where none is surer, the one that was seen stays") {
+  SECTION("if no time is more reliable, the observed one stays") {
     later = false;
     const Diagnosis d = diagnosis_of(deployment(), dump, play);
     CHECK(d.target_reached);
@@ -352,7 +351,7 @@ TEST_CASE("what begins at a time and misses now and then is tried at other times
   }
 }
 
-TEST_CASE("a call that shows the bug from a time on, but not always, is failed the first time instead") {
+TEST_CASE("a call that reproduces unreliably from a time on is failed at its first occurrence instead") {
   Dump dump;
   dump.scf(0.8, "n1", "accept4", EMFILE, "socket:[7]");
   dump.ends(10);
@@ -369,9 +368,7 @@ TEST_CASE("a call that shows the bug from a time on, but not always, is failed t
   CHECK(d.tested.not_reproduced == 0);
 }
 
-TEST_CASE(
-    "what shows the bug too rarely moves on to the calls that follow, though the role changes and several of them show "
-    "it too rarely as well") {
+TEST_CASE("a schedule that reproduces too rarely is moved to the calls that follow, even if the role changes") {
   const std::vector<std::string> waits{"openat", "read", "write", "sendto", "select"};
   const auto acts_in = [&](int role) {
     std::vector<Act> acts;
@@ -402,7 +399,7 @@ TEST_CASE(
   CHECK(d.runs <= 70);
 }
 
-TEST_CASE("a miss is no proof at any level: what missed once or twice may hit in the end") {
+TEST_CASE("a schedule that missed once or twice is tried again and found") {
   auto config = deployment();
   for (const int misses : {1, 2}) {
     std::vector<bool> pattern(static_cast<std::size_t>(misses), false);
@@ -416,7 +413,7 @@ TEST_CASE("a miss is no proof at any level: what missed once or twice may hit in
   }
 }
 
-TEST_CASE("the bug of 60 % is found in nearly all searches, whatever the dice say") {
+TEST_CASE("a bug with a rate of 60 % is found in nearly all seeded searches") {
   auto config = deployment();
   config.diagnose.max_runs = 120;
   int found = 0;
@@ -438,7 +435,7 @@ TEST_CASE("the bug of 60 % is found in nearly all searches, whatever the dice sa
   CHECK(rates / found >= 0.48);  // 80 % of the possible rate
 }
 
-TEST_CASE("two failed calls that are needed together") {
+TEST_CASE("two failed calls that are needed together are found") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int) {
     bool first = false;
@@ -459,7 +456,7 @@ TEST_CASE("two failed calls that are needed together") {
   CHECK(d.level == 1);
 }
 
-TEST_CASE("faults hours apart: those of one time together, the last first") {
+TEST_CASE("of faults that are hours apart, those close in time are tried together, the last first") {
   auto config = deployment();
   Dump dump;
   dump.crashed(600, "n1");
@@ -490,7 +487,7 @@ TEST_CASE("faults hours apart: those of one time together, the last first") {
   CHECK(all);
 }
 
-TEST_CASE("later faults than the test's workload lasts are also tried closer together") {
+TEST_CASE("faults later than the test's workload lasts are also tried closer together") {
   const auto config = deployment();  // at most 60 s
   Dump dump;
   dump.crashed(5, "n1");
@@ -513,7 +510,7 @@ TEST_CASE("later faults than the test's workload lasts are also tried closer tog
   CHECK(d.schedules == 2);
 }
 
-TEST_CASE("a schedule that the deployment cannot run is left, at level 1 too") {
+TEST_CASE("a schedule that the deployment cannot run is skipped at level 1 too") {
   const auto config = deployment();
   class Picky final : public Runner {
    public:
@@ -542,7 +539,7 @@ TEST_CASE("a schedule that the deployment cannot run is left, at level 1 too") {
   CHECK(error.error().kind == ErrorKind::environment);
 }
 
-TEST_CASE("progress shows what is still possible") {
+TEST_CASE("progress reports the runs and seconds that are left") {
   const auto config = deployment();
   Cluster cluster([](const Schedule&, int) { return Answer{}; });
   cluster.seconds = 10;
@@ -553,9 +550,7 @@ TEST_CASE("progress shows what is still possible") {
   CHECK(progress.at(5).seconds_left == Approx(10.0 * progress.at(5).runs_left));
 }
 
-TEST_CASE(
-    "what may not come by is armed as alternatives once a run fired nothing, the first that comes was tried, the "
-    "others are not") {
+TEST_CASE("calls that runs may not make are armed as alternatives once a run fired nothing") {
   auto config = deployment();
   config.diagnose.levels = {1, 2};
   Dump dump;
@@ -607,7 +602,7 @@ TEST_CASE(
   }));
 }
 
-TEST_CASE("where all calls are reached, no alternatives are armed") {
+TEST_CASE("no alternatives are armed if all calls are reached") {
   auto config = deployment();
   Dump dump;
   std::vector<Act> acts;

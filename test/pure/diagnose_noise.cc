@@ -21,7 +21,7 @@ double weight_of(const Plan& plan, FaultKind kind, std::string_view node) {
 
 }  // namespace
 
-TEST_CASE("noise: a node that stands still now and then all day is one candidate") {
+TEST_CASE("noise: frequent pauses of one node during a day are one candidate") {
   const auto config = deployment();
   const auto planned = [&](int pauses) {
     Dump dump;
@@ -38,7 +38,7 @@ TEST_CASE("noise: a node that stands still now and then all day is one candidate
   CHECK(planned(3) == 3);
 }
 
-TEST_CASE("noise: what is usual is believed as ever when it came right at the window's end") {
+TEST_CASE("noise: a usual event at the window's end keeps its weight") {
   const auto config = deployment();
   const auto share = [&](double last) {
     Dump dump;
@@ -53,7 +53,7 @@ TEST_CASE("noise: what is usual is believed as ever when it came right at the wi
   CHECK(share(2 * kHour) < 1);
 }
 
-TEST_CASE("noise: a call that fails all the time is not usual where its node ends right after it") {
+TEST_CASE("noise: a frequent failure is not ordinary if its node ends right after it") {
   const auto config = deployment();
   const auto share = [&](bool ends) {
     Dump dump;
@@ -73,7 +73,7 @@ TEST_CASE("noise: a call that fails all the time is not usual where its node end
   CHECK(share(true) > 3 * share(false));
 }
 
-TEST_CASE("noise: the last of many incidents is nearer than those before it, and one incident is all near") {
+TEST_CASE("noise: the last failure weighs more if the earlier ones belong to earlier incidents") {
   const auto config = deployment();
   const auto of_last = [&](double apart) {
     Dump dump;
@@ -89,7 +89,7 @@ TEST_CASE("noise: the last of many incidents is nearer than those before it, and
   CHECK(of_last(1000) > 1.4 * of_last(0.5));
 }
 
-TEST_CASE("noise: the last fault of a day ranks before the kills and pauses of the hours before it") {
+TEST_CASE("noise: the last fault of a day ranks before kills and pauses of earlier hours") {
   const auto config = deployment();
   Dump dump;
   for (int hour = 0; hour < 20; ++hour) {
@@ -109,7 +109,7 @@ TEST_CASE("noise: the last fault of a day ranks before the kills and pauses of t
                        [](const Candidate* a, const Candidate* b) { return !a->symptom && b->symptom; }));
 }
 
-TEST_CASE("noise: a window that begins late shows little of a host, but its calls show which node it is") {
+TEST_CASE("noise: a host whose window begins late is matched to its node by its calls") {
   const auto config = deployment();
   Dump normal;
   for (const char* node : {"n1", "n2"}) {
@@ -182,8 +182,7 @@ TEST_CASE("noise: the leader is recognised by the direction of connections") {
   CHECK(crashed[SIGTERM] == "n2");
 }
 
-TEST_CASE(
-    "noise: a node that took over acts like the leader, and is not a second one if the two connect to each other") {
+TEST_CASE("noise: a node that took over the leader's role is not a second leader if the two connect") {
   const auto config = deployment();
   const auto call = [](Dump& dump, double t, const std::string& host, const char* syscall, std::string peer) {
     trace::Event& e = dump.sys(t, host, syscall, "");
@@ -223,7 +222,7 @@ TEST_CASE(
   CHECK(taken(false)["beta"] == "n1");  // it may belong to another cluster
 }
 
-TEST_CASE("noise: many at once that leave nothing to judge are not run again, but by halves") {
+TEST_CASE("noise: a set of many faults with inconclusive runs is not repeated but halved") {
   const auto config = deployment();
   Dump dump;
   for (int i = 0; i < 12; ++i) dump.crashed(700.0 * i, fmt::format("n{}", 1 + i % 3), i == 3 ? SIGTERM : SIGKILL);
@@ -255,7 +254,7 @@ TEST_CASE("noise: many at once that leave nothing to judge are not run again, bu
   CHECK(d->runs - d->simplify_runs - d->rate_runs <= 25);
 }
 
-TEST_CASE("noise: calls that nodes need to start are failed many at once when the workload has begun") {
+TEST_CASE("noise: calls that nodes need to start are failed together only once the workload has begun") {
   const auto config = deployment();
   Dump dump;
   std::vector<Act> acts;
@@ -278,8 +277,8 @@ TEST_CASE("noise: calls that nodes need to start are failed many at once when th
   };
   Inputs inputs = inputs_of(config, {dump});
   inputs.simplify = false;
-  SECTION("as the survey shows") {}
-  SECTION("as the first of them shows") { inputs.without = {"survey"}; }
+  SECTION("the survey shows that they are needed") {}
+  SECTION("the first trial shows that they are needed") { inputs.without = {"survey"}; }
   const Result<Diagnosis> made = diagnose::diagnose(inputs, play, {});
   REQUIRE(made);
   const Diagnosis& d = *made;
@@ -291,7 +290,7 @@ TEST_CASE("noise: calls that nodes need to start are failed many at once when th
   CHECK(d.schedules <= 8);
 }
 
-TEST_CASE("noise: what a window of days counts further than a run does is waited for last") {
+TEST_CASE("noise: an occurrence number higher than a run reaches is tried last") {
   const auto config = deployment();
   Dump dump(false);
   std::vector<Act> acts;
@@ -319,7 +318,7 @@ TEST_CASE("noise: what a window of days counts further than a run does is waited
   CHECK(seventh < never);
 }
 
-TEST_CASE("noise: an old fault is not gone on from with every step of the last one") {
+TEST_CASE("noise: an old fault is not combined with every step of the last one") {
   const auto config = deployment();
   std::vector<Act> acts;
   Dump dump(false);
@@ -346,7 +345,7 @@ TEST_CASE("noise: an old fault is not gone on from with every step of the last o
   CHECK(both <= 3);
 }
 
-TEST_CASE("noise: of several hosts that play a node each counts for itself") {
+TEST_CASE("noise: occurrences are counted separately for each host that is mapped to a node") {
   const auto config = deployment();
   Dump dump(false);
   for (int i = 0; i < 20; ++i) dump.sys(-2000 + 50.0 * i, "other.example", "rename", "/srv/index");
@@ -370,7 +369,7 @@ TEST_CASE("noise: of several hosts that play a node each counts for itself") {
   CHECK_FALSE(waits_for(23));
 }
 
-TEST_CASE("noise: of a window that began late the next of a kind may be meant, too") {
+TEST_CASE("noise: for a window that began late, the next occurrence is tried as well") {
   const auto config = deployment();
   const auto schedules = [&](bool late) {
     Dump dump(!late);
@@ -395,9 +394,7 @@ TEST_CASE("noise: of a window that began late the next of a kind may be meant, t
   CHECK(late <= 9);
 }
 
-TEST_CASE(
-    "noise: what failed at other times, too, is tried with what stood next to it at one of them, once and as often as "
-    "it was seen") {
+TEST_CASE("noise: a recurring failure is tried with its nearest neighbour, once and as often as seen") {
   const auto config = deployment();
   const auto planned = [&](int early, int late) {
     Dump dump;

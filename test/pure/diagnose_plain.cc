@@ -9,7 +9,7 @@ using namespace rose::diagnose::test;
 using schedule::FaultKind;
 using schedule::OracleAnswer;
 
-TEST_CASE("level 1: a call that is made only because of a cut is tried together with it") {
+TEST_CASE("level 1: a call that is made only because of a partition is tried together with it") {
   auto config = deployment();
   config.diagnose.levels = {1};
   Dump dump;
@@ -37,7 +37,7 @@ TEST_CASE("level 1: a call that is made only because of a cut is tried together 
   CHECK(d->found->faults.size() == 2);
 }
 
-TEST_CASE("level 1: a call that failed right before one of several faults is tried with that one") {
+TEST_CASE("level 1: a call that failed right before one of several faults is tried together with it") {
   // Among other events: a disk is full while n2 rewrites its table, and n2 is killed.
   std::vector<Act> acts;
   for (int i = 0; i < 12; ++i) acts.push_back({0.5 + i, "n2", "", "write", "/data/n2/table.tmp", false});

@@ -102,7 +102,7 @@ const Candidate* candidate(const Plan& plan, std::string_view syscall, std::stri
 
 }  // namespace
 
-TEST_CASE("production: a crash at an exact moment is found among sixty kinds of failures and eight old faults") {
+TEST_CASE("production: a crash after a function is found among sixty kinds of failures and eight old faults") {
   const auto config = deployment();
   for (const int kinds : {0, 60}) {
     Dump dump;
@@ -130,9 +130,7 @@ TEST_CASE("production: a crash at an exact moment is found among sixty kinds of 
   }
 }
 
-TEST_CASE(
-    "production: a day of a thousand kinds of failures, thirty ends and thirty silences costs three quarters as many "
-    "runs again") {
+TEST_CASE("production: noise of a whole day adds at most three quarters to the number of runs") {
   const auto config = deployment();
   const auto found = [&](bool noise, unsigned seed, const auto& incident, std::vector<Act> acts, const auto& bug) {
     Dump dump;
@@ -188,7 +186,7 @@ TEST_CASE(
   CHECK(ratios[ratios.size() / 2] <= 1.75);
 }
 
-TEST_CASE("production: the 25th of one of eight busy calls is found within forty runs") {
+TEST_CASE("production: the 25th call of one of eight frequent calls is found within forty runs") {
   const auto config = deployment();
   Dump dump;
   std::vector<Act> acts;
@@ -219,7 +217,7 @@ TEST_CASE("production: the 25th of one of eight busy calls is found within forty
   CHECK(runs_to_find(d) <= 40);
 }
 
-TEST_CASE("a few calls are failed one by one, and many by ranges that come after the dump's own shapes") {
+TEST_CASE("few calls are failed one by one, many by ranges after the dump's own shapes") {
   const auto config = deployment();
   const auto played = [&](double seen, int many, int first, int last) {
     Dump dump;
@@ -252,7 +250,7 @@ TEST_CASE("a few calls are failed one by one, and many by ranges that come after
   CHECK_FALSE(ranges);
 }
 
-TEST_CASE("silences of one pair that come and go are tried as a bad link, one silence is not") {
+TEST_CASE("recurring silences of one pair are tried as a bad link, a single one is not") {
   const auto config = deployment();
   const auto played = [&](int silences, bool delay) {
     Dump dump;
@@ -287,7 +285,7 @@ TEST_CASE("silences of one pair that come and go are tried as a bad link, one si
   CHECK_FALSE(played(1, false));
 }
 
-TEST_CASE("handshakes between hosts show a wrong clock, which is tried alone and with the other events") {
+TEST_CASE("handshakes between hosts reveal a clock skew, tried alone and with the other events") {
   const auto config = deployment();
   // n1 communicates with n2 and n3; the clock of n2 is two hours ahead.
   constexpr std::int64_t kTwoHours = 7200 * kSecond;
@@ -348,7 +346,7 @@ TEST_CASE("handshakes between hosts show a wrong clock, which is tried alone and
   }
 }
 
-TEST_CASE("the seed orders what promises the same, and nothing else") {
+TEST_CASE("the seed orders only schedules of equal weight") {
   const auto firsts = [](std::uint64_t seed) {
     auto config = deployment();
     config.diagnose.seed = seed;
@@ -384,7 +382,7 @@ TEST_CASE("the seed orders what promises the same, and nothing else") {
   CHECK(orders.size() == 2);
 }
 
-TEST_CASE("production: of twelve unrelated crashes and cuts the seventh is found within forty runs") {
+TEST_CASE("production: the seventh of twelve unrelated crashes and partitions is found within forty runs") {
   const auto config = deployment();
   for (const bool alone : {false, true}) {
     Dump dump;
@@ -409,7 +407,7 @@ TEST_CASE("production: of twelve unrelated crashes and cuts the seventh is found
   }
 }
 
-TEST_CASE("production: eight faults that show the bug together are halved before they are confirmed") {
+TEST_CASE("production: eight faults that reproduce together are halved before they are confirmed") {
   const auto config = deployment();
   Dump dump;
   for (int i = 0; i < 8; ++i) dump.crashed(3 + 2 * i, fmt::format("n{}", 1 + i % 3), i == 4 ? SIGTERM : SIGKILL);
@@ -425,8 +423,7 @@ TEST_CASE("production: eight faults that show the bug together are halved before
   CHECK(d.found->faults.size() == 1);
 }
 
-TEST_CASE(
-    "production: what a name is asked for and is not is an answer, and a test's own folder is no place of a fault") {
+TEST_CASE("production: EINVAL of readlink, EEXIST of mkdir and the test's own folder give no candidates") {
   const auto config = deployment();
   Dump dump;
   dump.scf(1, "n1", "readlink", EINVAL, "/tmp/rose-4f3a2b");
@@ -441,7 +438,7 @@ TEST_CASE(
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("production: a failure that always follows a start or an error is a consequence, wherever it occurs") {
+TEST_CASE("production: a failure that always follows a start or an error is a consequence") {
   const auto config = deployment();
   Dump dump;
   // Each start looks for existing files; n1 ends because its file table is full, and its handler loads message
@@ -483,7 +480,7 @@ TEST_CASE("production: a failure that always follows a start or an error is a co
     if (c.kind == FaultKind::crash && c.own_end) CHECK(c.why.find("store") == std::string::npos);
 }
 
-TEST_CASE("production: a worker that is killed every hour of a week as usual is one candidate, not 168") {
+TEST_CASE("production: hourly kills of a worker during a week are one candidate, not 168") {
   const auto config = deployment();
   Dump dump;
   for (int i = 0; i < 168; ++i) dump.crashed(kHour * i, "n2", SIGKILL, 0);
@@ -502,7 +499,7 @@ TEST_CASE("production: a worker that is killed every hour of a week as usual is 
   CHECK(plan.candidates.at(0).node == "n1");
 }
 
-TEST_CASE("production: process ends are compared by rate, however long the window") {
+TEST_CASE("production: process ends are compared with the profile by rate, whatever the window's length") {
   const auto config = deployment();
   Dump normal;  // a run of 60 s restarts a worker twice
   normal.crashed(10, "n2", SIGTERM, 0);
@@ -522,7 +519,7 @@ TEST_CASE("production: process ends are compared by rate, however long the windo
   CHECK_FALSE(plan_of(config, more, profile).candidates.empty());
 }
 
-TEST_CASE("production: twelve hosts of other names play three nodes, by what they do; strangers are left out") {
+TEST_CASE("production: twelve hosts with other names are matched to three nodes by their events") {
   const auto config = deployment();
   // n1 serves clients, n2 and n3 replicate.
   Dump normal;
@@ -573,7 +570,7 @@ TEST_CASE("production: twelve hosts of other names play three nodes, by what the
   CHECK(candidate(*mapped, "fsync", "wal")->node == "n1");
 }
 
-TEST_CASE("production: a host that may be any of several nodes is tried as each, where the bug wants one of them") {
+TEST_CASE("production: a host that may be any of several nodes is tried as each of them") {
   const auto config = deployment();
   const std::vector<std::string> files{"wal", "snapshot", "manifest", "lock", "index"};
   Dump normal;
@@ -605,7 +602,7 @@ TEST_CASE("production: a host that may be any of several nodes is tried as each,
   }
 }
 
-TEST_CASE("production: a host whose unit, pod or service is called like a node is that node, where no other one is") {
+TEST_CASE("production: a host whose unit, pod or service has a node's name is that node unless another is") {
   const auto config = deployment();
   Dump dump;
   for (const char* host : {"ip-10-3-0-7", "ip-10-3-0-8", "ip-10-3-0-9"}) dump.crashed(9, host);
@@ -631,7 +628,7 @@ TEST_CASE("production: a host whose unit, pod or service is called like a node i
   CHECK(node_of({"ip-10-3-0-7", "=pod:n2", "ip-10-3-0-7=pod", "ip-10-3-0-7=:n2", "ip-10-3-0-7=pod:"}).empty());
 }
 
-TEST_CASE("production: of programs that do little the hosts of the last incident play the nodes, each another one") {
+TEST_CASE("production: with few events, the hosts of the last incident are matched to different nodes") {
   const auto config = deployment();
   Dump normal;
   for (const char* node : {"n1", "n2", "n3"}) normal.sys(2, node, "accept4", "");
@@ -654,7 +651,7 @@ TEST_CASE("production: of programs that do little the hosts of the last incident
   CHECK(last.size() == 2);
 }
 
-TEST_CASE("production: a helper that ended hours ago explains no silence of its node, which lived on") {
+TEST_CASE("production: a helper that ended hours ago explains no silence of its surviving node") {
   const auto config = deployment();
   Dump dump(false);
   dump.sys(-31'000, "n3", "openat", "/data/n3/log").pid = 77;
@@ -671,7 +668,7 @@ TEST_CASE("production: a helper that ended hours ago explains no silence of its 
   CHECK_FALSE(cut->symptom);
 }
 
-TEST_CASE("production: a leader is distinguished from its followers by what it does not do") {
+TEST_CASE("production: a leader is distinguished from followers by events that it lacks") {
   const auto config = deployment();
   Dump normal;
   for (const char* node : {"n1", "n2", "n3"}) {
@@ -774,7 +771,7 @@ TEST_CASE("accepted schedules and reported rates hold the documented bounds") {
 }
 
 // The table of the documentation: pure_diagnose '[simulation]'.
-TEST_CASE("ten thousand searches with dice", "[.][simulation]") {
+TEST_CASE("a simulation of ten thousand searches prints acceptance and coverage", "[.][simulation]") {
   fmt::print(
       "| true rate | accepted | mean rate told | interval covers | runs: median | of 95 % "
       "|\n|---|---|---|---|---|---|\n");

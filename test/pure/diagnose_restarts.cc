@@ -66,7 +66,7 @@ bool only_ends(const Schedule& schedule, std::string_view node) {
 
 }  // namespace
 
-TEST_CASE("a profile with a restart leaves only what does not follow from one") {
+TEST_CASE("a profile with a restart discards failures that follow from a restart") {
   const auto config = deployment();
   profile::Profile profile = usual();
   REQUIRE(failed_calls(plan_of(config, incident(), profile)) == kFiles + 2);
@@ -80,7 +80,7 @@ TEST_CASE("a profile with a restart leaves only what does not follow from one") 
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("what came before the restart does not follow from it, nor what came far more often than after one") {
+TEST_CASE("failures before the restart, or far more frequent than after one, are kept") {
   const auto config = deployment();
   profile::Profile profile = usual();
   REQUIRE(profile::learn_restart(profile.restarts, restarted("n1", 10), "n1"));
@@ -115,7 +115,7 @@ TEST_CASE("nothing is learnt from a node that stays down, and a profile keeps wh
   CHECK(profile::to_json(*read) == profile::to_json(profile));
 }
 
-TEST_CASE("where the profile has no restart, a run with a planned one comes first") {
+TEST_CASE("if the profile has no restart, a planned restart is run first") {
   const auto config = deployment();
   Inputs inputs = inputs_of(config, {incident()});
   inputs.profile = usual();
@@ -138,7 +138,7 @@ TEST_CASE("where the profile has no restart, a run with a planned one comes firs
   CHECK(failed_calls(d->plan) == 1);
 }
 
-TEST_CASE("a planned restart that shows the bug is followed like any other schedule") {
+TEST_CASE("a planned restart that reproduces the bug is followed like any other schedule") {
   const auto config = deployment();
   Inputs inputs = inputs_of(config, {incident()});
   inputs.profile = usual();
@@ -156,7 +156,7 @@ TEST_CASE("a planned restart that shows the bug is followed like any other sched
   CHECK(only_ends(*d->found, "n1"));
 }
 
-TEST_CASE("no run with a restart is made where the node would stay down, or nothing follows, or the profile has one") {
+TEST_CASE("no planned restart is run if the node would stay down, nothing follows or the profile has one") {
   const auto runs_with = [](const config::Config& config, const Dump& dump, std::optional<profile::Profile> profile) {
     Inputs inputs = inputs_of(config, {dump});
     inputs.profile = std::move(profile);

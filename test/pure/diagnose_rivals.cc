@@ -60,7 +60,7 @@ const Candidate& candidate(const Diagnosis& d, FaultKind kind) {
 
 }  // namespace
 
-TEST_CASE("a kill is not dropped in favour of a silence that may be idleness, which becomes its rival") {
+TEST_CASE("a kill is not dropped in favour of an uncertain silence, which becomes its rival") {
   // Any lasting partition loses answers, whatever really happened.
   const Made made = diagnosed(kill_and_silence(), [](const Schedule& s) { return killed(s) || cut(s); });
   CHECK(is_certain(candidate(made.d, FaultKind::crash)));
@@ -82,13 +82,13 @@ TEST_CASE("a kill is not dropped in favour of a silence that may be idleness, wh
   CHECK(made.d.runs <= 2 + kMostAfterFirst);
 }
 
-TEST_CASE("without that part of the search the smaller schedule would be a matter of chance") {
+TEST_CASE("without the part 'rivals' no rival is reported") {
   const Made made =
       diagnosed(kill_and_silence(), [](const Schedule& s) { return killed(s) || cut(s); }, {}, {"rivals"});
   CHECK(made.d.rivals.empty());
 }
 
-TEST_CASE("a silence that is needed beside the kill stays, and nothing is its rival") {
+TEST_CASE("a silence that is needed beside the kill stays, and there is no rival") {
   const Made made = diagnosed(kill_and_silence(), [](const Schedule& s) { return killed(s) && cut(s); });
   CHECK(made.d.target_reached);
   REQUIRE(made.d.found);
@@ -97,7 +97,7 @@ TEST_CASE("a silence that is needed beside the kill stays, and nothing is its ri
   CHECK(made.d.rivals.empty());
 }
 
-TEST_CASE("a kill that runs do not need stays beside the silence that they need, which alone is the rival") {
+TEST_CASE("a kill that runs do not need stays, and the silence alone is its rival") {
   const Made made = diagnosed(kill_and_silence(), cut);
   CHECK(made.d.target_reached);
   REQUIRE(made.d.found);
@@ -108,7 +108,7 @@ TEST_CASE("a kill that runs do not need stays beside the silence that they need,
   CHECK(cut(made.d.rivals[0].schedule));
 }
 
-TEST_CASE("what is certain is reported rather than what is only inferred, whichever reproduced first") {
+TEST_CASE("a certain fault is reported rather than an inferred one, whichever reproduced first") {
   Dump dump;
   dump.scf(12, "n2", "openat", EIO, "/data/n2/wal");
   for (const auto& [node, src, dst] :
@@ -123,7 +123,7 @@ TEST_CASE("what is certain is reported rather than what is only inferred, whiche
   CHECK_FALSE(cut(*made.d.found));
   REQUIRE(made.d.rivals.size() == 1);
   CHECK(cut(made.d.rivals[0].schedule));
-  SECTION("unless it shows nothing") {
+  SECTION("only the inferred fault reproduces the bug") {
     const Made other = diagnosed(dump, cut);
     CHECK(other.d.target_reached);
     REQUIRE(other.d.found);
@@ -132,7 +132,7 @@ TEST_CASE("what is certain is reported rather than what is only inferred, whiche
   }
 }
 
-TEST_CASE("two kills that both reproduce it are rivals of each other: no run tells which it was") {
+TEST_CASE("two kills that both reproduce the bug are rivals of each other") {
   Dump dump;
   dump.crashed(9, "n1", SIGKILL);
   dump.crashed(9.5, "n3", SIGKILL);
@@ -147,10 +147,10 @@ TEST_CASE("two kills that both reproduce it are rivals of each other: no run tel
   CHECK(made.d.rivals[0].test.find("who sent the signal") != std::string::npos);
 }
 
-TEST_CASE("what the user has ruled out is not tried, neither a candidate nor a rival") {
+TEST_CASE("a hypothesis that the user ruled out is not tried") {
   const auto bug = [](const Schedule& s) { return killed(s) || cut(s); };
   const Made all = diagnosed(kill_and_silence(), bug);
-  SECTION("the rival") {
+  SECTION("the rival is ruled out") {
     const Made made = diagnosed(kill_and_silence(), bug, {all.d.rivals.at(0).id});
     CHECK(std::none_of(made.runs.begin(), made.runs.end(), cut));
     REQUIRE(made.d.found);
@@ -162,20 +162,20 @@ TEST_CASE("what the user has ruled out is not tried, neither a candidate nor a r
     for (const Candidate& c : made.d.plan.candidates) sum += c.weight;
     CHECK(sum == Approx(1));
   }
-  SECTION("the candidate that was reported") {
+  SECTION("the reported candidate is ruled out") {
     const Made made = diagnosed(kill_and_silence(), bug, {candidate(all.d, FaultKind::crash).id});
     CHECK(std::none_of(made.runs.begin(), made.runs.end(), killed));
     REQUIRE(made.d.found);
     CHECK(cut(*made.d.found));
   }
-  SECTION("both together, while either may be tried alone") {
+  SECTION("both together are ruled out, while either may be tried alone") {
     const std::string both =
         hypothesis_id({candidate(all.d, FaultKind::crash).id, candidate(all.d, FaultKind::partition).id});
     const Made made = diagnosed(kill_and_silence(), bug, {both});
     CHECK(std::none_of(made.runs.begin(), made.runs.end(), [](const Schedule& s) { return killed(s) && cut(s); }));
     CHECK(std::any_of(made.runs.begin(), made.runs.end(), killed));
   }
-  SECTION("an id that names nothing is refused") {
+  SECTION("an unknown id is refused") {
     const config::Config config = deployment();
     Inputs inputs = inputs_of(config, {kill_and_silence()});
     inputs.ruled_out = {"crash-n2-00000000"};
@@ -199,7 +199,7 @@ Diagnosis played(const Dump& dump, Play& play, std::set<std::string> without = {
 
 }  // namespace
 
-TEST_CASE("a pair that missed alone is tried together before either is taken to level 2") {
+TEST_CASE("a pair whose faults missed alone is tried together before either is taken to level 2") {
   std::vector<Act> acts;
   for (const double t : {1.0, 3.0, 5.0, 7.0})
     acts.push_back(calls(t, "n1", "rename", fmt::format("/data/n1/log.{}", t)));
@@ -229,7 +229,7 @@ TEST_CASE("a pair that missed alone is tried together before either is taken to 
   CHECK(first_of(without, pair) > first_of(without, deep));
 }
 
-TEST_CASE("a kill is placed by what another node did right before it") {
+TEST_CASE("a kill is placed by an event of another node right before it") {
   const std::vector<Act> acts{{4, "n3", "Follower::sync", "", ""}, {12, "n2", "Leader::tick", "", ""}};
   Dump dump;
   record(dump, acts, 9);
@@ -250,7 +250,7 @@ TEST_CASE("a kill is placed by what another node did right before it") {
   CHECK_FALSE(played(dump, again, {"elsewhere"}).target_reached);
 }
 
-TEST_CASE("no loss of power is proposed where the tracer that saw the signal went on") {
+TEST_CASE("no power loss is proposed if the tracer that saw the signal continued") {
   for (const bool went_on : {false, true}) {
     Dump dump;
     dump.crashed(9, "n1", SIGKILL);

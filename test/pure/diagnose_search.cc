@@ -52,7 +52,7 @@ Dump calls_dump() {
 
 }  // namespace
 
-TEST_CASE("a partition is found at once and confirmed as often as it takes") {
+TEST_CASE("a partition is found at once and confirmed with as many runs as the test needs") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
   std::vector<Progress> progress;
@@ -106,7 +106,7 @@ TEST_CASE("a found schedule is reported before it is minimised") {
   CHECK(d->found->faults.at(0).when.empty());  // the time is not needed
 }
 
-TEST_CASE("a search can end at the first reproduction, or when the rate is known") {
+TEST_CASE("a search can end at the first reproduction or after confirmation") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
   Inputs inputs = inputs_of(config, {partition_dump()});
@@ -138,7 +138,7 @@ TEST_CASE("a search can end at the first reproduction, or when the rate is known
   }
 }
 
-TEST_CASE("a simpler schedule is run no more often than the test of it needs, however many runs go side by side") {
+TEST_CASE("a simpler schedule is run no more often than its test needs, with any number of jobs") {
   auto config = deployment();
   config.diagnose.jobs = GENERATE(1, 8);
   Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
@@ -150,7 +150,7 @@ TEST_CASE("a simpler schedule is run no more often than the test of it needs, ho
   CHECK(d.simplify_runs <= ideas);
 }
 
-TEST_CASE("a fault without which the bug occurred is left out, even if simplification is off") {
+TEST_CASE("a fault without which the bug occurred is dropped, even if simplification is off") {
   const auto config = deployment();
   Dump dump = partition_dump();
   dump.crashed(18, "n2");
@@ -176,7 +176,7 @@ TEST_CASE("a fault without which the bug occurred is left out, even if simplific
   CHECK(in_words(d).find("without 1 other fault") != std::string::npos);
 }
 
-TEST_CASE("a failing call is found among others, in the order of the ranking") {
+TEST_CASE("a failing call is found among others, by rank") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int) {
     const schedule::Fault* f = fault_of(s, FaultKind::syscall, "n1");
@@ -190,7 +190,7 @@ TEST_CASE("a failing call is found among others, in the order of the ranking") {
   CHECK(d.found->faults.at(0).error == ENFILE);
 }
 
-TEST_CASE("the same verdicts give the same search") {
+TEST_CASE("equal verdicts give an equal search") {
   const auto config = deployment();
   std::vector<std::string> first;
   for (int round = 0; round < 2; ++round) {
@@ -208,7 +208,7 @@ TEST_CASE("the same verdicts give the same search") {
   CHECK(first.size() > 3);
 }
 
-TEST_CASE("calls of nodes that rose does not start are failed where the kernel can answer them") {
+TEST_CASE("calls of attached nodes are failed only if the kernel can override their results") {
   auto config = deployment();
   config.nodes[0].attach = config::Attach{};
   Dump dump;
@@ -252,9 +252,9 @@ TEST_CASE("a bug that occurs without faults is reported at once") {
   CHECK(d.reason.find("without faults") != std::string::npos);
 }
 
-TEST_CASE("an inconclusive control run is made again, once") {
+TEST_CASE("an inconclusive fault-free run is repeated once") {
   const auto config = deployment();
-  SECTION("the second one is fine") {
+  SECTION("the second run is conclusive") {
     Cluster cluster([](const Schedule& s, int run) {
       return Answer{run == 0 ? OracleAnswer::unknown : hit_if(partitioned(s)), {}, {}};
     });
@@ -262,7 +262,7 @@ TEST_CASE("an inconclusive control run is made again, once") {
     CHECK(d.target_reached);
     CHECK(d.runs == 2 + 1 + 3 + 8 + 1);
   }
-  SECTION("the second one is no better") {
+  SECTION("the second run is inconclusive too") {
     Cluster cluster(
         [](const Schedule&, int) { return Answer{OracleAnswer::unknown, {}, {}, "the oracle is missing"}; });
     const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
@@ -272,7 +272,7 @@ TEST_CASE("an inconclusive control run is made again, once") {
   }
 }
 
-TEST_CASE("a schedule with a rate of 60 % is kept, the search continues, and the best is reported with its rate") {
+TEST_CASE("a schedule with a rate of 60 % is kept, and reported with its rate if no better one is found") {
   auto config = deployment();
   config.diagnose.levels = {1};
   int right = 0;
@@ -300,7 +300,7 @@ TEST_CASE("a schedule with a rate of 60 % is kept, the search continues, and the
   CHECK(d.level == 1);
 }
 
-TEST_CASE("a better schedule found later wins over a flaky earlier one") {
+TEST_CASE("a better schedule that is found later replaces a flaky one") {
   const auto config = deployment();
   int flaky = 0;
   Cluster cluster([&](const Schedule& s, int) {
@@ -343,7 +343,7 @@ TEST_CASE("a fault that never fires ends its branch") {
   CHECK(tries == static_cast<int>(with_write.size()));
 }
 
-TEST_CASE("a call that came before its fault was armed is waited for earlier") {
+TEST_CASE("if a call came before its fault was armed, the fault is armed earlier") {
   auto config = deployment();
   Dump dump;
   dump.scf(10, "n1", "read", EIO, "/data/n1/snapshot");
@@ -365,7 +365,7 @@ TEST_CASE("a call that came before its fault was armed is waited for earlier") {
   CHECK(d.found->faults.at(0).when.at(0).elapsed_ns == 4 * kSecond);
 }
 
-TEST_CASE("an unreached first fault rules out all schedules that wait for it") {
+TEST_CASE("a first fault that is not reached rules out all schedules that wait for it") {
   const auto config = deployment();
   Dump dump;
   dump.paused(3, 8, "n2");
@@ -388,7 +388,7 @@ TEST_CASE("an unreached first fault rules out all schedules that wait for it") {
   CHECK(d.verdict == Verdict::not_reproduced);  // the crashes alone were judged
 }
 
-TEST_CASE("an oracle that cannot tell is asked again once, and never counts") {
+TEST_CASE("a run with an unknown oracle answer is repeated once and does not count") {
   const auto config = deployment();
   int tries = 0;
   Cluster cluster([&](const Schedule& s, int) {
@@ -402,7 +402,7 @@ TEST_CASE("an oracle that cannot tell is asked again once, and never counts") {
   CHECK(d.tally.inconclusive == 0);
 }
 
-TEST_CASE("what shows the bug is confirmed before others are asked again that could not tell") {
+TEST_CASE("a hit is confirmed before schedules with unknown answers are repeated") {
   auto config = deployment();
   config.diagnose.jobs = 4;
   std::set<std::string> unclear;
@@ -422,7 +422,7 @@ TEST_CASE("what shows the bug is confirmed before others are asked again that co
 
 TEST_CASE("inconclusive confirmation runs are bounded and count for neither side") {
   const auto config = deployment();
-  SECTION("some") {
+  SECTION("some runs are inconclusive") {
     int tries = 0;
     Cluster cluster([&](const Schedule& s, int) {
       if (s.faults.empty()) return Answer{};
@@ -435,7 +435,7 @@ TEST_CASE("inconclusive confirmation runs are bounded and count for neither side
     CHECK(d.tally.inconclusive > 0);
     CHECK(d.tally.rate() == 1.0);
   }
-  SECTION("all") {
+  SECTION("all runs are inconclusive") {
     int tries = 0;
     Cluster cluster([&](const Schedule& s, int) {
       if (s.faults.empty()) return Answer{};
@@ -451,7 +451,7 @@ TEST_CASE("inconclusive confirmation runs are bounded and count for neither side
   }
 }
 
-TEST_CASE("nothing but inconclusive runs is no verdict") {
+TEST_CASE("a search with only inconclusive runs is inconclusive") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int) {
     return Answer{
@@ -464,7 +464,7 @@ TEST_CASE("nothing but inconclusive runs is no verdict") {
   for (const Tried& tried : d.tried) CHECK(tried.tally.runs() <= 2);
 }
 
-TEST_CASE("a miss is no proof: promising schedules are tried again after all first tries") {
+TEST_CASE("promising schedules that missed are repeated after all first trials") {
   const auto config = deployment();
   int of_partition = 0;
   Dump dump = partition_dump();
@@ -484,7 +484,7 @@ TEST_CASE("a miss is no proof: promising schedules are tried again after all fir
   for (const Tried& tried : d.tried) CHECK(seen.insert(schedule::fingerprint(tried.schedule)).second);
 }
 
-TEST_CASE("runs that show the dump's symptoms are tried again before others") {
+TEST_CASE("schedules whose runs showed the dump's symptoms are repeated before others") {
   const auto config = deployment();
   Dump dump = calls_dump();
   dump.crashed(0.9, "n2", SIGABRT);  // follows ccc
@@ -509,7 +509,7 @@ TEST_CASE("runs that show the dump's symptoms are tried again before others") {
     if (schedule::fingerprint(tried.schedule) == again[0]) CHECK(tried.schedule.faults.at(0).call.path == "*/ccc");
 }
 
-TEST_CASE("a schedule of nothing but a symptom is reported as such") {
+TEST_CASE("a schedule that consists of a symptom alone is reported as such") {
   const auto config = deployment();
   Dump dump = calls_dump();
   dump.crashed(0.9, "n2", SIGABRT);  // follows ccc
@@ -527,7 +527,7 @@ TEST_CASE("a schedule of nothing but a symptom is reported as such") {
   CHECK(in_words(cause).find("consequence") == std::string::npos);
 }
 
-TEST_CASE("max_runs is kept in every phase") {
+TEST_CASE("max_runs is not exceeded in any phase") {
   for (int most = 1; most <= 25; ++most) {
     auto config = deployment();
     config.diagnose.max_runs = most;
@@ -544,7 +544,7 @@ TEST_CASE("max_runs is kept in every phase") {
   }
 }
 
-TEST_CASE("max_runs ends a search without a hit, and the result names it") {
+TEST_CASE("a search that max_runs ends without a hit names max_runs") {
   auto config = deployment();
   config.diagnose.max_runs = 3;
   Cluster cluster([](const Schedule&, int) { return Answer{}; });
@@ -554,7 +554,7 @@ TEST_CASE("max_runs ends a search without a hit, and the result names it") {
   CHECK(d.reason.find("max_runs = 3") != std::string::npos);
 }
 
-TEST_CASE("a search whose runs are used up lists its next trials, and would make them") {
+TEST_CASE("a search that used up its runs lists the trials that it would make next") {
   auto config = deployment();
   config.diagnose.max_runs = 3;
   Cluster few([](const Schedule&, int) { return Answer{}; });
@@ -582,7 +582,7 @@ TEST_CASE("a search whose runs are used up lists its next trials, and would make
   CHECK(diagnosis_of(config, calls_dump(), found).next.empty());
 }
 
-TEST_CASE("confirmation stops as soon as the target is out of reach") {
+TEST_CASE("confirmation stops as soon as the target cannot be reached any more") {
   const auto config = deployment();
   int tries = 0;
   Cluster cluster([&](const Schedule& s, int) { return Answer{hit_if(!s.faults.empty() && ++tries == 1), {}, {}}; });
@@ -593,14 +593,14 @@ TEST_CASE("confirmation stops as soon as the target is out of reach") {
   CHECK(d.tally.not_reproduced == 3);
 }
 
-TEST_CASE("minimisation drops what is not needed and keeps the rate") {
+TEST_CASE("minimisation drops faults that are not needed and keeps the rate") {
   const auto config = deployment();
   Dump dump;
   dump.paused(3, 8, "n2");
   dump.crashed(12, "n1");
   dump.crashed(20, "n3");
   dump.ends(30);
-  SECTION("only the crash of n1 matters, but at its time") {
+  SECTION("only the crash of n1 at its time is needed") {
     Cluster cluster([](const Schedule& s, int) {
       // 12 s after the workload began, whatever it waits for.
       const schedule::Fault* f = fault_of(s, FaultKind::crash, "n1");
@@ -622,7 +622,7 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
     CHECK(d.tally.reproduced == 8);  // its own runs, not those of the larger schedule
     CHECK(in_words(d).find("2 other faults") != std::string::npos);
   }
-  SECTION("all are needed") {
+  SECTION("all faults are needed") {
     // Each of them in the original order, at the original times.
     Cluster cluster([&](const Schedule& s, int) {
       return Answer{hit_if(s.faults.size() == 3 && s.faults[0].duration_ns == 5 * kSecond &&
@@ -637,7 +637,7 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
     // Three faults, three attempts each because of chance, then half and three quarters of the pause.
     CHECK(d.simplify_runs <= 3 * 2 + 3 + 2);
   }
-  SECTION("a smaller schedule that is flaky is refused") {
+  SECTION("a smaller schedule that is flaky is rejected") {
     int small = 0;
     Cluster cluster([&](const Schedule& s, int) {
       if (s.faults.size() == 3) return Answer{hit_if(s.faults[0].duration_ns == 5 * kSecond), {}, {}};
@@ -647,7 +647,7 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
     CHECK(d.target_reached);
     CHECK(d.found->faults.size() == 3);
   }
-  SECTION("a smaller schedule that passes the gate but not the confirmation is given back") {
+  SECTION("a smaller schedule that passes the gate but not the confirmation is undone") {
     int small = 0;
     Cluster cluster([&](const Schedule& s, int) {
       if (s.faults.size() == 3) return Answer{hit_if(s.faults[0].duration_ns == 5 * kSecond), {}, {}};
@@ -658,7 +658,7 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
     CHECK(d.found->faults.size() == 3);
     CHECK(d.tally.rate() == 1.0);
   }
-  SECTION("fewer faults are kept though what else was made simpler is too rare in the end") {
+  SECTION("fewer faults are kept although another simplification proves too rare") {
     int shorter = 0;
     Cluster cluster([&](const Schedule& s, int) {
       const schedule::Fault* f = fault_of(s, FaultKind::pause, "n2");
@@ -673,7 +673,7 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
     CHECK(in_words(d).find("2 other faults") != std::string::npos);
     CHECK(in_words(d).find("simpler") == std::string::npos);
   }
-  SECTION("what became simpler is said") {
+  SECTION("each simplification is reported") {
     Cluster cluster([](const Schedule& s, int) {
       const schedule::Fault* f = fault_of(s, FaultKind::pause, "n2");
       return Answer{hit_if(f != nullptr && f->duration_ns >= 2 * kSecond && !f->when.empty()), {}, {}};
@@ -684,7 +684,7 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
     CHECK(d.found->faults.at(0).duration_ns == 3 * kSecond);
     CHECK(in_words(d).find("pause-n2 lasts 3s instead of 5s") != std::string::npos);
   }
-  SECTION("never with more runs than a fixed share") {
+  SECTION("minimisation uses at most a fixed share of the runs") {
     Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(!s.faults.empty()), {}, {}}; });
     const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
     CHECK(d.target_reached);
@@ -692,7 +692,7 @@ TEST_CASE("minimisation drops what is not needed and keeps the rate") {
   }
 }
 
-TEST_CASE("calls of one full disk are tried together first") {
+TEST_CASE("failed calls of one full disk are tried together first") {
   const auto config = deployment();
   Dump dump;
   for (int i = 0; i < 20; ++i) {
@@ -719,7 +719,7 @@ TEST_CASE("calls of one full disk are tried together first") {
   }
 }
 
-TEST_CASE("a failed call together with a crash, in the order of the dump") {
+TEST_CASE("a failed call after a crash is tried in the dump's order") {
   const auto config = deployment();
   Dump dump;
   dump.crashed(6, "n1");
@@ -736,7 +736,7 @@ TEST_CASE("a failed call together with a crash, in the order of the dump") {
   CHECK(d.schedules <= 5);
 }
 
-TEST_CASE("when the workload's beginning is unknown the first fault is tried at several points of it") {
+TEST_CASE("if the workload's start is unknown, the first fault is tried at several points of it") {
   const auto config = deployment();
   Dump dump(false);
   dump.crashed(7, "n1");
@@ -751,7 +751,7 @@ TEST_CASE("when the workload's beginning is unknown the first fault is tried at 
   CHECK(d.found->faults.at(0).when.at(0).elapsed_ns == 10 * kSecond);
 }
 
-TEST_CASE("a dump without faults leaves nothing to try") {
+TEST_CASE("a dump without faults is inconclusive after one run") {
   const auto config = deployment();
   Dump dump;
   dump.exited(5, "n1", 0);
@@ -762,7 +762,7 @@ TEST_CASE("a dump without faults leaves nothing to try") {
   CHECK(d.reason.find("--plan") != std::string::npos);
 }
 
-TEST_CASE("an interrupted diagnosis reports what it knows by then") {
+TEST_CASE("an interrupted diagnosis reports its results so far") {
   const auto config = deployment();
   for (const int when : {0, 1, 4}) {
     Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
@@ -794,7 +794,7 @@ TEST_CASE("an interrupted diagnosis reports what it knows by then") {
   CHECK(d->reason.find("interrupted; none of the ") == 0);
 }
 
-TEST_CASE("a diagnosis interrupted during minimisation reports the schedule as it is by then") {
+TEST_CASE("a diagnosis interrupted during minimisation reports its current schedule") {
   const auto config = deployment();
   // The schedule of each run is known, so any run that simplifies or measures the rate can be interrupted.
   std::vector<Schedule> runs;
@@ -834,7 +834,7 @@ TEST_CASE("a diagnosis interrupted during minimisation reports the schedule as i
   CHECK(told.contains(schedule::fingerprint(*whole.found)));
 }
 
-TEST_CASE("what passes its screening is refuted by the test that decides, and the search goes on") {
+TEST_CASE("a schedule that passes screening but fails the deciding test is rejected, and the search continues") {
   const auto config = deployment();
   int hits = 0;
   Cluster cluster([&](const Schedule& s, int) {
@@ -853,7 +853,7 @@ TEST_CASE("what passes its screening is refuted by the test that decides, and th
   CHECK(d->schedules > 1);
 }
 
-TEST_CASE("an end that the program caused itself is reported as such, not as a cause") {
+TEST_CASE("a node's end that the program caused itself is reported as doubtful") {
   const auto config = deployment();
   Dump dump;
   dump.crashed(12, "n2", SIGABRT);
@@ -872,7 +872,7 @@ TEST_CASE("an end that the program caused itself is reported as such, not as a c
   CHECK(doubts(killed).empty());
 }
 
-TEST_CASE("that no node ended itself, as one did in production, makes what shows the bug doubtful") {
+TEST_CASE("a found schedule is doubtful if no node ended itself as one did in production") {
   const auto config = deployment();
   for (const bool ends : {false, true}) {
     CAPTURE(ends);
@@ -897,9 +897,7 @@ TEST_CASE("that no node ended itself, as one did in production, makes what shows
   }
 }
 
-TEST_CASE(
-    "what ends the node that ended itself in production is looked for even after something that does not was "
-    "accepted") {
+TEST_CASE("the search continues for a fault that ends the node which ended itself in production") {
   const auto config = deployment();
   Dump dump;
   dump.started(0, "n1").flags = trace::kMain;
@@ -934,7 +932,7 @@ TEST_CASE(
   CHECK(noted("one closer to production was found then"));
 }
 
-TEST_CASE("a fault that only keeps the workload from its work is doubted, unless the incident was as short") {
+TEST_CASE("a fault that only shortens the workload is doubtful, unless the incident was as short") {
   const auto config = deployment();
   for (const double length : {30.0, 1.0}) {
     Dump dump;
@@ -949,7 +947,7 @@ TEST_CASE("a fault that only keeps the workload from its work is doubted, unless
   }
 }
 
-TEST_CASE("levels not asked for are not run, and those that are make no noise") {
+TEST_CASE("levels that are not requested are not run, and requested ones add no notes") {
   auto config = deployment();
   Cluster cluster([](const Schedule&, int) { return Answer{}; });
   const Diagnosis d = diagnosis_of(config, calls_dump(), cluster);
@@ -973,7 +971,7 @@ TEST_CASE("levels not asked for are not run, and those that are make no noise") 
   CHECK(none.runs == 1);
 }
 
-TEST_CASE("a bug that once shows though no fault fired is noted") {
+TEST_CASE("a hit in a run in which no fault fired is noted") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int run) {
     Answer answer;
@@ -987,7 +985,7 @@ TEST_CASE("a bug that once shows though no fault fired is noted") {
   CHECK(d.plan.notes.back().find("no fault had an effect") != std::string::npos);
 }
 
-TEST_CASE("a bug that shows although the fault changed nothing shows without faults") {
+TEST_CASE("a hit in a run in which no fault was effective is noted") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int run) {
     Answer answer;
@@ -1001,7 +999,7 @@ TEST_CASE("a bug that shows although the fault changed nothing shows without fau
   CHECK(d.plan.notes.back().find("no fault had an effect") != std::string::npos);
 }
 
-TEST_CASE("a cut that stopped no packet is no miss of the cut: it comes earlier") {
+TEST_CASE("a partition that stopped no packet does not count as a miss and is tried earlier") {
   const auto config = deployment();
   int idle = 0;
   Cluster cluster([&](const Schedule& s, int) {
@@ -1025,7 +1023,7 @@ TEST_CASE("a cut that stopped no packet is no miss of the cut: it comes earlier"
   CHECK(partitioned(*d.found));
 }
 
-TEST_CASE("a run that did no work says nothing about its faults") {
+TEST_CASE("a run whose workload did no work has no verdict") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int) {
     Answer answer;
@@ -1040,7 +1038,7 @@ TEST_CASE("a run that did no work says nothing about its faults") {
   CHECK(d.control_hits == 0);
 }
 
-TEST_CASE("a found schedule is written and read back the same") {
+TEST_CASE("a found schedule is equal after being written and read back") {
   const auto config = deployment();
   Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
   const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
@@ -1050,7 +1048,7 @@ TEST_CASE("a found schedule is written and read back the same") {
   CHECK(schedule::fingerprint(*back) == schedule::fingerprint(*d.found));
 }
 
-TEST_CASE("usual noise waits until the surprising calls were tried in all shapes") {
+TEST_CASE("everyday errors are tried only after unusual calls were tried in all shapes") {
   const auto config = deployment();
   Dump dump;
   dump.scf(0.1, "n1", "openat", ENOENT, "/usr/lib/locale/x");
@@ -1067,7 +1065,7 @@ TEST_CASE("usual noise waits until the surprising calls were tried in all shapes
   CHECK(plan.schedules[3].faults.at(0).call.syscall == "openat");
 }
 
-TEST_CASE("narrowing down keeps the part that shows this failure, where another part shows another one") {
+TEST_CASE("narrowing down keeps the part that shows this failure, not the one that shows another") {
   const auto config = deployment();
   for (const bool part_shows_it : {true, false}) {
     CAPTURE(part_shows_it);

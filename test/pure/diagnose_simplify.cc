@@ -74,7 +74,7 @@ bool has(const Schedule& s, std::string_view id) { return s.find(id) != nullptr;
 
 }  // namespace
 
-TEST_CASE("faults go, many at once, and what waited for them waits as long in all") {
+TEST_CASE("many faults are dropped at once, and the remaining ones keep their total delay") {
   Schedule s;
   s.name = "many";
   for (int i = 0; i < 16; ++i)
@@ -93,7 +93,7 @@ TEST_CASE("faults go, many at once, and what waited for them waits as long in al
   CHECK(r.asked.size() <= 12);  // one at a time it would be 16 and more
 }
 
-TEST_CASE("faults that never fired go first") {
+TEST_CASE("faults that never fired are dropped first") {
   Schedule s;
   s.faults = {fault("a", FaultKind::crash, "n1"), fault("b", FaultKind::crash, "n2"),
               fault("c", FaultKind::crash, "n3")};
@@ -102,7 +102,7 @@ TEST_CASE("faults that never fired go first") {
   REQUIRE(r.schedule.faults.size() == 1);
 }
 
-TEST_CASE("conditions that are not needed go, the others stay in their order") {
+TEST_CASE("conditions that are not needed are dropped, the others keep their order") {
   Schedule s;
   s.faults = {fault("crash", FaultKind::crash, "n1", {entered("a"), entered("b"), entered("c")})};
   const Simplified r = simplify(s, [](const Schedule& t) {
@@ -113,18 +113,18 @@ TEST_CASE("conditions that are not needed go, the others stay in their order") {
   CHECK(r.changes == std::vector<std::string>{"crash does not wait for a"});
 }
 
-TEST_CASE("an order that is not needed goes, unless a time counts from it") {
+TEST_CASE("an order that is not needed is dropped, unless a time counts from it") {
   Schedule s;
   s.faults = {fault("cut", FaultKind::partition, "n1", {elapsed(5)}),
               fault("crash", FaultKind::crash, "n2", {entered("f")}, {"cut"})};
   s.faults[0].duration_ns = kSecond;
-  SECTION("a context") {
+  SECTION("the second fault has a context") {
     const Simplified r = simplify(s, [](const Schedule& t) {
       return t.faults.size() == 2 && !t.faults[0].when.empty() && !t.faults[1].when.empty();
     });
     CHECK(r.schedule.faults[1].after.empty());
   }
-  SECTION("a time") {
+  SECTION("the second fault has a time") {
     s.faults[1].when = {elapsed(3)};
     const Simplified r = simplify(s, [](const Schedule& t) {
       return t.faults.size() == 2 && !t.faults[0].when.empty() && !t.faults[1].when.empty();
@@ -133,15 +133,15 @@ TEST_CASE("an order that is not needed goes, unless a time counts from it") {
   }
 }
 
-TEST_CASE("durations are halved while that works, and keep a margin") {
+TEST_CASE("durations are halved as long as the bug reproduces, and keep a margin") {
   Schedule s;
   s.faults = {fault("cut", FaultKind::partition, "n1", {elapsed(5)})};
-  SECTION("short is enough") {
+  SECTION("the shortest duration is enough") {
     const Simplified r = simplify(s, [](const Schedule& t) { return !t.faults[0].when.empty(); });
     CHECK(r.schedule.faults[0].duration_ns == 3 * kSecond);  // shortening it further gives no information
     CHECK(r.changes == std::vector<std::string>{"cut lasts 3s instead of 12s"});
   }
-  SECTION("five seconds are needed: six are too few where all is slower") {
+  SECTION("five seconds are needed, so six are too few on a slower machine") {
     const Simplified r = simplify(
         s, [](const Schedule& t) { return !t.faults[0].when.empty() && t.faults[0].duration_ns >= 5 * kSecond; });
     CHECK(r.schedule.faults[0].duration_ns == 8 * kSecond);
@@ -153,7 +153,7 @@ TEST_CASE("durations are halved while that works, and keep a margin") {
     CHECK(r.schedule.faults[0].duration_ns == 12 * kSecond);
     CHECK(r.changes.empty());
   }
-  SECTION("all of it is needed") {
+  SECTION("the whole duration is needed") {
     const Simplified r = simplify(
         s, [](const Schedule& t) { return !t.faults[0].when.empty() && t.faults[0].duration_ns >= 12 * kSecond; });
     CHECK(r.schedule.faults[0].duration_ns == 12 * kSecond);
@@ -161,7 +161,7 @@ TEST_CASE("durations are halved while that works, and keep a margin") {
   }
 }
 
-TEST_CASE("one failed call instead of all, readable times, paths that fit elsewhere") {
+TEST_CASE("calls fail once instead of always, times are rounded, and paths become patterns") {
   Schedule s;
   s.faults = {fault("bad", FaultKind::syscall, "n1", {elapsed(4.7)})};
   s.faults[0].times = -1;
@@ -173,44 +173,44 @@ TEST_CASE("one failed call instead of all, readable times, paths that fit elsewh
   CHECK(r.changes.size() == 3);
 }
 
-TEST_CASE("alternatives of one group are changed alike, and left when only one ever fired") {
+TEST_CASE("alternatives of one group are changed together, and reduced if only one ever fired") {
   Schedule s;
   for (const char* node : {"n1", "n2", "n3"}) {
     s.faults.push_back(fault(fmt::format("crash-{}", node), FaultKind::crash, node, {entered("a"), entered("b")}));
     s.faults.back().group = "anywhere";
   }
-  SECTION("it is a role: all stay") {
+  SECTION("all of them fire, and all stay") {
     const Simplified r = simplify(s, [](const Schedule& t) {
       return t.faults.size() == 3 && t.faults[0].when.size() == 1 && t.faults[0].when == t.faults[2].when;
     });
     CHECK(r.schedule.faults.size() == 3);
     CHECK(r.schedule.faults[1].when.size() == 1);
   }
-  SECTION("it was one node all the time") {
+  SECTION("only one of them ever fired") {
     const Simplified r = simplify(s, [](const Schedule& t) { return has(t, "crash-n2"); }, {"crash-n2"});
     REQUIRE(r.schedule.faults.size() == 1);
     CHECK(r.schedule.faults[0].group.empty());
   }
 }
 
-TEST_CASE("a count that does not matter becomes the first, and is said not to matter") {
+TEST_CASE("a count that does not matter becomes the first, and the change says so") {
   Schedule s;
   s.faults = {fault("crash", FaultKind::crash, "n1", {entered("save")})};
   s.faults[0].when[0].count = 5;
-  SECTION("any count") {
+  SECTION("any count reproduces") {
     const Simplified r = simplify(s, [](const Schedule& t) { return !t.faults[0].when.empty(); });
     CHECK(r.schedule.faults[0].when.at(0).count == 1);
     REQUIRE(r.changes.size() == 1);
     CHECK(r.changes[0] ==
           "crash comes at the 1st save instead of the 5th; both reproduce it, so the count does not matter");
   }
-  SECTION("three are needed") {
+  SECTION("the third or a later one reproduces") {
     const Simplified r =
         simplify(s, [](const Schedule& t) { return !t.faults[0].when.empty() && t.faults[0].when[0].count >= 3; });
     CHECK(r.schedule.faults[0].when.at(0).count == 3);
     CHECK(r.changes == std::vector<std::string>{"crash comes at the 3rd save instead of the 5th"});
   }
-  SECTION("of a failed call, and of the call before which a node dies") {
+  SECTION("counts of a failed call and of a crash before a call") {
     s.faults = {fault("bad", FaultKind::syscall, "n1"), fault("crash", FaultKind::crash, "n1")};
     s.faults[0].count = 4;
     s.faults[1].before = schedule::CallMatch{};
@@ -222,7 +222,7 @@ TEST_CASE("a count that does not matter becomes the first, and is said not to ma
   }
 }
 
-TEST_CASE("what surely happened does not go while something stays that may not have happened") {
+TEST_CASE("a certain fault is not dropped while an uncertain one stays") {
   Schedule s;
   s.faults = {fault("kill", FaultKind::crash, "n1", {elapsed(1)}),
               fault("silence", FaultKind::partition, "n2", {elapsed(5)}, {"kill"})};
@@ -237,12 +237,12 @@ TEST_CASE("what surely happened does not go while something stays that may not h
     CHECK(asked == std::vector<std::string>{"without silence"});
     return simplifier.current();
   };
-  SECTION("it is enough alone") {
+  SECTION("the certain fault is enough alone") {
     const Schedule found = kept([](const Schedule&) { return true; });
     CHECK(found.faults.size() == 1);
     CHECK(has(found, "kill"));
   }
-  SECTION("it is not: both stay, although the other would do alone") {
+  SECTION("it is not enough: both stay, although the other one would be enough alone") {
     CHECK(kept([](const Schedule& t) { return has(t, "silence"); }).faults.size() == 2);
   }
 }

@@ -11,7 +11,7 @@ using namespace rose;
 using namespace rose::diagnose;
 using namespace rose::diagnose::test;
 
-TEST_CASE("facts are all that is not a call, by time, and starts are those of main processes where these are known") {
+TEST_CASE("facts are all events but calls, by time, with starts of main processes only where these are known") {
   const auto config = deployment();
   Dump dump;
   dump.crashed(9, "n1");
@@ -41,7 +41,7 @@ TEST_CASE("facts are all that is not a call, by time, and starts are those of ma
   CHECK(facts.back_after(1, at(6)) == kNever);
 }
 
-TEST_CASE("causes explain what fails while they last, and more of them explain more") {
+TEST_CASE("a cause explains failures while it lasts, and several causes explain more") {
   trace::Event event;
   event.err = ECONNREFUSED;
   const auto failed = [&](double t) -> const trace::Event& {
@@ -81,7 +81,7 @@ TEST_CASE("causes explain what fails while they last, and more of them explain m
   CHECK_FALSE(shared.last_breath(failed(31), 1));
 }
 
-TEST_CASE("the network's stage knows what processes did, and the calls' stage knows both") {
+TEST_CASE("the network stage uses the causes of processes, and the call stage uses both") {
   const auto config = deployment();
   Dump dump;
   dump.crashed(5, "n2");
@@ -107,7 +107,7 @@ TEST_CASE("the network's stage knows what processes did, and the calls' stage kn
   CHECK(network.causes.list()[1].kind == CauseKind::cut);
 }
 
-TEST_CASE("a node that speaks after its end was there again") {
+TEST_CASE("a node that sends packets after its end is taken as running again") {
   const auto config = deployment();
   Dump dump;
   dump.crashed(5, "n2");
@@ -123,7 +123,7 @@ TEST_CASE("a node that speaks after its end was there again") {
   CHECK(end_by_signs_of_life(processes.causes, given, facts)[0].end == at(15));  // half way
 }
 
-TEST_CASE("a process counts for little if the test deployment does not run its program") {
+TEST_CASE("a process weighs little if the test deployment does not run its program") {
   const auto config = deployment();
   profile::Profile profile;
   profile.runs = 1;
@@ -164,7 +164,7 @@ TEST_CASE("a process counts for little if the test deployment does not run its p
   for (const auto& [second, foreign] : foreign_of(plan_of(config, dump, profile))) CHECK_FALSE(foreign);
 }
 
-TEST_CASE("names of faults are short, and no two are alike") {
+TEST_CASE("fault ids are short and unique") {
   Ids ids;
   CHECK(ids.next("cut-n1") == "cut-n1");
   CHECK(ids.next("cut-n1") == "cut-n1-2");
@@ -177,7 +177,7 @@ TEST_CASE("names of faults are short, and no two are alike") {
   CHECK(ids.next("crash-n1") == "crash-n1-3");
 }
 
-TEST_CASE("discarded events are listed by number, each reason once") {
+TEST_CASE("discarded events are listed by number, with each reason once") {
   Discards some;
   some.add("few", 2);
   some.add("none", 0);

@@ -65,7 +65,7 @@ TEST_CASE("the disk, files, descriptors, memory and peer of an unexplained exit 
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("an exit that something explains, and one by a signal from outside, leave nothing to suspect") {
+TEST_CASE("an explained exit and a kill from outside give no such hypotheses") {
   const auto config = deployment();
   Dump explained = exits();
   explained.scf(5.9, "n1", "pwrite64", ENOSPC, "/srv/n1/journal");
@@ -77,7 +77,7 @@ TEST_CASE("an exit that something explains, and one by a signal from outside, le
   CHECK(of(plan_of(config, killed), FaultKind::disk_full) == nullptr);
 }
 
-TEST_CASE("the full disk behind an unexplained exit is found, and what the survey never sees is not tried") {
+TEST_CASE("the full disk behind an unexplained exit is found, and calls that the survey lacks are not tried") {
   const auto config = deployment();
   Play play({{1, "n1", "", "pwrite64", "/run/n1/journal", false}, {2, "n1", "", "fdatasync", "/run/n1/journal"}},
             [](const std::vector<Hit>& hits, int) {

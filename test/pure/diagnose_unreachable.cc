@@ -29,7 +29,7 @@ void unreachable(Dump& dump, double from, double to, int node, const std::vector
 
 }  // namespace
 
-TEST_CASE("unreachable: calls of one node to all others that fail so are a cut, which ranks before them") {
+TEST_CASE("unreachable: failures of one node's calls to all others are a partition that ranks before them") {
   const auto config = deployment();
   Dump dump;
   dump.scf(0.1, "n2", "openat", ENOENT, "/data/n2/index");
@@ -52,7 +52,7 @@ TEST_CASE("unreachable: calls of one node to all others that fail so are a cut, 
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("unreachable: the node that most pairs have in common is cut off") {
+TEST_CASE("unreachable: the node that most pairs have in common is the partitioned one") {
   const auto config = deployment(4);
   Dump dump;
   for (const int node : {1, 2, 4}) unreachable(dump, 5 + 0.3 * node, 8, node, {3}, EHOSTUNREACH, "connect");
@@ -63,7 +63,7 @@ TEST_CASE("unreachable: the node that most pairs have in common is cut off") {
   CHECK(cuts(plan)[0]->fault.peers.empty());
 }
 
-TEST_CASE("unreachable: one pair is a cut when both sides say so, or when there is nobody else") {
+TEST_CASE("unreachable: one pair is a partition if both sides report it or there is no other node") {
   const auto plan_with = [](int nodes, const std::vector<std::pair<int, int>>& pairs, int err, const char* call) {
     const auto config = deployment(nodes);
     Dump dump;
@@ -79,7 +79,7 @@ TEST_CASE("unreachable: one pair is a cut when both sides say so, or when there 
   CHECK(plan_with(3, {{1, 2}, {1, 3}}, ETIMEDOUT, "recvfrom") == 0);  // the program's own timeout
 }
 
-TEST_CASE("unreachable: connections that are reset are a guess only, and explain nothing") {
+TEST_CASE("unreachable: reset connections give only a low-ranked partition and explain nothing") {
   const auto config = deployment();
   Dump dump;
   unreachable(dump, 2, 4, 1, {2, 3}, ECONNRESET, "recvfrom");
@@ -96,7 +96,7 @@ TEST_CASE("unreachable: connections that are reset are a guess only, and explain
   CHECK(cuts(plan_of(config, few)).empty());
 }
 
-TEST_CASE("unreachable: what a filter does not let out is cut that way") {
+TEST_CASE("unreachable: calls that fail with EPERM are an outbound partition") {
   const auto config = deployment();
   Dump dump;
   unreachable(dump, 2, 6, 2, {1, 3}, EPERM);
@@ -111,7 +111,7 @@ TEST_CASE("unreachable: what a filter does not let out is cut that way") {
   CHECK(cuts(plan)[0]->alternatives[0].direction == Direction::both);
 }
 
-TEST_CASE("unreachable: what an end, a planned stop or the profile explains is no cut") {
+TEST_CASE("unreachable: failures that a crash, a planned stop or the profile explains are no partition") {
   const auto config = deployment();
   Dump killed;
   killed.crashed(1.9, "n3");
@@ -134,7 +134,7 @@ TEST_CASE("unreachable: what an end, a planned stop or the profile explains is n
   CHECK(cuts(plan_of(config, reached)).empty());
 }
 
-TEST_CASE("unreachable: calls across a cut that silences tell of widen it and make no second one") {
+TEST_CASE("unreachable: failed calls widen the partition that silences show instead of adding one") {
   const auto config = deployment(4);
   Dump dump;
   dump.cut(5, 17, 1, {2});
@@ -150,7 +150,7 @@ TEST_CASE("unreachable: calls across a cut that silences tell of widen it and ma
   CHECK(accounted(plan) == plan.failures);
 }
 
-TEST_CASE("unreachable: two cuts of a node are two, when it was reached in between") {
+TEST_CASE("unreachable: two partitions of a node are separate if it was reached in between") {
   const auto config = deployment();
   Dump dump;
   unreachable(dump, 2, 4, 1, {2, 3});
@@ -163,7 +163,7 @@ TEST_CASE("unreachable: two cuts of a node are two, when it was reached in betwe
   CHECK(plan.schedules.at(0).faults.size() == 2);
 }
 
-TEST_CASE("unreachable: a datagram's socket that is connected reaches nobody, and what still fails at the end lasts") {
+TEST_CASE("unreachable: connecting a datagram socket is no sign of reachability; an open partition lasts") {
   const auto config = deployment();
   for (const bool datagrams : {false, true}) {
     CAPTURE(datagrams);
@@ -190,7 +190,7 @@ TEST_CASE("unreachable: a datagram's socket that is connected reaches nobody, an
   }
 }
 
-TEST_CASE("unreachable: a link that flaps all day is usual") {
+TEST_CASE("unreachable: a link that flaps all day weighs little") {
   const auto config = deployment();
   const auto weight = [&](int flaps) {
     Dump dump;
@@ -208,7 +208,7 @@ TEST_CASE("unreachable: a link that flaps all day is usual") {
   CHECK(weight(8) < 0.2);
 }
 
-TEST_CASE("unreachable: the search finds such a cut at once") {
+TEST_CASE("unreachable: the search finds such a partition with its first schedule") {
   const auto config = deployment();
   Dump dump;
   unreachable(dump, 0.4, 2.9, 1, {2, 3});

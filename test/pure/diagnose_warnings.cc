@@ -40,7 +40,7 @@ constexpr std::string_view kGoOn = "let the workload run for at least";
 
 }  // namespace
 
-TEST_CASE("faults after the end of the workload are told before a run is made") {
+TEST_CASE("faults after the end of the workload are reported before the first run") {
   const auto config = deployment();
   const Plan late = plan_of(config, killed_at(17), with_workload(7 * kSecond, 6 * kSecond));
   REQUIRE(late.warnings.size() == 1);
@@ -60,7 +60,7 @@ TEST_CASE("faults after the end of the workload are told before a run is made") 
   CHECK(plan->warnings.empty());
 }
 
-TEST_CASE("a workload that idles at its end, and an oracle that hits without faults, are told") {
+TEST_CASE("a workload that idles at its end and an oracle that hits without faults are reported") {
   const auto config = deployment();
   const Plan idle = plan_of(config, killed_at(6), with_workload(30 * kSecond, 20 * kSecond));
   CHECK(warns(idle.warnings, "exchanges nothing with the nodes in its last 10s", "go on working until its end"));
@@ -72,7 +72,7 @@ TEST_CASE("a workload that idles at its end, and an oracle that hits without fau
       warns(hits.warnings, "the oracle found the bug in 1 of 1 runs without faults", "examine only this run's files"));
 }
 
-TEST_CASE("hosts that match no node are told as a warning, with --map") {
+TEST_CASE("hosts that match no node are reported as a warning that names --map") {
   const auto config = deployment();
   Dump dump;
   dump.scf(1, "db-7", "pwrite64", EIO, "/srv/journal");
@@ -81,7 +81,7 @@ TEST_CASE("hosts that match no node are told as a warning, with --map") {
   CHECK(warns(plan_of(config, dump).warnings, "could not match 'db-7'", "--map db-7=NODE"));
 }
 
-TEST_CASE("calls and functions of the dump that the survey never sees are told before schedules are tried") {
+TEST_CASE("calls and functions of the dump that the survey lacks are reported before trials begin") {
   const auto config = deployment();
   Dump dump;
   Act compacts{3, "n1", "compactLog", "", ""};
@@ -105,7 +105,7 @@ TEST_CASE("calls and functions of the dump that the survey never sees are told b
   CHECK(warns(warned, "compactLog of n1", "extend the workload"));
 }
 
-TEST_CASE("an oracle that hits where no fault had an effect is told at once") {
+TEST_CASE("an oracle that hits in a run in which no fault was effective is reported at once") {
   const auto config = deployment();
   Cluster cluster([&](const Schedule& schedule, int) {
     Answer answer;
@@ -119,7 +119,7 @@ TEST_CASE("an oracle that hits where no fault had an effect is told at once") {
   CHECK(warns(d->plan.warnings, "in a run in which no fault had an effect", "examine only this run's files"));
 }
 
-TEST_CASE("lines of progress tell schedules apart that differ in their contexts only") {
+TEST_CASE("progress lines distinguish schedules that differ only in their contexts") {
   const auto parse = [](std::string_view first, std::string_view second) {
     const auto schedule = schedule::parse_schedule(fmt::format(R"(
 version = 1

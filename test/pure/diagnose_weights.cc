@@ -30,7 +30,7 @@ std::set<std::string> touched_by(const schedule::Fault& fault) {
 
 }  // namespace
 
-TEST_CASE("every weight has a name of its own, a reason, and a value that its unit allows", "[diagnose]") {
+TEST_CASE("every weight has a unique name, a reason and a value that its unit allows", "[diagnose]") {
   const diagnose::OwnWeights own;
   std::set<std::string_view> names;
   for (const diagnose::WeightEntry& one : diagnose::weights()) {
@@ -43,7 +43,7 @@ TEST_CASE("every weight has a name of its own, a reason, and a value that its un
   CHECK(diagnose::set_weights(diagnose::weights_toml(), "printed"));
 }
 
-TEST_CASE("weights are read by name, and wrong ones change nothing", "[diagnose]") {
+TEST_CASE("weights are read by name, and an invalid file changes nothing", "[diagnose]") {
   const double before = value_of("odds-process");
   {
     const diagnose::OwnWeights own;
@@ -64,7 +64,7 @@ TEST_CASE("weights are read by name, and wrong ones change nothing", "[diagnose]
   CHECK(value_of("odds-process") == before);
 }
 
-TEST_CASE("parts have names of their own", "[diagnose]") {
+TEST_CASE("parts have unique names", "[diagnose]") {
   std::set<std::string_view> names;
   for (const diagnose::Part& part : diagnose::parts()) {
     CHECK(names.insert(part.name).second);
@@ -72,7 +72,7 @@ TEST_CASE("parts have names of their own", "[diagnose]") {
   }
 }
 
-TEST_CASE("a candidate has the same id whatever other candidates there are, and lists its nodes and features") {
+TEST_CASE("a candidate's id does not depend on other candidates, and it lists its nodes and features") {
   using namespace rose::diagnose::test;
   const auto config = deployment();
   Dump few;
@@ -101,7 +101,7 @@ TEST_CASE("a candidate has the same id whatever other candidates there are, and 
   }
 }
 
-TEST_CASE("a rule that is left out ranks nothing") {
+TEST_CASE("a rule that is left out does not affect ranks") {
   using namespace rose::diagnose::test;
   const auto config = deployment();
   Dump dump;

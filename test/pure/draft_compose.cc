@@ -37,7 +37,7 @@ std::string repeated(std::string_view text, int times) {
 
 }  // namespace
 
-TEST_CASE("YAML is read as a tree with lines") {
+TEST_CASE("YAML is read as a tree with line numbers") {
   const auto root = parse_yaml("a: &x\n  b: [1, 'null', ~]\nc:\n  <<: *x\n  d: \"e\"\n", "f");
   REQUIRE(root);
   const Yaml* c = root->find("c");
@@ -50,7 +50,7 @@ TEST_CASE("YAML is read as a tree with lines") {
   CHECK(c->find("b")->items[2].kind == Yaml::Kind::null);
 }
 
-TEST_CASE("bad YAML is refused with its place") {
+TEST_CASE("invalid YAML is refused with its position") {
   std::string bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n";
   for (int i = 1; i < 12; ++i)
     bomb += fmt::format("a{0}: &a{0} [*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1},*a{1}]\n", i, i - 1);
@@ -78,7 +78,7 @@ TEST_CASE("bad YAML is refused with its place") {
   }
 }
 
-TEST_CASE("variables of a Compose file") {
+TEST_CASE("variables in a Compose file are replaced") {
   struct Row {
     const char* text;
     const char* value;
@@ -105,7 +105,7 @@ TEST_CASE("variables of a Compose file") {
   CHECK(unresolved == Texts{"NO", "NEITHER"});
 }
 
-TEST_CASE("a file that rose takes as it is is named, and reported to be complete") {
+TEST_CASE("a Compose file that rose supports is referred to and reported as complete") {
   const char* text = R"(
 services:
   cache: { image: "redis:7", ports: ["7001:6379"], healthcheck: { test: redis-cli ping }, restart: always }
@@ -139,7 +139,7 @@ services:
     CHECK_FALSE(has(draft.text, not_there));
 }
 
-TEST_CASE("a running container becomes a fresh one of its image, without its secrets and volumes") {
+TEST_CASE("a running container is drafted as a new one of its image, without secrets and volumes") {
   const auto container = read_container(
       R"([{"Id":"1f0c","Name":"/cache","Image":"sha256:1","State":{"Pid":77},
     "Config":{"Image":"redis:7","Cmd":["redis-server","--requirepass","hunter2","--replicaof","10.5.0.3","6379"],"Env":["PATH=/bin","APP_SECRET=hunter2"],
@@ -182,9 +182,7 @@ TEST_CASE("a running container becomes a fresh one of its image, without its sec
   CHECK_FALSE(has(draft.text, "setup"));
 }
 
-TEST_CASE(
-    "of a container that listens at its loopback address, as in a pod, the port is known where its command says the "
-    "address") {
+TEST_CASE("a port on a container's loopback address is used if its command names the address") {
   const auto container = read_container(
       R"([{"Id":"1f0c","Name":"/cache","State":{"Pid":77},"Config":{"Image":"redis:7","Cmd":["redis-server","--bind","127.0.0.1","--port","7401"]}}])",
       "", "podman");
@@ -205,7 +203,7 @@ TEST_CASE(
   CHECK(has(other.text, "it listens at 127.0.0.1:7401 only"));
 }
 
-TEST_CASE("a container's own entry point, names and places are kept") {
+TEST_CASE("a container's own entry point, names and volumes are kept") {
   const auto container = read_container(R"([{"Id":"77aabb","Name":"/My_App","State":{"Pid":78},
     "Config":{"Image":"localhost/app:1","Cmd":["serve"],"Env":["A.B=1","N=10.5.0.9"],"Entrypoint":["/bin/wrap","-v"],"WorkingDir":"/srv","User":"1000"},
     "HostConfig":{"Privileged":true,"RestartPolicy":{"Name":"on-failure"}},
@@ -231,7 +229,7 @@ TEST_CASE("a container's own entry point, names and places are kept") {
   CHECK(has(draft.text, "LOOK: it is privileged"));
 }
 
-TEST_CASE("what is no container's description is refused") {
+TEST_CASE("invalid container descriptions are refused") {
   for (const char* text : {"", "{", "[]", "null", "[{}]", R"([{"Id":"x"}])", R"([{"Id":1,"Config":{}}])"}) {
     INFO(text);
     const auto container = read_container(text, "", "docker");
@@ -240,7 +238,7 @@ TEST_CASE("what is no container's description is refused") {
   }
 }
 
-TEST_CASE("systems are asked whether they serve, not whether a port is open") {
+TEST_CASE("known systems get a readiness check by their protocol, not only an open port") {
   const auto taken = config::read_compose(
       "services:\n  kv: {image: \"quay.io/coreos/etcd:v3.5\", ports: [\"12379:2379\"]}\n  db: {image: \"minio/minio\", "
       "ports: [9000]}\n  queue: {image: nats, ports: [4222]}\n  own: {image: \"x/etcd-tool\", expose: [1]}\n",

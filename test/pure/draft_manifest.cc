@@ -56,7 +56,7 @@ std::string file(const Made& all, std::string_view path) {
 
 }  // namespace
 
-TEST_CASE("etcd's pods find each other by the names of their service") {
+TEST_CASE("etcd: pods resolve each other by their service's names") {
   const Made all = made("etcd");
   CHECK(all.draft.nodes == Texts{"etcd-0", "etcd-1", "etcd-2"});
   const config::Node& node = all.config.nodes[1];
@@ -74,7 +74,7 @@ TEST_CASE("etcd's pods find each other by the names of their service") {
   CHECK(all.nodes[0].port == 2379);
 }
 
-TEST_CASE("ZooKeeper's ensemble of the Kubernetes tutorial") {
+TEST_CASE("ZooKeeper: the ensemble of the Kubernetes tutorial is drafted") {
   const Made all = made("zookeeper");
   REQUIRE(all.config.nodes.size() == 3);
   const config::Node& node = all.config.nodes[2];
@@ -90,7 +90,7 @@ TEST_CASE("ZooKeeper's ensemble of the Kubernetes tutorial") {
   CHECK(in_text(all.draft.text, "here all start at once"));
 }
 
-TEST_CASE("Kafka in KRaft mode, in a namespace, with an init container of its own image") {
+TEST_CASE("Kafka in KRaft mode: a namespace and an init container of the same image are drafted") {
   const Made all = made("kafka");
   REQUIRE(all.config.nodes.size() == 3);
   const config::Node& node = all.config.nodes[1];
@@ -108,7 +108,7 @@ TEST_CASE("Kafka in KRaft mode, in a namespace, with an init container of its ow
   CHECK(has(node.container->options, "/tmp"));
 }
 
-TEST_CASE("Cassandra's seeds, limits and capabilities") {
+TEST_CASE("Cassandra: seeds, limits and capabilities are drafted") {
   const Made all = made("cassandra");
   REQUIRE(all.config.nodes.size() == 3);
   const config::Node& node = all.config.nodes[0];
@@ -120,7 +120,7 @@ TEST_CASE("Cassandra's seeds, limits and capabilities") {
   CHECK(all.nodes[0].port == 9042);
 }
 
-TEST_CASE("a Redis cluster with its files, and its forming job") {
+TEST_CASE("Redis Cluster: files and the job that forms the cluster are drafted") {
   const Made all = made("redis");
   REQUIRE(all.config.nodes.size() == 3);
   const config::Node& node = all.config.nodes[0];
@@ -134,7 +134,7 @@ TEST_CASE("a Redis cluster with its files, and its forming job") {
   CHECK(in_text(all.config.deployment.form->back(), "exec \"$ROSE_CONTAINER_redis_cluster_0\" 'sh' '-c'"));
 }
 
-TEST_CASE("what helm prints for NATS: named ports, a reloader and a test that is no node") {
+TEST_CASE("NATS from helm: named ports are drafted, the reloader and the test pod are left out") {
   const Made all = made("nats");
   CHECK(all.draft.nodes == Texts{"my-nats-0", "my-nats-1", "my-nats-2"});
   const config::Node& node = all.config.nodes[0];
@@ -144,7 +144,7 @@ TEST_CASE("what helm prints for NATS: named ports, a reloader and a test that is
   CHECK(has(node.container->volumes, "${dir}/pid:/var/run/nats"));
 }
 
-TEST_CASE("RabbitMQ's cookie and password are generated, and equal on all nodes") {
+TEST_CASE("RabbitMQ: the cookie and password are generated and equal on all nodes") {
   const Made all = made("rabbitmq");
   REQUIRE(all.config.nodes.size() == 2);
   for (const char* secret : {"guest-of-honour-17", "WIWVHCDTCIUAWANLMQAW", "V0lXVkhDRFRDSVVBV0FOTE1RQVc"})
@@ -161,7 +161,7 @@ TEST_CASE("RabbitMQ's cookie and password are generated, and equal on all nodes"
   CHECK(says(all.draft.doubts, "the init container config (busybox) is left out"));
 }
 
-TEST_CASE("PostgreSQL as a Deployment, with variables of maps and secrets and a service with another port") {
+TEST_CASE("PostgreSQL as a Deployment: variables, secrets and the service's port are drafted") {
   const Made all = made("postgres");
   CHECK(all.draft.nodes == Texts{"postgres"});
   const config::Node& node = all.config.nodes[0];
@@ -173,7 +173,7 @@ TEST_CASE("PostgreSQL as a Deployment, with variables of maps and secrets and a 
   CHECK(has(node.container->aliases, "postgres.default.svc.cluster.local"));
 }
 
-TEST_CASE("MinIO out of a list in JSON, and Consul with a projected folder") {
+TEST_CASE("MinIO from a JSON list and Consul with a projected volume are drafted") {
   const Made minio = made("minio");
   CHECK(minio.draft.nodes == Texts{"minio-0", "minio-1", "minio-2", "minio-3"});
   CHECK(has(minio.config.nodes[3].command, "http://minio-{0...3}.minio.default.svc.cluster.local/data"));
@@ -190,7 +190,7 @@ TEST_CASE("MinIO out of a list in JSON, and Consul with a projected folder") {
   }));
 }
 
-TEST_CASE("what is no manifest is refused with its place") {
+TEST_CASE("invalid manifests are refused with their position") {
   struct Row {
     const char* text;
     const char* says;

@@ -57,7 +57,7 @@ bool holds(const std::string& text, std::string_view part) { return text.find(pa
 
 }  // namespace
 
-TEST_CASE("addresses are found in words") {
+TEST_CASE("addresses are found in command-line arguments") {
   struct Row {
     const char* text;
     const char* found;  // "host:port host"
@@ -87,7 +87,7 @@ TEST_CASE("addresses are found in words") {
   }
 }
 
-TEST_CASE("an address becomes the node that listens there; an unknown one is kept and reported") {
+TEST_CASE("an address becomes the node that listens there, and an unknown one is kept and reported") {
   const std::vector<Seen> seen = {
       program({"/opt/kv", "--listen", "127.0.0.1:7001", "--peers", "127.0.0.1:7002,10.9.9.9:7003"},
               {{"127.0.0.1", 7001}}),
@@ -104,7 +104,7 @@ TEST_CASE("an address becomes the node that listens there; an unknown one is kep
   CHECK(holds(draft.doubts[0], "10.9.9.9:7003"));
 }
 
-TEST_CASE("a program that a runtime executes is named after its own folder, also behind an option without a value") {
+TEST_CASE("a script's path behind a runtime is made absolute, also after an option without a value") {
   Seen java = program({"/usr/bin/java", "-Xmx64m", "-XX:+UseSerialGC", "Server.java", "7500"});
   java.runtime = "Java";
   java.paths["Server.java"] = {"/srv/Server.java", false, false};
@@ -119,7 +119,7 @@ TEST_CASE("a program that a runtime executes is named after its own folder, also
   CHECK(holds(drafted({python}).text, R"("-u", "/srv/server.py", "-m", "http.server")"));
 }
 
-TEST_CASE("a port that two nodes have is nobody's") {
+TEST_CASE("a port that two nodes listen on is not assigned to either") {
   Seen other = program({"/opt/kv"}, {{"0.0.0.0", 7001}});
   const std::vector<Seen> seen = {program({"/opt/kv"}, {{"0.0.0.0", 7001}}), other,
                                   program({"/opt/proxy", "--to", "127.0.0.1:7001"})};
@@ -128,7 +128,7 @@ TEST_CASE("a port that two nodes have is nobody's") {
   CHECK(holds(draft.text, "several do"));
 }
 
-TEST_CASE("Redis with a replica, by titles: the replica is recognised by its connection") {
+TEST_CASE("Redis processes with titles: the replica is recognised by its connection") {
   Seen first = program({"redis-server *:7401"}, {{"0.0.0.0", 7401}});
   first.title = true;
   first.main.exe = "/usr/bin/redis-server";
@@ -156,7 +156,7 @@ TEST_CASE("Redis with a replica, by titles: the replica is recognised by its con
   CHECK(lines.at(static_cast<std::size_t>(draft.questions[0].line) - 1) == "command = \"?\"");
 }
 
-TEST_CASE("Redis with a password: examples and readiness know the made-up one, nothing knows the real one") {
+TEST_CASE("Redis with a password: the draft uses a generated one and never contains the real one") {
   Seen first = program({"/usr/bin/redis-server", "/etc/redis.conf", "--port", "7401", "--requirepass", "hunter2",
                         "--bind", "127.0.0.1", "::1", "--daemonize", "yes"},
                        {{"127.0.0.1", 7401}});
@@ -176,13 +176,13 @@ TEST_CASE("Redis with a password: examples and readiness know the made-up one, n
   CHECK_FALSE(holds(draft.text, "\"::1\""));
 }
 
-TEST_CASE("a password of Redis's configuration file is none in a run") {
+TEST_CASE("a password from Redis's configuration file is removed") {
   Seen seen = program({"/usr/bin/redis-server", "/etc/redis.conf"}, {{"0.0.0.0", 6379}});
   seen.settings = {{"/etc/redis.conf", {}, {}, {"requirepass"}}};
   CHECK(holds(drafted({seen}).text, "\"--requirepass\", \"\""));
 }
 
-TEST_CASE("a title shows no secret") {
+TEST_CASE("a secret in a process title is not printed") {
   Seen seen = program({"sh -c kv --password=hunter2 "});
   seen.main.exe = "/bin/sh";
   seen.title = true;
@@ -192,7 +192,7 @@ TEST_CASE("a title shows no secret") {
   CHECK(draft.questions.size() == 3);
 }
 
-TEST_CASE("folders that it writes move into the run; what its words do not name is covered") {
+TEST_CASE("written folders move into the run, those not on the command line are covered") {
   Seen seen = program({"/opt/kv", "--data", "/var/lib/kv/n1", "--config", "/etc/kv.conf"}, {{"0.0.0.0", 7001}});
   seen.paths["/var/lib/kv/n1"] = {"/var/lib/kv/n1", true, true};
   seen.paths["/etc/kv.conf"] = {"/etc/kv.conf", false, false};
@@ -215,7 +215,7 @@ TEST_CASE("a file that is only read keeps its path, although its folder is repla
   CHECK(holds(drafted({seen}).text, R"("--data", "${dir}/kv", "--config", "/srv/kv/kv.conf")"));
 }
 
-TEST_CASE("a folder that everybody uses is never covered or moved") {
+TEST_CASE("a folder shared by many programs is never covered or moved") {
   Seen seen = program({"/opt/kv", "--data-dir", "/tmp"}, {{"0.0.0.0", 7001}});
   seen.paths["/tmp"] = {"/tmp", true, true};
   seen.written = {"/tmp/kv.sock", "/tmp/kv.db"};
@@ -228,7 +228,7 @@ TEST_CASE("a folder that everybody uses is never covered or moved") {
   CHECK(holds(fmt::format("{}", fmt::join(node.doubts, " ")), "/tmp/kv.sock"));
 }
 
-TEST_CASE("a unit provides restarts and the node's name") {
+TEST_CASE("a systemd unit gives the restart policy and the node's name") {
   Seen seen = program({"/opt/kv", "-x"}, {{"0.0.0.0", 7001}});
   seen.unit = Unit{};
   seen.unit->name = "My_KV@1.service";
@@ -239,7 +239,7 @@ TEST_CASE("a unit provides restarts and the node's name") {
   CHECK(holds(draft.text, R"(restart = { delay = "100ms", max = 5 })"));
 }
 
-TEST_CASE("variables of the session are left out, secrets and unusual ones are reported") {
+TEST_CASE("session variables are left out, and secrets and unusual ones are reported") {
   Seen seen = program({"/opt/kv"}, {{"0.0.0.0", 7001}});
   seen.main.env = {{"HOME", "/root"},
                    {"SSH_TTY", "x"},
@@ -265,7 +265,7 @@ TEST_CASE("variables of the session are left out, secrets and unusual ones are r
   CHECK_FALSE(holds(draft.text, "SSH_TTY"));
 }
 
-TEST_CASE("names of nodes differ, as variables too") {
+TEST_CASE("node names are unique, also as variable names") {
   std::vector<Seen> seen = {program({"/opt/web"}), program({"/opt/web"}), program({"/opt/web2"}), program({"/opt/Ünï"}),
                             program({"/opt/client"})};
   const std::vector<const System*> none(seen.size(), nullptr);
@@ -274,7 +274,7 @@ TEST_CASE("names of nodes differ, as variables too") {
   CHECK_FALSE(names[3].empty());
 }
 
-TEST_CASE("a system in Erlang has the name that it has among nodes, or that of its first module") {
+TEST_CASE("an Erlang system is named by its node name or its first module") {
   Seen seen = program({"/usr/lib/erlang/erts-13.1.5/bin/beam.smp",
                        "-W",
                        "w",
@@ -303,7 +303,7 @@ TEST_CASE("a system in Erlang has the name that it has among nodes, or that of i
   CHECK(node_names({seen}, {nullptr}) == Texts{"beam-smp"});
 }
 
-TEST_CASE("odd command lines end as questions or as valid TOML") {
+TEST_CASE("unusual command lines give questions or valid TOML") {
   for (Texts argv : std::vector<Texts>{{"/opt/kv", "'''\n'''", "\n'"},
                                        {"/opt/kv", "\"\\", "\x01\x7f"},
                                        {"/opt/kv", std::string("\xff\xfe")},
@@ -316,7 +316,7 @@ TEST_CASE("odd command lines end as questions or as valid TOML") {
   }
 }
 
-TEST_CASE("every system that is known makes a draft that its reader takes") {
+TEST_CASE("the draft of every known system is valid") {
   for (const char* name : {"redis-server", "valkey-server", "postgres", "nginx", "etcd", "memcached", "mosquitto"}) {
     INFO(name);
     Seen seen = program({fmt::format("/usr/bin/{}", name), "-p", "77"}, {{"0.0.0.0", 7001}});
@@ -326,7 +326,7 @@ TEST_CASE("every system that is known makes a draft that its reader takes") {
   }
 }
 
-TEST_CASE("nginx's title gives its command line back") {
+TEST_CASE("nginx's command line is read from its process title") {
   Seen seen = program({"nginx: master process /usr/sbin/nginx -g daemon on; master_process on; -c /etc/n.conf"},
                       {{"0.0.0.0", 80}});
   seen.title = true;
@@ -335,7 +335,7 @@ TEST_CASE("nginx's title gives its command line back") {
               "/usr/sbin/nginx|-g|master_process on; daemon off;|-c|/etc/n.conf"));
 }
 
-TEST_CASE("a node works in a layer over the folder that the process works in, and in the foreground") {
+TEST_CASE("a node runs in an overlay of its working folder, and in the foreground") {
   Seen app =
       program({"/srv/app/venv/bin/python3", "-m", "app", "--pid-file", "/srv/app/run/app.pid"}, {{"0.0.0.0", 7802}});
   app.runtime = "Python";
@@ -369,7 +369,7 @@ TEST_CASE("a node works in a layer over the folder that the process works in, an
                     [](const std::string& one) { return holds(one, "stays in the foreground"); }));
 }
 
-TEST_CASE("a folder that many programs share is not laid over, and that is reported") {
+TEST_CASE("a shared working folder gets no overlay, which is reported") {
   Seen app = program({"/usr/bin/python3", "-m", "app"}, {{"0.0.0.0", 7802}});
   app.runtime = "Python";
   app.main.cwd = "/tmp";

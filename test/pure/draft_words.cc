@@ -11,7 +11,7 @@ using namespace rose;
 using namespace rose::draft;
 using Texts = std::vector<std::string>;
 
-TEST_CASE("a command line is read as words, a title as one") {
+TEST_CASE("a command line is split into words, a process title is one word") {
   using namespace std::string_literals;
   CHECK(read_command_line("kv\0--id\0\0x\0"s).words == Texts{"kv", "--id", "", "x"});
   CHECK_FALSE(read_command_line("kv\0--id\0"s).title);
@@ -40,11 +40,11 @@ TEST_CASE("options are distinguished from their values") {
   CHECK(words.texts() == Texts{"kv", "--Data", "/d", "--save", "-v", "--port=8", "--id", "1", "--x=y"});
 }
 
-TEST_CASE("a shell's variable in a command line stays the shell's") {
+TEST_CASE("a shell variable in a command line is left to the shell") {
   CHECK(Words({"sh", "-c", "echo ${HOME} $X $${Y}"}).texts().back() == "echo $${HOME} $X $$${Y}");
 }
 
-TEST_CASE("secrets are replaced, by the same word where they were the same") {
+TEST_CASE("secrets are replaced, equal ones by the same text") {
   struct Row {
     const char* name;
     const char* value;
@@ -75,7 +75,7 @@ TEST_CASE("secrets are replaced, by the same word where they were the same") {
   CHECK(secrets.count() == 2);
 }
 
-TEST_CASE("what is no secret stays as it is") {
+TEST_CASE("values that are not secrets are kept") {
   struct Row {
     const char* name;
     const char* value;
@@ -102,7 +102,7 @@ TEST_CASE("what is no secret stays as it is") {
   }
 }
 
-TEST_CASE("a unit is read from what systemctl shows") {
+TEST_CASE("a unit is read from the output of systemctl show") {
   const Unit unit = read_unit(
       "Id=redis-server.service\n"
       "ExecStart={ path=/usr/bin/redis-server ; argv[]=/usr/bin/redis-server /etc/redis/redis.conf --daemonize no ; "
@@ -123,7 +123,7 @@ TEST_CASE("a unit is read from what systemctl shows") {
   CHECK(read_unit("ExecStart=garbage\n=\n\n").command.empty());
 }
 
-TEST_CASE("time spans of systemd") {
+TEST_CASE("systemd's time spans are parsed") {
   CHECK(read_time_span("100ms") == 100'000'000);
   CHECK(read_time_span("1d 2h") == 26LL * 3600 * 1'000'000'000);
   for (const char* none : {"", "infinity", "5", "-1s", "1e300s", "nan s", "nans", "infs", "999999w", "1x"}) {
@@ -132,7 +132,7 @@ TEST_CASE("time spans of systemd") {
   }
 }
 
-TEST_CASE("the kernel's tables of sockets and addresses") {
+TEST_CASE("the kernel's socket and address tables are parsed") {
   Socket socket;
   CHECK_FALSE(read_socket_line("  sl  local_address rem_address   st", socket));
   REQUIRE(read_socket_line(
@@ -169,7 +169,7 @@ TEST_CASE("the kernel's tables of sockets and addresses") {
   CHECK(read_if_inet6("00000000000000000000000000000001 01 80 10 80       lo\nzz\n") == Texts{"::1"});
 }
 
-TEST_CASE("addresses and paths of a configuration file") {
+TEST_CASE("addresses and paths are found in a configuration file") {
   CHECK(is_settings("/etc/kv.conf", "port 1\n"));
   CHECK_FALSE(is_settings("/opt/kv.py", "import x\n"));
   CHECK_FALSE(is_settings("/opt/run", "#!/bin/sh\n"));

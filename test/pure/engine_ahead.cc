@@ -160,7 +160,7 @@ schedule::Schedule named(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("runs made ahead: the search is the same with any number of workers, and sooner done") {
+TEST_CASE("runs made ahead: the search is the same with any number of workers, and faster") {
   const Told alone = search_with(1);
   for (const int workers : {2, 4, 16, 100, 1000}) {
     const Told many = search_with(workers);
@@ -172,7 +172,7 @@ TEST_CASE("runs made ahead: the search is the same with any number of workers, a
   }
 }
 
-TEST_CASE("runs made ahead: while the run without faults is made, the others make what comes after it") {
+TEST_CASE("runs made ahead: with four workers the first four runs of a search all start at once") {
   const Told told = search_with(4);
   REQUIRE(told.begun.size() > 4);
   REQUIRE(told.asked.size() > 4);
@@ -184,7 +184,7 @@ TEST_CASE("runs made ahead: while the run without faults is made, the others mak
   }
 }
 
-TEST_CASE("runs made ahead: what they cost and bring", "[.simulation]") {
+TEST_CASE("runs made ahead: their cost and benefit are printed", "[.simulation]") {
   const Told alone = search_with(1);
   for (const int workers : {1, 2, 4, 8, 16, 64, 256, 1000}) {
     const Told many = search_with(workers);
@@ -193,7 +193,7 @@ TEST_CASE("runs made ahead: what they cost and bring", "[.simulation]") {
   }
 }
 
-TEST_CASE("runs made ahead: of one schedule the one that was begun first comes first, however quick others are") {
+TEST_CASE("runs made ahead: of equal schedules the run that began first is used first") {
   PlayedCrew crew(3);
   crew.takes = [](int id) { return id == 1 ? 100.0 : 1.0; };
   engine::Ahead ahead(crew);
@@ -211,7 +211,7 @@ TEST_CASE("runs made ahead: of one schedule the one that was begun first comes f
   CHECK(ahead.made() == 3);
 }
 
-TEST_CASE("runs made ahead: those no longer expected are not begun, requested ones go first") {
+TEST_CASE("runs made ahead: runs no longer expected are not started, requested ones go first") {
   PlayedCrew crew(1);
   engine::Ahead ahead(crew);
   const schedule::Schedule a = named("a"), b = named("b"), c = named("c"), d = named("d");
@@ -227,7 +227,7 @@ TEST_CASE("runs made ahead: those no longer expected are not begun, requested on
   CHECK(std::count(crew.order.begin(), crew.order.end(), schedule::to_toml(b)) == 1);
 }
 
-TEST_CASE("runs made ahead: the search learns that no worker is left") {
+TEST_CASE("runs made ahead: the search fails if no worker is left") {
   PlayedCrew crew(0);
   engine::Ahead ahead(crew);
   const schedule::Schedule a = named("a");

@@ -58,7 +58,7 @@ Message of(std::string_view type) {
 
 }  // namespace
 
-TEST_CASE("messages: put together from pieces of any size") {
+TEST_CASE("messages: they are assembled from pieces of any size") {
   Message first = of("run");
   first.header["id"] = 7;
   first.payload = std::string("a\0b", 3);
@@ -105,7 +105,7 @@ TEST_CASE("messages: an invalid one is refused as early as possible") {
   CHECK(error_of(frame + std::string(4, '\0') + deep + "\n").find("not a JSON object") != std::string::npos);
 }
 
-TEST_CASE("messages: one that was changed on its way is refused, whichever bit of it") {
+TEST_CASE("messages: a message with any changed bit is refused") {
   Message message = of("made");
   message.header["id"] = 7;
   message.payload = "a run's trace and files";
@@ -129,7 +129,7 @@ TEST_CASE("messages: one that was changed on its way is refused, whichever bit o
   CHECK_FALSE(arrives(plain));
 }
 
-TEST_CASE("messages: bytes that a type does not bring are refused before they come") {
+TEST_CASE("messages: a payload that the type does not allow is refused before it arrives") {
   for (const char* type : {"alive", "hello", "ready", "lacks", "failed", "refused"}) {
     Message message = of(type);
     message.payload = "x";
@@ -146,7 +146,7 @@ TEST_CASE("messages: bytes that a type does not bring are refused before they co
   }
 }
 
-TEST_CASE("a folder travels: files once, empty ones, modes, folders without files") {
+TEST_CASE("a folder is transferred with modes, empty files and empty folders, equal files once") {
   const rose::test::Folder from, to;
   fs::create_directories(from / "bin/empty");
   fs::create_directories(from / ".git");
@@ -182,7 +182,7 @@ TEST_CASE("a folder travels: files once, empty ones, modes, folders without file
   }
 }
 
-TEST_CASE("a folder travels: what is no file or folder does not") {
+TEST_CASE("a folder transfer refuses symbolic links, pipes and other special files") {
   const rose::test::Folder from;
   fs::create_symlink("/etc/passwd", from / "link");
   Result<Tree> tree = read_tree(from.path, {}, {});
@@ -196,7 +196,7 @@ TEST_CASE("a folder travels: what is no file or folder does not") {
   CHECK(tree.error().message.find("pipe is neither a file nor a folder") != std::string::npos);
 }
 
-TEST_CASE("a folder travels: hostile lists") {
+TEST_CASE("a folder transfer refuses hostile file lists") {
   for (const char* path : {"/etc/passwd", "../x", "a/../../x", "", ".", "a//b", "a/", "missing/x"}) {
     INFO(path);
     CHECK_FALSE(received(Json::array({entry(path)})));
@@ -213,7 +213,7 @@ TEST_CASE("a folder travels: hostile lists") {
   CHECK_FALSE(received(Json::array({huge})));
 }
 
-TEST_CASE("a folder travels: a file that changed meanwhile, or that nobody asked for") {
+TEST_CASE("a folder transfer refuses a changed file and one that was not requested") {
   const std::string abc = sha256("abc");
   for (const std::string content : {"abd", "abcd"}) {
     const rose::test::Folder to;
@@ -229,7 +229,7 @@ TEST_CASE("a folder travels: a file that changed meanwhile, or that nobody asked
   CHECK_FALSE(builder.piece(sha256("xyz"), "xyz"));  // before the first one is there
 }
 
-TEST_CASE("a run travels: record, trace, files, how its logs grew") {
+TEST_CASE("a run is transferred with its record, trace, files and log write times") {
   const rose::test::Folder there, here;
   config::Config config;
   config::Node node;
@@ -324,7 +324,7 @@ TEST_CASE("a run travels: record, trace, files, how its logs grew") {
         std::string::npos);
 }
 
-TEST_CASE("engines: words of a command") {
+TEST_CASE("engines: a command is split into words") {
   const auto words = [](const std::string& text) {
     return words_of(text).value_or(std::vector<std::string>{"(refused)"});
   };
@@ -339,7 +339,7 @@ TEST_CASE("engines: words of a command") {
   }
 }
 
-TEST_CASE("engines: how each starts a worker") {
+TEST_CASE("engines: each kind starts a worker with its command") {
   const auto argv = [](const EngineOptions& options, int worker, int start) {
     const Result<Engine> engine = Engine::make(options);
     if (!engine) return engine.error().message;

@@ -52,7 +52,7 @@ TEST_CASE("steps that only failing runs make after the fault are reported", "[ex
   CHECK_FALSE(e.suspects[0].why.empty());
 }
 
-TEST_CASE("what comes before the fault in every run is no difference", "[explain]") {
+TEST_CASE("steps before the fault that all runs make are not differences", "[explain]") {
   // The fault comes at another time in each run; correct runs are cut at the same step.
   Case one;
   for (int i = 0; i < 4; ++i) {
@@ -70,7 +70,7 @@ TEST_CASE("what comes before the fault in every run is no difference", "[explain
   for (const explain::Run& run : one.input.runs) CHECK(run.found_cut);
 }
 
-TEST_CASE("what the fault brings about, bug or not, weighs less than what only the bug has", "[explain]") {
+TEST_CASE("differences that the fault causes without the bug weigh less than those of the bug alone", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, usual(3 * i).faulted(103).enters(104, "retry").enters(105, "forget"));
@@ -98,9 +98,7 @@ TEST_CASE("what the fault brings about, bug or not, weighs less than what only t
   CHECK(first->text.starts_with("enters forget"));
 }
 
-TEST_CASE(
-    "a difference without which a weaker fault also triggers the bug weighs less, and is not the first wrong decision",
-    "[explain]") {
+TEST_CASE("a difference that a weaker fault lacks although it triggers the bug weighs less", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "reconnect").enters(105, "restore"));
@@ -135,7 +133,7 @@ TEST_CASE(
   CHECK(first->text.starts_with("enters restore"));
 }
 
-TEST_CASE("the same steps in another order on one thread are reported", "[explain]") {
+TEST_CASE("the same steps in a different order on one thread are reported", "[explain]") {
   Case one;
   for (int i = 0; i < 6; ++i) {
     one.add(Group::failing,
@@ -149,7 +147,7 @@ TEST_CASE("the same steps in another order on one thread are reported", "[explai
   CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "publish"; }));
 }
 
-TEST_CASE("loops and counts are collapsed", "[explain]") {
+TEST_CASE("loops with different iteration counts are not differences", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     script::Run failing = usual(2 * i).faulted(103), sound = usual(2 * i + 1);
@@ -164,7 +162,7 @@ TEST_CASE("loops and counts are collapsed", "[explain]") {
   CHECK(e.suspects.empty());
 }
 
-TEST_CASE("what varies among equal runs is noise", "[explain]") {
+TEST_CASE("steps that vary between runs of one group are noise", "[explain]") {
   Case one;
   for (int i = 0; i < 6; ++i) {
     script::Run failing = usual(2 * i).faulted(103).enters(104, "give_up"), sound = usual(2 * i + 1);
@@ -178,7 +176,7 @@ TEST_CASE("what varies among equal runs is noise", "[explain]") {
   CHECK_FALSE(tells(e, "enters collect_garbage"));
 }
 
-TEST_CASE("what a failing run no longer comes to, since it ended early, is not missing in it", "[explain]") {
+TEST_CASE("a step later than a failing run's early end is not reported as missing", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "give_up").ends(200));
@@ -225,8 +223,7 @@ TEST_CASE("a step that only failing runs make is reported even if it is so frequ
                     [](const auto& limit) { return limit.starts_with("1 function was entered too often"); }));
 }
 
-TEST_CASE("of a run of too many events the busy functions are thinned out: what is rare, and what comes late, is known",
-          "[explain]") {
+TEST_CASE("a run with too many events keeps infrequent functions and late events", "[explain]") {
   script::Run run(1);
   run.enters(1, "begin");
   for (int ms = 2; ms < 902; ++ms) {
@@ -258,7 +255,7 @@ TEST_CASE("of a run of too many events the busy functions are thinned out: what 
   CHECK_FALSE(kinds[kept.steps.front().kind].sampled);
 }
 
-TEST_CASE("over pairs of runs in which nothing differs, nothing is found", "[explain]") {
+TEST_CASE("nothing is found in pairs of groups that do not differ", "[explain]") {
   // Twenty pairs of sets of equal runs; some with things that occur by chance, alone or together.
   std::mt19937 chance(7);
   const auto coin = [&](double p) { return std::uniform_real_distribution<>(0, 1)(chance) < p; };
@@ -284,7 +281,7 @@ TEST_CASE("over pairs of runs in which nothing differs, nothing is found", "[exp
   }
 }
 
-TEST_CASE("few runs are no proof", "[explain]") {
+TEST_CASE("two runs per group are too few for an explanation", "[explain]") {
   Case one;
   for (int i = 0; i < 2; ++i) {
     one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "give_up"));
@@ -307,7 +304,7 @@ TEST_CASE("runs without a fault explain nothing", "[explain]") {
   CHECK(e.story.empty());
 }
 
-TEST_CASE("a step of one failing run is no difference beside a step of all of them", "[explain]") {
+TEST_CASE("a step of one failing run is not reported beside a step of all failing runs", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing,
@@ -320,7 +317,7 @@ TEST_CASE("a step of one failing run is no difference beside a step of all of th
   for (const explain::StoryLine& line : e.story) CHECK(line.evidence.find("1 of 5") == std::string::npos);
 }
 
-TEST_CASE("where noise could be all that differs, more runs are asked for, and they tell", "[explain]") {
+TEST_CASE("if noise could explain the difference, more runs are requested and settle it", "[explain]") {
   // Ten things that every other run does, each in a pattern of its own.
   const auto noisy = [](script::Run run, int number) {
     for (int thing = 0; thing < 10; ++thing)
@@ -348,7 +345,7 @@ TEST_CASE("where noise could be all that differs, more runs are asked for, and t
   CHECK_FALSE(explain::needs_more_runs(quiet.input));
 }
 
-TEST_CASE("one run that is out of the ordinary hides nothing, where there are enough others", "[explain]") {
+TEST_CASE("one outlier hides nothing if there are enough other runs", "[explain]") {
   const auto with = [](int runs, bool failing_odd, bool sound_odd) {
     Case one;
     for (int i = 0; i < runs; ++i) {
@@ -389,8 +386,7 @@ TEST_CASE("one run that is out of the ordinary hides nothing, where there are en
   CHECK(two.explain().verdict == explain::Verdict::nothing_found);
 }
 
-TEST_CASE("where only what threads do next comes with the bug alone, and as much varies, a few runs more are wanted",
-          "[explain]") {
+TEST_CASE("if only the order of steps marks the bug and as much varies, a few more runs are requested", "[explain]") {
   const auto with = [](int runs, bool alone) {
     Case one;
     for (int i = 0; i < runs; ++i) {
@@ -424,7 +420,7 @@ TEST_CASE("where only what threads do next comes with the bug alone, and as much
   CHECK_FALSE(explain::needs_more_runs(both.input));
 }
 
-TEST_CASE("what rose's own agent does in a JVM is no step", "[explain]") {
+TEST_CASE("steps of rose's own agent in a JVM are ignored", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, usual(2 * i)
@@ -436,7 +432,7 @@ TEST_CASE("what rose's own agent does in a JVM is no step", "[explain]") {
   CHECK(one.explain().verdict == explain::Verdict::nothing_found);
 }
 
-TEST_CASE("what comes between the last common step and the fault is not missing in failing runs", "[explain]") {
+TEST_CASE("steps between the last common step and the fault are not reported as missing", "[explain]") {
   // Before the workload: the fault comes after `ready`, whose time varies; only the start is common.
   Case early, stepped;
   for (int i = 0; i < 5; ++i) {
@@ -450,9 +446,7 @@ TEST_CASE("what comes between the last common step and the fault is not missing 
   CHECK(stepped.explain().verdict == explain::Verdict::nothing_found);
 }
 
-TEST_CASE(
-    "what is done over and over is missing once failing runs no longer do it, though they did shortly before the fault",
-    "[explain]") {
+TEST_CASE("a repeated step that stops in failing runs after the fault is reported as missing", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     // The number of repetitions before the fault differs in each run: they are compared from about the same time.
@@ -470,7 +464,7 @@ TEST_CASE(
                     [](const auto& told) { return told.missing && told.words.starts_with("fdatasync"); }));
 }
 
-TEST_CASE("chance may decide which node takes over: then that it happens differs, on whichever node", "[explain]") {
+TEST_CASE("a step of failing runs is reported even if it occurs on different nodes", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, usual(2 * i).faulted(103).enters(400, "lead", 4, i % 2 == 0 ? "n2" : "n3"));
@@ -484,8 +478,7 @@ TEST_CASE("chance may decide which node takes over: then that it happens differs
                     [](const auto& line) { return line.node == "n2" && line.text.starts_with("enters lead"); }));
 }
 
-TEST_CASE("a step of failing runs alone is reported although chance decides on which node, beside effects of the fault",
-          "[explain]") {
+TEST_CASE("a step of the bug on varying nodes is reported beside effects of the fault", "[explain]") {
   Case one;
   for (int i = 0; i < 6; ++i) {
     const auto node = [&](int turn) { return fmt::format("n{}", 2 + (i + turn) % 3); };
@@ -502,7 +495,7 @@ TEST_CASE("a step of failing runs alone is reported although chance decides on w
   }));
 }
 
-TEST_CASE("which of many alike files is looked for in vain is no decision of the program", "[explain]") {
+TEST_CASE("a failed lookup of one of many similar files is not a step", "[explain]") {
   const auto runs = [](int looked_up) {
     Case one;
     for (int i = 0; i < 5; ++i) {
@@ -522,7 +515,7 @@ TEST_CASE("which of many alike files is looked for in vain is no decision of the
   CHECK(tells(many, "enters give_up"));
 }
 
-TEST_CASE("so few runs that any difference may be chance are known before they are made", "[explain]") {
+TEST_CASE("the fewest runs that can exclude chance are computed beforehand", "[explain]") {
   CHECK(explain::least_chance(3) > explain::kMostChance);
   CHECK(explain::least_chance(4) <= explain::kMostChance);
   CHECK(explain::fewest_runs() == 4);

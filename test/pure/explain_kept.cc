@@ -74,7 +74,7 @@ std::vector<std::string> words_of(const explain::Explanation& e) {
 
 }  // namespace
 
-TEST_CASE("runs that were kept are explained as they were", "[explain]") {
+TEST_CASE("kept runs give the same explanation as the original runs", "[explain]") {
   Case one = telling();
   explain::Kept kept = kept_of(one);
   const auto bytes = explain::pack(kept, kNothing);
@@ -96,7 +96,7 @@ TEST_CASE("runs that were kept are explained as they were", "[explain]") {
   CHECK(words_of(explain::explain_kept(*again)) == words_of(direct));
 }
 
-TEST_CASE("runs that could not be compared are kept, too", "[explain]") {
+TEST_CASE("runs that could not be compared are kept with the reason", "[explain]") {
   explain::Kept kept;
   kept.input.schedule = script::one_fault();
   kept.input.schedule.name = "kv";
@@ -112,7 +112,7 @@ TEST_CASE("runs that could not be compared are kept, too", "[explain]") {
   CHECK(again->input.schedule.faults.size() == 1);
 }
 
-TEST_CASE("no folder of the machine is kept, and on demand no address, host or token", "[explain]") {
+TEST_CASE("kept runs name no folder of the machine, and on request no address, host or token", "[explain]") {
   Case one = telling();
   const explain::Kept kept = kept_of(one);
   Redactor redact({}, {});
@@ -158,7 +158,7 @@ TEST_CASE("damaged and foreign files are refused", "[explain]") {
   (void)why(bytes + "x");
 }
 
-TEST_CASE("what is redacted is replaced alike wherever it stands", "[explain]") {
+TEST_CASE("redaction replaces equal text with equal placeholders", "[explain]") {
   Redactor redact({"db-7"}, {"alice"});
   CHECK(redact("from 10.1.2.3:7000 to 10.1.2.4, then 10.1.2.3") == "from 192.0.2.1:7000 to 192.0.2.2, then 192.0.2.1");
   CHECK(redact("127.0.0.1:80 0.0.0.0 ::1") == "127.0.0.1:80 0.0.0.0 ::1");
@@ -170,7 +170,7 @@ TEST_CASE("what is redacted is replaced alike wherever it stands", "[explain]") 
   CHECK(redact("again 0123456789abcdef0123") == "again token-1");
 }
 
-TEST_CASE("runs that an earlier rose kept are explained", "[explain]") {
+TEST_CASE("runs kept by an earlier version of rose can be explained", "[explain]") {
   const Result<std::string> bytes = read_file(ROSE_TEST_DIR "/pure/explained-1.runs", 1 << 20);
   REQUIRE(bytes);
   Result<explain::Kept> kept = explain::unpack(*bytes, "explained-1.runs");

@@ -35,7 +35,7 @@ script::Run put_on_two(int number) {
 
 }  // namespace
 
-TEST_CASE("sends and receives belong together by the numbers of their bytes, however they are cut", "[explain]") {
+TEST_CASE("sends and receives are matched by sequence numbers, however calls split the data", "[explain]") {
   // Three sends are received in one and a half calls; the sequence numbers wrap around meanwhile.
   std::vector<schedule::Message> messages;
   const auto add = [&](std::int64_t ts, const std::string& node, bool taken, std::uint32_t end, std::uint32_t bytes,
@@ -82,7 +82,7 @@ TEST_CASE("sends and receives belong together by the numbers of their bytes, how
   CHECK(all[4].taken_ns == 160);
 }
 
-TEST_CASE("datagrams belong together by what they hold, and nodes that share an address by their ports", "[explain]") {
+TEST_CASE("datagrams are matched by content, and nodes with one address by their ports", "[explain]") {
   std::vector<schedule::Message> messages;
   const auto add = [&](std::int64_t ts, const std::string& node, bool taken, bool tcp, std::uint16_t own,
                        std::uint16_t peer, const std::string& data) {
@@ -117,7 +117,7 @@ TEST_CASE("datagrams belong together by what they hold, and nodes that share an 
   CHECK(all[2].taken_ns == 45);
 }
 
-TEST_CASE("a message is shown by its beginning and its size", "[explain]") {
+TEST_CASE("a message is described by its beginning and its size", "[explain]") {
   CHECK(explain::spoken_words("GET /x/1 HTTP/1.1\r\nHost: a", 26) ==
         explain::spoken_words("GET /x/2 HTTP/1.1\r\nHost: a", 26));
   // A truncated word would differ each time.
@@ -165,7 +165,7 @@ TEST_CASE("a message that only failing runs send is reported, with what the rece
   CHECK(told->evidence.starts_with("thread 1, 7 bytes; "));
 }
 
-TEST_CASE("a message that all runs send and failing ones never receive is reported", "[explain]") {
+TEST_CASE("a message that all runs send but failing runs never receive is reported", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, put_on_two(2 * i).faulted(105).sends(107, "n1", "n2", "beat"));
@@ -231,7 +231,7 @@ TEST_CASE("if not all messages of a node are known, nothing is reported about th
                      [](const auto& table) { return table.from == "n1" || table.to == "n1"; }));
 }
 
-TEST_CASE("whichever node a fault hits, messages are compared without names", "[explain]") {
+TEST_CASE("messages are compared without node names if the fault hits different nodes", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     const std::string hit = i % 2 == 0 ? "n1" : "n2", other = i % 2 == 0 ? "n2" : "n1";
@@ -244,7 +244,7 @@ TEST_CASE("whichever node a fault hits, messages are compared without names", "[
   CHECK(line(e, "sends n2 \"abort\"") != nullptr);
 }
 
-TEST_CASE("the amount of data between nodes is compared over equally long times of all runs", "[explain]") {
+TEST_CASE("the amount of data between nodes is compared over an equal duration of all runs", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     script::Run failing = put_on_two(2 * i).faulted(105).enters(106, "give_up").ends(400),

@@ -39,7 +39,7 @@ Input input_of(int failing, int sound, const char* third) {
 
 }  // namespace
 
-TEST_CASE("recordings part at the first message that only failing runs took") {
+TEST_CASE("recordings diverge at the first message that only failing runs received") {
   std::vector<std::string> words;
   const auto parts = recorded_divergences(input_of(3, 3, "MOVE <*>"), words);
   CHECK(words.empty());
@@ -59,7 +59,7 @@ TEST_CASE("recordings part at the first message that only failing runs took") {
       "nearest correct run takes GET <*> (record 5 of n1/recording.1.rr; all 3 failing runs, none of 3 correct ones)");
 }
 
-TEST_CASE("recordings that show nothing, or too little, are reported as such") {
+TEST_CASE("recordings without a divergence and too few recordings are reported as such") {
   std::vector<std::string> words;
   CHECK(recorded_divergences(input_of(3, 3, "GET <*>"), words).empty());
   CHECK(words ==
@@ -99,7 +99,7 @@ TEST_CASE("recordings that show nothing, or too little, are reported as such") {
   CHECK(words.empty());
 }
 
-TEST_CASE("recorded data is shown as text, else by its size and beginning") {
+TEST_CASE("recorded data is printed as text, or else as its size and beginning") {
   CHECK(recorded_words("").find("nothing") == 0);
   CHECK(recorded_words("SET counter 17\n") == recorded_words("SET counter 4\n"));
   CHECK(recorded_words("SET counter 17\n") != recorded_words("GET counter 17\n"));

@@ -28,7 +28,7 @@ script::Run sound(int number) { return script::Run(number).enters(100, "request"
 
 }  // namespace
 
-TEST_CASE("the innermost frame of the application comes first; the library's are no suspects", "[explain]") {
+TEST_CASE("the application's innermost frame ranks first, and library frames are not suspects", "[explain]") {
   Case one;
   for (int i = 0; i < 4; ++i) {
     one.add(Group::failing,
@@ -55,8 +55,7 @@ TEST_CASE("the innermost frame of the application comes first; the library's are
   }));
 }
 
-TEST_CASE("where nothing differs nobody is accused, though it is known location where the fault took effect",
-          "[explain]") {
+TEST_CASE("without a difference there is no suspect, but the fault's location is reported", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, failing(2 * i).stack({frame("save", "store.c", 44)}));
@@ -84,10 +83,7 @@ Case crashing(bool by_time) {
 
 }  // namespace
 
-TEST_CASE(
-    "a crash at some time broke off all that was under way: the whole operation counts before the function that it "
-    "fell in, compilers' own do not",
-    "[explain]") {
+TEST_CASE("for a crash at a time the interrupted operation ranks before the innermost function", "[explain]") {
   const auto ranks = [](bool by_time) {
     Case one = crashing(by_time);
     for (int i = 0; i < 5; ++i) {
@@ -109,8 +105,7 @@ TEST_CASE(
                                                  "apply", "applyAll", "loop"});
 }
 
-TEST_CASE("a crash between two steps of a function: that function comes before the one that was to make the second",
-          "[explain]") {
+TEST_CASE("for a crash between two steps of a function, it ranks before the function of the next step", "[explain]") {
   const auto first = [](const std::function<script::Run(script::Run)>& steps) {
     Case one = crashing(false);
     for (int i = 0; i < 4; ++i) {
@@ -136,8 +131,7 @@ TEST_CASE("a crash between two steps of a function: that function comes before t
   CHECK(first([](script::Run run) { return run; }).function == "append");
 }
 
-TEST_CASE("what one run of many was doing when a fault came at its time, counts less than what several were",
-          "[explain]") {
+TEST_CASE("functions that one run executed at a timed fault rank below those of several runs", "[explain]") {
   const auto ranks = [](bool by_time) {
     Case one = crashing(by_time);
     for (int i = 0; i < 5; ++i) {
@@ -158,10 +152,7 @@ TEST_CASE("what one run of many was doing when a fault came at its time, counts 
         at_a_step["locate"] / at_a_step["weigh"]);  // which one was executing is chance
 }
 
-TEST_CASE(
-    "what others make of any crash at some time is less than what this one broke off; of one at a step nothing is "
-    "known to be broken off",
-    "[explain]") {
+TEST_CASE("for a crash at a time, peers' reactions to any crash rank below the interrupted functions", "[explain]") {
   const auto ranks = [](bool by_time) {
     Case one = crashing(by_time);
     for (int i = 0; i < 5; ++i) {
@@ -181,7 +172,7 @@ TEST_CASE(
   CHECK(ranks(false) == std::vector<std::string>{"locate", "weigh", "loop", "closeStream", "redial"});
 }
 
-TEST_CASE("of threads that only wait when a fault hits them one is reported, and only if none does more", "[explain]") {
+TEST_CASE("of the threads that only wait when a fault hits, one is reported, and only if no other works", "[explain]") {
   for (const bool works : {true, false}) {
     Case one;
     for (int i = 0; i < 5; ++i) {
@@ -200,7 +191,7 @@ TEST_CASE("of threads that only wait when a fault hits them one is reported, and
   }
 }
 
-TEST_CASE("a node that stood still is overtaken: the order differs, and nothing else", "[explain]") {
+TEST_CASE("after a pause, a changed order between nodes is the only difference", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     const int late = 700 + 11 * i, usual = 150 + 7 * i;
@@ -222,7 +213,7 @@ TEST_CASE("a node that stood still is overtaken: the order differs, and nothing 
   CHECK(line->text.starts_with("enters put_back only now: before it came n2: enters take"));
 }
 
-TEST_CASE("an order that equal runs disagree on, or that is close, is no difference", "[explain]") {
+TEST_CASE("an order that varies between equal runs, or by little, is not a difference", "[explain]") {
   Case varies, close, restarted;
   restarted.input.schedule.faults[0].kind = schedule::FaultKind::crash;
   for (int i = 0; i < 5; ++i) {
@@ -236,8 +227,7 @@ TEST_CASE("an order that equal runs disagree on, or that is close, is no differe
   for (Case* one : {&varies, &close, &restarted}) CHECK(one->explain().verdict == explain::Verdict::nothing_found);
 }
 
-TEST_CASE("a server that waits when a fault comes at its time is hardly a suspect; nor is what starts a JVM one",
-          "[explain]") {
+TEST_CASE("a server waiting at a timed fault ranks low, and a JVM's launcher is not a suspect", "[explain]") {
   Case one;
   one.input.schedule.faults[0].kind = schedule::FaultKind::pause;
   one.input.schedule.faults[0].when.resize(1);
@@ -259,7 +249,7 @@ TEST_CASE("a server that waits when a fault comes at its time is hardly a suspec
   }
 }
 
-TEST_CASE("an interpreter is no suspect; a program of one's own that is called node is one") {
+TEST_CASE("an interpreter's functions are not suspects, those of an own program called node are") {
   for (const auto& [program, suspect] : {std::pair("/usr/bin/python3.11", false),
                                          {"/usr/bin/node", false},
                                          {"/opt/ruby/bin/ruby", false},
@@ -279,7 +269,7 @@ TEST_CASE("an interpreter is no suspect; a program of one's own that is called n
   }
 }
 
-TEST_CASE("a stack trace that only failing runs log accuses its functions, innermost first", "[explain]") {
+TEST_CASE("functions in a stack trace that only failing runs log are suspects, innermost first", "[explain]") {
   const std::string java =
       "Exception occurred from thread LearnerHandler\njava.lang.NullPointerException: no file\n\tat "
       "java.base/java.io.File.length(File.java:12)\n"
@@ -360,7 +350,7 @@ TEST_CASE("a stack trace that only failing runs log accuses its functions, inner
     CHECK(explain::said_frames(none).empty());
 }
 
-TEST_CASE("a stack trace counts whatever else differs before it is logged", "[explain]") {
+TEST_CASE("a logged stack trace ranks first whatever differs before it", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     script::Run run = failing(2 * i);
@@ -376,7 +366,7 @@ TEST_CASE("a stack trace counts whatever else differs before it is logged", "[ex
   CHECK(e.suspects[0].function == "org.x.Database.limit");
 }
 
-TEST_CASE("what the fault brings without the bug, too, is less of a suspect where something comes with the bug alone",
+TEST_CASE("a function that the fault causes without the bug ranks lower if another comes with the bug only",
           "[explain]") {
   const auto functions = [](bool forgets) {
     Case one;
@@ -397,7 +387,7 @@ TEST_CASE("what the fault brings without the bug, too, is less of a suspect wher
   CHECK(functions(true) == std::vector<std::string>{"forget", "retry"});
 }
 
-TEST_CASE("a library's function that only failing runs enter is a difference, and no suspect", "[explain]") {
+TEST_CASE("a library function that only failing runs enter is a difference but not a suspect", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     script::Run run =
@@ -422,7 +412,7 @@ TEST_CASE("a library's function that only failing runs enter is a difference, an
                     [](const auto& told) { return told.words.find("crypto/sha256.Sum256") != std::string::npos; }));
 }
 
-TEST_CASE("a function is one suspect, whether a stack or a symbol names it", "[explain]") {
+TEST_CASE("a function named by a stack and by a symbol is one suspect", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing,
@@ -453,7 +443,7 @@ TEST_CASE("without a stack, the functions that the thread had entered are report
                     [](const auto& limit) { return limit.starts_with("no stack shows where"); }));
 }
 
-TEST_CASE("a limit of memory hits the process that dies of it, when it does", "[explain]") {
+TEST_CASE("a memory limit takes effect in the process that the OOM killer ends, and at that time", "[explain]") {
   Case one;
   one.input.schedule.faults[0].kind = schedule::FaultKind::memory;
   one.input.schedule.faults[0].when.resize(1);
@@ -482,7 +472,7 @@ TEST_CASE("a limit of memory hits the process that dies of it, when it does", "[
   CHECK(e.suspects[1].function == "merge");
 }
 
-TEST_CASE("the faulted thread goes before the same node, and that before other nodes", "[explain]") {
+TEST_CASE("functions rank by distance: the faulted thread, its node, other nodes", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, failing(2 * i).enters(103, "here", 1).enters(103, "beside", 2).enters(103, "far", 3, "n2"));
@@ -496,7 +486,7 @@ TEST_CASE("the faulted thread goes before the same node, and that before other n
   CHECK(differs["far"] > 0);
 }
 
-TEST_CASE("a failed call accuses the function that its thread was in", "[explain]") {
+TEST_CASE("a failed call makes the function that its thread executed a suspect", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, failing(2 * i).enters(300, "reload", 5).fails(301, "openat", 2, "/data/epoch", 5));
@@ -509,10 +499,7 @@ TEST_CASE("a failed call accuses the function that its thread was in", "[explain
   CHECK(reload->why.find("openat fails with ENOENT") != std::string::npos);
 }
 
-TEST_CASE(
-    "of methods of Java that an exception leaves in failing runs only, though all runs enter them, the outermost was "
-    "broken off",
-    "[explain]") {
+TEST_CASE("of Java methods that an exception leaves only in failing runs, the outermost ranks first", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, failing(2 * i)
@@ -534,7 +521,7 @@ TEST_CASE(
         std::string::npos);
 }
 
-TEST_CASE("which node is hit may change from run to run", "[explain]") {
+TEST_CASE("the node that the fault hits may differ from run to run", "[explain]") {
   Case one;
   for (int i = 0; i < 6; ++i) {
     const std::string node = "n" + std::to_string(i % 3 + 1);
@@ -554,7 +541,7 @@ TEST_CASE("which node is hit may change from run to run", "[explain]") {
   CHECK(line->node == "n2");
 }
 
-TEST_CASE("alternatives of one group are one fault that hits other nodes in other runs", "[explain]") {
+TEST_CASE("alternatives of one group are one fault that may hit other nodes in other runs", "[explain]") {
   Case one;
   one.input.schedule.faults.clear();
   for (const char* node : {"n1", "n2", "n3"}) {
@@ -581,7 +568,7 @@ TEST_CASE("alternatives of one group are one fault that hits other nodes in othe
                     [](const auto& limit) { return limit.find("regardless of the node") != std::string::npos; }));
 }
 
-TEST_CASE("a thread that waits for a node that is cut off is reported as such", "[explain]") {
+TEST_CASE("a thread that waits for a partitioned node is reported as such", "[explain]") {
   Case one;
   one.input.schedule.faults[0].kind = schedule::FaultKind::partition;
   for (int i = 0; i < 5; ++i) {
@@ -601,7 +588,7 @@ TEST_CASE("a thread that waits for a node that is cut off is reported as such", 
   }));
 }
 
-TEST_CASE("the story goes from the fault to the symptom, in order, each line with its evidence", "[explain]") {
+TEST_CASE("the story lists steps from the fault to the symptom, in order, each with its evidence", "[explain]") {
   Case one;
   one.input.oracle_said = "100 messages acknowledged, 3 of them gone";
   for (int i = 0; i < 5; ++i) {
@@ -784,7 +771,7 @@ TEST_CASE("steps inside a function that only failing runs enter add nothing", "[
   CHECK(handler->why.find("what its thread does next differs: enters report") != std::string::npos);
 }
 
-TEST_CASE("of what only comes with the bug, that of which the symptom speaks comes before the rest", "[explain]") {
+TEST_CASE("of functions that come with the bug, those that the symptom names rank first", "[explain]") {
   const std::vector<std::string> brought{
       "serveSnapshot", "addRemote",     "readHeader",  "openFile",      "syncFile",
       "renameFile",    "applySnapshot", "restoreTree", "restoreLeases", "watchableStore.Restore",
@@ -813,7 +800,7 @@ TEST_CASE("of what only comes with the bug, that of which the symptom speaks com
   CHECK(rank("a snapshot was restored after that") == unspoken);
 }
 
-TEST_CASE("rare words of a symptom are found in names of any spelling", "[explain]") {
+TEST_CASE("rare words of a symptom match function names in any spelling", "[explain]") {
   const std::vector<std::string> functions{"kv::Node::hand_out(int)",
                                            "kv::Node::put",
                                            "kv::Node::get",
@@ -831,7 +818,7 @@ TEST_CASE("rare words of a symptom are found in names of any spelling", "[explai
   CHECK(explain::named_by("", functions).empty());
 }
 
-TEST_CASE("what a runtime does on any way is no step", "[explain]") {
+TEST_CASE("failed calls that a runtime makes routinely are not steps", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, failing(2 * i)
@@ -845,7 +832,7 @@ TEST_CASE("what a runtime does on any way is no step", "[explain]") {
   for (const explain::DifferenceText& d : e.differences) CHECK(d.words.find("/data/other") != std::string::npos);
 }
 
-TEST_CASE("weights of suspects' features are read from a file, left out, and told", "[explain]") {
+TEST_CASE("feature weights are read from a file, can be left out, and are printed", "[explain]") {
   const explain::OwnWeights own;
   explain::Features features;
   features[explain::Feature::arrived] = 0.5;
@@ -869,7 +856,7 @@ TEST_CASE("weights of suspects' features are read from a file, left out, and tol
   CHECK(explain::contribution_words(features) == "helper -1.5");
 }
 
-TEST_CASE("a name that standard libraries use for their functions says that a function helps others", "[explain]") {
+TEST_CASE("a function with a common library-function name is rated as a helper", "[explain]") {
   const auto helper = [](const std::string& name) {
     explain::Features features;
     explain::add_name(name, features);

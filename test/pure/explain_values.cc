@@ -27,7 +27,7 @@ const explain::ValueTable& table(const explain::Explanation& e, const std::strin
 
 }  // namespace
 
-TEST_CASE("the value that only failing runs have is reported, with its first occurrence and its node", "[explain]") {
+TEST_CASE("a value that only failing runs have is reported with its first occurrence and node", "[explain]") {
   Case one;
   one.input.questions = {{"store:return", "store", "int", "", {}},
                          {"store(length)", "store", "long", "", {}},
@@ -96,7 +96,7 @@ TEST_CASE("many values are reported in groups, and values that vary between equa
                     [](const auto& d) { return d.words == "enters give_up"; }));
 }
 
-TEST_CASE("functions to ask about: suspects, then what is called on one side only", "[explain]") {
+TEST_CASE("queries are proposed for suspects first, then for functions that only one group calls", "[explain]") {
   Case one;
   one.input.questions = {{"store:calls", "store", "", "", {}}};
   for (int i = 0; i < 5; ++i) {
@@ -119,8 +119,7 @@ TEST_CASE("functions to ask about: suspects, then what is called on one side onl
                     [](const auto& d) { return d.words == "store calls note (store.c:9)" && d.callee == "note"; }));
 }
 
-TEST_CASE("functions to ask about, where runs differ in nothing: those from the fault to the symptom, from both ends",
-          "[explain]") {
+TEST_CASE("without a difference, queries are proposed from the fault and the symptom inwards", "[explain]") {
   Case one;
   const auto both = [](int number) {
     return script::Run(number)
@@ -140,7 +139,7 @@ TEST_CASE("functions to ask about, where runs differ in nothing: those from the 
   CHECK(explain::next_functions(e, {"send"}, 2) == std::vector<std::string>{"count", "copy"});
 }
 
-TEST_CASE("the caller of a function is a step of the caller", "[explain]") {
+TEST_CASE("a function's differing caller is a step and a suspect", "[explain]") {
   Case one;
   one.input.questions = {{"note:callers", "note", "", "", {}}};
   for (int i = 0; i < 5; ++i) {

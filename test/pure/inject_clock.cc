@@ -25,7 +25,7 @@ std::int64_t shows(const ClockSum& sum, std::int64_t at, std::int64_t now, std::
 
 }  // namespace
 
-TEST_CASE("shifts and drifts of a clock add up, a frozen one stands") {
+TEST_CASE("shifts and drifts of a clock add up, and a frozen clock stands still") {
   ClockSum sum;
   const std::int64_t t = 1'800'000'000 * kSecond;
   CHECK(shows(sum, t, t + 5) == t + 5);
@@ -47,14 +47,14 @@ TEST_CASE("shifts and drifts of a clock add up, a frozen one stands") {
   CHECK(shows(sum, t, t, 1) == t);
 }
 
-TEST_CASE("a slow clock, for a century") {
+TEST_CASE("a slow clock is exact for a century") {
   ClockSum sum;
   sum.begin(1, change(0, 0.5), {0, 0});
   constexpr std::int64_t kCentury = 100LL * 365 * 86400 * kSecond / 2;  // fits in 64 bits
   CHECK(std::abs(shows(sum, 0, kCentury) - kCentury / 2) <= 1);
 }
 
-TEST_CASE("when the real clock shows what a changed one will show") {
+TEST_CASE("the real time at which a changed clock reaches a value is computed") {
   const std::int64_t now = 1'800'000'000 * kSecond;
   CHECK(real_time_of(now + kSecond, {}, now) == now + kSecond);
   CHECK(real_time_of(now + 3601 * kSecond, {3600 * kSecond, now, 0}, now) == now + kSecond);

@@ -37,7 +37,7 @@ std::vector<std::int64_t> all_due(HoldQueue& queue) {
 
 }  // namespace
 
-TEST_CASE("a held packet is sent after its delay, in order of arrival") {
+TEST_CASE("a delayed packet is sent after its delay, in order of arrival") {
   HoldQueue queue(std::vector<HoldRule>{{}, {.delay_ns = 50 * kMsNs}});
   for (std::int64_t i = 0; i < 100; ++i) REQUIRE(queue.take(frame(1), i * kMsNs));
   for (std::int64_t i = 0; i < 100; ++i) {
@@ -51,7 +51,7 @@ TEST_CASE("a held packet is sent after its delay, in order of arrival") {
   CHECK(queue.counts(0).held == 0);
 }
 
-TEST_CASE("jitter is even, the same in every run, and keeps each connection in order") {
+TEST_CASE("jitter is uniform, repeatable, and keeps each connection in order") {
   const HoldRule rule{.delay_ns = 30 * kMsNs, .jitter_ns = 20 * kMsNs, .seed = 7};
   const auto alone = [&](std::uint64_t seed) {
     HoldRule other = rule;
@@ -90,7 +90,7 @@ TEST_CASE("jitter is even, the same in every run, and keeps each connection in o
   CHECK(passed);
 }
 
-TEST_CASE("a share of the packets goes ahead of those that are delayed") {
+TEST_CASE("the requested share of packets overtakes delayed ones") {
   HoldQueue queue(std::vector<HoldRule>{{.delay_ns = 50 * kMsNs, .reorder = std::uint64_t{1} << 30}});
   for (std::int64_t i = 0; i < 10'000; ++i) REQUIRE(queue.take(frame(0), 0));
   const auto due = all_due(queue);
@@ -101,7 +101,7 @@ TEST_CASE("a share of the packets goes ahead of those that are delayed") {
   CHECK(std::count(due.begin(), due.end(), 50 * kMsNs) == 10'000 - ahead);
 }
 
-TEST_CASE("a link with a low rate sends one packet after the other, in each direction, and drops what waits too long") {
+TEST_CASE("a link with a low rate sends one packet at a time per direction, and drops on overflow") {
   HoldQueue queue(std::vector<HoldRule>{{.rate = 8'000'000}});  // one byte per microsecond
   const std::size_t tag = 4;
   for (int i = 0; i < 3; ++i) REQUIRE(queue.take(frame(0, 1000 + tag), 0));
@@ -115,7 +115,7 @@ TEST_CASE("a link with a low rate sends one packet after the other, in each dire
   CHECK(queue.take(frame(0, 1000 + tag), 20 * kMsNs));
 }
 
-TEST_CASE("frames that no rule holds are dropped") {
+TEST_CASE("frames that no rule delays are dropped") {
   HoldQueue queue(std::vector<HoldRule>{{.delay_ns = kMsNs}});
   CHECK_FALSE(queue.take(frame(1), 0));  // no such rule
   CHECK_FALSE(queue.take(std::string(), 0));

@@ -40,7 +40,7 @@ schedule::CallMatch match(const std::string& syscall, std::optional<std::string>
 
 }  // namespace
 
-TEST_CASE("addresses match by glob, and by port alone") {
+TEST_CASE("addresses match by glob or by port alone") {
   CHECK(address_matches("10.0.0.1:80", "10.0.0.1:80"));
   CHECK(address_matches("10.0.*:80", "10.0.0.1:80"));
   CHECK(address_matches(":80", "10.0.0.1:80"));
@@ -50,7 +50,7 @@ TEST_CASE("addresses match by glob, and by port alone") {
   CHECK(address_matches("unix:/run/*", "unix:/run/x.sock"));
 }
 
-TEST_CASE("addresses are written as in traces") {
+TEST_CASE("addresses are printed as in traces") {
   sockaddr_in v4{};
   v4.sin_family = AF_INET;
   v4.sin_port = htons(2888);
@@ -73,7 +73,7 @@ TEST_CASE("addresses are written as in traces") {
   CHECK(address_text(&un, sizeof(sa_family_t)).empty());
 }
 
-TEST_CASE("arguments by number and by flag") {
+TEST_CASE("arguments match by number and by flag") {
   struct Case {
     const char* text;
     std::uint64_t argument;
@@ -113,7 +113,7 @@ TEST_CASE("arguments by number and by flag") {
   CHECK_FALSE(parse_argument(1, ""));
 }
 
-TEST_CASE("matchers") {
+TEST_CASE("call matchers select by call, path and peer") {
   auto opens = CallMatcher::compile(match("open*", "*/log.*"));
   REQUIRE(opens);
   CHECK(opens->selects(SYS_openat));
@@ -141,7 +141,7 @@ TEST_CASE("matchers") {
   CHECK_FALSE(matcher->matches(call));
 }
 
-TEST_CASE("what can never match is refused") {
+TEST_CASE("a matcher that cannot match anything is refused") {
   const auto unknown = CallMatcher::compile(match("fdatasinc"));
   REQUIRE_FALSE(unknown);
   CHECK(unknown.error().kind == ErrorKind::input);
@@ -154,7 +154,7 @@ TEST_CASE("what can never match is refused") {
   CHECK_FALSE(CallMatcher::compile(peer));
 }
 
-TEST_CASE("the kernel program of the override backend learns where each call names its file or peer") {
+TEST_CASE("the override backend gets each call's arguments for file and peer") {
   const auto arguments = [](const char* name) { return arguments_of(kernel::find_syscall(name)->number); };
   CHECK(arguments("connect").sockaddr == 1);
   CHECK(arguments("connect").binds == 0);
@@ -164,7 +164,7 @@ TEST_CASE("the kernel program of the override backend learns where each call nam
   CHECK(arguments("renameat2").path2 == 3);
 }
 
-TEST_CASE("a call with two paths is matched by either, or by each of them") {
+TEST_CASE("a call with two paths matches by either one or by both") {
   FakeCall call;
   call.nr = SYS_rename;
   call.path_list = {"/data/epoch.tmp", "/data/epoch"};

@@ -65,7 +65,7 @@ void in_threads(int count, const std::function<void(int)>& work) {
 
 }  // namespace
 
-TEST_CASE("counting is exact with threads racing, and each condition is met once") {
+TEST_CASE("counting is exact with racing threads, and each condition is met once") {
   for (int round = 0; round < 50; ++round) {
     Memory m(R"(
 [[fault]]
@@ -91,7 +91,7 @@ when = [ { syscall = "read", count = 1000 }, { syscall = "write", count = 500 } 
   }
 }
 
-TEST_CASE("`after` opens once all have fired; of a group one fires; both with threads racing") {
+TEST_CASE("with racing threads `after` waits for all faults, and of a group one fires") {
   for (int round = 0; round < 200; ++round) {
     Memory m(R"(
 [[fault]]
@@ -137,7 +137,7 @@ after = ["a", "b"]
   }
 }
 
-TEST_CASE("same_thread wants the thread that met the previous condition") {
+TEST_CASE("same_thread requires the thread that met the previous condition") {
   Memory m(R"(
 [[fault]]
 id = "a"
@@ -152,7 +152,7 @@ when = [ { syscall = "read" }, { syscall = "write", same_thread = true } ]
   CHECK(m.state->state(0) == ROSE_FIRED);
 }
 
-TEST_CASE("partitions begin when fired and end with `until`") {
+TEST_CASE("partitions begin when they fire and end by `until`") {
   Memory m(R"(
 [[fault]]
 id = "cut"
@@ -214,14 +214,14 @@ TEST_CASE("impossible faults are refused with a hint") {
   }
 }
 
-TEST_CASE("instruction boundaries") {
+TEST_CASE("instruction boundaries are recognised") {
   // push rbp; mov rbp,rsp; call +0; ret
   const std::string code("\x55\x48\x89\xe5\xe8\x00\x00\x00\x00\xc3", 10);
   for (const std::uint64_t good : {0U, 1U, 4U, 9U}) CHECK(is_instruction_boundary(code, good));
   for (const std::uint64_t bad : {2U, 3U, 5U, 8U, 10U, 11U}) CHECK_FALSE(is_instruction_boundary(code, bad));
 }
 
-TEST_CASE("attached nodes ask for permission, and their syscalls cannot be changed") {
+TEST_CASE("attached nodes need permission, and their syscalls cannot be changed") {
   auto config = three_nodes();
   config.deployment.network = config::Network::host;
   config.nodes[0].attach = config::Attach{.pid_file = "x", .container = {}, .unit = {}, .cgroup = {}};
@@ -242,7 +242,7 @@ TEST_CASE("attached nodes ask for permission, and their syscalls cannot be chang
                 config, true));
 }
 
-TEST_CASE("a fault on a role is bound to the node that has it when its conditions are met, once") {
+TEST_CASE("a fault on a role is bound once, to the node that has it when its conditions are met") {
   Memory m(R"(
 [[role]]
 name = "leader"

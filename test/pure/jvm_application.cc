@@ -10,7 +10,7 @@
 using namespace rose;
 using Words = std::vector<std::string>;
 
-TEST_CASE("the application's own methods: its main class's package") {
+TEST_CASE("the application's own methods are those of its main class's package") {
   CHECK(jvm::own_methods({"java", "-Xmx32m", "-cp", "a.jar:b.jar", "-XX:+UseSerialGC",
                           "org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg"},
                          "/") == Words{"org.apache.zookeeper.*"});
@@ -20,7 +20,7 @@ TEST_CASE("the application's own methods: its main class's package") {
   CHECK(jvm::looks_like_java("kafka.*"));
 }
 
-TEST_CASE("the application's own methods: classes without a package") {
+TEST_CASE("without a package the application's own methods are those of the main class's folder") {
   const test::Folder scratch;
   const std::filesystem::path folder = scratch.path;
   for (const char* name : {"Sessions.class", "Sessions$1.class", "Other.class", "notes.txt"})
@@ -32,7 +32,7 @@ TEST_CASE("the application's own methods: classes without a package") {
   CHECK(jvm::own_methods({"java", "-cp", "/nowhere", "Sessions"}, folder).empty());
 }
 
-TEST_CASE("the application's own methods: nobody can tell") {
+TEST_CASE("without a known main class the application has no own methods") {
   CHECK(jvm::own_methods({"java", "-jar", "app.jar", "org.x.Main"}, "/").empty());
   CHECK(jvm::own_methods({"java", "@arguments"}, "/").empty());
   CHECK(jvm::own_methods({"java", "-version"}, "/").empty());

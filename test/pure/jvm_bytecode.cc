@@ -7,7 +7,7 @@ using namespace rose::jvm;
 
 using Bytes = std::vector<unsigned char>;
 
-TEST_CASE("instructions of Java methods have their sizes") {
+TEST_CASE("the sizes of bytecode instructions are known") {
   CHECK(instruction_size(Bytes{0x00}, 0) == 1);                    // nop
   CHECK(instruction_size(Bytes{0x10, 1}, 0) == 2);                 // bipush
   CHECK(instruction_size(Bytes{0xb8, 0, 1}, 0) == 3);              // invokestatic
@@ -29,7 +29,7 @@ TEST_CASE("instructions of Java methods have their sizes") {
   CHECK(jump_target(lookup, 0, 1) == 20);
 }
 
-TEST_CASE("jumps of Java methods go where they say") {
+TEST_CASE("the targets of bytecode jumps are known") {
   const Bytes back{0x00, 0x00, 0x9d, 0xff, 0xfe};  // ifgt -2
   CHECK(jumps_of(back, 2).targets == 1);
   CHECK(jumps_of(back, 2).goes_on);
@@ -39,13 +39,13 @@ TEST_CASE("jumps of Java methods go where they say") {
   CHECK_FALSE(jumps_of(Bytes{0xb1}, 0).goes_on);
 }
 
-TEST_CASE("an offset is an instruction's beginning or not") {
+TEST_CASE("an offset is recognised as an instruction's beginning or not") {
   const Bytes code{0x1a, 0x10, 5, 0xb8, 0, 1, 0xb1};
   for (const std::size_t at : {0, 1, 3, 6}) CHECK(begins_at(code, at));
   for (const std::size_t at : {2, 4, 5, 7, 100}) CHECK_FALSE(begins_at(code, at));
 }
 
-TEST_CASE("damaged code ends the reading") {
+TEST_CASE("damaged bytecode ends the reading") {
   for (const Bytes& code : {Bytes{}, Bytes{0xb8, 0}, Bytes{0xff}, Bytes{0xaa, 0, 0, 0}, Bytes{0xc4},
                             Bytes{0xaa, 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff},
                             Bytes{0xab, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}})

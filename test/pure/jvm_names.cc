@@ -18,7 +18,7 @@ bool fits(std::string_view pattern, std::string_view klass, std::string_view nam
 
 }  // namespace
 
-TEST_CASE("methods are named as Java people write them") {
+TEST_CASE("method patterns match names as written in Java") {
   struct Row {
     const char *pattern, *klass, *name, *descriptor;
     bool fits;
@@ -70,14 +70,14 @@ TEST_CASE("methods are named as Java people write them") {
   }
 }
 
-TEST_CASE("of a method and what only calls it the method is meant") {
+TEST_CASE("a pattern prefers a method to its bridge or forwarder") {
   CHECK_FALSE(fits("A.compareTo", "x.A", "compareTo", "(Ljava/lang/Object;)I", kBridge | kSynthetic));
   CHECK(fits("A.compareTo(Object)", "x.A", "compareTo", "(Ljava/lang/Object;)I", kBridge | kSynthetic));
   CHECK_FALSE(fits("Log.append", "kafka.Log", "append", "()V", kStatic, "Log.scala"));
   CHECK(fits("Log.append", "x.Log", "append", "()V", kStatic, "Log.java"));
 }
 
-TEST_CASE("what may be the name of a Java method") {
+TEST_CASE("names of Java methods are recognised") {
   for (const char* name : {"a.b.C.m", "C.m", "Foo$Bar.<init>(int)", "C.<clinit>", "org.x.*", "C.lambda$m$0",
                            "a.B.m(long,List)", "C.m throws IOException", "a.C.m(int) throws java.io.IOException"}) {
     INFO(name);
@@ -90,13 +90,13 @@ TEST_CASE("what may be the name of a Java method") {
   }
 }
 
-TEST_CASE("descriptors are spelt as in the source") {
+TEST_CASE("descriptors are printed as in source code") {
   CHECK(parameters_of("(JLjava/util/List;[B)V") == "(long,List,byte[])");
   CHECK(parameters_of("(Ljava/util/List").empty());
   CHECK(class_of_signature("Lorg/x/Outer$Inner;") == "org.x.Outer$Inner");
 }
 
-TEST_CASE("the configuration shows which nodes run a JVM") {
+TEST_CASE("the configuration determines which nodes run a JVM") {
   const auto node = [](std::vector<std::string> command, std::vector<std::string> binaries = {},
                        std::vector<std::string> sources = {}) {
     rose::config::Node one;

@@ -31,7 +31,7 @@ std::string_view bytes_of(const StacksFile& file) { return {reinterpret_cast<con
 
 }  // namespace
 
-TEST_CASE("the stack of a thread of Python, innermost first") {
+TEST_CASE("the stack of a Python thread is read innermost first") {
   const auto file = std::make_unique<StacksFile>(valid());
   const auto frames = parse_stack(bytes_of(*file), 4711);
   REQUIRE(frames.size() == 2);
@@ -44,7 +44,7 @@ TEST_CASE("the stack of a thread of Python, innermost first") {
   CHECK(parse_stack("", 4711).empty());
 }
 
-TEST_CASE("a damaged file of stacks is harmless") {
+TEST_CASE("a damaged file of stacks is read safely") {
   const auto file = std::make_unique<StacksFile>(valid());
   StackThread& thread = file->thread[4711 % kThreads];
   thread.depth = 0xffffffff;
@@ -67,7 +67,7 @@ TEST_CASE("a damaged file of stacks is harmless") {
   }
 }
 
-TEST_CASE("which programs are CPython") {
+TEST_CASE("CPython interpreters are recognised by name") {
   for (const char* name : {"/usr/bin/python3.11", "python", "/opt/python3.13/bin/python3"}) CHECK(is_python(name));
   for (const char* name : {"/usr/bin/pypy3", "/usr/bin/python3.11-config", "python3-wrapper", "/srv/python/run", ""})
     CHECK_FALSE(is_python(name));

@@ -58,7 +58,7 @@ File two_threads() {
 
 }  // namespace
 
-TEST_CASE("what a JVM noted of its threads is read back") {
+TEST_CASE("stacks that a JVM recorded are read back") {
   const auto stacks = parse_noted(two_threads().text());
   REQUIRE(stacks.size() == 3);
   CHECK(stacks[0].tid == 7);
@@ -76,7 +76,7 @@ TEST_CASE("what a JVM noted of its threads is read back") {
   CHECK(stack_of(stacks, 7, 60'000'000'000) == nullptr);
 }
 
-TEST_CASE("a file of stacks that is cut short, foreign or wrong") {
+TEST_CASE("truncated, foreign and invalid files of stacks are read safely") {
   const std::string whole = two_threads().text();
   CHECK(parse_noted("").empty());
   CHECK(parse_noted(std::string(8192, 'x')).empty());
@@ -90,7 +90,7 @@ TEST_CASE("a file of stacks that is cut short, foreign or wrong") {
   CHECK(parse_noted(wrong.text()).size() == 2);
 }
 
-TEST_CASE("which file is a process's") {
+TEST_CASE("a process's file of stacks is found in its maps") {
   CHECK(stacks_file("7f00-7f01 rw-s 00000000 08:01 12 /tmp/r/rose.jvm/n1/0123456789abcdef.jvm\n"
                     "7f01-7f02 rw-s 00000000 08:01 13 /tmp/r/rose.jvm/n1/0123456789abcdef.stacks\n") ==
         "0123456789abcdef.stacks");
@@ -99,7 +99,7 @@ TEST_CASE("which file is a process's") {
   CHECK(stacks_file("") == "");
 }
 
-TEST_CASE("asking: an answer, none, and files that do not hold what they should") {
+TEST_CASE("a stack request gets an answer, or a reason why there is none") {
   const rose::test::Folder folder;
   const auto path = folder / "0123456789abcdef.stacks";
   CHECK(ask(path, ::getpid()).missing.find("no file") != std::string::npos);
@@ -111,7 +111,7 @@ TEST_CASE("asking: an answer, none, and files that do not hold what they should"
   file.head.live = 1;
   REQUIRE(rose::write_file(path, file.text(), 0600));
 
-  SECTION("an answer") {
+  SECTION("the JVM answers") {
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     auto* head = static_cast<StacksHead*>(
         ::mmap(nullptr, sizeof(StacksHead) + sizeof(StackSlot), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
@@ -138,17 +138,17 @@ TEST_CASE("asking: an answer, none, and files that do not hold what they should"
     ::munmap(head, sizeof(StacksHead) + sizeof(StackSlot));
     ::close(fd);
   }
-  SECTION("a JVM that begins and does not end") {
+  SECTION("the JVM begins to answer and does not finish") {
     file.head.begun = file.head.asked + 1;
     REQUIRE(rose::write_file(path, file.text(), 0600));
     const auto began = rose::monotonic_ns();
     CHECK(ask(path, ::getpid()).missing.find("inside the JVM, which did not report its position") != std::string::npos);
     CHECK(rose::monotonic_ns() - began >= kAskNs);
   }
-  SECTION("a JVM whose agent has no turn") {
+  SECTION("the JVM's agent does not run") {
     CHECK(ask(path, ::getpid()).missing.find("did not run") != std::string::npos);
   }
-  SECTION("a link") {
+  SECTION("the file is a symbolic link") {
     REQUIRE(::symlink(path.c_str(), (folder / "fedcba9876543210.stacks").c_str()) == 0);
     CHECK(ask(folder / "fedcba9876543210.stacks", ::getpid()).missing.find("no file") != std::string::npos);
   }

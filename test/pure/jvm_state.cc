@@ -59,7 +59,7 @@ TEST_CASE("values that a JVM recorded on request are read back") {
   CHECK(state.notes.empty());
 }
 
-TEST_CASE("a file that a JVM was killed over is read as far as it goes, and a foreign one not at all") {
+TEST_CASE("a state file of a killed JVM is read up to its end, a foreign file is refused") {
   JvmState state;
   CHECK_FALSE(parse_state("", state));
   CHECK_FALSE(parse_state(std::string(sizeof(StateHead), 'x'), state));

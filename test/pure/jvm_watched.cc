@@ -69,7 +69,7 @@ struct Pool {
 
 }  // namespace
 
-TEST_CASE("entries of methods are added up over JVMs and class loaders") {
+TEST_CASE("method entries are summed over JVMs and class loaders") {
   const auto one = read({record(RecordKind::method, "x.A.m", 3), record(RecordKind::method, "x.A.m", 1),
                          record(RecordKind::method, "x.B.n", 10, 2500, 0)});
   const auto two =
@@ -100,7 +100,7 @@ TEST_CASE("the reason why methods are not watched is reported") {
   CHECK(says({read({record(RecordKind::method, "x.A.m"), record(RecordKind::note, "too many")})}, "too many"));
 }
 
-TEST_CASE("the agent's instructions say what is to be watched, a line each") {
+TEST_CASE("the agent's instructions list what to watch, one per line") {
   const std::string text = instructions("/run/n1", {},
                                         WatchRequest{.count = true,
                                                      .code = false,
@@ -129,7 +129,7 @@ TEST_CASE("the agent's instructions say what is to be watched, a line each") {
   CHECK(instructions("/run/n1", {}, std::nullopt) == "rose-jvm\t3\nstate\t/run/n1\n");
 }
 
-TEST_CASE("which functions and sources of a node are its JVM's") {
+TEST_CASE("a node's functions and sources are divided between its JVM and native code") {
   rose::config::Node node;
   node.command = {"java", "-jar", "x.jar"};
   node.functions = {"org.x.*", "Raft::apply"};
@@ -142,7 +142,7 @@ TEST_CASE("which functions and sources of a node are its JVM's") {
   CHECK(methods_of(node).functions.empty());
 }
 
-TEST_CASE("call sites of a method have the callee's name, and whether they are in a loop") {
+TEST_CASE("call sites of a method have the callee's name and whether they are in a loop") {
   Pool pool;
   pool.eight();
   const auto owner = pool.one(7, pool.text("java/io/Writer"));
@@ -175,7 +175,7 @@ TEST_CASE("call sites of a method have the callee's name, and whether they are i
     (void)ConstantPool(std::span(pool.bytes).first(n), pool.count).callee(method);
 }
 
-TEST_CASE("the code book distinguishes system calls, also through helpers, from other calls") {
+TEST_CASE("the code book distinguishes system calls, also made through helpers, from other calls") {
   CHECK(calls_system("java.io.FileOutputStream.write"));
   CHECK(calls_system("java.nio.channels.FileChannel.force"));
   CHECK(calls_system("java.nio.file.Files.newBufferedWriter"));

@@ -11,7 +11,7 @@ using namespace rose;
 using namespace rose::kernel;
 using Writes = std::vector<ControlWrite>;
 
-TEST_CASE("limits by cgroup v2") {
+TEST_CASE("limits are written as cgroup v2 files") {
   CHECK(limited(Controller::memory, true, 16 << 20) ==
         Writes{{"memory.swap.max", "0", true}, {"memory.max", "16777216"}});
   CHECK(unlimited(Controller::memory, true) == Writes{{"memory.max", "max"}, {"memory.swap.max", "max", true}});
@@ -21,7 +21,7 @@ TEST_CASE("limits by cgroup v2") {
   CHECK(unlimited(Controller::cpu, true) == Writes{{"cpu.max", "max 100000"}});
 }
 
-TEST_CASE("limits by cgroup v1") {
+TEST_CASE("limits are written as cgroup v1 files") {
   CHECK(limited(Controller::memory, false, 16 << 20) ==
         Writes{{"memory.limit_in_bytes", "16777216"}, {"memory.memsw.limit_in_bytes", "16777216", true}});
   CHECK(unlimited(Controller::memory, false) ==
@@ -32,7 +32,7 @@ TEST_CASE("limits by cgroup v1") {
 }
 
 // A folder of plain files: written values can be read back, and counters that the kernel would maintain are found.
-TEST_CASE("limits are read back, and how often they were felt") {
+TEST_CASE("limits and their hit counts are read back") {
   const test::Folder folder;
   const std::filesystem::path path = folder.path;
   for (const char* name : {"memory.max", "cpu.max"}) REQUIRE(write_file(path / name, ""));
@@ -52,7 +52,7 @@ TEST_CASE("limits are read back, and how often they were felt") {
   CHECK(memory_used(path, true) == 4096);
 }
 
-TEST_CASE("a folder's own limits are what differs from a new folder's") {
+TEST_CASE("a cgroup's own limits are those that differ from a new cgroup's") {
   const test::Folder folder;
   const std::filesystem::path path = folder.path;
   const std::vector<std::pair<const char*, const char*>> new_ones = {

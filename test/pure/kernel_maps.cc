@@ -16,7 +16,7 @@
 using namespace rose;
 using namespace rose::kernel;
 
-TEST_CASE("lines of maps are read, with names that have blanks and without any", "[kernel]") {
+TEST_CASE("lines of /proc/PID/maps are read, with names that contain blanks and without names", "[kernel]") {
   const auto all = read_maps(
       "55d000-55e000 r-xp 00001000 fd:01 393 /opt/a b (deleted)\n"
       "7f0000000000-7f0000001000 rw-s 00000000 00:05 7                          /dev/shm/ring.rr\n"
@@ -41,7 +41,7 @@ TEST_CASE("lines of maps are read, with names that have blanks and without any",
   CHECK(read_maps("").empty());
 }
 
-TEST_CASE("a function of this program lies in its file", "[kernel]") {
+TEST_CASE("a function of this program is located in its file", "[kernel]") {
   const auto place = own_place(reinterpret_cast<const void*>(&read_maps));
   CHECK(place.offset != 0);
   CHECK(place.file.starts_with('/'));
@@ -49,7 +49,7 @@ TEST_CASE("a function of this program lies in its file", "[kernel]") {
   CHECK(maps_of(::getpid()).size() > 4);
 }
 
-TEST_CASE("parts of files are read whole, and the end of a file is reported", "[kernel]") {
+TEST_CASE("parts of files are read completely, and end of file is reported", "[kernel]") {
   const rose::test::Folder folder;
   const auto path = folder / "bytes";
   std::ofstream(path) << "0123456789";

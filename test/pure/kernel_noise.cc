@@ -17,7 +17,7 @@ bool nonblocking(const NoiseTable& table, const char* call) {
 
 }  // namespace
 
-TEST_CASE("the built-in list of expected failures", "[noise]") {
+TEST_CASE("the built-in list of expected failures contains common ones only", "[noise]") {
   const NoiseTable table = builtin_noise();
   CHECK(has(table, "futex", ETIMEDOUT));
   CHECK(has(table, "connect", EINPROGRESS));
@@ -31,7 +31,7 @@ TEST_CASE("the built-in list of expected failures", "[noise]") {
   CHECK(told);
 }
 
-TEST_CASE("rules change the list in turn", "[noise]") {
+TEST_CASE("noise rules change the list in order", "[noise]") {
   const auto table = noise_table({"stat:ENOENT", "-read:EAGAIN", "-futex:EINTR"});
   REQUIRE(table);
   CHECK(has(*table, "stat", ENOENT));
@@ -52,7 +52,7 @@ TEST_CASE("rules change the list in turn", "[noise]") {
   CHECK_FALSE(has(*all, "openat", ENOENT));
 }
 
-TEST_CASE("rules that name nothing are refused", "[noise]") {
+TEST_CASE("noise rules with unknown names are refused", "[noise]") {
   const auto refused = [](const char* rule) {
     const auto table = noise_table({rule});
     INFO(rule);

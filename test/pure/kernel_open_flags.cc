@@ -8,7 +8,7 @@
 
 using namespace rose::kernel;
 
-TEST_CASE("the flags of an open as text", "[open-flags]") {
+TEST_CASE("open flags are printed as text", "[open-flags]") {
   struct Case {
     std::uint32_t flags;
     const char* text;
@@ -42,7 +42,7 @@ TEST_CASE("the flags of an open as text", "[open-flags]") {
   }
 }
 
-TEST_CASE("operations of io_uring by name", "[open-flags]") {
+TEST_CASE("io_uring operations have names", "[open-flags]") {
   CHECK(uring_operation_name(22) == "READ");
   CHECK(uring_operation_name(0) == "NOP");
   CHECK(uring_operation_name(62) == "PIPE");
@@ -51,7 +51,7 @@ TEST_CASE("operations of io_uring by name", "[open-flags]") {
   for (const char* text : {"", "read", "op_", "op_256", "op_-1", "op_1x"}) CHECK_FALSE(uring_operation_number(text));
 }
 
-TEST_CASE("dumps have flags that every processor reads alike", "[open-flags]") {
+TEST_CASE("open flags in dumps are independent of the processor", "[open-flags]") {
   for (int bit = 0; bit < 32; ++bit) {
     const std::uint32_t flag = 1U << bit;
     CAPTURE(flag);

@@ -14,7 +14,7 @@
 
 namespace kernel = rose::kernel;
 
-TEST_CASE("the table knows every number once", "[kernel]") {
+TEST_CASE("every system call number is in the table once", "[kernel]") {
   std::set<int> numbers;
   std::set<std::string_view> names;
   for (const kernel::SyscallInfo& info : kernel::all_syscalls()) {
@@ -48,7 +48,7 @@ TEST_CASE("the table knows every number once", "[kernel]") {
   }
 }
 
-TEST_CASE("the table agrees with the headers", "[kernel]") {
+TEST_CASE("the table of system calls agrees with the headers", "[kernel]") {
   const std::pair<const char*, int> cases[] = {
       {"read", SYS_read},         {"openat", SYS_openat},
       {"openat2", SYS_openat2},   {"renameat2", SYS_renameat2},
@@ -64,7 +64,7 @@ TEST_CASE("the table agrees with the headers", "[kernel]") {
   }
 }
 
-TEST_CASE("numbers newer than the table keep a name", "[kernel]") {
+TEST_CASE("numbers newer than the table have a generic name", "[kernel]") {
   CHECK(kernel::syscall_name(470) == "syscall_470");
   CHECK(kernel::syscall_number("syscall_470") == 470);
   CHECK(kernel::syscall_number("syscall_0") == 0);
@@ -78,7 +78,7 @@ TEST_CASE("numbers newer than the table keep a name", "[kernel]") {
   }
 }
 
-TEST_CASE("argument roles", "[kernel]") {
+TEST_CASE("the table has the role of each argument", "[kernel]") {
   struct Case {
     const char* name;
     int path, dirfd, path2, dirfd2, fd, sockaddr;
@@ -131,7 +131,7 @@ TEST_CASE("argument roles", "[kernel]") {
   }
 }
 
-TEST_CASE("errno names", "[kernel]") {
+TEST_CASE("errno names and numbers are converted", "[kernel]") {
   CHECK(kernel::errno_name(EIO) == "EIO");
   CHECK(kernel::errno_name(EAGAIN) == "EAGAIN");
   CHECK(kernel::errno_name(EOPNOTSUPP) == "EOPNOTSUPP");
@@ -149,7 +149,7 @@ TEST_CASE("errno names", "[kernel]") {
   }
 }
 
-TEST_CASE("signal names", "[kernel]") {
+TEST_CASE("signal names and numbers are converted", "[kernel]") {
   CHECK(kernel::signal_name(SIGKILL) == "SIGKILL");
   CHECK(kernel::signal_name(SIGSYS) == "SIGSYS");
   CHECK(kernel::signal_name(34) == "SIG34");
@@ -164,7 +164,7 @@ TEST_CASE("signal names", "[kernel]") {
   }
 }
 
-TEST_CASE("dumps have numbers that every processor reads alike", "[kernel]") {
+TEST_CASE("call numbers in dumps are independent of the processor", "[kernel]") {
   for (int number = -1; number < kernel::kMostSyscalls; ++number) {
     CAPTURE(number);
     if (kernel::find_syscall(number) != nullptr || kernel::kPortableNumbers)
@@ -177,7 +177,7 @@ TEST_CASE("dumps have numbers that every processor reads alike", "[kernel]") {
   CHECK(kernel::syscall_name(kernel::native_call(437)) == "openat2");
 }
 
-TEST_CASE("the calls of arm64 are calls that the table knows", "[kernel]") {
+TEST_CASE("every system call of arm64 is in the table", "[kernel]") {
   std::set<int> numbers;
   for (const kernel::NumberedName& call : kernel::kArm64Calls) {
     CAPTURE(call.name);

@@ -42,7 +42,7 @@ std::string entry(const std::string& says, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("a system's own entries count beside those that are compiled in") {
+TEST_CASE("a system's own entries apply beside the built-in ones") {
   const auto says = [](std::string_view text) {
     const Sentence sentence(text);
     std::vector<std::string> found;
@@ -79,7 +79,7 @@ TEST_CASE("a system's own entries count beside those that are compiled in") {
   CHECK(Meanings::problem(wrong) == "example: it does not have the words");  // in this order
 }
 
-TEST_CASE("every entry of the knowledge has an example that it reads, and a source") {
+TEST_CASE("every built-in entry has a source and an example that it matches") {
   const Meanings& all = Meanings::built_in();
   REQUIRE(all.entries().size() > 200);
   std::set<std::string> seen;
@@ -98,7 +98,7 @@ TEST_CASE("every entry of the knowledge has an example that it reads, and a sour
   }
 }
 
-TEST_CASE("words of messages: names in code are cut, paths and stack frames are none") {
+TEST_CASE("names in code are split into words, and paths and stack frames are ignored") {
   CHECK(words_of("java.net.SocketTimeoutException: Read timed out") == "socket timeout exception read timed out");
   CHECK(words_of("IOError EOFException fdatasync UNREACHABLE") == "io error eof exception fdatasync unreachable");
   CHECK(words_of("Input/output error, I/O error") == "input output error io error");
@@ -110,7 +110,7 @@ TEST_CASE("words of messages: names in code are cut, paths and stack frames are 
   CHECK(words_of("election-timeout=1s \"timeout\":\"3s\" x") == "election= timeout= 1s timeout= 3s x");
 }
 
-TEST_CASE("a node's name or address is a word, which patterns may ask for") {
+TEST_CASE("a node's name or address is a word that patterns can require") {
   const NamesOfNodes nodes = {{"n1", true}, {"n2", false}, {"10.0.0.2", false}, {"db-main", false}, {"server", false}};
   const auto named = [&](std::string_view text) {
     const Sentence sentence(text, &nodes);
@@ -135,7 +135,7 @@ TEST_CASE("a node's name or address is a word, which patterns may ask for") {
   CHECK(plain.words()[0].node == kOtherNode);
 }
 
-TEST_CASE("patterns: gaps, alternatives, classes, what may be absent, and what must follow") {
+TEST_CASE("patterns support gaps, alternatives, classes, optional words and required punctuation") {
   const std::string lost = entry("lost", "<peer> .. is? lost|gone");
   CHECK(said(lost, "node n2 is lost") == "lost: node n2 is lost");
   CHECK(said(lost, "peer gone") == "lost: peer gone");
@@ -152,7 +152,7 @@ TEST_CASE("patterns: gaps, alternatives, classes, what may be absent, and what m
   CHECK(said(entry("late", "ping timeout$"), "ping timeout 5s").empty());
 }
 
-TEST_CASE("what is denied, or only possible, is not said") {
+TEST_CASE("negated and hypothetical statements have no meaning") {
   const std::string lost = entry("lost", "lost|down");
   for (const char* text : {"n2 is not down", "n2 was never lost", "it is no longer down", "may be lost",
                            "n2 isn't down", "check if n2 is down", "to avoid a lost link"}) {
@@ -174,7 +174,7 @@ TEST_CASE("what is denied, or only possible, is not said") {
   CHECK(said(lost + entry("other", "lost and found"), "lost and found").empty());
 }
 
-TEST_CASE("mistakes in entries are reported with their line") {
+TEST_CASE("invalid entries are reported with their line") {
   const auto mistake = [](const std::string& text) {
     const std::array<std::pair<std::string_view, std::string_view>, 1> files = {{{"x.toml", text}}};
     const Result<Meanings> meanings = Meanings::parse(files);

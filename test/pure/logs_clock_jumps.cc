@@ -51,7 +51,7 @@ struct Cluster {
 
 }  // namespace
 
-TEST_CASE("a log whose times jump ahead while its neighbours go on has a clock that was set") {
+TEST_CASE("timestamps that jump ahead while the peers' do not are a clock step") {
   const Cluster c({right(), right(), ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })});
   REQUIRE(c.logs.jumps.size() == 1);
   const ClockJump& jump = c.logs.jumps[0];
@@ -65,19 +65,19 @@ TEST_CASE("a log whose times jump ahead while its neighbours go on has a clock t
   for (std::size_t i = 0; i < 31; ++i) CHECK(c.time(2, i) == c.time(0, i));
 }
 
-TEST_CASE("a quiet log whose last words come a little after all others' has no clock that was set") {
+TEST_CASE("a quiet log that ends a little later than the others has no clock step") {
   const Cluster c({right(), right(), ticking(600, 646, [](int) { return 0; }) + line(661)});
   CHECK(c.logs.jumps.empty());
 }
 
-TEST_CASE("if neighbours write little, a log that goes on after them does not mean that its clock was set") {
+TEST_CASE("if the peers log little, a log that continues after theirs has no clock step") {
   const auto goes_on = ticking(600, 630, [](int) { return 0; }) + ticking(653, 665, [](int) { return 0; });
   CHECK(Cluster({goes_on, line(600) + line(601) + line(607)}).logs.jumps.empty());
   CHECK(Cluster({goes_on, right(590, 604) + right(629, 631)}).logs.jumps.empty());  // a usual silence is as long
   CHECK(Cluster({goes_on, right(600, 632)}).logs.jumps.size() == 1);
 }
 
-TEST_CASE("a log that is quieter than ever while its clock is set: what passed is not taken for a part of it") {
+TEST_CASE("a clock step during an unusually long silence is measured without the silence") {
   const Cluster c(
       {right(), right(), ticking(600, 626, [](int) { return 0; }) + ticking(632, 660, [](int) { return kHour; })});
   REQUIRE(c.logs.jumps.size() == 1);
@@ -86,7 +86,7 @@ TEST_CASE("a log that is quieter than ever while its clock is set: what passed i
   CHECK(c.logs.jumps[0].at_ns == c.time(0, 16));
 }
 
-TEST_CASE("a clock that is set back, or there and back, is recognised from its log alone") {
+TEST_CASE("a step backwards, or forwards and back, is recognised from the log alone") {
   const Cluster back({ticking(4600, 4660, [](int second) { return second > 4630 ? -kHour : 0; }), right(4600, 4660)});
   REQUIRE(back.logs.jumps.size() == 1);
   CHECK(back.logs.jumps[0].change_ns == -kHour * kSecond);
@@ -106,7 +106,7 @@ TEST_CASE("a clock that is set back, or there and back, is recognised from its l
   CHECK(other_way.logs.jumps[0].until_ns != kNoTime);
 }
 
-TEST_CASE("silences, late lines, and what all logs do alike are no clocks that were set") {
+TEST_CASE("silences, late lines and jumps of all logs are not clock steps") {
   // A single node: one hour of silence.
   CHECK(Cluster({ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })}).logs.jumps.empty());
   // The other nodes log later, so they were running.

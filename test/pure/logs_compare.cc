@@ -52,7 +52,7 @@ struct Pair {
 
 }  // namespace
 
-TEST_CASE("sequences are matched as far as can be, in one order") {
+TEST_CASE("matching finds a longest common subsequence") {
   std::mt19937 rng(7);
   for (int round = 0; round < 400; ++round) {
     std::vector<TemplateId> a(rng() % 40), b(rng() % 40);
@@ -65,7 +65,7 @@ TEST_CASE("sequences are matched as far as can be, in one order") {
   }
 }
 
-TEST_CASE("sequences that differ without end are matched in bounded work") {
+TEST_CASE("matching of long, different sequences takes bounded work") {
   std::mt19937 rng(8);
   std::vector<TemplateId> a(100'000), b(100'000);
   for (TemplateId& one : a) one = rng() % 5000;
@@ -76,7 +76,7 @@ TEST_CASE("sequences that differ without end are matched in bounded work") {
   CHECK(matched.size() >= 33'000);
 }
 
-TEST_CASE("what only the failure's log has, in real logs") {
+TEST_CASE("messages that only the failure's log has are found in real logs") {
   struct Row {
     const char* system;
     std::vector<const char*> has;
@@ -122,7 +122,7 @@ TEST_CASE("what only the failure's log has, in real logs") {
   }
 }
 
-TEST_CASE("a log and itself do not differ") {
+TEST_CASE("a log does not differ from itself") {
   for (const std::filesystem::path& file : all_logs()) {
     INFO(file);
     Templates kinds;
@@ -136,7 +136,7 @@ TEST_CASE("a log and itself do not differ") {
   }
 }
 
-TEST_CASE("threads may interleave in any order; missing, more frequent and misplaced lines are distinguished") {
+TEST_CASE("threads may interleave, and missing, more frequent and misplaced lines are distinguished") {
   const std::string head = "2026-01-02 03:04:05,000 [";
   const auto line = [&](const char* thread, const char* text) { return head + thread + "] INFO x.Y - " + text + "\n"; };
   const std::string usual =

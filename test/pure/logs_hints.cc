@@ -48,7 +48,7 @@ struct Hinted {
 
 }  // namespace
 
-TEST_CASE("a line of the banner alone is no new beginning", "[logs]") {
+TEST_CASE("one repeated line of the start-up banner is not a restart", "[logs]") {
   const Hinted one({"ready at 10.0.0.1:7000\nmember 1 leads\nmember 2 leads\nmember 1 leads\n"},
                    {"ready at 10.0.0.1:7000\nmember 1 leads\n"});
   CHECK(one.find(Hint::Kind::end, "n1") == nullptr);
@@ -60,9 +60,7 @@ TEST_CASE("a line of the banner alone is no new beginning", "[logs]") {
   CHECK(end->message == 1);
 }
 
-TEST_CASE(
-    "a node that writes what another one writes without faults has its role: that one may have been stopped or cut off",
-    "[logs]") {
+TEST_CASE("if a node takes over the role of another one, that one may have been stopped or partitioned", "[logs]") {
   const std::string at = "2026-01-02 03:04:";
   const std::string led = at + "05 leader of term 1\n", follows = at + "04 listening\n";
   const Hinted one({follows + at + "40 leader of term 2\n", follows, follows + led}, {follows, follows, follows + led});
@@ -76,7 +74,7 @@ TEST_CASE(
   CHECK(other.find(Hint::Kind::end, "n3") == nullptr);
 }
 
-TEST_CASE("if no times show which node had a role first, term numbers do", "[logs]") {
+TEST_CASE("without timestamps, term numbers show which node had a role first", "[logs]") {
   const Hinted one(
       {"listening\nleader of term 2, from job 57 on\n", "listening\n", "listening\nleader of term 1, from job 0 on\n"},
       {"listening\n", "listening\nleader of term 1, from job 0 on\n", "listening\n"});
@@ -86,7 +84,7 @@ TEST_CASE("if no times show which node had a role first, term numbers do", "[log
 }
 
 // Messages of haproxy 2.6 and two nginx 1.22 when web2's link was down for a while and web1 was killed.
-TEST_CASE("a node that refuses connections has ended, one that does not answer is cut off", "[logs]") {
+TEST_CASE("a node that refuses connections has ended, one that does not answer is partitioned", "[logs]") {
   const std::string lb =
       "2026-11-23T21:35:37.630125+00:00 10.0.0.254:57414 [23/Nov/2026:21:35:37.628] f b/n2 0/0/1/0/1 200 203 - - ---- "
       "1/1/0/0/0 0/0 \"GET / HTTP/1.1\"\n"
@@ -114,7 +112,7 @@ TEST_CASE("a node that refuses connections has ended, one that does not answer i
   }
 }
 
-TEST_CASE("who does not answer may have ended or stand still as well as be cut off", "[logs]") {
+TEST_CASE("a node that does not answer may also have ended or been paused", "[logs]") {
   const Hinted one({"2026-01-02 03:04:05 WARN n2: read timed out\n"}, {});
   const Hint* ended = one.find(Hint::Kind::end, "n2");
   const Hint* stands = one.find(Hint::Kind::stop, "n2");
@@ -135,7 +133,7 @@ TEST_CASE("who does not answer may have ended or stand still as well as be cut o
   REQUIRE(Hinted({"lost connection to n2\n"}, {}).find(Hint::Kind::end, "n2") != nullptr);
 }
 
-TEST_CASE("a node whose own interface is down is cut off from all others", "[logs]") {
+TEST_CASE("a node whose own network interface is down is partitioned from all others", "[logs]") {
   for (const char* down : {"Netlink reports eth0 down", "eth0: lost carrier", "eno1: NIC Link is Down"}) {
     INFO(down);
     const Hinted one({std::string("2026-01-02 03:04:05 ") + down + "\n"}, {});
@@ -147,7 +145,7 @@ TEST_CASE("a node whose own interface is down is cut off from all others", "[log
   }
 }
 
-TEST_CASE("what says little beside a noun is plain beside a node's name", "[logs]") {
+TEST_CASE("vague words report a lost peer only next to a node's name", "[logs]") {
   const std::string ok = "2026-01-02 03:04:05.000 all is well\n";
   for (const char* text : {"lost sight of n2", "n2 went silent", "n2 has failed", "n2 is no longer a member",
                            "couldn't get a reply from 10.0.0.2:7000", "n2 stopped responding", "evicting n2",
@@ -166,7 +164,7 @@ TEST_CASE("what says little beside a noun is plain beside a node's name", "[logs
   }
 }
 
-TEST_CASE("a node that the others took for gone was cut off or stood still", "[logs]") {
+TEST_CASE("a node that others declared dead was partitioned or paused", "[logs]") {
   const std::string ok = "2026-01-02 03:04:05.000 all is well\n";
   for (const char* text :
        {"This node has been marked as dead.", "I have been told I am dead", "we were evicted from the cluster",
@@ -183,7 +181,7 @@ TEST_CASE("a node that the others took for gone was cut off or stood still", "[l
   CHECK(other.find(Hint::Kind::stop, "n1") == nullptr);
 }
 
-TEST_CASE("that several names are not resolved tells of the server for names", "[logs]") {
+TEST_CASE("several names that cannot be resolved point to the name server", "[logs]") {
   const Hinted names({"2026-01-02 03:04:05.000 ERROR dial tcp: lookup n2: no such host\n"
                       "2026-01-02 03:04:06.000 ERROR dial tcp: lookup n3: no such host\n"},
                      {});
@@ -195,7 +193,7 @@ TEST_CASE("that several names are not resolved tells of the server for names", "
   CHECK(silence->weight < call->weight);
 }
 
-TEST_CASE("that a service failed is not a failed call if its end is reported", "[logs]") {
+TEST_CASE("a service's failed status beside its reported end is not a failed call", "[logs]") {
   const Hinted killed({"2026-01-02 03:04:05.000 db.service: Main process exited, code=killed, status=9/KILL\n"
                        "2026-01-02 03:04:05.000 db.service: Failed with result 'core-dump'.\n"},
                       {});
@@ -203,7 +201,7 @@ TEST_CASE("that a service failed is not a failed call if its end is reported", "
   CHECK(killed.find(Hint::Kind::call, "n1") == nullptr);
 }
 
-TEST_CASE("that another node stops is no stop of one's own", "[logs]") {
+TEST_CASE("a message about another node's stop is not a stop of the node that logs it", "[logs]") {
   const auto missed = [](const std::string& stop) {
     return Hinted({"2026-01-02 03:04:05 INFO " + stop + "\n2026-01-02 03:04:06 WARN lost connection to n2\n"}, {})
                .find(Hint::Kind::silence, "n1") != nullptr;
@@ -216,7 +214,7 @@ TEST_CASE("that another node stops is no stop of one's own", "[logs]") {
   CHECK(!missed("cannot connect to n2: exiting"));
 }
 
-TEST_CASE("nodes of one address are told apart by the port that they say is theirs", "[logs]") {
+TEST_CASE("nodes with one address are distinguished by the ports that they log", "[logs]") {
   const std::string other = "[127.0.0.1]:7002 [dev] up\n[127.0.0.1]:7002 [dev] has 2 members\n";
   const Hinted one({"[127.0.0.1]:7001 [dev] suspecting member [127.0.0.1]:7002, no heartbeat\n", other}, {});
   const Hint* cut = one.find(Hint::Kind::silence, "n1");
@@ -228,7 +226,7 @@ TEST_CASE("nodes of one address are told apart by the port that they say is thei
   CHECK(listens.find(Hint::Kind::silence, "n1")->peer == "n2");
 }
 
-TEST_CASE("of a lookup that waits in vain the resolver is missed", "[logs]") {
+TEST_CASE("a lookup that times out reports the resolver as missing", "[logs]") {
   const auto missed = [](const std::string& text) {
     const Hinted one({"2026-01-02 03:04:05 WARN " + text + "\n"}, {});
     const Hint* cut = one.find(Hint::Kind::silence, "n1");
@@ -240,7 +238,7 @@ TEST_CASE("of a lookup that waits in vain the resolver is missed", "[logs]") {
   CHECK(missed("dial tcp: lookup n3 on 10.9.9.9:53: read udp 10.0.0.1:5112->10.9.9.9:53: i/o timeout").empty());
 }
 
-TEST_CASE("a program whose opening stands in the log once more began again, whatever its words", "[logs]") {
+TEST_CASE("a program whose opening lines recur has restarted, whatever their words", "[logs]") {
   const auto life = [](int second, int pid) {
     std::string text;
     for (const char* words : {"using the \"epoll\" event method", "nginx/1.22.1", "OS: Linux 6.1.0",
@@ -271,7 +269,7 @@ TEST_CASE("a program whose opening stands in the log once more began again, what
 }
 
 // PostgreSQL 15: its checkpointer was killed; later the server was stopped.
-TEST_CASE("a helper's end is not the node's, and what ends in an orderly stop is none", "[logs]") {
+TEST_CASE("a helper's end, and an end within an orderly stop, are not the node's end", "[logs]") {
   const std::string at = "2026-11-23 21:37:";
   const Hinted one({at + "35.009 UTC [27001] LOG:  checkpoint starting: wal\n" + at +
                     "50.631 UTC [26992] LOG:  checkpointer process (PID 27001) was terminated by signal 9: Killed\n" +
@@ -297,7 +295,8 @@ TEST_CASE("a helper's end is not the node's, and what ends in an orderly stop is
 }
 
 // mosquitto 2.0.11, once with a folder in place of the file; once with the peer's link down.
-TEST_CASE("an error in a message of its own is of the one before; and of two nodes each may miss the other", "[logs]") {
+TEST_CASE("a separate error message belongs to the previous one; of two nodes the other is the unnamed peer",
+          "[logs]") {
   const std::string text =
       "2026-11-23T21:48:15: Saving in-memory database to /srv/m1/data//mosquitto.db.\n"
       "2026-11-23T21:48:15: Error saving in-memory database, unable to remove /srv/m1/data//mosquitto.db.new.\n"
@@ -319,7 +318,7 @@ TEST_CASE("an error in a message of its own is of the one before; and of two nod
   }));
 }
 
-TEST_CASE("text after an everyday message, without a time, is read by itself", "[logs]") {
+TEST_CASE("an untimed line after an everyday message is read separately", "[logs]") {
   const std::string begin =
       "2026-01-02 03:04:05 INFO committed block 1\n2026-01-02 03:04:06 ERROR server ended: use of closed connection\n";
   const std::string refused = "open /srv/n1/data/state.json: permission denied\n";
@@ -342,7 +341,7 @@ TEST_CASE("text after an everyday message, without a time, is read by itself", "
 }
 
 // Messages of ovsdb-server 3.1.0 with a full disk: both layers report each failure, the upper one more often.
-TEST_CASE("what two layers of a program tell of one failure is one failure", "[logs]") {
+TEST_CASE("one failure that two layers of a program log counts once", "[logs]") {
   const std::string at = "2026-11-25T22:28:24.";
   const Hinted one({at + "100Z|00018|raft|INFO|server ee7a added to configuration\n" + at +
                     "689Z|00019|ovsdb_log|WARN|/run/ovs/n1/data/db: write failed (No space left on device)\n" + at +
@@ -356,7 +355,7 @@ TEST_CASE("what two layers of a program tell of one failure is one failure", "[l
   CHECK(counts == std::map<std::string, std::uint64_t>{{"/run/ovs/n1/data/db", 2}, {"data/other", 1}});
 }
 
-TEST_CASE("a log that is opened once more is of a program that begins again", "[logs]") {
+TEST_CASE("a log file that is opened again means a restart", "[logs]") {
   const std::string at = "2026-11-25T22:28:";
   const std::string opened = "Z|00001|vlog|INFO|opened log file /var/log/ovs/ovsdb.log\n";
   const Hinted one({at + "22.204" + opened + at + "22.223Z|00002|raft|INFO|local server ID is ee7a\n" + at +
@@ -373,7 +372,7 @@ TEST_CASE("a log that is opened once more is of a program that begins again", "[
     if (hint.kind == Hint::Kind::end && &hint != end) CHECK(hint.weight < 0.5 * end->weight);
 }
 
-TEST_CASE("a clock that differs from most others is wrong, whichever node reports it", "[logs]") {
+TEST_CASE("the clock that differs from most others is wrong, whichever node reports it", "[logs]") {
   const auto says = [](int self, int peer) {
     return fmt::format("2026-01-02 03:04:0{}.000 WARN clock drift of n{} is too high: 1m0.{}s\n", 5 + self, peer, self);
   };
@@ -406,7 +405,7 @@ TEST_CASE("a clock that differs from most others is wrong, whichever node report
   CHECK((usual == nullptr || usual->weight < 0.1));
 }
 
-TEST_CASE("what belongs to a start that went well, or is logged for debugging, is nothing wrong", "[logs]") {
+TEST_CASE("errors during a successful start and debug messages give no hints", "[logs]") {
   const auto line = [](int second, const std::string& text) {
     return fmt::format("2026-01-02 03:{:02}:{:02} {}\n", 4 + second / 60, second % 60, text);
   };
@@ -428,7 +427,7 @@ TEST_CASE("what belongs to a start that went well, or is logged for debugging, i
             .find(Hint::Kind::end, "n2") != nullptr);
 }
 
-TEST_CASE("where nothing else is found, an orderly stop of the only node counts", "[logs]") {
+TEST_CASE("if there is no other hint, an orderly stop of the only node is one", "[logs]") {
   const std::string work = "2026-01-02 03:04:05 INFO round 1 is done\n",
                     stop = work + "2026-01-02 03:04:09 INFO SIGTERM received, shutting down\n";
   const Hinted one({stop}, {});
@@ -440,7 +439,7 @@ TEST_CASE("where nothing else is found, an orderly stop of the only node counts"
   CHECK(Hinted({work}, {}).evidence.hints.empty());
 }
 
-TEST_CASE("who waits for somebody unnamed waits for the one that is silent", "[logs]") {
+TEST_CASE("a timeout without a peer's name refers to the node that was silent", "[logs]") {
   const auto line = [](int second, const std::string& text) {
     return fmt::format("2026-01-02 03:{:02}:{:02} {}\n", 4 + second / 60, second % 60, text);
   };
@@ -459,7 +458,7 @@ TEST_CASE("who waits for somebody unnamed waits for the one that is silent", "[l
   CHECK(Hinted({waits, paused, paused}, {}).evidence.hints.empty());  // which one is unknown
 }
 
-TEST_CASE("where nothing else is found, what is said for debugging names the node that is missed", "[logs]") {
+TEST_CASE("if there is no other hint, a debug message names the missed node", "[logs]") {
   const std::string usual = "2026-01-02 03:04:05 INFO round 1 is done\n",
                     missed = "2026-01-02 03:04:45 DEBUG have not received a heartbeat from n2, suspecting it\n";
   const Hinted one({usual + missed}, {});
@@ -470,7 +469,7 @@ TEST_CASE("where nothing else is found, what is said for debugging names the nod
   CHECK(Hinted({usual + "2026-01-02 03:04:45 DEBUG have not received a heartbeat\n"}, {}).evidence.hints.empty());
 }
 
-TEST_CASE("who says more after it was missed lives on, however soon that is", "[logs]") {
+TEST_CASE("a node that logs after it was missed is alive, however soon after", "[logs]") {
   const auto line = [](int second, const std::string& text) {
     return fmt::format("2026-01-02 03:04:{:02} {}\n", second, text);
   };
@@ -482,7 +481,7 @@ TEST_CASE("who says more after it was missed lives on, however soon that is", "[
   CHECK(Hinted({missed, after}, {}).find(Hint::Kind::end, "n2") == nullptr);
 }
 
-TEST_CASE("below a heading that repeats, each message is read", "[logs]") {
+TEST_CASE("messages below a repeated heading are read separately", "[logs]") {
   const std::string head = "2026-01-02 03:04:05 Recorder\n";
   const Hinted one(
       {head + "a flush was rolled back\n" + head + "OSError: [Errno 28] No space left on device: '/srv/x.db'\n"}, {});

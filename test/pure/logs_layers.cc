@@ -40,7 +40,7 @@ using Texts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("blanks before every message of a program are its habit, more of them continue a message") {
+TEST_CASE("a program's usual leading blanks are stripped, and deeper indentation continues a message") {
   const Read one(
       "Oct 24 10:00:00 db1 kvd[123]:  [shard 0] init - serving\n"
       "Oct 24 10:00:20 db1 kvd[123]:  [shard 1] tables - compacted\n"
@@ -51,7 +51,7 @@ TEST_CASE("blanks before every message of a program are its habit, more of them 
   CHECK(one.text(2).find("Table.compact") != std::string::npos);
 }
 
-TEST_CASE("lines of systemd between a program's are messages of their own") {
+TEST_CASE("systemd's lines between a program's lines are separate messages") {
   const Read one(
       "Oct 15 10:32:55 kv1 kvd[811]: INFO listening on 10.9.0.11:9042\n"
       "Oct 15 10:36:55 kv1 kvd[811]: INFO compacted 3 tables\n"
@@ -62,7 +62,7 @@ TEST_CASE("lines of systemd between a program's are messages of their own") {
   CHECK(one.text(1).find("code=killed") == std::string::npos);
 }
 
-TEST_CASE("a program few of whose lines have a form does not continue those", "[logs]") {
+TEST_CASE("lines without a form do not continue a message if most lines have none", "[logs]") {
   const Read one(
       "May  2 20:23:31 gate1 relay[811]: creating a handle in session 17\n"
       "May  2 20:23:34 gate1 relay[811]: [2461387960.387678] the handshake is done\n"
@@ -73,7 +73,7 @@ TEST_CASE("a program few of whose lines have a form does not continue those", "[
   CHECK(one.text(one.messages().size() - 1) == "creating pipes: Too many open files");
 }
 
-TEST_CASE("the journal writes texts with control characters as lists of bytes") {
+TEST_CASE("the journal's byte lists are decoded as text") {
   const Read one(
       R"({"__REALTIME_TIMESTAMP": "1728988575418207", "_HOSTNAME": "n1", "MESSAGE": "serving"})"
       "\n"
@@ -83,7 +83,7 @@ TEST_CASE("the journal writes texts with control characters as lists of bytes") 
   CHECK(one.text(1) == "bad");
 }
 
-TEST_CASE("services that share a file are distinguished by the names before their lines") {
+TEST_CASE("services that share a file are distinguished by the names at their lines' beginning") {
   const Texts own = {"raft: became leader", "wal: input/output error"};
   const auto check = [&](const char* text) {
     const Shared all(text);
@@ -91,19 +91,19 @@ TEST_CASE("services that share a file are distinguished by the names before thei
     CHECK(all.texts_of("n2") == Texts{"raft: lost leader"});
     CHECK(all.all_timed());
   };
-  SECTION("Compose, in colours") {
+  SECTION("Compose with colours") {
     check(
         "\x1b[36mn1-1  | \x1b[0m2024-10-15T10:32:55.418Z INFO raft: became leader\n"
         "\x1b[36mn1-1  | \x1b[0m2024-10-15T10:33:26.418Z ERROR wal: input/output error\n"
         "\x1b[33mn2-1  | \x1b[0m2024-10-15T10:33:29.458Z WARN raft: lost leader\n");
   }
-  SECTION("stern: pod and container") {
+  SECTION("stern with pod and container") {
     check(
         "n1-0 kv 2024-10-15T10:32:55.418Z INFO raft: became leader\n"
         "n1-0 kv 2024-10-15T10:33:26.418Z ERROR wal: input/output error\n"
         "n2-0 kv 2024-10-15T10:33:29.458Z WARN raft: lost leader\n");
   }
-  SECTION("a collector's JSON, which names the pod in a nested object") {
+  SECTION("a collector's JSON with the pod in a nested object") {
     check(
         R"({"@timestamp":"2024-10-15T10:32:55.47Z","kubernetes":{"pod_name":"n1-0"},"log":"INFO raft: became leader"})"
         "\n"
@@ -112,7 +112,7 @@ TEST_CASE("services that share a file are distinguished by the names before thei
         R"({"@timestamp":"2024-10-15T10:33:29.47Z","kubernetes":{"pod_name":"n2-0"},"log":"WARN raft: lost leader"})"
         "\n");
   }
-  SECTION("Cloud Logging: the pod is a label of a resource") {
+  SECTION("Cloud Logging with the pod as a resource label") {
     check(
         R"({"timestamp":"2024-10-15T10:32:55Z","resource":{"labels":{"pod_name":"n1-0"}},"textPayload":"INFO raft: became leader"})"
         "\n"
@@ -121,21 +121,21 @@ TEST_CASE("services that share a file are distinguished by the names before thei
         R"({"timestamp":"2024-10-15T10:33:29Z","resource":{"labels":{"pod_name":"n2-0"}},"textPayload":"WARN raft: lost leader"})"
         "\n");
   }
-  SECTION("CSV with labels as JSON") {
+  SECTION("CSV with JSON labels") {
     check(
         "\"labels\",\"Time\",\"Line\"\n"
         "\"{\"\"pod\"\":\"\"n1-0\"\"}\",\"1728988575418\",\"INFO raft: became leader\"\n"
         "\"{\"\"pod\"\":\"\"n1-0\"\"}\",\"1728988606418\",\"ERROR wal: input/output error\"\n"
         "\"{\"\"pod\"\":\"\"n2-0\"\"}\",\"1728988609458\",\"WARN raft: lost leader\"\n");
   }
-  SECTION("CSV with Kibana's dates and a column for the host") {
+  SECTION("CSV with Kibana's dates and a host column") {
     check(
         "@timestamp,host.name,message\n"
         "\"Oct 15, 2024 @ 10:32:55.418\",n1,INFO raft: became leader\n"
         "\"Oct 15, 2024 @ 10:33:26.418\",n1,ERROR wal: input/output error\n"
         "\"Oct 15, 2024 @ 10:33:29.458\",n2,WARN raft: lost leader\n");
   }
-  SECTION("two layers: a collector's JSON in quotes of an issue") {
+  SECTION("a collector's JSON quoted in an issue") {
     check(
         "> {\"time\":\"2024-10-15T10:32:55Z\",\"labels\":{\"pod\":\"n1-0\"},\"line\":\"INFO raft: became leader\"}\n"
         "> {\"time\":\"2024-10-15T10:33:26Z\",\"labels\":{\"pod\":\"n1-0\"},\"line\":\"ERROR wal: input/output "
@@ -144,7 +144,7 @@ TEST_CASE("services that share a file are distinguished by the names before thei
   }
 }
 
-TEST_CASE("a message of several lines in a field of CSV stays whole") {
+TEST_CASE("a multi-line message in a CSV field is one message") {
   const Read one(
       "time,message\n"
       "2024-10-15T10:32:55Z,\"cannot save\n"
@@ -154,7 +154,7 @@ TEST_CASE("a message of several lines in a field of CSV stays whole") {
   CHECK(one.text(0) == "cannot save\njava.io.IOException: Input/output error");
 }
 
-TEST_CASE("a tool's time before each line leaves stack traces whole") {
+TEST_CASE("a tool's timestamp before each line does not split stack traces") {
   const Read one(
       "2024-10-15T10:39:26.233469406Z INFO  [main] 2024-10-15 10:39:26,233 Guard.java:600 - serving\n"
       "2024-10-15T10:39:30.233469406Z ERROR [log] 2024-10-15 10:39:30,233 Guard.java:617 - cannot persist\n"
@@ -164,7 +164,7 @@ TEST_CASE("a tool's time before each line leaves stack traces whole") {
   CHECK(one.text(1).find("force0") != std::string::npos);
 }
 
-TEST_CASE("a program's own times are no layer") {
+TEST_CASE("a program's own timestamps are not taken for a tool's") {
   const Read one(
       "2024-10-15T10:39:26.233Z INFO serving\n"
       "2024-10-15T10:39:27.233Z ERROR cannot persist\n");
@@ -189,7 +189,7 @@ TEST_CASE("a chained traceback of Python is one message") {
   CHECK(one.messages().size() == 2);
 }
 
-TEST_CASE("times of old servers and of exports") {
+TEST_CASE("timestamps of old servers and of exports are read") {
   const auto timed = [](const char* text) {
     const Read one(text);
     return one.source().timed == one.source().messages;

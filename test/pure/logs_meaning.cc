@@ -27,7 +27,7 @@ std::vector<Hint> hints_of(const Logs& failure, const Logs& normal, Templates& k
 }  // namespace
 
 // Messages of real systems, verbatim.
-TEST_CASE("what messages say") {
+TEST_CASE("a message's error, call, path and peer are read") {
   struct Row {
     const char* text;
     int error;
@@ -180,7 +180,7 @@ TEST_CASE("what messages say") {
   }
 }
 
-TEST_CASE("a message that names the call itself stands for no other one", "[logs]") {
+TEST_CASE("a message that names its call matches only that call and its variants", "[logs]") {
   struct Row {
     const char* text;
     const char* calls;  // "": the message contains only the purpose
@@ -237,7 +237,7 @@ TEST_CASE("a message that names the call itself stands for no other one", "[logs
   }
 }
 
-TEST_CASE("which process ended, and how") {
+TEST_CASE("a message's ended process, signal and exit code are read") {
   struct Row {
     const char* text;
     bool ended;
@@ -329,7 +329,7 @@ TEST_CASE("which process ended, and how") {
   }
 }
 
-TEST_CASE("an operation on a file failed, without a reason") {
+TEST_CASE("a failed file operation without an error is read with its path") {
   struct Row {
     const char* text;
     Operation operation;
@@ -363,7 +363,7 @@ TEST_CASE("an operation on a file failed, without a reason") {
   }
 }
 
-TEST_CASE("the end of one connection is no end of the program", "[logs]") {
+TEST_CASE("the end of one connection is not the program's end", "[logs]") {
   CHECK(read_meaning("Ping failed. Terminating the channel agent-7.").lost);
   for (const char* text : {"Ping failed. Terminating the channel agent-7.", "stopping session 7 of a client"}) {
     INFO(text);
@@ -374,7 +374,7 @@ TEST_CASE("the end of one connection is no end of the program", "[logs]") {
   CHECK(read_meaning("connection to node 'kv@kv-2.kv.svc.cluster.local' has been closed").closed);
 }
 
-TEST_CASE("counters of nothing, guesses, items of a list and what was before say nothing", "[logs]") {
+TEST_CASE("zero counters, guesses, list items and past states have no meaning", "[logs]") {
   for (const char* text :
        {"Cumulative stall: 00:00:0.000 H:M:S, 0.0 percent", "No will message specified.",
         "Current configuration:\n  timeout: 30\n  graceful_timeout: 30", "the leader is busy, likely from slow disk",
@@ -391,14 +391,14 @@ TEST_CASE("counters of nothing, guesses, items of a list and what was before say
   CHECK(read_meaning("JVM pause of 15,727ms").stood_ns == 15'727'000'000);
 }
 
-TEST_CASE("a version that makes a beginning has parts", "[logs]") {
+TEST_CASE("a version number with parts means a start, another one does not", "[logs]") {
   CHECK(read_meaning("Redis version=7.0.0, bits=64").starting);
   CHECK(read_meaning("etcd Version: 3.5.2").starting);
   CHECK(!read_meaning("UpdateTip: new best=00a1 height=587512 version=0x20000000").starting);
   CHECK(!read_meaning("New outbound peer connected: version: 70015, blocks=607944").starting);
 }
 
-TEST_CASE("a process that was killed, as a shell tells it", "[logs]") {
+TEST_CASE("a shell's message about a killed process is an end by SIGKILL", "[logs]") {
   for (const char* text : {"Killed", "./run.sh: line 9: 4727 Killed                  ./server --port 7000",
                            "the server process was killed"}) {
     INFO(text);
@@ -412,7 +412,7 @@ TEST_CASE("a process that was killed, as a shell tells it", "[logs]") {
   }
 }
 
-TEST_CASE("who waits for a heartbeat in vain misses somebody; a setting says nothing", "[logs]") {
+TEST_CASE("an expired heartbeat means a lost peer, a heartbeat setting does not", "[logs]") {
   for (const char* text : {"(vip_a) Receive advertisement timeout", "ping timeout of 5 secs expired, recv timeout 5",
                            "keepalive timeout, closing", "connection to host:\"db-0.db.svc.local:5432\" failed",
                            "connecting to b:5432 failed"}) {
@@ -425,7 +425,7 @@ TEST_CASE("who waits for a heartbeat in vain misses somebody; a setting says not
   }
 }
 
-TEST_CASE("the length of a pause that a program reports itself") {
+TEST_CASE("the length of a pause that a program reports is read") {
   struct Row {
     const char* text;
     std::int64_t ms;
@@ -496,7 +496,7 @@ TEST_CASE("the length of a pause that a program reports itself") {
   CHECK(stop[0].until_ns - stop[0].ts_ns == 4'500'000'000);
 }
 
-TEST_CASE("messages about clocks: whose is wrong, and by how much", "[logs]") {
+TEST_CASE("messages about clocks give whose clock is wrong and by how much", "[logs]") {
   struct Row {
     const char* text;
     std::int64_t ms;
@@ -561,7 +561,7 @@ TEST_CASE("messages about clocks: whose is wrong, and by how much", "[logs]") {
   CHECK(read_meaning("System clock apparently jumped since last heartbeat (-1800000 ms)").stood_ns == 0);
 }
 
-TEST_CASE("of a stack trace, the line that describes the error is quoted") {
+TEST_CASE("the quote of a stack trace is the line that describes the error") {
   Templates kinds;
   const Logs logs = read_text(
       "2026-01-02 03:04:05 ERROR cannot append:\njava.io.IOException: disk is odd\n\tat x.Y.z(Y.java:3)\n"
@@ -577,7 +577,7 @@ TEST_CASE("of a stack trace, the line that describes the error is quoted") {
   CHECK(quote(logs, 0, logs.nodes[0].messages[1]) == "n1.log:4 of n1: 'ValueError: odd'");
 }
 
-TEST_CASE("every call that a message may stand for exists") {
+TEST_CASE("every system call that a message may refer to exists") {
   for (int error = 1; error < 134; ++error)
     for (int operation = 0; operation < 17; ++operation)
       for (const std::string_view call : calls_that_fail(error, static_cast<Operation>(operation))) {
@@ -586,7 +586,7 @@ TEST_CASE("every call that a message may stand for exists") {
       }
 }
 
-TEST_CASE("hints of real logs: the failed call comes first") {
+TEST_CASE("in real logs the failed call is the first hint") {
   struct Row {
     const char* system;
     int error;
@@ -645,7 +645,7 @@ TEST_CASE("a program that stops because of an error does not stop in an orderly 
   }
 }
 
-TEST_CASE("a node that is silent when all are stopped, unlike without faults, had ended before") {
+TEST_CASE("a node that logs nothing when all others are stopped had ended before") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text);
   };
@@ -671,7 +671,7 @@ TEST_CASE("a node that is silent when all are stopped, unlike without faults, ha
   CHECK(hints_of(logs("well", true, again), logs("usual", true, again), again, {{"n1", {}}, {"n2", {}}}).empty());
 }
 
-TEST_CASE("a message that lists members speaks of the one behind the words that say what is wrong") {
+TEST_CASE("in a list of members the lost peer is the one after the words that report the loss") {
   const auto missed = [](const char* text) {
     Templates kinds;
     rose::test::Folder folder;
@@ -695,7 +695,7 @@ TEST_CASE("a message that lists members speaks of the one behind the words that 
         "n2 ");
 }
 
-TEST_CASE("Redis Cluster's nodes are named by the ids that they give themselves") {
+TEST_CASE("Redis Cluster's nodes are recognised by the ids that they log") {
   Templates kinds;
   rose::test::Folder folder;
   const std::vector<Input> three = {{folder / "1.log", "n1"}, {folder / "2.log", "n2"}, {folder / "3.log", "n3"}};
@@ -724,7 +724,7 @@ TEST_CASE("a panic at the log's end is the end of its process") {
   CHECK(hints[0].itself);
 }
 
-TEST_CASE("an exception that is logged ends nobody; one that is the last word does") {
+TEST_CASE("a logged exception is an end only if it is the log's last message") {
   const std::string trace =
       "Traceback (most recent call last):\n  File \"shop.py\", line 7, in order\nValueError: bad price\n";
   const std::string up = "2026-01-02 10:00:00,000 INFO shop: up\n";
@@ -741,7 +741,7 @@ TEST_CASE("an exception that is logged ends nobody; one that is the last word do
                    "2026-01-02 10:00:02,000 INFO shop: order 3\n"));
 }
 
-TEST_CASE("whom nobody reaches is missed, in Node's words, too", "[logs]") {
+TEST_CASE("unreachable hosts in Node.js's error messages are lost peers", "[logs]") {
   for (const char* text :
        {"host registry-eu-01.corp:8080 is now offline", "peer origin went away", "getaddrinfo EAI_AGAIN origin",
         "getaddrinfo ENOTFOUND origin", "MySQL server has gone away"}) {
@@ -750,7 +750,7 @@ TEST_CASE("whom nobody reaches is missed, in Node's words, too", "[logs]") {
   }
 }
 
-TEST_CASE("restarts, silence and gaps are seen in the log itself") {
+TEST_CASE("restarts, silences and gaps are found in the log itself") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text);
   };
@@ -758,7 +758,7 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
   for (int i = 2; i < 30; ++i) usual += at(i, "heart beats");
   Templates kinds;
   const Logs normal = read_text(usual, {"n1.log", "n1"}, {}, kinds);
-  SECTION("it begins again, and nothing says why") {
+  SECTION("a restart without a reason is a kill") {
     std::string text = at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "heart beats") +
                        at(3, "heart beats") + at(5, "server version 3 starting") + at(6, "opened the store") +
                        at(7, "heart beats");
@@ -770,7 +770,7 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
     CHECK(!hints[0].itself);
     CHECK(hints[0].until_ns - hints[0].ts_ns == 2'000'000'000);
   }
-  SECTION("it stops in order") {
+  SECTION("an orderly stop is SIGTERM") {
     const Logs failure = read_text(at(0, "server version 3 starting") + at(1, "opened the store") +
                                        at(2, "heart beats") + at(3, "received SIGTERM, shutting down") +
                                        at(5, "server version 3 starting") + at(6, "opened the store"),
@@ -780,7 +780,7 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
     CHECK(hints[0].signal == SIGTERM);
     CHECK(hints[0].weight < 0.5);
   }
-  SECTION("it ends itself") {
+  SECTION("a panic is the node's own end") {
     const Logs failure =
         read_text(at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "panic: index out of range") +
                       at(5, "server version 3 starting") + at(6, "opened the store"),
@@ -789,7 +789,7 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
     REQUIRE(!hints.empty());
     CHECK(hints[0].itself);
   }
-  SECTION("it stands still") {
+  SECTION("a silence is a pause") {
     std::string text = at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "heart beats");
     for (int i = 14; i < 30; ++i) text += at(i, "heart beats");
     const Logs failure = read_text(text, {"n1.log", "n1"}, {}, kinds);
@@ -798,7 +798,7 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
     CHECK(hints[0].kind == Hint::Kind::stop);
     CHECK(hints[0].until_ns - hints[0].ts_ns == 12'000'000'000);
   }
-  SECTION("it speaks now and then only: no silence of many stands out") {
+  SECTION("a log with irregular intervals has no conspicuous silence") {
     std::string text = at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "heart beats");
     for (int i = 11; i < 60; i += 9) text += at(i, "heart beats");
     const Logs failure = read_text(text + at(200, "heart beats"), {"n1.log", "n1"}, {}, kinds);
@@ -806,7 +806,7 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
     REQUIRE(hints.size() == 1);  // a silence that is much longer than usual does
     CHECK(hints[0].until_ns - hints[0].ts_ns == 144'000'000'000);
   }
-  SECTION("it says little after it told of a full disk") {
+  SECTION("a silence after a full disk weighs less") {
     const std::string begin = at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "heart beats");
     const auto stop = [&](const std::string& told) {
       for (const Hint& hint :
@@ -820,7 +820,7 @@ TEST_CASE("restarts, silence and gaps are seen in the log itself") {
   }
 }
 
-TEST_CASE("an I/O error beside a message that names the error and the file is that error") {
+TEST_CASE("a generic I/O error beside a message with error and file is the same failure") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:00:{:02},000 ERROR {}\n", second, text);
   };
@@ -841,7 +841,7 @@ TEST_CASE("an I/O error beside a message that names the error and the file is th
   CHECK(weight(named + echo, ENOSPC) == weight(named, ENOSPC));
 }
 
-TEST_CASE("a process with two logs that is killed and cannot restart has ended once") {
+TEST_CASE("a process with two logs that is killed and cannot restart has one end") {
   rose::test::Folder folder;
   const auto opened = [](const char* ms, int second) {
     return fmt::format("2026-11-25T22:28:{}{}Z|00001|vlog|INFO|opened log file /run/s2/server.log\n", second, ms);
@@ -882,7 +882,7 @@ TEST_CASE("a process with two logs that is killed and cannot restart has ended o
   CHECK(told);
 }
 
-TEST_CASE("a log that ends early is no end when its node spoke as rarely before") {
+TEST_CASE("a log that ends early is no end if the node logged as rarely before") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text);
   };
@@ -943,7 +943,7 @@ TEST_CASE("a silence of all nodes is not a pause of each") {
   CHECK(stood(beats(26, 50)) == stood(beats(20, 50)));  // it ran for a while longer
 }
 
-TEST_CASE("a peer is missing from the failure's message on, not from one that every run has") {
+TEST_CASE("a peer is missed from the failure's first own message, not from one that every run has") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text);
   };
@@ -1029,7 +1029,7 @@ TEST_CASE("a silent node that all others miss may have been paused") {
         5 * second);  // and here it continued
 }
 
-TEST_CASE("a setting is no lateness") {
+TEST_CASE("a timeout setting is not a timeout") {
   for (const char* text : {"starting heartbeat-interval=100ms election-timeout=1s",
                            R"(starting "heartbeat-interval":"100ms","timeout":"3s")",
                            "Created server with tickTime 500 minSessionTimeout 1000 maxSessionTimeout 10000",
@@ -1043,7 +1043,7 @@ TEST_CASE("a setting is no lateness") {
     CHECK(read_meaning(text).late);
 }
 
-TEST_CASE("a peer that others miss is named by the id that it has for itself") {
+TEST_CASE("a missed peer is recognised by the id that it logs for itself") {
   Templates kinds;
   rose::test::Folder folder;
   const std::vector<Input> three = {{folder / "1.log", "n1"}, {folder / "2.log", "n2"}, {folder / "3.log", "n3"}};
@@ -1077,7 +1077,7 @@ TEST_CASE("Redis Sentinel's message is about the first node it names, not the ma
   CHECK(missed == "n2-n1 ");
 }
 
-TEST_CASE("a peer that others miss is named by its address or its name") {
+TEST_CASE("a missed peer is recognised by its address or name") {
   Templates kinds;
   const Logs normal;
   const Logs failure = read_text(
@@ -1094,7 +1094,7 @@ TEST_CASE("a peer that others miss is named by its address or its name") {
   CHECK(peers == "n2 n3 n4 ");
 }
 
-TEST_CASE("what a run shows of the failure's messages") {
+TEST_CASE("a run's logs show which of the failure's messages recur") {
   Templates kinds;
   Evidence evidence;
   evidence.normal = read_files({{log_file("redis.normal"), "n1"}}, kinds);

@@ -15,7 +15,7 @@ using namespace rose;
 using namespace rose::logs;
 using namespace rose::logs::test;
 
-TEST_CASE("real logs are read in the form they have") {
+TEST_CASE("real logs are read in their format") {
   struct Row {
     const char* name;
     const char* form;
@@ -58,7 +58,7 @@ TEST_CASE("real logs are read in the form they have") {
   }
 }
 
-TEST_CASE("what real messages say, when, and how loudly") {
+TEST_CASE("real messages are read with text, level and template") {
   struct Row {
     const char* name;
     const char* text;
@@ -96,7 +96,7 @@ TEST_CASE("what real messages say, when, and how loudly") {
   }
 }
 
-TEST_CASE("JSON of hashicorp's log library; a member called time may be anything") {
+TEST_CASE("hashicorp's JSON logs are read, and a member called time is not taken as the timestamp") {
   const Read one(
       "{\"@level\":\"warn\",\"@message\":\"failed to "
       "contact\",\"@module\":\"raft\",\"@timestamp\":\"2026-11-26T15:06:06.656359Z\",\"server-id\":\"eu1\",\"time\":"
@@ -110,7 +110,7 @@ TEST_CASE("JSON of hashicorp's log library; a member called time may be anything
   CHECK(one.messages()[1].ts_ns - one.messages()[0].ts_ns == 343'641'000);
 }
 
-TEST_CASE("a time before each line, and the program's own behind it") {
+TEST_CASE("a tool's timestamp before the program's own is stripped") {
   for (const std::string before : {"", "[nsqd] "}) {
     const Read one("2026-11-26T14:36:14.257290Z " + before +
                    "2026/11/26 14:36:14.257290 ERROR: sync failed\n"
@@ -129,7 +129,7 @@ TEST_CASE("a time before each line, and the program's own behind it") {
   CHECK(json.messages()[0].level == Level::error);
 }
 
-TEST_CASE("a stack trace is one message, and what was thrown counts for its kind") {
+TEST_CASE("a stack trace is one message, and the exception distinguishes its template") {
   const Read one(
       "2026-01-02 03:04:05,678 [main] ERROR o.x.Store - cannot save\n"
       "java.io.IOException: No space left on device\n"
@@ -147,7 +147,7 @@ TEST_CASE("a stack trace is one message, and what was thrown counts for its kind
   CHECK(one.messages()[1].ts_ns - one.messages()[0].ts_ns == 322'000'000);
 }
 
-TEST_CASE("a Python traceback ends with its exception; what another one writes behind it is no part of it") {
+TEST_CASE("a Python traceback ends with its exception, and later output of others is separate") {
   const std::string failed =
       "2026-01-02 03:04:05,179 ERROR store: failed to load\nTraceback (most recent call last):\n  File \"s.py\", line "
       "3\nPermissionError: [Errno 13] Permission denied: '/data/dump'\n";
@@ -175,7 +175,7 @@ TEST_CASE("a Python traceback ends with its exception; what another one writes b
   CHECK(quote(chained, 0, chained.nodes[0].messages[0]).find("failed to load / OSError") != std::string::npos);
 }
 
-TEST_CASE("OpenLDAP's times: seconds and nanoseconds, both hexadecimal") {
+TEST_CASE("OpenLDAP's hexadecimal seconds and nanoseconds are read") {
   Templates kinds;
   const Logs logs = read_text(
       "6b0877f8.06283fe5 0x7f17bb7fe6c0 conn=1000 fd=10 closed (connection lost)\n6b0877fc.0a864bc4 0x7f8e950ba6c0 "
@@ -187,7 +187,7 @@ TEST_CASE("OpenLDAP's times: seconds and nanoseconds, both hexadecimal") {
   CHECK(logs.nodes[0].messages[1].ts_ns > logs.nodes[0].messages[0].ts_ns);
 }
 
-TEST_CASE("a container's JSON around a server's own lines") {
+TEST_CASE("a container's JSON around a server's own lines is read") {
   const Read one(
       R"({"log":"2026-01-02 03:04:05,678 [main] ERROR o.x.Store - cannot save\n","stream":"stderr","time":"2026-01-02T03:04:05.679Z"})"
       "\n"
@@ -200,7 +200,7 @@ TEST_CASE("a container's JSON around a server's own lines") {
   CHECK(one.text(0).find("cannot save\njava.io.IOException: Broken pipe") == 0);
 }
 
-TEST_CASE("times without a zone, a year or a date") {
+TEST_CASE("timestamps without zone, year or date are read") {
   const auto span = [](const char* text, const ReadOptions& options = {}) {
     const Read one(text, options);
     REQUIRE(one.messages().size() == 2);
@@ -220,7 +220,7 @@ TEST_CASE("times without a zone, a year or a date") {
   CHECK(span("<02.01.2026 03:04:05> a\n<02.01.2026 03:05:05> b\n", custom) == 60 * kSecond);
 }
 
-TEST_CASE("files of one node are one log, packed or not, in the order of time") {
+TEST_CASE("files of one node are one log in order of time, compressed or not") {
   const rose::test::Folder folder;
   const std::string older = "2026-01-02 03:04:05 INFO one\n2026-01-02 03:04:06 INFO two\n";
   REQUIRE(write_file(folder / "server.log", "2026-01-02 03:04:07 INFO three\n"));
@@ -243,13 +243,13 @@ TEST_CASE("files of one node are one log, packed or not, in the order of time") 
   CHECK(gone.error().message.find("missing.log") != std::string::npos);
 }
 
-TEST_CASE("names of rotated files") {
+TEST_CASE("names of rotated files are reduced to the log's name") {
   CHECK(log_name("/var/log/server.log.2.gz") == "server.log");
   CHECK(log_name("app-2026-11-22.log") == "app.log");
   CHECK(log_name("server.log") == "server.log");
 }
 
-TEST_CASE("hostile logs are harmless") {
+TEST_CASE("hostile logs are read safely") {
   SECTION("a line of 100 MB") {
     const Read one(std::string(100'000'000, 'x') + "\n2026-01-02 03:04:05 ERROR end\n");
     CHECK(one.source().cut == 1);
@@ -281,7 +281,7 @@ TEST_CASE("hostile logs are harmless") {
     CHECK(one.kinds.size() <= Templates::kMost + 8);
     CHECK((one.kinds.overflow() > 0 || one.kinds.size() < Templates::kMost));
   }
-  SECTION("no newline, control characters, terminal colours") {
+  SECTION("no newline, control characters and terminal colours") {
     const Read one(
         "2026-01-02 03:04:05 \x1b[31mERROR\x1b[0m a\x01"
         "b");
@@ -289,8 +289,8 @@ TEST_CASE("hostile logs are harmless") {
     CHECK(one.messages()[0].level == Level::error);
     CHECK(one.text(0) == "a?b");
   }
-  SECTION("nothing") { CHECK(Read("").source().messages == 0); }
-  SECTION("a packed file that is cut") {
+  SECTION("an empty file") { CHECK(Read("").source().messages == 0); }
+  SECTION("a truncated gzip file") {
     const std::string text = "2026-01-02 03:04:05 INFO one\n2026-01-02 03:04:06 INFO two\n";
     std::string packed(200, '\0');
     z_stream stream{};
@@ -308,7 +308,7 @@ TEST_CASE("hostile logs are harmless") {
   }
 }
 
-TEST_CASE("a message that two logs of a node have at one moment is counted once") {
+TEST_CASE("a message that two logs of a node have at the same time is counted once") {
   rose::test::Folder folder;
   constexpr std::size_t kLines = 30'000;
   const std::vector<Input> both = {{folder / "server.log", "n1"}, {folder / "stderr.log", "n1"}};
@@ -323,7 +323,7 @@ TEST_CASE("a message that two logs of a node have at one moment is counted once"
   CHECK(node.messages.back().source == 1);
 }
 
-TEST_CASE("last words without a time are no part of an everyday message") {
+TEST_CASE("final untimed lines are not part of an everyday message") {
   const std::string up = "2026-11-22 18:24:21 INFO saved\n2026-11-22 18:24:22 INFO saved\n";
   const Read failed(up + "cannot create a watcher: too many open files\n");
   REQUIRE(failed.messages().size() == 3);
@@ -334,7 +334,7 @@ TEST_CASE("last words without a time are no part of an everyday message") {
   CHECK(Read(up + "2026-11-22 18:24:23 ERROR cannot save\ntoo many open files\n").messages().size() == 3);
 }
 
-TEST_CASE("one line of an error does not make the times a tool's") {
+TEST_CASE("one error line does not turn a program's timestamps into a tool's") {
   const Read one(
       "2026-11-22T18:24:21Z begin 1\n2026-11-22T18:24:22Z begin 2\n2026-11-22T18:24:23Z Error: connect failed\n"
       "2026-11-22T18:24:24Z begin 3\n");
@@ -356,7 +356,7 @@ TEST_CASE("java.util.logging's two lines are one message") {
   CHECK(one.messages()[2].line == 7);
 }
 
-TEST_CASE("a file may have the lines of several nodes: each goes to the one that it names") {
+TEST_CASE("lines of several nodes in one file are assigned to the nodes that they name") {
   ReadOptions options;
   options.node_of = [](std::string_view host) {
     return std::string(host == "db-1" || host == "db-1/postgres" ? "n1" : host == "web-1" ? "n2" : "");
@@ -389,7 +389,7 @@ TEST_CASE("a file may have the lines of several nodes: each goes to the one that
     CHECK(logs.sources[0].strangers == std::vector<std::string>{"cache-1"});
     CHECK(words(logs.sources[1]).starts_with("all.log, n1 (db-1): 3 lines, 3 messages"));
   }
-  SECTION("kubectl logs --prefix, syslog of several hosts, JSON with a pod's name") {
+  SECTION("kubectl logs --prefix, syslog of several hosts, and JSON with a pod's name") {
     for (const char* text :
          {"[pod/db-1/postgres] 2024-05-05T05:05:05.1Z INFO up\n[pod/web-1] 2024-05-05T05:05:05.2Z INFO up\n",
           "Nov 22 18:24:21 db-1 kvd[964]: up\nNov 22 18:24:22 web-1 kvd[4]: up\n",
@@ -403,12 +403,12 @@ TEST_CASE("a file may have the lines of several nodes: each goes to the one that
       CHECK(logs.nodes.size() == 2);
     }
   }
-  SECTION("what hosts are called can't break lines of ours") {
+  SECTION("control characters in host names are escaped") {
     const Logs logs = read_text("{\"ts\":1714900000.1,\"level\":\"info\",\"pod\":\"x\\ny\",\"msg\":\"up\"}\n",
                                 {"all.log", ""}, options, kinds);
     CHECK(logs.sources[0].strangers == std::vector<std::string>{"x\\x0ay"});
   }
-  SECTION("whose file it is says more") {
+  SECTION("the file's given node takes precedence") {
     const Logs logs = read_text("Nov 22 18:24:21 db-1 kvd[964]: up\nNov 22 18:24:22 web-1 kvd[4]: up\n",
                                 {"all.log", "n3"}, options, kinds);
     REQUIRE(logs.nodes.size() == 1);

@@ -3,7 +3,7 @@
 using namespace rose::logs;
 using namespace rose::logs::test;
 
-TEST_CASE("what changes from message to message becomes a sign") {
+TEST_CASE("variable parts of a message are masked") {
   struct Row {
     const char* text;
     const char* masked;
@@ -27,7 +27,7 @@ TEST_CASE("what changes from message to message becomes a sign") {
   }
 }
 
-TEST_CASE("messages that differ in a name are one kind; in an error, a level or a logger they are not") {
+TEST_CASE("messages that differ in a name share a template; in error, level or logger they do not") {
   Templates kinds;
   const auto kind = [&](const char* text, Level level = Level::info, const char* logger = "") {
     std::string masked;
@@ -44,7 +44,7 @@ TEST_CASE("messages that differ in a name are one kind; in an error, a level or 
   CHECK(kind("link eth0 is up") != kind("link eth0 is down"));
 }
 
-TEST_CASE("a long message is of one kind however long the paths in it are") {
+TEST_CASE("a long message has one template whatever the length of its paths") {
   const auto masked = [](const std::string& folder) {
     std::string text = "starting";
     for (int i = 0; i < 60; ++i)
@@ -60,7 +60,7 @@ TEST_CASE("a long message is of one kind however long the paths in it are") {
   CHECK(endless.size() <= kMostToMask);
 }
 
-TEST_CASE("kinds of several logs become one set") {
+TEST_CASE("templates of several logs are merged into one set") {
   Templates all;
   const Logs normal = read_files({{log_file("redis.normal"), "n1"}}, all);
   const std::size_t before = all.size();

@@ -71,16 +71,16 @@ void is_that(const StackTrace& trace) {
 
 }  // namespace
 
-TEST_CASE("the forms of a stack trace", "[logs]") {
-  SECTION("the JVM's") { is_that(only(printed("java.base/", "", "more"))); }
-  SECTION("uncaught") { is_that(only("Exception in thread \"main thread\" " + printed("", "", "more"))); }
-  SECTION("class loaders and versions of modules") { is_that(only(printed("app//java.base@17.0.15/", "", "more"))); }
-  SECTION("logback, with packaging data") {
+TEST_CASE("the forms of a stack trace are read", "[logs]") {
+  SECTION("printed by the JVM") { is_that(only(printed("java.base/", "", "more"))); }
+  SECTION("an uncaught exception") { is_that(only("Exception in thread \"main thread\" " + printed("", "", "more"))); }
+  SECTION("with class loaders and module versions") { is_that(only(printed("app//java.base@17.0.15/", "", "more"))); }
+  SECTION("logback with packaging data") {
     is_that(only("cannot load\n" + printed("java.base/", " ~[x-1.0.jar:1.0]", "common frames omitted")));
   }
   SECTION("log4j 2") { is_that(only("cannot load\n" + printed("", " [classes/:?]", "more"))); }
-  SECTION("behind the message on its line") { is_that(only("cannot load block 7: " + printed("", "", "more"))); }
-  SECTION("with Windows' line ends and other indentation") {
+  SECTION("after the message on the same line") { is_that(only("cannot load block 7: " + printed("", "", "more"))); }
+  SECTION("with Windows line ends and other indentation") {
     std::string text = printed("", "", "more");
     for (std::size_t i = 0; (i = text.find('\n', i)) != std::string::npos; i += 2) text.insert(i, "\r");
     for (std::size_t i = 0; (i = text.find('\t', i)) != std::string::npos;) text.replace(i, 1, "    ");
@@ -88,7 +88,7 @@ TEST_CASE("the forms of a stack trace", "[logs]") {
   }
 }
 
-TEST_CASE("the root cause first, as logback's and log4j's rEx have it", "[logs]") {
+TEST_CASE("a trace with the root cause first is read, as logback's and log4j's rEx print it", "[logs]") {
   const StackTrace trace = only(
       "cannot load\n"
       "java.io.FileNotFoundException: /nowhere/block (No such file or directory)\n"
@@ -104,7 +104,7 @@ TEST_CASE("the root cause first, as logback's and log4j's rEx have it", "[logs]"
   CHECK(trace[1].common == 0);
 }
 
-TEST_CASE("a cause that was made where it was wrapped has no frame of its own", "[logs]") {
+TEST_CASE("a cause without frames of its own shares its wrapper's", "[logs]") {
   const StackTrace trace = only(
       "Exception in thread \"main\" java.lang.reflect.InvocationTargetException\n"
       "\tat java.base/java.lang.reflect.Method.invoke(Method.java:569)\n"
@@ -122,7 +122,7 @@ TEST_CASE("a cause that was made where it was wrapped has no frame of its own", 
   CHECK(trace[2].common == 3);
 }
 
-TEST_CASE("classes and methods that the JVM made", "[logs]") {
+TEST_CASE("JVM-generated classes and methods are recognised", "[logs]") {
   Frame frame;
   for (const char* line : {"at org.x.Y$$Lambda$14/0x0000000840066440.run(Unknown Source)",
                            "\tat app//org.x.Y$$Lambda/0x00007f0.run(Unknown Source)",
@@ -148,7 +148,7 @@ TEST_CASE("classes and methods that the JVM made", "[logs]") {
   CHECK(frame.method == "<clinit>");
 }
 
-TEST_CASE("what is no frame of Java's", "[logs]") {
+TEST_CASE("lines that are no Java frames are rejected", "[logs]") {
   Frame frame;
   for (const char* line :
        {"at System.IO.File.Open(String path) in C:\\x.cs:line 3", "    at Object.<anonymous> (/srv/x.js:10:5)",
@@ -161,8 +161,8 @@ TEST_CASE("what is no frame of Java's", "[logs]") {
   CHECK(read_traces("").empty());
 }
 
-TEST_CASE("exceptions of systems", "[logs]") {
-  SECTION("ZooKeeper's log") {
+TEST_CASE("exceptions of real systems are read", "[logs]") {
+  SECTION("ZooKeeper") {
     Templates kinds;
     const Logs logs = read_files({{log_file("zookeeper.failure"), "n1"}}, kinds);
     std::vector<StackTrace> all;
@@ -218,7 +218,7 @@ TEST_CASE("exceptions of systems", "[logs]") {
     REQUIRE(trace[1].frames.size() == 2);
     CHECK(trace[1].frames[0].method == "chooseTarget4NewBlock");
   }
-  SECTION("HDFS of 2012, its empty lines lost, as the cause of another exception") {
+  SECTION("HDFS of 2012, without empty lines, as the cause of another exception") {
     const StackTrace trace = only(
         "java.io.IOException: cannot close the file\n"
         "\tat org.apache.hadoop.hdfs.DFSOutputStream.close(DFSOutputStream.java:1600)\n"
@@ -235,7 +235,7 @@ TEST_CASE("exceptions of systems", "[logs]") {
     CHECK(trace[2].class_name == "org.apache.hadoop.hdfs.server.namenode.LeaseExpiredException");
     CHECK(trace[2].frames.size() == 2);
   }
-  SECTION("a peer that sends no stack trace") {
+  SECTION("a remote exception without a remote stack trace") {
     const StackTrace trace = only(
         "org.apache.hadoop.ipc.RemoteException(java.io.IOException): no\n"
         "\tat org.apache.hadoop.ipc.Client.call(Client.java:1427)\n");
@@ -244,7 +244,7 @@ TEST_CASE("exceptions of systems", "[logs]") {
   }
 }
 
-TEST_CASE("several traces of one message, and more than are read", "[logs]") {
+TEST_CASE("several traces per message are read, up to limits for traces, frames and causes", "[logs]") {
   std::string text;
   for (int i = 0; i < 9; ++i) text += fmt::format("java.io.IOException: {}\n\tat org.x.Y.z(Y.java:{})\n", i, i + 1);
   const std::vector<StackTrace> traces = read_traces(text);

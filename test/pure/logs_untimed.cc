@@ -34,7 +34,7 @@ struct Aligned {
 
 }  // namespace
 
-TEST_CASE("a log without times is put on the time line of a run without faults", "[logs]") {
+TEST_CASE("a log without timestamps is aligned with a fault-free run", "[logs]") {
   const Aligned one("opened store\nready\ncannot save: No space left on device\nsaved\nclosed\n",
                     "opened store\nready\nsaved\nclosed\n", {1, 2, 10, 20}, 30);
   CHECK(one.failure.nodes[0].aligned);
@@ -46,14 +46,14 @@ TEST_CASE("a log without times is put on the time line of a run without faults",
   CHECK(one.at(4) == 20);
 }
 
-TEST_CASE("what comes behind the last common line may have come at any time from there on", "[logs]") {
+TEST_CASE("lines after the last common line are spread over the remaining time", "[logs]") {
   const Aligned one("ready\npanic in the store\nready\n", "ready\n", {6}, 12);
   CHECK(one.at(0) == 6);
   CHECK(one.at(1) == Approx(8));
   CHECK(one.at(2) == Approx(10));
 }
 
-TEST_CASE("times that a log has, and logs that have nothing in common, stay as they are", "[logs]") {
+TEST_CASE("timed logs and logs without common lines are not aligned", "[logs]") {
   const Aligned timed("2026-01-02 03:04:05 ready\n", "ready\n", {6}, 12);
   CHECK_FALSE(timed.failure.nodes[0].aligned);
   const Aligned strange("what is this\n", "ready to serve\n", {6}, 12);
@@ -61,7 +61,7 @@ TEST_CASE("times that a log has, and logs that have nothing in common, stay as t
   CHECK(strange.failure.nodes[0].messages[0].ts_ns == kNoTime);
 }
 
-TEST_CASE("when lines were written is seen while a run is under way", "[logs]") {
+TEST_CASE("a watch records when lines are written during a run", "[logs]") {
   const rose::test::Folder folder;
   const std::filesystem::path file = folder / "stderr.log";
   Templates kinds;
@@ -84,7 +84,7 @@ TEST_CASE("when lines were written is seen while a run is under way", "[logs]") 
   }
 }
 
-TEST_CASE("when lines were written is kept with the run", "[logs]") {
+TEST_CASE("recorded write times are kept with the run and read back", "[logs]") {
   const Watch::Growth growth{
       {"/run/1/n1/stderr.log", {{10, 5}, {25, 9}}}, {"/run/1/n2/a b.log", {{1, 3}}}, {"/elsewhere.log", {{1, 1}}}};
   const std::string text = growth_text(growth, "/run/1");
@@ -98,7 +98,7 @@ TEST_CASE("when lines were written is kept with the run", "[logs]") {
   CHECK(growth_of_text("1 2\n/x\n3\n4 5 6\n-1 7\n9 8\n2 9\n\xff", "/r").at("/r/x").size() == 1);
 }
 
-TEST_CASE("lines that both logs have stand in one row", "[logs]") {
+TEST_CASE("lines that both logs have share a row", "[logs]") {
   Templates kinds;
   std::string usual, failed;
   for (int i = 0; i < 40; ++i) usual += "request " + std::to_string(i) + " done\n";
@@ -120,7 +120,7 @@ TEST_CASE("lines that both logs have stand in one row", "[logs]") {
   CHECK(rows[8].run == "saved 40 records");
 }
 
-TEST_CASE("two logs side by side are bounded, and whole characters", "[logs]") {
+TEST_CASE("two logs side by side are limited in size and cut at whole characters", "[logs]") {
   Templates kinds;
   std::string failed, run;
   for (int i = 0; i < 1000; ++i) failed += std::string(300, static_cast<char>('a' + i % 26)) + "\n";

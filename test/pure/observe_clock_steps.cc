@@ -15,7 +15,7 @@ constexpr std::int64_t kOffset = 1'763'755'200 * kSecond;
 
 }  // namespace
 
-TEST_CASE("a step is recorded with its size and its time on the new clock") {
+TEST_CASE("a clock step is recorded with its size and its time on the new clock") {
   ClockSteps steps(kOffset);
   std::int64_t offset = kOffset;
   const auto read = [&] { return offset; };
@@ -35,7 +35,7 @@ TEST_CASE("a step is recorded with its size and its time on the new clock") {
                                  "are corrected as if it had been right before"});
 }
 
-TEST_CASE("an interruption between two readings of a clock is not a step") {
+TEST_CASE("an interruption between two readings of a clock is not a clock step") {
   ClockSteps steps(kOffset);
   int reads = 0;
   steps.look(kSecond, [&] { return ++reads == 1 ? kOffset + 5'000'000 : kOffset; });
@@ -43,7 +43,7 @@ TEST_CASE("an interruption between two readings of a clock is not a step") {
   CHECK(steps.sentences("h1", kOffset).empty());
 }
 
-TEST_CASE("of very many steps the latest are recorded, and the number of earlier ones") {
+TEST_CASE("of many clock steps the latest are recorded, with the number of earlier ones") {
   ClockSteps steps(kOffset);
   for (int i = 1; i <= 40; ++i) steps.look(i * kSecond, [&] { return kOffset + i * kSecond; });
   const auto told = steps.sentences("h1", kOffset + 40 * kSecond);

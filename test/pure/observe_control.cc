@@ -70,7 +70,7 @@ Fd dial(const fs::path& socket) {
 
 }  // namespace
 
-TEST_CASE("a dump over the socket is the tracer's window") {
+TEST_CASE("a dump requested over the socket contains the tracer's window") {
   const Folder folder;
   const auto socket = folder / "sub" / "t.sock", out = folder / "dump.bin";
   {
@@ -95,7 +95,7 @@ TEST_CASE("a dump over the socket is the tracer's window") {
   CHECK_FALSE(fs::exists(socket));
 }
 
-TEST_CASE("the wait before a dump blocks nobody else") {
+TEST_CASE("a delayed dump request does not block other requests") {
   const Folder folder;
   const auto socket = folder / "t.sock";
   std::atomic<int> asked = 0;
@@ -128,7 +128,7 @@ TEST_CASE("the wait before a dump blocks nobody else") {
   }
 }
 
-TEST_CASE("errors of the tracer reach the client") {
+TEST_CASE("the tracer's errors are returned to the client") {
   const Folder folder;
   const auto socket = folder / "t.sock", out = folder / "dump.bin";
   auto server = ControlServer::start(socket, [](const trace::DumpWriter::Sink&) -> Result<std::string> {
@@ -143,7 +143,7 @@ TEST_CASE("errors of the tracer reach the client") {
   CHECK_FALSE(fs::exists(out));
 }
 
-TEST_CASE("a socket left behind is taken over, a living one and other files are not") {
+TEST_CASE("a stale socket is replaced, one in use and other files are not") {
   const Folder folder;
   const auto socket = folder / "t.sock";
   {
@@ -169,7 +169,7 @@ TEST_CASE("a socket left behind is taken over, a living one and other files are 
   CHECK_FALSE(fs::exists(folder / "d2"));
 }
 
-TEST_CASE("paths longer than a socket address holds") {
+TEST_CASE("the control socket's path may be longer than a socket address") {
   const Folder folder;
   const auto deep = folder / std::string(100, 'd') / std::string(100, 'e');
   fs::create_directories(deep);
@@ -182,7 +182,7 @@ TEST_CASE("paths longer than a socket address holds") {
   CHECK_FALSE(ControlServer::start(deep / std::string(120, 'n'), serves(1)));
 }
 
-TEST_CASE("nonsense on the socket is answered or dropped, and the server lives on") {
+TEST_CASE("invalid requests are refused, and the server continues") {
   const Folder folder;
   const auto socket = folder / "t.sock";
   auto server = ControlServer::start(socket, serves(1));
@@ -204,7 +204,7 @@ TEST_CASE("nonsense on the socket is answered or dropped, and the server lives o
   CHECK(request_dump(socket, folder / "d", 0));
 }
 
-TEST_CASE("a lock by another user on the socket's folder does not hold up a tracer that starts") {
+TEST_CASE("another user's lock on the socket's folder does not block a tracer's start") {
   const Folder folder;
   // Any user may open /run/rose, and can therefore lock it.
   const Fd stranger(::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -226,7 +226,7 @@ TEST_CASE("a lock by another user on the socket's folder does not hold up a trac
   CHECK(fs::is_empty(folder.path));
 }
 
-TEST_CASE("of two tracers that start at once on one socket, one has it") {
+TEST_CASE("of tracers that start on one socket at the same time exactly one gets it") {
   const Folder folder;
   const auto socket = folder / "t.sock";
   for (int round = 0; round < 20; ++round) {
@@ -250,7 +250,7 @@ TEST_CASE("of two tracers that start at once on one socket, one has it") {
   }
 }
 
-TEST_CASE("a lock that is somebody else's is refused, not followed") {
+TEST_CASE("a lock file that is a symbolic link is refused") {
   const Folder folder;
   REQUIRE(::symlink("/etc/passwd", (folder / "t.sock.lock").c_str()) == 0);
   const auto refused = ControlServer::start(folder / "t.sock", serves(1));
@@ -259,7 +259,7 @@ TEST_CASE("a lock that is somebody else's is refused, not followed") {
   CHECK(refused.error().hint.find("--control") != std::string::npos);
 }
 
-TEST_CASE("without a free thread a request is refused, and the tracer lives on") {
+TEST_CASE("if no thread can be started, a request is refused and the tracer continues") {
   const Folder folder;
   REQUIRE(::chmod(folder.path.c_str(), 0777) == 0);
   const pid_t child = ::fork();
@@ -318,7 +318,7 @@ struct Impostor {
 
 }  // namespace
 
-TEST_CASE("what answers and is no tracer fills no disk") {
+TEST_CASE("an endless answer from a server that is not a tracer is refused and leaves no file") {
   const Folder folder;
   const auto socket = folder / "t.sock", out = folder / "d";
   const auto refused = [&](const std::string& answer, const std::string& forever) {
@@ -338,7 +338,7 @@ TEST_CASE("what answers and is no tracer fills no disk") {
   CHECK(refused("rose 2 ", std::string(65536, 'x')).find("is not a tracer") != std::string::npos);
 }
 
-TEST_CASE("a tracer that gives up in the middle leaves no file") {
+TEST_CASE("a dump that the tracer aborts leaves no file") {
   const Folder folder;
   const auto socket = folder / "t.sock";
   auto server = ControlServer::start(socket, [](const trace::DumpWriter::Sink& sink) -> Result<std::string> {

@@ -63,7 +63,7 @@ using namespace std::string_literals;
 
 }  // namespace
 
-TEST_CASE("paths are put together from folder and text") {
+TEST_CASE("paths are joined from folder and text") {
   struct Case {
     std::string text, base, want;
     int text_flags = 0, base_flags = 0;
@@ -87,7 +87,7 @@ TEST_CASE("paths are put together from folder and text") {
   CHECK(decoded(Record(ROSE_FAILED, 257, -2).piece(ROSE_PATH, "etc").piece(ROSE_BASE, "")).path == "/etc");
 }
 
-TEST_CASE("a path longer than the kernel's limit keeps its tail") {
+TEST_CASE("a path longer than the kernel's limit keeps its end") {
   const auto out = decoded(Record(ROSE_FAILED, 257, -2)
                                .piece(ROSE_PATH, std::string(3000, 'b') + "/leaf")
                                .piece(ROSE_BASE, std::string(200, 'a') + "\0"s + std::string(2000, 'c') + "\0"s));
@@ -96,7 +96,7 @@ TEST_CASE("a path longer than the kernel's limit keeps its tail") {
   CHECK((out.event.flags & trace::kTruncated) != 0);
 }
 
-TEST_CASE("descriptors, peers and pairs of paths") {
+TEST_CASE("descriptors, peers and path pairs are decoded") {
   auto out =
       decoded(Record(ROSE_CHANGED, 82, 0).piece(ROSE_PATH, "/a").piece(ROSE_PATH2, "b").piece(ROSE_BASE2, "d\0"s));
   CHECK(out.event.type == trace::EventType::sys);
@@ -132,7 +132,7 @@ TEST_CASE("descriptors, peers and pairs of paths") {
   CHECK(decoded(Record(ROSE_FAILED, 42, -111).piece(ROSE_PEER, bytes())).peer == "127.0.0.1:7000");
 }
 
-TEST_CASE("records that make no sense are refused, whatever they hold") {
+TEST_CASE("invalid records are refused, whatever they contain") {
   Decoded out;
   CHECK_FALSE(decode({}, out));
   auto bytes = Record(ROSE_FAILED, 1, -5).piece(ROSE_FILE, "log\0"s).bytes();
@@ -157,7 +157,7 @@ TEST_CASE("records that make no sense are refused, whatever they hold") {
   }
 }
 
-TEST_CASE("the tracer's tables agree with the syscall table") {
+TEST_CASE("the tracer's tables agree with the system call table") {
   const auto tables = call_signatures(kernel::builtin_noise());
   const auto signature = [&](const char* name) {
     return tables.signatures[static_cast<std::size_t>(kernel::find_syscall(name)->number)];

@@ -63,7 +63,7 @@ DumpFiles opened(const fs::path& out, int keep) {
 
 }  // namespace
 
-TEST_CASE("a trigger is written later, and not too often", "[dumps]") {
+TEST_CASE("a triggered dump is written after its delay, and further triggers wait for the cooldown", "[dumps]") {
   DumpPlan plan(10 * kS, 60 * kS);
   CHECK(plan.trigger({TriggerKind::crash, "one"}, 100 * kS) == Answer::planned);
   CHECK_FALSE(plan.due(109 * kS));
@@ -84,7 +84,7 @@ TEST_CASE("a trigger is written later, and not too often", "[dumps]") {
   CHECK(plan.pending()->what == "four");
 }
 
-TEST_CASE("what is asked for is never held back", "[dumps]") {
+TEST_CASE("dumps on request ignore the cooldown", "[dumps]") {
   DumpPlan plan(0, 60 * kS);
   CHECK(plan.trigger({TriggerKind::crash, ""}, 1 * kS) == Answer::planned);
   CHECK(plan.due(1 * kS)->text() == "crash");
@@ -100,7 +100,7 @@ TEST_CASE("what is asked for is never held back", "[dumps]") {
   CHECK(later.pending()->kind == TriggerKind::crash);
 }
 
-TEST_CASE("an oracle must say no between two hits", "[dumps]") {
+TEST_CASE("an oracle must miss between two hits", "[dumps]") {
   using Meaning = OracleAnswers::Meaning;
   OracleAnswers oracle;
   CHECK(oracle.take(0) == Meaning::hit);
@@ -115,7 +115,7 @@ TEST_CASE("an oracle must say no between two hits", "[dumps]") {
   CHECK(oracle.unclear == 2);
 }
 
-TEST_CASE("a dump that could not be written is due again, ever more rarely, and goes with the last one", "[dumps]") {
+TEST_CASE("a dump that could not be written is retried at growing intervals, and later triggers join it", "[dumps]") {
   DumpPlan plan(0, 60 * kS);
   REQUIRE(plan.trigger({TriggerKind::crash, "one"}, 0) == Answer::planned);
   std::int64_t now = 0;
@@ -140,7 +140,7 @@ TEST_CASE("a dump that could not be written is due again, ever more rarely, and 
   CHECK(plan.failed(*plan.due(now), now) == 1 * kS);
 }
 
-TEST_CASE("into a file: the newest there, the ones before beside it", "[dumps]") {
+TEST_CASE("output to a file: the newest dump has the name, earlier ones a number", "[dumps]") {
   const Dumps folder;
   DumpFiles files = opened(folder / "d.bin", 2);
   CHECK(folder.files().empty());  // a failed opening leaves nothing
@@ -171,7 +171,7 @@ TEST_CASE("into a file: the newest there, the ones before beside it", "[dumps]")
   CHECK(files.written()[3].file == folder / "d.bin");
 }
 
-TEST_CASE("into a file: `rose dump` may have written there; none may be kept", "[dumps]") {
+TEST_CASE("output to a file: a dump by `rose dump` is rotated too, and keeping none is possible", "[dumps]") {
   const Dumps folder;
   DumpFiles files = opened(folder / "d.bin", 5);
   std::ofstream(folder / "d.bin") << "by rose dump";
@@ -185,7 +185,7 @@ TEST_CASE("into a file: `rose dump` may have written there; none may be kept", "
   CHECK(none.written()[0].file.empty());
 }
 
-TEST_CASE("into a file: the dump of an earlier tracer is kept, whatever the clock says", "[dumps]") {
+TEST_CASE("output to a file: an earlier tracer's dump is kept, whatever its time", "[dumps]") {
   const auto age = GENERATE(std::chrono::hours(1), std::chrono::hours(-1));
   const Dumps folder;
   std::ofstream(folder / "d.bin") << "the crash";
@@ -195,7 +195,7 @@ TEST_CASE("into a file: the dump of an earlier tracer is kept, whatever the cloc
   CHECK(folder.files() == std::map<std::string, std::string>{{"d.bin", "1"}, {"d.bin.1", "the crash"}});
 }
 
-TEST_CASE("into a folder: a name each, the oldest of this host go", "[dumps]") {
+TEST_CASE("output to a folder: each dump has its own name, and the oldest of this host are removed", "[dumps]") {
   const Dumps folder;
   std::ofstream(folder / "rose-other-20200101T000000Z-crash.bin") << "";
   std::ofstream(folder / "rose-host_1-notes.bin") << "";
@@ -219,7 +219,7 @@ TEST_CASE("into a folder: a name each, the oldest of this host go", "[dumps]") {
   CHECK(files.written()[0].file.empty());
 }
 
-TEST_CASE("into a folder: with no room for a new one the oldest goes first, never the last", "[dumps]") {
+TEST_CASE("output to a folder: without space the oldest dump is removed first, never the last one", "[dumps]") {
   const Dumps folder;
   const int keep = GENERATE(1, 2, 3);
   DumpFiles files = opened(folder.path + "/", keep);
@@ -275,8 +275,7 @@ DumpFiles::Writer blocks(std::uint64_t count, bool asks = true) {
 
 }  // namespace
 
-TEST_CASE("a disk with room for fewer dumps than are kept: the newest is written, the oldest are not there",
-          "[dumps]") {
+TEST_CASE("on a disk too small for all dumps the newest is written and the oldest are removed", "[dumps]") {
   const Dumps folder;
   const SmallDisk disk(folder / "disk", "512k");
   if (!disk.mounted) rose::test::skip_case("mounting a tmpfs, which root may");
@@ -304,7 +303,7 @@ TEST_CASE("a disk with room for fewer dumps than are kept: the newest is written
   CHECK(std::distance(fs::directory_iterator(disk.at), fs::directory_iterator()) == 1);
 }
 
-TEST_CASE("a dump that is larger than the disk: its newest events", "[dumps]") {
+TEST_CASE("of a dump larger than the disk the newest events are written", "[dumps]") {
   const Dumps folder;
   const SmallDisk disk(folder / "disk", "256k");
   if (!disk.mounted) rose::test::skip_case("mounting a tmpfs, which root may");
@@ -318,7 +317,7 @@ TEST_CASE("a dump that is larger than the disk: its newest events", "[dumps]") {
   CHECK(fs::file_size(written->file) == written->size.events * 1024);
 }
 
-TEST_CASE("a quota that the disk does not tell: fewer events until they fit", "[dumps]") {
+TEST_CASE("if a quota is exceeded, fewer events are tried until they fit", "[dumps]") {
   const Dumps folder;
   DumpFiles files = opened(folder / "d.bin", 2);
   int tries = 0;
@@ -343,7 +342,7 @@ TEST_CASE("a quota that the disk does not tell: fewer events until they fit", "[
       }));
 }
 
-TEST_CASE("a pipe that nobody reads is refused, at once", "[dumps]") {
+TEST_CASE("a pipe without a reader is refused at once", "[dumps]") {
   const Dumps folder;
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   const auto refused = DumpFiles::open(folder / "pipe", 1, "h");
@@ -361,7 +360,7 @@ TEST_CASE("a pipe that nobody reads is refused, at once", "[dumps]") {
   CHECK(::read(reader.get(), got, sizeof got) == 0);
 }
 
-TEST_CASE("what a killed recorder left where files need names goes when the next one starts", "[dumps]") {
+TEST_CASE("unfinished files of a killed tracer are removed when the next one starts", "[dumps]") {
   const Dumps folder;
   std::ofstream(folder / ".d.bin.rose-a1B2c3") << "half";
   std::ofstream(folder / ".other.bin.rose-a1B2c3") << "half";
@@ -375,7 +374,7 @@ TEST_CASE("what a killed recorder left where files need names goes when the next
                                            {".rose-host_2-20260101T000000Z-crash.bin.rose-a1B2c3", "another's"}});
 }
 
-TEST_CASE("folders are made, and what cannot be is refused", "[dumps]") {
+TEST_CASE("missing output folders are created, and invalid outputs are refused", "[dumps]") {
   const Dumps folder;
   DumpFiles files = opened(folder.path + "/new/", 2);
   CHECK(fs::is_directory(folder / "new"));
@@ -386,7 +385,7 @@ TEST_CASE("folders are made, and what cannot be is refused", "[dumps]") {
   CHECK_FALSE(DumpFiles::open(folder.path + "/file/", 2, "h"));
 }
 
-TEST_CASE("FILE:REGEX", "[dumps]") {
+TEST_CASE("FILE:REGEX options are parsed, and invalid ones are refused", "[dumps]") {
   const auto watch = parse_log_watch("--dump-on-log", "/var/log/db.log:panic: (a|b)");
   REQUIRE(watch);
   CHECK(watch->file == "/var/log/db.log");
@@ -400,7 +399,7 @@ TEST_CASE("FILE:REGEX", "[dumps]") {
   }
 }
 
-TEST_CASE("names of dumps tell host, time and trigger", "[dumps]") {
+TEST_CASE("a dump's file name gives host, time and trigger", "[dumps]") {
   const auto plain = parse_dump_name("rose-db1-20261122T014501Z-crash.bin");
   REQUIRE(plain);
   CHECK(plain->host == "db1");
@@ -416,7 +415,7 @@ TEST_CASE("names of dumps tell host, time and trigger", "[dumps]") {
     CHECK_FALSE(parse_dump_name(none));
 }
 
-TEST_CASE("sources of dumps, and what is executed for them", "[dumps]") {
+TEST_CASE("each source of dumps is collected with its command", "[dumps]") {
   CollectOptions options;
   options.deadline_ns = 7'500'000'000;
   options.control = "/run/my rose.sock";

@@ -40,7 +40,7 @@ Result<DumpTotals> plain_dump(const fs::path& path, const DumpRoom&) {
 
 }  // namespace
 
-TEST_CASE("names of recordings, with numbers in them") {
+TEST_CASE("file names of recordings match their pattern with numbers") {
   CHECK(fits_recording_name("n1.%n.rr", "n1.12.rr"));
   CHECK(fits_recording_name("n1.rr", "n1.rr"));
   CHECK(fits_recording_name("%p-%n", "41-7"));
@@ -48,7 +48,7 @@ TEST_CASE("names of recordings, with numbers in them") {
     CHECK_FALSE(fits_recording_name("n1.%n.rr", other));
 }
 
-TEST_CASE("a recording is copied while four threads write it") {
+TEST_CASE("a recording is copied consistently while four threads write it") {
   MadeRing made;  // 64 KiB: the ring wraps many times
   std::atomic<bool> stop = false;
   std::vector<std::thread> threads;
@@ -89,7 +89,7 @@ TEST_CASE("a recording is copied while four threads write it") {
   CHECK(overwritten == 50);
 }
 
-TEST_CASE("of a folder the newest recordings are opened, up to a total size, and a note names the others") {
+TEST_CASE("the newest recordings of a folder are opened up to a total size, and a note names the others") {
   const Folder folder;
   for (int life = 1; life <= 6; ++life)
     make_recording(folder / "a", fmt::format("n.{}.rr", life), rr::kLeastRing, life);
@@ -123,7 +123,7 @@ TEST_CASE("of a folder the newest recordings are opened, up to a total size, and
   CHECK(none.open().all.empty());
 }
 
-TEST_CASE("recordings lie beside their dump, and go with it") {
+TEST_CASE("recordings are stored beside their dump and removed with it") {
   const Folder folder;
   make_recording(folder / "own", "r.1", rr::kLeastRing, 3);
   const auto sources = std::make_shared<RecordingSources>();
@@ -165,7 +165,7 @@ TEST_CASE("recordings lie beside their dump, and go with it") {
   CHECK(has_word(to_pipe.words, "is not a file"));
 }
 
-TEST_CASE("a tracer hands recordings over on request") {
+TEST_CASE("a tracer sends recordings on request") {
   const Folder folder;
   for (int life = 1; life <= 4; ++life) make_recording(folder / "own", fmt::format("r.{}", life), rr::kLeastRing, life);
   RecordingSources sources;

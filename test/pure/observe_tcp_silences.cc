@@ -111,7 +111,7 @@ struct Line {
 
 }  // namespace
 
-TEST_CASE("tcp silences: of two that are silent as long, the one with unanswered data was cut off") {
+TEST_CASE("tcp silences: of two equally long silences the one with unanswered data is a partition") {
   Watch watch;
   Socket asks, idle;
   idle.id = 2;
@@ -144,7 +144,7 @@ TEST_CASE("tcp silences: of two that are silent as long, the one with unanswered
   CHECK(watch.open().empty());
 }
 
-TEST_CASE("tcp silences: a cut that begins right after a connection was made is found") {
+TEST_CASE("tcp silences: a partition right after a connect is found") {
   Watch watch;
   Socket young;
   young.hears(s(0), 1);  // only the answer to its SYN
@@ -159,7 +159,7 @@ TEST_CASE("tcp silences: a cut that begins right after a connection was made is 
   CHECK(watch.open()[0].begin_ns <= s(0));
 }
 
-TEST_CASE("tcp silences: the intervals of beginning and end hold those of the cut") {
+TEST_CASE("tcp silences: the intervals for begin and end contain the partition's times") {
   std::mt19937_64 rng(7);
   const auto between = [&](std::int64_t least, std::int64_t most) {
     return std::uniform_int_distribution<std::int64_t>(least, most)(rng);
@@ -189,7 +189,7 @@ TEST_CASE("tcp silences: the intervals of beginning and end hold those of the cu
   }
 }
 
-TEST_CASE("tcp silences: idle and bursty traffic without faults never has anything outstanding") {
+TEST_CASE("tcp silences: idle and bursty traffic without faults is never unanswered") {
   std::mt19937_64 rng(11);
   const auto between = [&](std::int64_t least, std::int64_t most) {
     return std::uniform_int_distribution<std::int64_t>(least, most)(rng);
@@ -225,7 +225,7 @@ TEST_CASE("tcp silences: idle and bursty traffic without faults never has anythi
   }
 }
 
-TEST_CASE("tcp silences: repeated idleness becomes usual") {
+TEST_CASE("tcp silences: repeated idleness is not reported again") {
   Watch watch;
   Socket socket;
   std::int64_t now = s(0);
@@ -239,7 +239,7 @@ TEST_CASE("tcp silences: repeated idleness becomes usual") {
   CHECK(watch.ended.size() <= 3);
 }
 
-TEST_CASE("tcp silences: keep-alives count, as questions and as what arrives") {
+TEST_CASE("tcp silences: keep-alives count as requests when sent and as data when received") {
   Watch watch;
   Socket asked, asks;
   asks.id = 2;
@@ -259,7 +259,7 @@ TEST_CASE("tcp silences: keep-alives count, as questions and as what arrives") {
   CHECK(watch.open()[0].outstanding);
 }
 
-TEST_CASE("tcp silences: ends that are answered end nothing, those in vain do not end a silence") {
+TEST_CASE("tcp silences: an answered close is no silence, an unanswered one continues it") {
   const bool answered = GENERATE(true, false);
   Watch watch;
   Socket socket;
@@ -285,7 +285,7 @@ TEST_CASE("tcp silences: ends that are answered end nothing, those in vain do no
   CHECK(watch.open().empty());
 }
 
-TEST_CASE("tcp silences: who connects again in vain is still cut off, another connection ends it") {
+TEST_CASE("tcp silences: a failing reconnect continues a silence, a new connection ends it") {
   Watch watch;
   Socket first;
   std::int64_t now = s(0);
@@ -318,7 +318,7 @@ TEST_CASE("tcp silences: who connects again in vain is still cut off, another co
   CHECK(watch.open().empty());
 }
 
-TEST_CASE("tcp silences: the memory of a socket that is gone may hold another one") {
+TEST_CASE("tcp silences: a reused socket address is taken as another connection") {
   Watch watch;
   Socket one;
   for (std::int64_t now = s(0); now < s(5); now += kPeriod) one.hears(now), watch.look(now, {&one});

@@ -25,7 +25,7 @@ std::vector<Waits::Wait> sample(Waits& waits, std::vector<rose_blocked> blocked,
 
 }  // namespace
 
-TEST_CASE("a wait lasts from the sample that saw it first to the one that saw it no longer", "[waits]") {
+TEST_CASE("a wait lasts from the first sample that has it to the first that does not", "[waits]") {
   Waits waits(3 * kSecond, kSecond);
   CHECK(sample(waits, {}, 0).empty());
   CHECK(sample(waits, {thread(10, 11, 5)}, 1).empty());
@@ -49,7 +49,7 @@ TEST_CASE("a wait lasts from the sample that saw it first to the one that saw it
   CHECK(sample(waits, {}, 6).empty());
 }
 
-TEST_CASE("a sample that comes late makes no long wait of a short one", "[waits]") {
+TEST_CASE("a late sample does not lengthen a short wait", "[waits]") {
   Waits waits(3 * kSecond, kSecond);
   CHECK(sample(waits, {thread(10, 11, 5)}, 1).empty());
   CHECK(waits.ongoing(20 * kSecond).empty());
@@ -62,7 +62,7 @@ TEST_CASE("a sample that comes late makes no long wait of a short one", "[waits]
   CHECK(over[0].end_ns == 41 * kSecond);
 }
 
-TEST_CASE("many short waits are no long one, and a thread id that came again is another thread", "[waits]") {
+TEST_CASE("many short waits are not one long wait, and a reused thread id is another thread", "[waits]") {
   Waits waits(3 * kSecond, kSecond);
   for (int i = 0; i < 10; ++i) CHECK(sample(waits, {thread(10, 11, static_cast<std::uint64_t>(i))}, i).empty());
   CHECK(waits.ongoing(10 * kSecond).empty());
@@ -71,7 +71,7 @@ TEST_CASE("many short waits are no long one, and a thread id that came again is 
   }
 }
 
-TEST_CASE("threads of a process that wait together are one event, of several processes several", "[waits]") {
+TEST_CASE("simultaneous waits of a process's threads are one event, of several processes several", "[waits]") {
   Waits waits(3 * kSecond, kSecond);
   (void)sample(waits, {thread(10, 12, 1)}, 0);
   std::vector<rose_blocked> all;
@@ -86,7 +86,7 @@ TEST_CASE("threads of a process that wait together are one event, of several pro
   CHECK(over[1].tgid == 600);
 }
 
-TEST_CASE("memory is bounded whatever waits", "[waits]") {
+TEST_CASE("memory is bounded, however many threads wait", "[waits]") {
   Waits waits(1, kSecond);
   std::vector<rose_blocked> all;
   for (std::uint32_t tid = 1; tid < 40000; ++tid) all.push_back(thread(tid, tid, 1));
@@ -94,7 +94,7 @@ TEST_CASE("memory is bounded whatever waits", "[waits]") {
   CHECK(waits.ongoing(2 * kSecond).size() == 16384);
 }
 
-TEST_CASE("what the freezer holds is one pause of its node, with the main process if that is held", "[waits]") {
+TEST_CASE("a frozen cgroup is one pause of its node, with the main process if that is frozen", "[waits]") {
   Waits waits(3 * kSecond, kSecond);
   auto main = thread(10, 10, 5);
   auto helper = thread(20, 21, 5);

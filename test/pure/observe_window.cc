@@ -56,7 +56,7 @@ constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 
 }  // namespace
 
-TEST_CASE("the newest events stay, exactly as many as asked for") {
+TEST_CASE("the window keeps exactly the requested number of newest events") {
   for (const std::uint64_t most : {1U, 3U, 1000U, 20'000U}) {
     Made made(most, 16 * kMiB);
     Window& window = made.window;
@@ -78,7 +78,7 @@ TEST_CASE("the newest events stay, exactly as many as asked for") {
   }
 }
 
-TEST_CASE("a snapshot that is shortened keeps the newest events") {
+TEST_CASE("a shortened snapshot keeps the newest events") {
   constexpr int kEvents = 50'000;
   Made made(100'000, 16 * kMiB);
   for (int i = 0; i < kEvents; ++i) made.window.add(failure("/p/" + std::to_string(i * 7919), i));
@@ -105,7 +105,7 @@ TEST_CASE("a snapshot that is shortened keeps the newest events") {
   }
 }
 
-TEST_CASE("memory stays within its bound, long paths included") {
+TEST_CASE("the window's memory stays within its bound, also with long paths") {
   for (const auto& [most, count] : {std::pair(2 * kMiB, 20'000), std::pair(24 * kMiB, 60'000)}) {
     Made made(1'000'000, most);
     Window& window = made.window;
@@ -133,7 +133,7 @@ TEST_CASE("memory stays within its bound, long paths included") {
   }
 }
 
-TEST_CASE("many short records: many times what they would need unpacked") {
+TEST_CASE("many short records are packed to a fraction of their size") {
   Made made(1'000'000, 8 * kMiB);
   Window& window = made.window;
   Decoded entered;
@@ -152,7 +152,7 @@ TEST_CASE("many short records: many times what they would need unpacked") {
     REQUIRE(trace.str(trace.events[i].function) == "f" + std::to_string(i % 3000));
 }
 
-TEST_CASE("a snapshot stays what it was while the window moves on") {
+TEST_CASE("a snapshot does not change while the window advances") {
   Made made(10'000, 16 * kMiB);
   Window& window = made.window;
   for (int i = 0; i < 10'000; ++i) window.add(failure("/a/" + std::to_string(i), i));
@@ -167,7 +167,7 @@ TEST_CASE("a snapshot stays what it was while the window moves on") {
   CHECK(read(window).events.front().ts_ns == 30'000);
 }
 
-TEST_CASE("a window of long paths is no larger than its dump's reader takes, and the newest are in it") {
+TEST_CASE("a window of long paths fits the dump reader's limit and contains the newest events") {
   // Such paths compress well: 64 MiB hold more than a gigabyte of them.
   Made made(1'000'000, 64 * kMiB);
   Window& window = made.window;
@@ -206,7 +206,7 @@ TEST_CASE("a window of long paths is no larger than its dump's reader takes, and
   CHECK(read->trace.events.size() > kEvents * 3 / 4);
 }
 
-TEST_CASE("snapshots that were read are forgotten, also while nothing happens") {
+TEST_CASE("snapshots that were read are released, also without new events") {
   Made made(1000, 4 * kMiB);
   made.window.add(failure("/p", 1));
   for (int i = 0; i < 1000; ++i) (void)made.window.snapshot();
@@ -245,7 +245,7 @@ TEST_CASE("a dump that is not read is overwritten, and the lost part is counted"
   CHECK(read(window).events.back().ts_ns == 79'999);
 }
 
-TEST_CASE("snapshots are read while events come and blocks are packed") {
+TEST_CASE("snapshots are read while events arrive and blocks are packed") {
   Made made(50'000, 8 * kMiB);
   Window& window = made.window;
   std::mutex turn;
@@ -272,7 +272,7 @@ TEST_CASE("snapshots are read while events come and blocks are packed") {
   CHECK(read(window).events.size() == 50'000);
 }
 
-TEST_CASE("events come out of their blocks as they went in") {
+TEST_CASE("events are equal after being packed and read back") {
   Made made(100, 4 * kMiB);
   Window& window = made.window;
   Decoded in;

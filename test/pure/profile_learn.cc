@@ -73,7 +73,7 @@ RunCounts seconds(double value) {
 
 }  // namespace
 
-TEST_CASE("runs are learnt and add up") {
+TEST_CASE("several runs are learnt and summed") {
   Profile profile;
   Maker first;
   first.trace.meta.addresses = {"n1=10.77.0.1", "n2=10.77.0.2"};
@@ -173,7 +173,7 @@ TEST_CASE("the order of events does not change the profile") {
   CHECK(to_json(forward) == to_json(backward));
 }
 
-TEST_CASE("without a length of its own, the window gives the length of the run") {
+TEST_CASE("without a given duration, the window gives the duration of the run") {
   Maker maker;
   maker.trace.meta.begin_ns = 1'000'000'000;
   maker.trace.meta.end_ns = 4'000'000'000;
@@ -182,7 +182,7 @@ TEST_CASE("without a length of its own, the window gives the length of the run")
   CHECK(profile.seconds == 3);
 }
 
-TEST_CASE("benign failures are distinguished from surprising ones") {
+TEST_CASE("benign failures are distinguished from unusual ones") {
   Profile profile;
   Maker normal;
   normal.scf("n1", "openat", "ENOENT", "/tmp/rose-1/n1/data/snapshot.1").count = 3;
@@ -252,7 +252,7 @@ TEST_CASE("benign failures are distinguished from surprising ones") {
   CHECK(index.find(crash.trace, crash.ps("n1", ProcessState::crashed, 9, -1)) == nullptr);
 }
 
-TEST_CASE("what is infrequent on a node: what is said of it or of all, functions of files and methods of JVMs apart") {
+TEST_CASE("a node's infrequent functions are its own and those of all nodes, JVM methods separately") {
   Profile profile;
   const auto add = [&](const char* node, const char* function, const char* binary, bool infrequent) {
     FunctionRate rate;
@@ -318,7 +318,7 @@ Profile sample() {
 }
 }  // namespace
 
-TEST_CASE("a profile survives its file") {
+TEST_CASE("a profile is equal after being written and read back") {
   const Profile profile = sample();
   const std::string text = to_json(profile);
   const auto back = parse_profile(text, "profile.json");
@@ -348,7 +348,7 @@ TEST_CASE("a profile survives its file") {
   CHECK_FALSE(nowhere);
 }
 
-TEST_CASE("what the workload exchanges is the least of all runs, or not known") {
+TEST_CASE("the workload's exchanged data is the minimum of all runs, or unknown") {
   Profile profile;
   CHECK_FALSE(parse_profile(to_json(profile), "p")->workload);
   learn_workload(profile, false, 300, 40);
@@ -368,7 +368,7 @@ TEST_CASE("what the workload exchanges is the least of all runs, or not known") 
   CHECK_FALSE(unknown->workload->exchanges());
 }
 
-TEST_CASE("a profile's functions are read without its calls") {
+TEST_CASE("a profile's functions are read without its failures and state changes") {
   Profile profile;
   profile.failures.push_back({"n1", "openat", "ENOENT", "/a", "", 1});
   profile.state_changes.push_back({"n1", "rename", "", "/b", "", 1});
@@ -387,13 +387,13 @@ TEST_CASE("a profile's functions are read without its calls") {
       parse_profile(R"({"version": 1, "name": "p", "runs": 1, "seconds": 1, "failing": []})", "p", Part::functions));
 }
 
-TEST_CASE("bytes that are not UTF-8 do not stop a profile from being written") {
+TEST_CASE("a profile with bytes that are not UTF-8 is written") {
   Profile profile;
   profile.failures.push_back({"n1", "openat", "ENOENT", "/a/\xff\xfe", "", 1});
   CHECK(parse_profile(to_json(profile), "p"));
 }
 
-TEST_CASE("damaged profiles are refused, with the file and what is wrong") {
+TEST_CASE("invalid profiles are refused with the file and the error") {
   struct Row {
     const char* text;
     const char* says;
@@ -453,7 +453,7 @@ TEST_CASE("damaged profiles are refused, with the file and what is wrong") {
   }
 }
 
-TEST_CASE("truncated, changed and deeply nested JSON never crashes") {
+TEST_CASE("truncated, changed and deeply nested JSON does not crash the reader") {
   const std::string text = to_json(sample());
   for (std::size_t size = 0; size + 2 < text.size(); ++size) CHECK_FALSE(parse_profile(text.substr(0, size), "p"));
   std::mt19937 random(7);

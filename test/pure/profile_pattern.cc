@@ -7,7 +7,7 @@ using rose::profile::path_pattern;
 using rose::profile::peer_pattern;
 using rose::profile::tail_pattern;
 
-TEST_CASE("what differs between runs becomes a star") {
+TEST_CASE("parts of paths that differ between runs become wildcards") {
   struct Row {
     const char* path;
     const char* pattern;
@@ -86,7 +86,7 @@ TEST_CASE("what differs between runs becomes a star") {
   }
 }
 
-TEST_CASE("tails compare folders that differ") {
+TEST_CASE("tail patterns match the same file in different folders") {
   CHECK(tail_pattern("/tmp/rose-x1/n1/snapshot.12") == "*/n*/snapshot.*");
   CHECK(tail_pattern("/srv/kv/n7/snapshot.3") == "*/n*/snapshot.*");
   CHECK(tail_pattern("/tmp/rose-x1/n1/snapshot.12", 1) == "*/snapshot.*");
@@ -103,7 +103,7 @@ TEST_CASE("tails compare folders that differ") {
   CHECK(rose::glob_match(tail_pattern("/tmp/r/n1/snapshot.12"), "/srv/kv/n2/snapshot.9"));
 }
 
-TEST_CASE("peers lose their ephemeral ports") {
+TEST_CASE("ephemeral ports of peers become wildcards") {
   CHECK(peer_pattern("") == "");
   CHECK(peer_pattern("10.77.0.2:7000") == "10.77.0.2:7000");
   CHECK(peer_pattern("10.77.0.2:43210") == "10.77.0.2:*");
@@ -116,7 +116,7 @@ TEST_CASE("peers lose their ephemeral ports") {
   CHECK(peer_pattern("nonsense") == "nonsense");
 }
 
-TEST_CASE("odd bytes and long paths are taken in stride") {
+TEST_CASE("unusual bytes and long paths are handled") {
   std::string odd;
   for (int i = 1; i < 256; ++i) odd += static_cast<char>(i);
   CHECK_FALSE(path_pattern(odd).empty());

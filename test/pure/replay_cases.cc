@@ -38,7 +38,7 @@ std::string told(const CaseQuery& query) {
 
 }  // namespace
 
-TEST_CASE("schedules of files and folders", "[cases]") {
+TEST_CASE("schedules are found in files and folders with their configuration", "[cases]") {
   const Tests tests;
   tests.schedule("suite/b/schedule.toml");
   tests.file("suite/b/rose.toml", "name = 'b'\n[[node]]\n");

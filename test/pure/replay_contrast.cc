@@ -25,7 +25,7 @@ schedule::FaultOutcome fired(const std::string& id, std::int64_t ns) {
 
 }  // namespace
 
-TEST_CASE("a fault of the nth call fires one call later and one earlier", "[contrast]") {
+TEST_CASE("a contrasting run fires a fault of the nth call one call later or earlier", "[contrast]") {
   const auto others = beside(parse("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = "
                                    "\"write\"\nerror = \"EIO\"\ncount = 3\n"),
                              {}, 6);
@@ -35,14 +35,14 @@ TEST_CASE("a fault of the nth call fires one call later and one earlier", "[cont
   CHECK(others[1].words == "'a' at the 2nd instead of the 3rd");
 }
 
-TEST_CASE("a first call has none before it", "[contrast]") {
+TEST_CASE("a contrasting run for a first call fires it later only", "[contrast]") {
   const auto others = beside(
       parse("[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"write\"\nerror = \"EIO\"\n"), {}, 6);
   REQUIRE(others.size() == 1);
   CHECK(others[0].schedule.faults[0].count == 2);
 }
 
-TEST_CASE("a crash at a step comes at no step in particular, twice", "[contrast]") {
+TEST_CASE("contrasting runs for a crash at a step fire it twice at an unrelated time", "[contrast]") {
   const auto schedule =
       parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"f\" } ]\n");
   const auto others = beside(schedule, {fired("k", 3'000'000'000)}, 6);
@@ -54,7 +54,7 @@ TEST_CASE("a crash at a step comes at no step in particular, twice", "[contrast]
                       [](const auto& one) { return one.words.find("at half its time") != std::string::npos; }) == 2);
 }
 
-TEST_CASE("a crash at a time comes earlier, as near as it does no harm", "[contrast]") {
+TEST_CASE("contrasting runs for a crash at a time approach the latest harmless time", "[contrast]") {
   const auto schedule =
       parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { elapsed = \"8s\" } ]\n");
   const auto first = beside(schedule, {fired("k", 8'000'000'000)}, 6);
@@ -81,7 +81,7 @@ TEST_CASE("a crash at a time comes earlier, as near as it does no harm", "[contr
   CHECK(beside(parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\n"), {fired("k", 0)}, 6).empty());
 }
 
-TEST_CASE("of several faults each is left out once, and what lasts is shorter", "[contrast]") {
+TEST_CASE("contrasting runs omit each of several faults once, and shorten lasting ones", "[contrast]") {
   const auto schedule = parse(
       "[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\nduration = \"2s\"\nwhen = [ { elapsed = \"1s\" } "
       "]\n"
@@ -102,7 +102,7 @@ TEST_CASE("of several faults each is left out once, and what lasts is shorter", 
   CHECK(beside(schedule, {}, 2).size() == 2);
 }
 
-TEST_CASE("the length at which the bug begins to show is looked for by halves", "[contrast]") {
+TEST_CASE("contrasting runs find the duration from which the bug occurs by bisection", "[contrast]") {
   const auto schedule = parse(
       "[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\nduration = \"16s\"\nwhen = [ { elapsed = \"1s\" } "
       "]\n");

@@ -65,7 +65,7 @@ using Found = std::vector<std::size_t>;
 
 }  // namespace
 
-TEST_CASE("of many equal failures those are marked whose calls were changed", "[replay]") {
+TEST_CASE("of many equal failures those whose calls were changed are marked as injected", "[replay]") {
   World world;
   const auto fault = world.fault(EIO);
   world.call(100, 7, SYS_write, EIO);      // before
@@ -79,8 +79,7 @@ TEST_CASE("of many equal failures those are marked whose calls were changed", "[
   CHECK(world.marked() == Found{1, 5});
 }
 
-TEST_CASE("a result that was made up is marked too; one that the tracer does not record marks nothing else",
-          "[replay]") {
+TEST_CASE("a false result is marked as injected, and an untraced one marks no other event", "[replay]") {
   World world;
   const auto lie = world.fault(0, 0);
   const auto short_read = world.fault(0, 3);
@@ -91,20 +90,20 @@ TEST_CASE("a result that was made up is marked too; one that the tracer does not
   CHECK(world.marked() == Found{0});
 }
 
-TEST_CASE("a record that stands for several calls takes as many", "[replay]") {
+TEST_CASE("a record that combines several calls is marked for as many injected calls", "[replay]") {
   World world;
   const auto fault = world.fault(EIO);
   world.call(210, 7, SYS_write, EIO).count = 3;
   world.call(900, 7, SYS_write, EIO);
   world.record.calls = {{fault, 200, 7, SYS_write}, {fault, 300, 7, SYS_write}, {fault, 400, 7, SYS_write}};
-  SECTION("all of them are its") { CHECK(world.marked() == Found{0}); }
-  SECTION("the fourth is not") {
+  SECTION("all of its calls are injected") { CHECK(world.marked() == Found{0}); }
+  SECTION("a later call is injected too") {
     world.record.calls.push_back({fault, 800, 7, SYS_write});
     CHECK(world.marked() == Found{0, 1});
   }
 }
 
-TEST_CASE("ends and pauses that were injected are marked, others beside them are not", "[replay]") {
+TEST_CASE("injected ends and pauses are marked, others at the same time are not", "[replay]") {
   World world;
   world.process(50, "n1", 41, ProcessState::crashed, SIGKILL);  // before
   world.process(110, "n1", 42, ProcessState::crashed, SIGKILL);

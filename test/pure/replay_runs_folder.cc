@@ -27,8 +27,7 @@ void make_older(const fs::path& folder, std::int64_t seconds) {
 
 }  // namespace
 
-TEST_CASE("folders of runs: the newest and those that were asked for stay, old ones go, those in use are left alone",
-          "[replay]") {
+TEST_CASE("the newest and the requested folders of runs are kept, old ones are removed unless in use", "[replay]") {
   const test::Folder temporary;
   std::vector<RunsFolder> open;
   std::vector<fs::path> made;
@@ -61,7 +60,7 @@ TEST_CASE("folders of runs: the newest and those that were asked for stay, old o
   CHECK(left == std::set<fs::path>{next->path, made[7], made[6], made[5], made[4], made[1], made[0]});
 }
 
-TEST_CASE("where runs lie can't be foreseen, and others can't rename what leads there", "[replay]") {
+TEST_CASE("folders of runs have unpredictable names, and no other user can rename a parent", "[replay]") {
   std::set<std::string> names;
   for (int i = 0; i < 100; ++i) names.insert(unforeseen_name("run-"));
   CHECK(names.size() == 100);
@@ -75,13 +74,13 @@ TEST_CASE("where runs lie can't be foreseen, and others can't rename what leads 
   CHECK(make_runs_folder(temporary.path));
 }
 
-TEST_CASE("a place for runs that others could exchange is not used", "[replay]") {
+TEST_CASE("a parent folder that other users could replace is not used", "[replay]") {
   const test::Folder temporary;
   const auto first = make_runs_folder(temporary.path);
   REQUIRE(first);
   const fs::path place = first->path.parent_path();
-  SECTION("they may write there") { REQUIRE(::chmod(place.c_str(), 0777) == 0); }
-  SECTION("it is a link") {
+  SECTION("others may write there") { REQUIRE(::chmod(place.c_str(), 0777) == 0); }
+  SECTION("it is a symbolic link") {
     fs::rename(place, temporary.path + "/elsewhere");
     fs::create_symlink(temporary.path + "/elsewhere", place);
   }
@@ -90,7 +89,7 @@ TEST_CASE("a place for runs that others could exchange is not used", "[replay]")
   CHECK(second->path.parent_path() == temporary.path);
 }
 
-TEST_CASE("what one command kept is removed by its own later runs only", "[replay]") {
+TEST_CASE("folders that one command kept are removed only by its own later runs", "[replay]") {
   const test::Folder temporary;
   const auto kept_by = [&](const std::string& command) {
     auto folder = make_runs_folder(temporary.path, command);

@@ -34,7 +34,7 @@ Run run_that_writes(const std::string& directory, const std::string& node, const
 
 }  // namespace
 
-TEST_CASE("as many runs fit as the processors and the free memory carry") {
+TEST_CASE("the number of parallel runs is limited by processors and free memory") {
   const RunLoad idle{.ready_ns = kSecondNs, .workload_ns = 9 * kSecondNs, .cpu_seconds = 0.1, .memory = 10 << 20};
   CHECK(fitting_runs(idle, 2, 8 * kGiB, 8) == 8);
   RunLoad busy = idle;
@@ -49,7 +49,7 @@ TEST_CASE("as many runs fit as the processors and the free memory carry") {
   CHECK(fitting_runs(large, 2, kGiB / 2, 8) == 1);
 }
 
-TEST_CASE("a run is outside the range when it started or worked clearly more slowly than the control runs") {
+TEST_CASE("a run is out of range if it started or worked clearly more slowly than control runs") {
   TimingRange range;
   RunLoad load{.ready_ns = 100 * kSecondNs, .workload_ns = 100 * kSecondNs, .cpu_seconds = 0, .memory = 0};
   CHECK(range.outside(load, false).empty());  // nothing is known yet
@@ -63,7 +63,7 @@ TEST_CASE("a run is outside the range when it started or worked clearly more slo
   CHECK(range.outside({.ready_ns = kSecondNs / 10, .workload_ns = kSecondNs}, false).empty());
 }
 
-TEST_CASE("deployments of which there is only one have one run at a time") {
+TEST_CASE("deployments that exist only once have one run at a time") {
   config::Config config = two_nodes();
   CHECK(never_side_by_side(config).empty());
   config.nodes[1].attach.emplace();

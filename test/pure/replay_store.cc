@@ -68,8 +68,7 @@ std::vector<int> numbers(const std::vector<RunStore::Recorded>& runs) {
 
 }  // namespace
 
-TEST_CASE("a record of runs: read again in the order of numbers, with traces, without what was not finished",
-          "[replay]") {
+TEST_CASE("recorded runs are read back in order with their traces, without unfinished ones", "[replay]") {
   const test::Folder temporary;
   const fs::path report = temporary / "report";
   const config::Config system = named("store");
@@ -108,7 +107,7 @@ TEST_CASE("a record of runs: read again in the order of numbers, with traces, wi
   CHECK(numbers(*runs) == std::vector<int>{1, 2, 3});
 }
 
-TEST_CASE("a damaged record of runs costs only the damaged lines, and never waits", "[replay]") {
+TEST_CASE("a damaged record of runs loses only the damaged lines and never blocks", "[replay]") {
   const test::Folder temporary;
   const fs::path report = temporary / "report";
   const config::Config system = named("store");
@@ -119,7 +118,7 @@ TEST_CASE("a damaged record of runs costs only the damaged lines, and never wait
   }
   const fs::path file = report / "record.jsonl";
   std::string text = read_file(file).value();
-  SECTION("a verdict that does not exist") {
+  SECTION("an unknown verdict") {
     const std::string word = "\"reproduced\"";
     text.replace(text.find(word, text.find('\n')), word.size(), "\"perhaps\"");
     REQUIRE(write_file(file, text));
@@ -128,13 +127,13 @@ TEST_CASE("a damaged record of runs costs only the damaged lines, and never wait
     CHECK(numbers(*runs) == std::vector<int>{1, 3});
     CHECK_FALSE(fs::exists(report / "runs" / "run-0002"));  // that run is repeated
   }
-  SECTION("another system's") {
+  SECTION("a record of another system") {
     const auto runs = opened(report).recorded(named("other"));
     REQUIRE_FALSE(runs);
     CHECK(runs.error().kind == ErrorKind::input);
     CHECK(runs.error().message.find("another configuration") != std::string::npos);
   }
-  SECTION("a pipe in the place of a trace") {
+  SECTION("a pipe in place of a trace") {
     const fs::path trace = report / "traces" / "run-0001.dump";
     REQUIRE(fs::remove(trace));
     REQUIRE(::mkfifo(trace.c_str(), 0600) == 0);
@@ -142,7 +141,7 @@ TEST_CASE("a damaged record of runs costs only the damaged lines, and never wait
     CHECK(store.recorded_trace(1).events.empty());
     CHECK(store.recorded_trace(2).events.size() == 1);
   }
-  SECTION("a pipe in the place of the record") {
+  SECTION("a pipe in place of the record") {
     REQUIRE(fs::remove(file));
     REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
     const auto runs = opened(report).recorded(system);

@@ -25,7 +25,7 @@ profile::WorkloadUse usual(int failed, std::optional<std::uint64_t> sent, std::o
 
 }  // namespace
 
-TEST_CASE("what speaks against any verdict of a run with faults") {
+TEST_CASE("a run with faults has no verdict if its workload did no work") {
   using enum schedule::OracleAnswer;
   const observe::Exchanged none{}, asked{.sent = 10, .received = 0}, both{.sent = 10, .received = 20};
   const std::string ok = "exited with status 0", failed = "exited with status 1", late = "timed out after 1s";
@@ -87,7 +87,7 @@ TEST_CASE("what speaks against any verdict of a run with faults") {
   }
 }
 
-TEST_CASE("a fault that waits for time alone has fired in time, however late the machine was") {
+TEST_CASE("a fault without conditions or with a time only fired in time, however late the machine was") {
   schedule::Schedule plan;
   plan.faults.emplace_back();
   plan.faults[0].id = "f";
@@ -105,7 +105,7 @@ TEST_CASE("a fault that waits for time alone has fired in time, however late the
   CHECK_FALSE(doubt_of(quick, {}, plan, result).empty());
 }
 
-TEST_CASE("the usual work comes from a profile, or nobody knows it") {
+TEST_CASE("the usual amount of work comes from a profile or is unknown") {
   const rose::test::Folder folder;
   config::Config config;
   config.directory = folder.path;

@@ -57,7 +57,7 @@ class Made {
 
 }  // namespace
 
-TEST_CASE("a build is fixed only if the faults had an effect and the workload worked", "[conclude]") {
+TEST_CASE("a build is fixed only if the faults were effective and the workload did its work", "[conclude]") {
   using enum schedule::OracleAnswer;
   const auto good = [] { return std::vector{outcome("cut", true), outcome("late", true)}; };
   const auto fixed = "the bug did not occur in any run, and every fault that is not optional was effective";
@@ -95,7 +95,7 @@ TEST_CASE("a build is fixed only if the faults had an effect and the workload wo
   none.run(miss, {}).concludes(Verdict::not_reproduced, "the bug did not occur in any run; no fault was planned", 0);
 }
 
-TEST_CASE("a workload that failed each time is no proof unless a profile says that it works", "[conclude]") {
+TEST_CASE("a workload that failed every time is inconclusive unless a profile says that it works", "[conclude]") {
   using enum schedule::OracleAnswer;
   const auto made = [](int failed) {
     Made all(true);
@@ -128,7 +128,7 @@ TEST_CASE("a workload that failed each time is no proof unless a profile says th
   shows.concludes(Verdict::reproduced, "the bug still occurs: in 1 of 1 conclusive runs", 1);
 }
 
-TEST_CASE("what was requested, fired and effective stands in every form of a report, with the reason", "[conclude]") {
+TEST_CASE("every form of a report has the requested, fired and effective counts with the reason", "[conclude]") {
   using enum schedule::OracleAnswer;
   Made made(true);
   made.run(miss, {outcome("cut", true), outcome("late", true)})

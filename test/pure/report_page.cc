@@ -346,7 +346,7 @@ ReplayReport replay_story() {
 
 }  // namespace
 
-TEST_CASE("the page of a diagnosis", "[page]") {
+TEST_CASE("the page of a diagnosis equals its golden file", "[page]") {
   const Story story;
   const std::string page = story.page();
   if (const char* folder = std::getenv("ROSE_PAGE_DIR"))
@@ -360,8 +360,7 @@ TEST_CASE("the page of a diagnosis", "[page]") {
   }
 }
 
-TEST_CASE("the page of a diagnosis from logs has the failure's log beside the run's, and the fault between them",
-          "[page]") {
+TEST_CASE("the page of a diagnosis from logs has the failure's log beside the run's, with the fault", "[page]") {
   Story story;
   const std::int64_t zero = story.run.trace.meta.workload_ts;
   REQUIRE(zero != 0);
@@ -385,7 +384,7 @@ TEST_CASE("the page of a diagnosis from logs has the failure's log beside the ru
   CHECK(Story().page().find("The failure's logs beside the run's") == std::string::npos);
 }
 
-TEST_CASE("a schedule that shows the bug too seldom is pinned by what nodes record of themselves") {
+TEST_CASE("for a schedule that reproduces too rarely the page suggests replaying recordings") {
   Story story;
   const auto says = [&](bool reached, bool recorded) {
     story.diagnosis.target_reached = reached;
@@ -400,7 +399,7 @@ TEST_CASE("a schedule that shows the bug too seldom is pinned by what nodes reco
   CHECK_FALSE(says(true, true));
 }
 
-TEST_CASE("the page of a diagnosis that found nothing", "[page]") {
+TEST_CASE("the page of a diagnosis without a result lists the next trials", "[page]") {
   Story story;
   story.diagnosis.found.reset();
   story.diagnosis.verdict = Verdict::not_reproduced;
@@ -432,7 +431,7 @@ TEST_CASE("the page of a diagnosis that found nothing", "[page]") {
   check_page(diagnosis_html(story.report, {}, nullptr, {story.context.nonce, {}, {}}));
 }
 
-TEST_CASE("the page of a replay", "[page]") {
+TEST_CASE("the page of a replay equals its golden file", "[page]") {
   const ReplayReport report = replay_story();
   const Story story;
   std::vector<schedule::RunResult> shown = {report.runs[0], report.runs[1]};
@@ -474,7 +473,7 @@ TEST_CASE("the page of a replay shows which part of the schedule's order happene
   CHECK(json["run_results"][0]["order_broken"] == "'cut-n1' came before 'created'");
 }
 
-TEST_CASE("results for machines and terminals", "[results]") {
+TEST_CASE("results as JSON, text and JUnit XML equal their golden files", "[results]") {
   const Story story;
   check_golden("report/diagnosis.json", Json::parse(diagnosis_json(story.report)).dump(1) + "\n");
   check_golden("report/diagnosis.txt", diagnosis_text(story.report));
@@ -495,7 +494,7 @@ TEST_CASE("results for machines and terminals", "[results]") {
   CHECK(markup_problem(replay_junit(report), true).empty());
 }
 
-TEST_CASE("several replays are reported together", "[results]") {
+TEST_CASE("several replays are reported as one suite", "[results]") {
   SuiteReport suite;
   const auto entry = [&](const std::string& name, Verdict verdict, schedule::Tally tally, const std::string& reason) {
     ReplayReport report = replay_story();
@@ -531,7 +530,7 @@ TEST_CASE("several replays are reported together", "[results]") {
   CHECK(suite_text(suite).find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("hostile names stay text", "[page]") {
+TEST_CASE("hostile names are escaped on every page", "[page]") {
   const std::string hostile[] = {"</script><script>alert(1)</script>",
                                  "\"><img src=x onerror=alert(1)>",
                                  "' onmouseover='x",
@@ -608,7 +607,7 @@ TEST_CASE("hostile names stay text", "[page]") {
   }
 }
 
-TEST_CASE("a page stays small, and counts what it thins", "[page]") {
+TEST_CASE("the page of a large trace is bounded in size and counts combined marks", "[page]") {
   Story story;
   const trace::Trace large = trace::test::realistic_trace(3, trace::test::big());
   story.diagnosis.plan.workload_ts = large.events.front().ts_ns;
@@ -650,7 +649,7 @@ TEST_CASE("a page stays small, and counts what it thins", "[page]") {
   check_page(dump_html(wide, {}, "wide", story.context));
 }
 
-TEST_CASE("an explanation as a page, as Markdown and for machines, whatever names it holds", "[page]") {
+TEST_CASE("an explanation as HTML, Markdown and JSON escapes hostile names", "[page]") {
   const std::string hostile[] = {"Store::install(unsigned long)",
                                  "</script><script>alert(1)</script>",
                                  "\"><img src=x onerror=alert(1)>",
@@ -731,7 +730,7 @@ TEST_CASE("an explanation as a page, as Markdown and for machines, whatever name
   }
 }
 
-TEST_CASE("times and lengths in words", "[page]") {
+TEST_CASE("times and durations are printed readably", "[page]") {
   CHECK(moment_text(0) == "0 s");
   CHECK(moment_text(1'234'567'890) == "+1.234568 s");
   CHECK(moment_text(-500'000'000) == "-0.5 s");
@@ -745,7 +744,7 @@ TEST_CASE("times and lengths in words", "[page]") {
   CHECK(shorten("abc", 3) == "abc");
 }
 
-TEST_CASE("the page's own parts need nothing from outside", "[page]") {
+TEST_CASE("a page's style and script load nothing from outside", "[page]") {
   for (const std::string_view part : {page_style(), page_script()}) {
     CHECK(part.size() > 1000);
     for (const char* outside :

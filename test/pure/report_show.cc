@@ -33,7 +33,7 @@ std::string text_of(void (*show)(const Trace&, const ShowFilter&, const Output&)
 
 }  // namespace
 
-TEST_CASE("views of a trace", "[show]") {
+TEST_CASE("views of a trace equal their golden files", "[show]") {
   const Trace trace = sample();
   check_golden("show/sample.text", text_of(show_text, trace));
   check_golden("show/sample.summary", text_of(show_summary, trace));
@@ -69,7 +69,7 @@ TEST_CASE("kinds of ends, pauses and opens are printed", "[show]") {
   CHECK(describe(trace, open) == "openat = 7 /x O_RDWR|O_CREAT|O_APPEND");
 }
 
-TEST_CASE("the node's own address is not called a peer", "[show]") {
+TEST_CASE("the node's own address is printed as local, not as a peer", "[show]") {
   Trace trace;
   trace::Event e;
   e.type = EventType::scf;
@@ -89,7 +89,7 @@ TEST_CASE("the node's own address is not called a peer", "[show]") {
   CHECK(describe(trace, e) == "connect = 5 peer 10.0.0.1:7000 fd 3");
 }
 
-TEST_CASE("filters", "[show]") {
+TEST_CASE("filters select events by node, type and time", "[show]") {
   const Trace trace = sample();
   const auto lines = [&](const ShowFilter& filter) {
     const std::string text = text_of(show_jsonl, trace, filter);
@@ -128,7 +128,7 @@ TEST_CASE("filters", "[show]") {
   CHECK_FALSE(check_filter(filter, trace));
 }
 
-TEST_CASE("moments", "[show]") {
+TEST_CASE("points in time are parsed", "[show]") {
   const Trace trace = sample();
   const std::int64_t first = trace.events.front().ts_ns;
   const std::int64_t last = trace.events.back().ts_ns;
@@ -156,7 +156,7 @@ TEST_CASE("moments", "[show]") {
   CHECK(parse_moment("--since", "-10s", Trace{}));
 }
 
-TEST_CASE("type lists", "[show]") {
+TEST_CASE("lists of event types are parsed", "[show]") {
   CHECK(parse_types("--type", "scf,ps").value() == std::set{EventType::scf, EventType::ps});
   for (const char* text : {"", "scf,", "SCF", "scf;ps", "all"}) {
     INFO(text);
@@ -164,7 +164,7 @@ TEST_CASE("type lists", "[show]") {
   }
 }
 
-TEST_CASE("names cannot command the terminal", "[show]") {
+TEST_CASE("control characters in names are escaped", "[show]") {
   using namespace std::string_literals;
   CHECK(printable("/plain é 日😀") == "/plain é 日😀");
   CHECK(printable("\x1b[31m\r\n\0"s) == "\\x1b[31m\\x0d\\x0a\\x00");
@@ -184,7 +184,7 @@ TEST_CASE("names cannot command the terminal", "[show]") {
   }
 }
 
-TEST_CASE("a summary against a profile", "[show]") {
+TEST_CASE("a summary with a profile lists what differs from it", "[show]") {
   Trace trace = sample();
   trace.meta.trigger = "crash: n1: process 41 was killed by SIGKILL";
   trace.meta.suppressed_calls = {{45, 11, 12}, {202, 110, 5}};
@@ -221,7 +221,7 @@ TEST_CASE("a summary against a profile", "[show]") {
   CHECK(more);
 }
 
-TEST_CASE("a summary without a profile hides nothing behind what there is most of", "[show]") {
+TEST_CASE("a summary without a profile does not hide infrequent kinds behind frequent ones", "[show]") {
   Trace trace;
   trace.meta.node = "n1";
   trace::Event e;
@@ -276,7 +276,7 @@ TEST_CASE("the summary counts every event once", "[show]") {
   CHECK(std::count(text.begin(), text.end(), '\n') < 1010);
 }
 
-TEST_CASE("the Perfetto export is JSON with sane spans", "[show]") {
+TEST_CASE("the Perfetto export is valid JSON with valid spans", "[show]") {
   std::vector<Trace> traces = {sample(), Trace{}};
   for (std::uint64_t seed = 1; seed <= 10; ++seed) traces.push_back(trace::test::realistic_trace(seed, 300));
   for (const Trace& trace : traces) {

@@ -52,7 +52,7 @@ ReplayReport report_of(schedule::FaultOutcome outcome) {
 
 }  // namespace
 
-TEST_CASE("a stack in short begins where the program's own code does") {
+TEST_CASE("a shortened stack begins with the program's own frames") {
   CHECK(frames_in_short(hit()) == std::vector<std::string>{"Log::append(Entry const&) at log.cc:120",
                                                            "Raft::step() at raft.cc:88", "libplugin.so+0x99",
                                                            "2 frames more"});
@@ -71,7 +71,7 @@ TEST_CASE("a stack in short begins where the program's own code does") {
   CHECK(frames_in_short(outcome).empty());
 }
 
-TEST_CASE("a stack stands under its fault, and in --json for the first run that has one") {
+TEST_CASE("a stack is printed below its fault, and in --json for the first run that has one") {
   const auto report = report_of(hit());
   const auto table = fault_table(report.schedule, report.runs[1]);
   INFO(table);
@@ -96,7 +96,7 @@ TEST_CASE("a stack stands under its fault, and in --json for the first run that 
   CHECK(stack["frames"][3]["line"].is_null());
 }
 
-TEST_CASE("a stack of Java's in short begins with the program's methods, not with the JDK's") {
+TEST_CASE("a shortened Java stack begins with the program's methods, not the JDK's") {
   auto outcome = hit();
   outcome.stacks[0].frames = {{"__libc_write", "", 0, "/usr/lib/libc.so.6", 0xf8350},
                               {"java.io.FileOutputStream.writeBytes", "FileOutputStream.java", 0, "", 0},

@@ -36,7 +36,7 @@ constexpr const char* kAll = "time,random,pid,hostname,ready";
 
 }  // namespace
 
-TEST_CASE("a program that knows nothing of it sees again what it could not foresee") {
+TEST_CASE("a program without support for recording sees the same unpredictable values in a replay") {
   const rose::test::Folder folder;
   const std::string file = folder / "r";
   const Output made = unforeseen("record:" + file, kAll);
@@ -59,9 +59,7 @@ TEST_CASE("a program that knows nothing of it sees again what it could not fores
                       [key](const Record& record) { return record.key == key; }));
 }
 
-TEST_CASE(
-    "epoll's words are those that the replay's own memory has, also of a descriptor that was closed while it was "
-    "watched") {
+TEST_CASE("epoll events in a replay have the replay's own data, also for a closed descriptor") {
   const rose::test::Folder folder;
   const std::string file = folder / "r";
   const Output made = unforeseen("record:" + file, kAll);
@@ -73,7 +71,7 @@ TEST_CASE(
   CHECK(sorted_lines(again.out) == sorted_lines(made.out));
 }
 
-TEST_CASE("only what is asked for is recorded of the C library") {
+TEST_CASE("only the requested functions of the C library are recorded") {
   const rose::test::Folder folder;
   const std::string file = folder / "r";
   const Output made = unforeseen("record:" + file, "hostname,random");
@@ -104,7 +102,7 @@ TEST_CASE("only what is asked for is recorded of the C library") {
   CHECK_FALSE(std::filesystem::exists(file + "2"));
 }
 
-TEST_CASE("a program that makes other requests is reported, and one of another name is left alone") {
+TEST_CASE("a program with other requests is reported as diverged, other programs are not replayed") {
   const rose::test::Folder folder;
   const std::string file = folder / "r";
   REQUIRE(unforeseen("record:" + file, kAll).exit_code == 0);

@@ -35,13 +35,13 @@ std::string lines(int count, const std::string& last) {
 
 }  // namespace
 
-TEST_CASE("nothing is asked for: nothing is recorded") {
+TEST_CASE("nothing is recorded unless requested") {
   const Output output = victim({}, {"on"});
   CHECK(output.out == "0\n");
   CHECK(output.err.empty());
 }
 
-TEST_CASE("the order of threads and their chances come back") {
+TEST_CASE("the order of threads and their random values are replayed") {
   const Recorded made({"order", "4", "300"});
   REQUIRE(made.output.exit_code == 0);
   for (int i = 0; i < 3; ++i) {
@@ -52,7 +52,7 @@ TEST_CASE("the order of threads and their chances come back") {
   }
 }
 
-TEST_CASE("messages from outside are brought in, between the timer's ticks") {
+TEST_CASE("messages from outside are replayed between the timer's ticks") {
   const Recorded made({"server"}, lines(200, "quit"));
   REQUIRE(made.output.exit_code == 0);
   REQUIRE(made.output.err.empty());
@@ -64,7 +64,7 @@ TEST_CASE("messages from outside are brought in, between the timer's ticks") {
   }
 }
 
-TEST_CASE("what crashed crashes again, at the same place") {
+TEST_CASE("a crash is replayed at the same point") {
   const Recorded made({"server"}, lines(50, "boom"));
   REQUIRE(made.output.exit_code == 128 + 6);
   for (int i = 0; i < 3; ++i) {
@@ -97,7 +97,7 @@ TEST_CASE("a replay that diverges reports where, and exits with 1") {
   CHECK(hashed.err.find("rose-rr: diverged at record 4 of 4: expected compare 'large' of 100 bytes with hash ") == 0);
 }
 
-TEST_CASE("a process that does not end by itself is ended when all is replayed") {
+TEST_CASE("a process that does not end by itself is ended when all records are replayed") {
   const Recorded made({"differs"}, {}, {"VARIANT=unfinished"});
   REQUIRE(made.output.exit_code == 0);
   // It asks for a record after the last one: everything up to the last one was replayed.
@@ -106,7 +106,7 @@ TEST_CASE("a process that does not end by itself is ended when all is replayed")
   CHECK(again.err.empty());
 }
 
-TEST_CASE("a window whose beginning is gone is replayed from a checkpoint") {
+TEST_CASE("a window whose beginning was overwritten is replayed from a checkpoint") {
   const std::vector<std::string> small = {"ROSE_RR_WINDOW=64KiB"};
   const Recorded made({"window", "20000"}, {}, small);
   REQUIRE(made.output.exit_code == 0);
@@ -128,7 +128,7 @@ TEST_CASE("a window whose beginning is gone is replayed from a checkpoint") {
 
 // Whatever the process did when it was killed: threads between two calls, threads within a call, the thread that held
 // the mutex.
-TEST_CASE("what was killed is replayed up to where it was cut off") {
+TEST_CASE("a recording of a killed process is replayed up to the kill") {
   for (int round = 0; round < 20; ++round) {
     const rose::test::Folder folder;
     const std::string file = folder / "r";
@@ -159,7 +159,7 @@ TEST_CASE("what was killed is replayed up to where it was cut off") {
   }
 }
 
-TEST_CASE("the child of a fork neither records nor replays") {
+TEST_CASE("the child of a fork is neither recorded nor replayed") {
   const Recorded made({"forks"});
   CHECK(made.output.out == "0\n");
   const Read read(file_of(made.file));
@@ -171,7 +171,7 @@ TEST_CASE("the child of a fork neither records nor replays") {
   CHECK(made.replay({"forks"}, {"ASAN_OPTIONS=detect_leaks=0"}).out == "0\n");
 }
 
-TEST_CASE("what cannot be recorded is reported, and the program runs") {
+TEST_CASE("an invalid request is reported, and the program runs unrecorded") {
   const rose::test::Folder folder;
   const std::string file = folder / "r";
   const auto run = [&](const std::string& rr, const std::string& more) {
@@ -198,7 +198,7 @@ TEST_CASE("what cannot be recorded is reported, and the program runs") {
   CHECK(file_of(file) == "precious");
 }
 
-TEST_CASE("%n numbers the lives of a process, and only the newest stay") {
+TEST_CASE("%n numbers a process's incarnations, and only the newest recordings are kept") {
   const rose::test::Folder folder;
   for (int life = 1; life <= 5; ++life)
     REQUIRE(victim({"ROSE_RR=record:" + folder.path + "/n1.%n.rr", "ROSE_RR_KEEP=3"}, {"on"}).out == "1\n");
@@ -207,7 +207,7 @@ TEST_CASE("%n numbers the lives of a process, and only the newest stay") {
   CHECK(names == std::set<std::string>{"n1.3.rr", "n1.4.rr", "n1.5.rr"});
 }
 
-TEST_CASE("a bad recording ends the program before it does anything") {
+TEST_CASE("an invalid recording ends the program before it starts") {
   const rose::test::Folder folder;
   REQUIRE(write_file(folder / "r", "no recording").has_value());
   const Output output = victim({"ROSE_RR=replay:" + folder.path + "/r"}, {"differs"});

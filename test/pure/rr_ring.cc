@@ -26,7 +26,7 @@ std::size_t place(const Read& read, std::size_t n) {
 
 }  // namespace
 
-TEST_CASE("records come back as they were made, in their order") {
+TEST_CASE("records are read back in order") {
   MadeRing made;
   CHECK(made.append("a", "hello"));
   CHECK(made.append("bb", ""));
@@ -52,7 +52,7 @@ TEST_CASE("records come back as they were made, in their order") {
   CHECK((info.st_mode & 0777) == 0600);
 }
 
-TEST_CASE("eight threads lose nothing, and each keeps its order") {
+TEST_CASE("eight threads lose no record, and each keeps its order") {
   MadeRing made(32 << 20);
   constexpr std::uint64_t kEach = 20000;
   std::vector<std::thread> threads;
@@ -71,7 +71,7 @@ TEST_CASE("eight threads lose nothing, and each keeps its order") {
   CHECK(in_order);
 }
 
-TEST_CASE("a window that went round many times holds the last records, all of them") {
+TEST_CASE("a window that wrapped many times contains all of the last records") {
   MadeRing made;
   constexpr std::uint64_t kEach = 30000;
   std::vector<std::thread> threads;
@@ -105,18 +105,18 @@ TEST_CASE("a window that went round many times holds the last records, all of th
   CHECK(whole);
 }
 
-TEST_CASE("calls that had not returned leave holes, which are no damage") {
+TEST_CASE("unfinished calls leave gaps, which are not damage") {
   MadeRing made;
   for (int i = 0; i < 10; ++i) made.append("key", std::to_string(i));
   std::string file = made.file();
-  SECTION("at the end") {
+  SECTION("a gap at the end") {
     word(file, kReserved) += 128;
     const Read read(file);
     REQUIRE(read.records.size() == 10);
     CHECK(read.reading.facts().unfinished == 1);
     CHECK_FALSE(read.reading.facts().damaged);
   }
-  SECTION("between others") {
+  SECTION("a gap between records") {
     const Read whole(file);
     *reinterpret_cast<std::uint32_t*>(file.data() + place(whole, 4)) = 0;
     word(file, offsetof(FileHead, finished)) -= record_bytes(3, 1);
@@ -128,7 +128,7 @@ TEST_CASE("calls that had not returned leave holes, which are no damage") {
   }
 }
 
-TEST_CASE("what was finished and cannot be read is damage: the recording is cut there") {
+TEST_CASE("an unreadable finished record is damage, and the recording ends there") {
   MadeRing made;
   for (int i = 0; i < 10; ++i) made.append("key", std::to_string(i));
   const std::string file = made.file();
@@ -146,7 +146,7 @@ TEST_CASE("what was finished and cannot be read is damage: the recording is cut 
   }
 }
 
-TEST_CASE("files that are no recordings are refused as such") {
+TEST_CASE("files that are not recordings are refused with the reason") {
   MadeRing made;
   made.append("key", "data");
   const std::string file = made.file();
@@ -166,7 +166,7 @@ TEST_CASE("files that are no recordings are refused as such") {
 
 // The victim stores which of its calls have returned. Whenever it is killed, all of those are in the recording, in
 // order.
-TEST_CASE("kill -9 loses no call that had returned") {
+TEST_CASE("a kill by SIGKILL loses no call that had returned") {
   for (int round = 0; round < 20; ++round) {
     const rose::test::Folder folder;
     const std::string told_file = folder / "told", recording = folder / "r";

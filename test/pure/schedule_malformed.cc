@@ -671,7 +671,7 @@ after = "a"
 
 }  // namespace
 
-TEST_CASE("a malformed schedule is refused with its place, the value and what is accepted") {
+TEST_CASE("a malformed schedule is refused with its position, the value and the accepted values") {
   for (const Row& row : kRows) {
     INFO(row.text);
     const auto schedule = schedule::parse_schedule(row.text, "schedule.toml");

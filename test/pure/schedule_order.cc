@@ -32,7 +32,7 @@ std::string refused(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("an order defines what precedes what", "[order]") {
+TEST_CASE("an order defines which events precede which", "[order]") {
   const auto plain = before("created * cut * (closed | restarted) * healed");
   CHECK(plain.at("created").empty());
   CHECK(plain.at("cut") == std::vector<std::string>{"created"});
@@ -49,7 +49,7 @@ TEST_CASE("an order defines what precedes what", "[order]") {
   CHECK(before("((x))").at("x").empty());
 }
 
-TEST_CASE("orders that are none say where", "[order]") {
+TEST_CASE("an invalid order is refused with the column", "[order]") {
   const auto message = [](std::string_view text) {
     const auto names = parse_order(text);
     REQUIRE_FALSE(names.has_value());
@@ -65,7 +65,7 @@ TEST_CASE("orders that are none say where", "[order]") {
   CHECK(message("a\x1b[2J").find("\\x1b") != std::string::npos);
 }
 
-TEST_CASE("events and an order are read, followed and written", "[order]") {
+TEST_CASE("events and an order are parsed, applied and written", "[order]") {
   const auto read =
       parse_schedule(kHead + "order = \"created * written * cut | looked\"\n" + kEvent + kFault, "s.toml");
   REQUIRE(read.has_value());
@@ -94,7 +94,7 @@ TEST_CASE("events and an order are read, followed and written", "[order]") {
   CHECK(check_nodes(*after, {"n2"}, "s.toml").error().message.find("is not in the deployment") != std::string::npos);
 }
 
-TEST_CASE("what contradicts itself, or names nothing, is refused", "[order]") {
+TEST_CASE("contradictory orders and unknown names are refused", "[order]") {
   CHECK(refused(kHead + "order = \"cut * \"\n" + kFault).find("s.toml:2:9: order: column 7") != std::string::npos);
   CHECK(refused(kHead + kEvent + kFault).find("event 'created' is not used") != std::string::npos);
   CHECK(refused(kHead + kEvent + kEvent + kFault).find("'created' occurs twice") != std::string::npos);
@@ -116,7 +116,7 @@ TEST_CASE("what contradicts itself, or names nothing, is refused", "[order]") {
   CHECK(refused(kHead + kFault + "after = [\"creatd\"]\n").find("no fault has the id") != std::string::npos);
 }
 
-TEST_CASE("a run that kept the order is judged, one that did not is inconclusive", "[order]") {
+TEST_CASE("a run that kept the order has a verdict, one that did not is inconclusive", "[order]") {
   const auto schedule = parse_schedule(kHead + "order = \"created * cut\"\n" + kEvent + kFault, "s.toml");
   REQUIRE(schedule.has_value());
   RunResult run;

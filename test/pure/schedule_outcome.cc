@@ -54,7 +54,7 @@ RunResult judged(OracleAnswer oracle, std::vector<Fault> faults, std::vector<Fau
 
 }  // namespace
 
-TEST_CASE("a verdict follows from the oracle and from what was effective") {
+TEST_CASE("a verdict follows from the oracle and the effective faults") {
   struct Row {
     OracleAnswer oracle;
     std::vector<Fault> faults;
@@ -209,7 +209,7 @@ TEST_CASE("a verdict follows from the oracle and from what was effective") {
   CHECK(verdict_name(Verdict::not_reproduced) == "not-reproduced");
 }
 
-TEST_CASE("a run that did not do its work has no verdict, whatever the oracle answered") {
+TEST_CASE("a run that did no work is inconclusive, whatever the oracle answered") {
   for (const OracleAnswer answer : {OracleAnswer::hit, OracleAnswer::miss, OracleAnswer::unknown}) {
     RunResult result;
     result.oracle = answer;
@@ -233,7 +233,7 @@ TEST_CASE("a run that did not do its work has no verdict, whatever the oracle an
   }
 }
 
-TEST_CASE("a fault without effect is no miss of a series in which others are enough") {
+TEST_CASE("a run in which an unneeded fault was not effective counts as a miss in a series") {
   Schedule schedule;
   schedule.faults = {fault("a"), fault("b")};
   const auto run = [&](OracleAnswer oracle, std::vector<FaultOutcome> outcomes) {
@@ -252,14 +252,14 @@ TEST_CASE("a fault without effect is no miss of a series in which others are eno
   CHECK(series.tally().inconclusive == 1);
 }
 
-TEST_CASE("the bound after runs without a hit") {
+TEST_CASE("the upper bound of the rate after runs without a hit is computed") {
   CHECK(upper_bound_without_hit(0) == 1);
   CHECK(upper_bound_without_hit(1) == Approx(0.95));
   CHECK(upper_bound_without_hit(10) == Approx(0.2589).margin(0.0001));
   CHECK(upper_bound_without_hit(59) == Approx(0.0495).margin(0.0001));
 }
 
-TEST_CASE("outcomes of faults are read back as they were written, stacks included", "[schedule]") {
+TEST_CASE("fault outcomes with stacks are equal after being written and read back", "[schedule]") {
   FaultOutcome fault;
   fault.id = "full-disk";
   fault.fired = true;
@@ -299,7 +299,7 @@ TEST_CASE("outcomes of faults are read back as they were written, stacks include
   CHECK(read.frames.at(0).offset == 0x10);
 }
 
-TEST_CASE("ended faults are distinguished from others, also when they ended as the workload began", "[schedule]") {
+TEST_CASE("faults that ended are distinguished from others, also if they ended at the workload's start", "[schedule]") {
   FaultOutcome open = outcome("open", true);
   FaultOutcome ended = outcome("ended", true);
   ended.ended_ns = 0;
@@ -311,7 +311,7 @@ TEST_CASE("ended faults are distinguished from others, also when they ended as t
   CHECK(back->at(1).ended_ns.has_value());
 }
 
-TEST_CASE("records without stacks, of an older rose, are read", "[schedule]") {
+TEST_CASE("records of an older rose without stacks are read", "[schedule]") {
   auto json = outcomes_json({outcome("a", true)});
   REQUIRE(json.at(0).erase("stacks") == 1);
   const auto back = outcomes_from(json);
@@ -319,7 +319,7 @@ TEST_CASE("records without stacks, of an older rose, are read", "[schedule]") {
   CHECK(back->front().stacks.empty());
 }
 
-TEST_CASE("what became of an order is recorded and read back") {
+TEST_CASE("an order's outcome is equal after being written and read back") {
   const std::vector<OrderOutcome> order = {{"created", "event", true, -1'500'000, "", 250},
                                            {"asked", "step", false, 0, "it comes after 'cut', which did not come", 0}};
   const auto back = order_from(order_json(order));

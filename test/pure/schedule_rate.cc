@@ -43,7 +43,7 @@ double choose(int n, int k) { return std::exp(std::lgamma(n + 1.0) - std::lgamma
 
 }  // namespace
 
-TEST_CASE("the exact interval has its known values") {
+TEST_CASE("the exact interval has its published values") {
   struct Row {
     int reproduced;
     int not_reproduced;
@@ -64,7 +64,7 @@ TEST_CASE("the exact interval has its known values") {
   CHECK(Tally{9, 0, 0}.interval().second == 1);
 }
 
-TEST_CASE("the interval holds the true rate as often as it says, whatever that rate is") {
+TEST_CASE("the interval covers the true rate as often as stated, at any rate") {
   for (const int n : {1, 5, 10, 20, 40}) {
     std::vector<std::pair<double, double>> intervals;
     for (int k = 0; k <= n; ++k) intervals.push_back(Tally{k, n - k, 0}.interval());
@@ -80,7 +80,7 @@ TEST_CASE("the interval holds the true rate as often as it says, whatever that r
   }
 }
 
-TEST_CASE("a tally counts") {
+TEST_CASE("a tally counts verdicts") {
   Tally tally;
   for (const Verdict verdict :
        {Verdict::reproduced, Verdict::reproduced, Verdict::not_reproduced, Verdict::inconclusive})
@@ -90,7 +90,7 @@ TEST_CASE("a tally counts") {
   CHECK(tally.rate() == Approx(2.0 / 3));
 }
 
-TEST_CASE("the sequential test keeps its errors, exactly") {
+TEST_CASE("the sequential test has exactly its stated error rates") {
   const RateTest first(0.8, 1);
   CHECK(first.perfect() == 8);
   CHECK(first.answer({7, 0, 0}) == RateTest::Answer::open);
@@ -106,7 +106,7 @@ TEST_CASE("the sequential test keeps its errors, exactly") {
   CHECK(first.acceptance(1.0) == Approx(1));
 }
 
-TEST_CASE("all tests of a search together accept a schedule of three quarters of the target in one search of ten") {
+TEST_CASE("all tests of a search accept a schedule at 75 % of the target in one of ten searches at most") {
   double wrong = 0;
   for (int test_number = 1; test_number <= 8; ++test_number) {
     wrong += RateTest(0.8, test_number).acceptance(0.6);
@@ -124,7 +124,7 @@ TEST_CASE("all tests of a search together accept a schedule of three quarters of
   }
 }
 
-TEST_CASE("a test of fewer runs is wrong no more often") {
+TEST_CASE("a test with fewer runs is not wrong more often") {
   for (const double target : {0.3, 0.5, 0.8, 0.95})
     for (const int test_number : {1, 2, 3}) {
       const RateTest whole(target, test_number);
@@ -140,7 +140,7 @@ TEST_CASE("a test of fewer runs is wrong no more often") {
   CHECK(RateTest(0.8, 1, 24).acceptance(0.9) > 0.97);
 }
 
-TEST_CASE("the screening lets through what is worth a test, and together they are wrong more rarely") {
+TEST_CASE("screening passes schedules worth testing, and with the test errs more rarely") {
   const RateTest screening = RateTest::screening(0.8);
   CHECK(screening.perfect() == 3);
   CHECK(screening.answer({2, 0, 0}) == RateTest::Answer::open);
@@ -156,7 +156,7 @@ TEST_CASE("the screening lets through what is worth a test, and together they ar
   CHECK(wrong < 0.06);  // for a whole search, whatever it tests
 }
 
-TEST_CASE("no run is made after the answer") {
+TEST_CASE("no run is made after the test has its answer") {
   for (const int test_number : {1, 2, 3}) {
     const RateTest test(0.8, test_number);
     for (int hits = 0; hits <= 20; ++hits)
@@ -170,7 +170,7 @@ TEST_CASE("no run is made after the answer") {
   }
 }
 
-TEST_CASE("the interval after a sequential test holds the true rate as often as it says") {
+TEST_CASE("the interval after a sequential test covers the true rate as often as stated") {
   for (const int test_number : {1, 3})
     for (const int most : {20, kMostTestRuns}) {
       const RateTest test(0.8, test_number, most);
@@ -213,7 +213,7 @@ TEST_CASE("the interval after a sequential test holds the true rate as often as 
   CHECK(RateTest(0.8).interval({5, 1, 0}) == Tally{5, 1, 0}.interval());
 }
 
-TEST_CASE("the support of runs for a rate is reported without a test") {
+TEST_CASE("whether runs support a rate is reported without a test") {
   const RateTest test(0.8);
   CHECK(test.likely({8, 2, 0}));
   CHECK(test.likely({10, 0, 0}));
@@ -221,7 +221,7 @@ TEST_CASE("the support of runs for a rate is reported without a test") {
   CHECK_FALSE(test.likely({0, 1, 0}));
 }
 
-TEST_CASE("the test ends, whatever comes") {
+TEST_CASE("the test ends with any sequence of verdicts") {
   for (const int test_number : {1, 2, 3})
     for (const double target : {0.05, 0.8, 1.0}) {
       const RateTest test(target, test_number);
@@ -230,7 +230,7 @@ TEST_CASE("the test ends, whatever comes") {
     }
 }
 
-TEST_CASE("chance explains a difference, or hardly: Fisher's tea") {
+TEST_CASE("the probability that a difference is due to chance equals Fisher's exact test") {
   // R. A. Fisher, The Design of Experiments (1935): 3 of 4 against 1 of 4.
   CHECK(chance_of_more(3, 4, 1, 4) == Approx(17.0 / 70));
   CHECK(chance_of_more(4, 4, 0, 4) == Approx(1.0 / 70));
@@ -239,7 +239,7 @@ TEST_CASE("chance explains a difference, or hardly: Fisher's tea") {
   CHECK(chance_of_more(5, 5, 5, 5) == Approx(1));
 }
 
-TEST_CASE("a miss without a fault that hits did not need is a miss") {
+TEST_CASE("a run without a fault that hits did not need counts as a miss") {
   const Schedule schedule = two_faults();
   Series series;
   series.add(run_of(OracleAnswer::miss, schedule, {"a"}), schedule);
@@ -255,7 +255,7 @@ TEST_CASE("a miss without a fault that hits did not need is a miss") {
   CHECK(series.tally().inconclusive == 2);
 }
 
-TEST_CASE("a rate does not read too high where a fault often fails to fire") {
+TEST_CASE("a rate is not overestimated if a fault often fails to fire") {
   // `b` fires in 30 % of the runs without effect; the bug occurs in 60 %.
   const Schedule schedule = two_faults();
   std::mt19937 random(7);
@@ -280,7 +280,7 @@ TEST_CASE("a rate does not read too high where a fault often fails to fire") {
   CHECK(rates / kSeries == Approx(0.6).margin(0.01));
 }
 
-TEST_CASE("alternatives of one group are one") {
+TEST_CASE("alternatives of one group count as one fault") {
   Schedule schedule = two_faults();
   for (Fault& fault : schedule.faults) fault.group = "g";
   Series series;

@@ -250,7 +250,7 @@ class Generator {
 
 }  // namespace
 
-TEST_CASE("what is written reads back equal") {
+TEST_CASE("a schedule is equal after being written and read back") {
   for (unsigned seed = 0; seed < 300; ++seed) {
     const Schedule made = Generator(seed).schedule();
     const std::string text = to_toml(made, "made with seed " + std::to_string(seed) + "\n\nof \"tests\" \\ \x01");
@@ -264,7 +264,7 @@ TEST_CASE("what is written reads back equal") {
   }
 }
 
-TEST_CASE("a written schedule looks as if written by hand") {
+TEST_CASE("a written schedule is formatted as if by hand") {
   Schedule made;
   made.name = "kv-lost-write";
   Fault cut;
@@ -324,7 +324,7 @@ when    = [
         "handleLoadSnapshot, then n2 has made its 2nd openat");
 }
 
-TEST_CASE("the reference schedule says everything") {
+TEST_CASE("the reference schedule contains every key") {
   const auto read = read_schedule(ROSE_TEST_DIR "/../configs/schedule.toml");
   INFO((read ? "" : read.error().message));
   REQUIRE(read.has_value());
@@ -422,7 +422,7 @@ TEST_CASE("the reference schedule says everything") {
   CHECK(check_nodes(*read, {"n1", "n2", "n3"}, "schedule.toml").has_value());
 }
 
-TEST_CASE("valid neighbours of malformed schedules") {
+TEST_CASE("valid schedules similar to malformed ones are accepted") {
   CHECK(parse("version = 1\n").faults.empty());
   const std::string fault = "version = 1\n[[fault]]\nid = \"f\"\nnode = \"n1\"\n";
   for (const char* body :
@@ -464,7 +464,7 @@ TEST_CASE("the number of faults and conditions is bounded") {
   CHECK_FALSE(in_words(*most).empty());
 }
 
-TEST_CASE("faults in words") {
+TEST_CASE("faults are described in plain words") {
   const auto crash = [](const std::string& body) { return fault_words("kind = \"crash\"\nnode = \"n1\"\n" + body); };
   const auto syscall = [](const std::string& body) {
     return fault_words("kind = \"syscall\"\nnode = \"n2\"\n" + body);
@@ -603,7 +603,7 @@ TEST_CASE("alternatives on several nodes are one step") {
         "2. kill n2 (all its processes) 3s after the workload began (this or step 1, whichever comes first)");
 }
 
-TEST_CASE("a fingerprint is of what a schedule does") {
+TEST_CASE("a fingerprint depends only on what a schedule does") {
   const std::string one =
       "version = 1\n[[fault]]\nid = \"a\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\", \"n3\"]\n"
       "[[fault]]\nid = \"b\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"a\"]\nwhen = [ { function = \"f\", node = "

@@ -50,8 +50,7 @@ bool contains(const std::vector<std::string>& list, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE(
-    "a known layout: every instruction that can be probed, system calls first, then returns and where jumps lead") {
+TEST_CASE("every instruction that can be probed is listed, system calls first, then returns and jump targets") {
   for (const char* binary : {"code_pie", "code_fixed", "code_noplt", "code_static", "code_library"}) {
     CAPTURE(binary);
     const auto places = places_of(victim(binary), "known_layout");
@@ -99,7 +98,7 @@ TEST_CASE("code of arm64 is read on any machine") {
   CHECK_FALSE(exits->returns.empty());
 }
 
-TEST_CASE("calls are found and named, whichever way they go") {
+TEST_CASE("calls are found and named, direct, indirect and through stubs") {
   struct Row {
     const char* binary;
     const char* end;  // suffix of names of functions in another file
@@ -141,7 +140,7 @@ TEST_CASE("calls are found and named, whichever way they go") {
   }
 }
 
-TEST_CASE("what a jump leads back over is in a loop") {
+TEST_CASE("sites that a backward jump encloses are in a loop") {
   for (const char* binary : {"code_pie", "code_static"}) {
     CAPTURE(binary);
     const auto places = places_of(victim(binary), "looped");
@@ -152,7 +151,7 @@ TEST_CASE("what a jump leads back over is in a loop") {
   }
 }
 
-TEST_CASE("a jump in a call's place is a call, a table of cases is not") {
+TEST_CASE("a tail call is a call, a jump table is not") {
   for (const char* binary : {"code_pie", "code_noplt", "code_static"}) {
     CAPTURE(binary);
     const auto commit = names(places_of(victim(binary), "commit"), PlaceKind::syscall);
@@ -169,7 +168,7 @@ TEST_CASE("a jump in a call's place is a call, a table of cases is not") {
   }
 }
 
-TEST_CASE("a stripped program's code is read by the symbols of its debug file") {
+TEST_CASE("a stripped program's code is read with the symbols of its debug file") {
   Folder folder;
   const auto with = victim("code_pie");
   const auto debug = folder / "p.debug";
@@ -192,7 +191,7 @@ TEST_CASE("a stripped program's code is read by the symbols of its debug file") 
   CHECK_FALSE(none.error().hint.empty());
 }
 
-TEST_CASE("C++: calls are named as people write them") {
+TEST_CASE("calls in C++ are named as in source code") {
   const auto places = places_of(victim("symbols_victim"), "main");
   const auto all = names(places, PlaceKind::call);
   CAPTURE(all);
@@ -202,13 +201,13 @@ TEST_CASE("C++: calls are named as people write them") {
   CHECK(places_of(victim("symbols_victim"), "Raft::append(Entry const&)").size() > 1);
 }
 
-TEST_CASE("what is no program gives an error") {
+TEST_CASE("opening a file that is no program is an error") {
   CHECK_FALSE(CodeFile::open("/nonexistent/program"));
   CHECK_FALSE(CodeFile::open("/dev/null"));
   CHECK_FALSE(CodeFile::open(ROSE_TEST_DIR));
 }
 
-TEST_CASE("damaged programs give errors or fewer places, never more than their bytes hold") {
+TEST_CASE("damaged programs give errors or fewer sites, all within their bytes") {
   Folder folder;
   const auto original = rose::read_file(victim("code_noplt"));
   REQUIRE(original);
@@ -242,7 +241,7 @@ TEST_CASE("damaged programs give errors or fewer places, never more than their b
   CHECK(read > 20);
 }
 
-TEST_CASE("library functions by name") {
+TEST_CASE("library functions are rated by name") {
   struct Row {
     const char* name;
     const char* bare;

@@ -46,7 +46,7 @@ std::vector<char> bytes_at(const fs::path& path, std::uint64_t offset, std::size
 
 }  // namespace
 
-TEST_CASE("the file offset is where the function's bytes are") {
+TEST_CASE("a function's file offset is that of its bytes") {
   const auto functions = find_functions("/proc/self/exe", {"rose_symbols_landmark"}, {});
   REQUIRE(functions);
   REQUIRE(functions->size() == 1);
@@ -56,7 +56,7 @@ TEST_CASE("the file offset is where the function's bytes are") {
   CHECK(std::memcmp(bytes.data(), reinterpret_cast<const void*>(&rose_symbols_landmark), f.size) == 0);
 }
 
-TEST_CASE("the victim's functions are found by name and glob") {
+TEST_CASE("functions are found by name and glob") {
   const auto all = list_functions(kVictim);
   REQUIRE(all);
   for (std::size_t i = 1; i < all->size(); ++i) CHECK((*all)[i - 1].address < (*all)[i].address);
@@ -86,7 +86,7 @@ TEST_CASE("the victim's functions are found by name and glob") {
   CHECK(find_functions(kVictim, {"hidden"}, {}));
 }
 
-TEST_CASE("functions that were inlined are found where their code begins in others") {
+TEST_CASE("inlined functions are found where their code begins inside others") {
   const fs::path victim = fs::path(ROSE_PROGRAMS_DIR) / "stack_victim";
   const auto inlined = list_inlined(victim);
   REQUIRE(inlined);
@@ -114,7 +114,7 @@ TEST_CASE("functions that were inlined are found where their code begins in othe
   CHECK_FALSE(known->functions.empty());
 }
 
-TEST_CASE("functions by source file") {
+TEST_CASE("functions are found by source file") {
   const auto all = list_functions(kVictim, true);
   REQUIRE(all);
   const Function* append = named(*all, "Raft::append(Entry const&)");
@@ -140,7 +140,7 @@ TEST_CASE("functions by source file") {
   CHECK(slip.error().hint == "did you mean 'symbols_victim.cc'?");
 }
 
-TEST_CASE("a name that matches nothing suggests near ones") {
+TEST_CASE("a name without a match suggests similar ones") {
   struct Row {
     const char* pattern;
     const char* hint;
@@ -161,7 +161,7 @@ TEST_CASE("a name that matches nothing suggests near ones") {
   CHECK(glob.error().hint.find("nm -C") != std::string::npos);
 }
 
-TEST_CASE("stripped files are looked up in their debug files") {
+TEST_CASE("functions of stripped files are found in their debug files") {
   const Folder folder;
   const fs::path program = folder / "victim";
   const fs::path debug = folder / "victim.debug";
@@ -199,7 +199,7 @@ TEST_CASE("stripped files are looked up in their debug files") {
   CHECK_FALSE(find_functions(stripped, {"Raft::append"}, {}));
 }
 
-TEST_CASE("stripped files with MiniDebugInfo are looked up in that") {
+TEST_CASE("functions of stripped files are found in their MiniDebugInfo") {
   const Folder folder;
   const fs::path table = folder / "table";
   const fs::path packed = folder / "table.xz";
@@ -231,7 +231,7 @@ TEST_CASE("stripped files with MiniDebugInfo are looked up in that") {
   CHECK_FALSE(find_functions(stripped, {"Raft::append"}, {}));
 }
 
-TEST_CASE("debug files are sought where Debian and others put them") {
+TEST_CASE("debug files are searched in the standard locations") {
   const std::vector<std::uint8_t> id = {0xab, 0xcd, 0xef};
   const auto paths = debug_candidates("/usr/bin", id, "x.debug");
   const auto has = [&](const char* path) { return std::find(paths.begin(), paths.end(), path) != paths.end(); };
@@ -241,7 +241,7 @@ TEST_CASE("debug files are sought where Debian and others put them") {
   CHECK(has("/usr/lib/debug/usr/x.debug"));
 }
 
-TEST_CASE("non-PIE, static and shared files") {
+TEST_CASE("functions of non-PIE, static and shared files are found") {
   const Folder folder;
   const fs::path source = folder / "small.c";
   REQUIRE(rose::write_file(
@@ -276,7 +276,7 @@ TEST_CASE("non-PIE, static and shared files") {
   }
 }
 
-TEST_CASE("the C library, with versions and aliases") {
+TEST_CASE("functions of the C library are found without versions, aliases once") {
   const auto found = find_functions("/lib/x86_64-linux-gnu/libc.so.6", {"fsync", "open64", "open"}, {});
   REQUIRE(found);
   CHECK(found->size() == 2);
@@ -286,7 +286,7 @@ TEST_CASE("the C library, with versions and aliases") {
   for (const Function& f : *all) CHECK(f.name.find('@') == std::string::npos);
 }
 
-TEST_CASE("what is not a program is refused with its name") {
+TEST_CASE("a file that is not a program is refused with its name") {
   const Folder folder;
   const fs::path file = folder / "file";
   const auto refused = [&](const fs::path& path, const char* says) {
@@ -328,7 +328,7 @@ TEST_CASE("what is not a program is refused with its name") {
   CHECK_FALSE(find_functions(file, {"nothing_at_all"}, {}));
 }
 
-TEST_CASE("truncated and damaged files neither crash nor hang") {
+TEST_CASE("truncated and damaged files cause neither a crash nor a hang") {
   const Folder folder;
   const fs::path file = folder / "damaged";
   auto whole = rose::read_file(kVictim);

@@ -21,7 +21,7 @@ std::span<const std::uint8_t> span(const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("every layout of Go's function table") {
+TEST_CASE("every layout of Go's function table is read") {
   for (const int version : {2, 16, 18, 20}) {
     CAPTURE(version);
     const std::string bytes = table(version);
@@ -44,7 +44,7 @@ TEST_CASE("every layout of Go's function table") {
   }
 }
 
-TEST_CASE("damaged function tables give less, never harm") {
+TEST_CASE("damaged function tables are read safely") {
   std::mt19937 random(1);
   for (const int version : {2, 16, 18, 20}) {
     const std::string whole = table(version);
@@ -66,7 +66,7 @@ TEST_CASE("damaged function tables give less, never harm") {
   }
 }
 
-TEST_CASE("Go's stack checks are known by their instructions") {
+TEST_CASE("Go's stack checks are recognised by their instructions") {
   struct Case {
     const char* code;
     std::size_t bytes;
@@ -113,7 +113,7 @@ TEST_CASE("Go's stack checks are known by their instructions") {
   for (const Case& one : arm64) check(one, machine::kArm64);
 }
 
-TEST_CASE("Go's own packages are distinguished from modules, wherever they were built") {
+TEST_CASE("packages of Go's library are distinguished from modules, wherever they were built") {
   CHECK(of_go_library("crypto/sha256.(*digest).Write", "/usr/local/go/src/crypto/sha256/sha256.go"));
   CHECK(
       of_go_library("crypto/sha256.Sum256",
@@ -148,7 +148,7 @@ TEST_CASE("Go's own packages are distinguished from modules, wherever they were 
   CHECK_FALSE(of_go_library("crypto_hash", "/src/crypto/hash.c"));
 }
 
-TEST_CASE("the module of a Go source file") {
+TEST_CASE("the module of a Go source file is determined from its path") {
   CHECK(go_module("/home/x/go/pkg/mod/github.com/tendermint/tendermint@v0.34.0/node/node.go") ==
         "github.com/tendermint/tendermint");
   CHECK(go_module("github.com/nats-io/nats-server/v2@v2.10.22/server/jetstream.go") ==

@@ -17,7 +17,7 @@ Function function(const std::string& linkage) {
 }
 }  // namespace
 
-TEST_CASE("names are demangled as people write them") {
+TEST_CASE("names are demangled as in source code") {
   struct Row {
     const char* linkage;
     const char* name;
@@ -71,7 +71,7 @@ TEST_CASE("names are demangled as people write them") {
   }
 }
 
-TEST_CASE("a mangled name that stands for terabytes is left as it is") {
+TEST_CASE("a mangled name that would expand to terabytes is left mangled") {
   // Each pair of substitutions doubles the text.
   std::string bomb = "_Z1fI1aE";
   bomb = "_Z1f1aIS_S_E";
@@ -88,7 +88,7 @@ TEST_CASE("a mangled name that stands for terabytes is left as it is") {
   CHECK(demangle("_RINvC1a1f" + std::string(50000, 'R')).size() == 50010);
 }
 
-TEST_CASE("patterns match functions, parameters optional") {
+TEST_CASE("patterns match functions with or without parameters") {
   struct Row {
     const char* pattern;
     const char* linkage;
@@ -178,7 +178,7 @@ TEST_CASE("a function known only by its demangled name still matches") {
   CHECK_FALSE(name_matches("Raft::app", f));
 }
 
-TEST_CASE("odd names are spelt without harm") {
+TEST_CASE("unusual names are handled") {
   for (const char* name : {"(",
                            ")",
                            "()",
@@ -214,7 +214,7 @@ TEST_CASE("odd names are spelt without harm") {
   CHECK(name_matches("Raft::name", tagged));
 }
 
-TEST_CASE("Go names: from any path segment, and without the package") {
+TEST_CASE("patterns match Go names from any path segment and without the package") {
   const Function function{
       "go.etcd.io/etcd/raft.(*raft).becomeLeader", "go.etcd.io/etcd/raft.(*raft).becomeLeader", 0, 0, 0, 0, ""};
   for (const char* pattern :

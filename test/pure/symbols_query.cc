@@ -56,7 +56,7 @@ TEST_CASE("arguments, results and variables are distinguished") {
   CHECK(read("a.c:1:this->total_").members == std::vector<std::string>{"total_"});
 }
 
-TEST_CASE("what is none of them is refused with the accepted forms") {
+TEST_CASE("an invalid query is refused with the accepted forms") {
   const std::pair<std::string, std::string> cases[] = {
       {"", "empty"},
       {"   ", "empty"},

@@ -33,7 +33,7 @@ void check_name(const std::string& text, const std::string& function, const std:
 
 }  // namespace
 
-TEST_CASE("names that runtimes give their code are taken apart") {
+TEST_CASE("names that runtimes give their code are split into function, file and line") {
   check_name("LazyCompile:*handle /srv/app.js:12:3", "handle", "/srv/app.js", 12);
   check_name("JS:~Store.append file:///srv/my%20app.mjs:7:1", "Store.append", "/srv/my%20app.mjs", 7);
   check_name("Function:^get a b /srv/app.js:4:2", "get", "a b /srv/app.js",
@@ -68,7 +68,7 @@ TEST_CASE("an address has the name of the last line that covers it") {
   CHECK(names.at(0xfffffffffffffff8).function == "at the end of all");
 }
 
-TEST_CASE("damaged lists cost the damaged lines alone") {
+TEST_CASE("damaged lines of a list are skipped") {
   const List list(
       "\n \n1000\n1000 \n1000 20\nzz 20 no number\n1000 zz no size\n-1000 20 negative\n10000000000000000000 1 too "
       "large\n" +
@@ -78,7 +78,7 @@ TEST_CASE("damaged lists cost the damaged lines alone") {
   CHECK(names.at(0x1000).function == "good\\x1b[2J");  // no control sequence reaches a terminal
 }
 
-TEST_CASE("what is no file, or a link to one, is no list") {
+TEST_CASE("only regular files are read as lists") {
   const List list("1000 20 it\n");
   CHECK(runtime_names(list.path, {0x1000}).size() == 1);
   CHECK(runtime_names(list.folder.path, {0x1000}).empty());
@@ -89,7 +89,7 @@ TEST_CASE("what is no file, or a link to one, is no list") {
   CHECK(runtime_names(list.folder / "pipe", {0x1000}).empty());
 }
 
-TEST_CASE("a process that runs a runtime's code is recognised by its name, with or without a version") {
+TEST_CASE("a process with a runtime is recognised by its file name, with or without a version") {
   for (const auto& [file, language] :
        std::vector<std::pair<std::string, std::string>>{{"/usr/bin/python3.11", "Python"},
                                                         {"/usr/lib/x86_64-linux-gnu/libpython3.11.so.1.0", "Python"},

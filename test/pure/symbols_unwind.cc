@@ -86,7 +86,7 @@ __attribute__((noinline)) void unwind_first() {
   sink = sink + 1;
 }
 
-TEST_CASE("frames of this program, innermost first") {
+TEST_CASE("frames of this program are unwound innermost first") {
   taken = {};
   unwind_first();
   taken.maps = own_maps();
@@ -102,7 +102,7 @@ TEST_CASE("frames of this program, innermost first") {
   CHECK(told.frames[5].binary.find("pure_symbols") != std::string::npos);
 }
 
-TEST_CASE("a truncated copy is reported as such") {
+TEST_CASE("a truncated copy of the stack is reported as such") {
   taken = {};
   unwind_first();
   taken.maps = own_maps();
@@ -116,7 +116,7 @@ TEST_CASE("a truncated copy is reported as such") {
   CHECK(told.frames[0].function.find("take_snapshot") != std::string::npos);
 }
 
-TEST_CASE("without maps, or with files that are gone, there is one frame and a word") {
+TEST_CASE("without maps or readable files there is one frame and a reason") {
   taken = {};
   unwind_first();
   auto told = unwind(taken);
@@ -130,7 +130,7 @@ TEST_CASE("without maps, or with files that are gone, there is one frame and a w
   CHECK(told.incomplete.find("can be read") != std::string::npos);
 }
 
-TEST_CASE("strings of debug information that nothing ends are not read") {
+TEST_CASE("unterminated strings of debug information are not read") {
   taken = {};
   unwind_first();
   taken.maps = own_maps();
@@ -164,7 +164,7 @@ TEST_CASE("strings of debug information that nothing ends are not read") {
   if (cut > 0) CHECK(told.frames[1].line == 0);
 }
 
-TEST_CASE("maps that overlap or wrap around do no harm") {
+TEST_CASE("overlapping or wrapping maps are handled") {
   taken = {};
   unwind_first();
   const auto maps = own_maps();
@@ -210,7 +210,7 @@ std::vector<void*> made_codes() {
 
 }  // namespace
 
-TEST_CASE("frames of code that a runtime made have the names of its list, wherever it lies") {
+TEST_CASE("frames of a runtime's generated code have the names of its list, at any address") {
   const std::vector<void*> pages = made_codes();
   CHECK(pages.size() > 1);
   for (void* page : pages) {

@@ -32,7 +32,7 @@ Answer ask(const std::string& binary, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("arguments of arm64 are where its ABI has them") {
+TEST_CASE("arguments on arm64 are located as its ABI defines") {
   if (!std::filesystem::exists(std::filesystem::path(ROSE_PROGRAMS_DIR) / "code_arm64"))
     rose::test::skip_case("clang-19 and mold are not installed");
   for (int n = 1; n <= 8; ++n) {
@@ -52,7 +52,7 @@ TEST_CASE("arguments of arm64 are where its ABI has them") {
   CHECK(callers.sites[0].fetch.at.base == 30);
 }
 
-TEST_CASE("without debug information arguments are where the ABI has them") {
+TEST_CASE("without debug information arguments are located as the ABI defines") {
   const std::uint8_t registers[] = {5, 4, 1, 2, 8, 9};
   for (int n = 1; n <= 6; ++n) {
     const Answer answer = ask("value_bare", "plain(arg" + std::to_string(n) + ")");
@@ -81,7 +81,7 @@ TEST_CASE("without debug information arguments are where the ABI has them") {
   CHECK(missing.error().kind == ErrorKind::input);
 }
 
-TEST_CASE("what a function returns is read at each of its returns") {
+TEST_CASE("a function's result is read at each of its returns") {
   for (const char* binary : {"value_victim", "value_fast", "value_bare"}) {
     CAPTURE(binary);
     auto code = CodeFile::open(victim(binary));
@@ -106,7 +106,7 @@ TEST_CASE("what a function returns is read at each of its returns") {
   CHECK(ask("value_victim", "ends_in_a_jump:return").sites.size() == 1);
 }
 
-TEST_CASE("arguments by name and number, their types and members, optimised or not") {
+TEST_CASE("arguments are found by name and number, with types and members, optimised or not") {
   using Kind = Form::Kind;
   struct Expected {
     const char* query;
@@ -166,7 +166,7 @@ TEST_CASE("arguments by name and number, their types and members, optimised or n
   CHECK(*names == std::map<std::int64_t, std::string>{{1, "red"}, {2, "green"}, {40, "deep_blue"}});
 }
 
-TEST_CASE("results have types, variables are found at lines") {
+TEST_CASE("results have types, and variables are found at lines") {
   CHECK(ask("value_fast", "negated:return").sites.at(0).form.type == "int");
   CHECK(ask("value_fast", "Ledger::enter:return").sites.at(0).form.type == "long int");
   const auto line = [](std::string_view mark) {
@@ -201,7 +201,7 @@ TEST_CASE("results have types, variables are found at lines") {
   CHECK(real.refused.find("floating-point") != std::string::npos);
 }
 
-TEST_CASE("the caller of a function is found by its return address, also after the file was closed") {
+TEST_CASE("a function's caller is found by its return address, also after the file was closed") {
   const Answer callers = ask("value_victim", "plain:callers");
   REQUIRE(callers.sites.size() == 1);
   const Site& site = callers.sites[0];
@@ -222,7 +222,7 @@ TEST_CASE("the caller of a function is found by its return address, also after t
   CHECK(told(std::uint64_t{1} << 40) == "code outside the file");
 }
 
-TEST_CASE("the calls of a function are found with callee and place; its possible queries are known") {
+TEST_CASE("a function's calls are found with callee and line, and its possible queries are listed") {
   const Answer calls = ask("value_fast", "ends_in_a_jump:calls");
   CHECK(ask("value_fast", "negated:calls").refused.find("calls nothing") != std::string::npos);
   REQUIRE(!calls.sites.empty());
@@ -252,7 +252,7 @@ TEST_CASE("the calls of a function are found with callee and place; its possible
   CHECK(std::find(raw.begin(), raw.end(), "negated(arg1)") != raw.end());
 }
 
-TEST_CASE("what is not there is an error with what is") {
+TEST_CASE("a query for something missing is an error that lists what exists") {
   const std::pair<const char*, const char*> wrong[] = {
       {"plain(nubmer)", "number, large, small"},
       {"plain(arg20)", "number, large, small"},

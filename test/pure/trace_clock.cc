@@ -80,7 +80,7 @@ Outcome merge_events(World& world, std::int64_t seconds) {
 
 }  // namespace
 
-TEST_CASE("a handshake's line is read back, others are not taken", "[clock]") {
+TEST_CASE("a handshake's text is read back, other text is refused", "[clock]") {
   const Handshake h{"[fd00::1]:40000", "10.0.0.2:7000", 4294967295U, 1, 2, 3};
   const std::string text = to_text(h);
   const auto back = to_handshake(text);
@@ -96,7 +96,7 @@ TEST_CASE("a handshake's line is read back, others are not taken", "[clock]") {
   }
 }
 
-TEST_CASE("an offset is recovered within the error stated, drift and outliers included", "[clock]") {
+TEST_CASE("an offset is recovered within the stated error, also with drift and outliers", "[clock]") {
   struct Case {
     std::int64_t ahead;
     double drift;
@@ -123,30 +123,30 @@ TEST_CASE("an offset is recovered within the error stated, drift and outliers in
   }
 }
 
-TEST_CASE("without a connection seen on both sides the times stay, which is reported", "[clock]") {
+TEST_CASE("without a connection seen on both sides the times are kept, which is reported", "[clock]") {
   const auto unmoved = [](World& world) {
     const auto out = merge_events(world, 10);
     CHECK(!out.clock.known);
     CHECK(out.worst_ns == world.ahead_ns);
     CHECK(out.clock.text.find("not estimated") != std::string::npos);
   };
-  SECTION("none") {
+  SECTION("no connection") {
     World world(7 * kMillisecond);
     unmoved(world);
   }
-  SECTION("address translation: ports differ") {
+  SECTION("ports differ because of address translation") {
     World world(7 * kMillisecond);
     for (int i = 0; i < 5; ++i) world.connect(kStart + i * kSecond);
     for (auto& line : world.client.meta.handshakes) line.replace(0, 14, "192.168.1.9:555");
     unmoved(world);
   }
-  SECTION("the same ports again, another connection") {
+  SECTION("the ports were reused by another connection") {
     World world(7 * kMillisecond);
     for (int i = 0; i < 5; ++i) world.connect(kStart + i * kSecond);
     for (auto& line : world.client.meta.handshakes) line.replace(line.find(" 10") + 15, 4, "9999");
     unmoved(world);
   }
-  SECTION("only one bound") {
+  SECTION("only one bound exists") {
     World world(7 * kMillisecond);
     for (std::uint32_t i = 0; i < 5; ++i) {
       world.server.meta.handshakes.push_back(to_text({"a:1", "b:2", i, kStart + i, 0, 0}));
@@ -154,7 +154,7 @@ TEST_CASE("without a connection seen on both sides the times stay, which is repo
     }
     unmoved(world);
   }
-  SECTION("all contradict each other") {
+  SECTION("all handshakes contradict each other") {
     World world(7 * kMillisecond);
     for (std::uint32_t i = 0; i < 8; ++i) {
       world.server.meta.handshakes.push_back(to_text({"a:1", "b:2", i, kStart, kStart + 1000, 0}));
@@ -164,7 +164,7 @@ TEST_CASE("without a connection seen on both sides the times stay, which is repo
   }
 }
 
-TEST_CASE("one bound from each side is an estimate, and hosts are reached over others", "[clock]") {
+TEST_CASE("one bound from each side gives an estimate, also through other hosts", "[clock]") {
   // a <-> b <-> c; b is 2 s ahead of a, c 3 s ahead of b.
   const std::string ab1 = to_text({"a:1", "b:2", 1, 0, 0, kStart + kMillisecond});  // seen at a
   std::vector<HostHandshakes> hosts(3);
@@ -191,7 +191,7 @@ TEST_CASE("one bound from each side is an estimate, and hosts are reached over o
         clocks[2].error_ns);
 }
 
-TEST_CASE("clocks given by hand, left alone, or shared", "[clock]") {
+TEST_CASE("clock offsets can be given, left uncorrected, or shared", "[clock]") {
   World world(7 * kMillisecond);
   for (int i = 0; i < 5; ++i) world.connect(kStart + i * kSecond);
   World::event(world.server, kStart);
@@ -220,7 +220,7 @@ TEST_CASE("clocks given by hand, left alone, or shared", "[clock]") {
   CHECK(same.meta.clock.empty());
 }
 
-TEST_CASE("what was merged is merged on", "[clock]") {
+TEST_CASE("a merged dump can be merged again", "[clock]") {
   World world(700 * kMillisecond);
   for (int i = 0; i < 5; ++i) world.connect(kStart + i * kSecond);
   auto out = merge_events(world, 5);
@@ -235,7 +235,7 @@ TEST_CASE("what was merged is merged on", "[clock]") {
   CHECK(std::abs(again->events.back().ts_ns - (kStart + 20 * kSecond)) <= clocks[1].error_ns + 3 * kMillisecond);
 }
 
-TEST_CASE("the record of a clock that was set can be read back") {
+TEST_CASE("the record of a clock step is read back") {
   for (const std::int64_t change :
        {std::int64_t{3'600'000'000'000}, std::int64_t{-2'500'000'000}, std::int64_t{20'000'000}}) {
     const std::string text = step_text("db-1.example.com", 1'763'755'200'123'456'789, change);

@@ -105,7 +105,7 @@ std::string noise(std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("random traces survive the binary form", "[dump]") {
+TEST_CASE("random traces are equal after being written and read back", "[dump]") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     INFO("seed " << seed);
     Trace trace = random_trace(seed, seed * 7 % 500);
@@ -117,7 +117,7 @@ TEST_CASE("random traces survive the binary form", "[dump]") {
   }
 }
 
-TEST_CASE("many blocks", "[dump]") {
+TEST_CASE("a trace of many blocks is read back", "[dump]") {
   const Trace trace = realistic_trace(5, 200'000);
   const std::string bytes = to_bytes(trace);
   CHECK(block_offsets(bytes).size() >= 25);
@@ -127,7 +127,7 @@ TEST_CASE("many blocks", "[dump]") {
   require_same(trace, back->trace);
 }
 
-TEST_CASE("a dump is a private file, written whole", "[dump]") {
+TEST_CASE("a dump is readable by its owner only, and replaced as a whole", "[dump]") {
   const rose::test::Folder folder;
   const std::string path = folder / "dump.bin";
   const Trace trace = random_trace(3, 100);
@@ -149,7 +149,7 @@ TEST_CASE("a dump is a private file, written whole", "[dump]") {
   CHECK(missing.error().message.find(nowhere) != std::string::npos);
 }
 
-TEST_CASE("events all alike are stored without looking like a bomb", "[dump]") {
+TEST_CASE("traces of identical or similar events stay within the reader's limit on compression", "[dump]") {
   Trace trace;
   Event event;
   event.ts_ns = 1'763'755'200'000'000'000;
@@ -172,7 +172,7 @@ TEST_CASE("events all alike are stored without looking like a bomb", "[dump]") {
   require_same(trace, alike->trace);
 }
 
-TEST_CASE("events in no order are put in order on reading", "[dump]") {
+TEST_CASE("events without order are sorted on reading", "[dump]") {
   Trace trace = random_trace(8, 50);
   std::reverse(trace.events.begin(), trace.events.end());
   const auto back = parse(to_bytes(trace));
@@ -181,7 +181,7 @@ TEST_CASE("events in no order are put in order on reading", "[dump]") {
   require_same(trace, back->trace);
 }
 
-TEST_CASE("events that cannot be saved are counted as lost, the rest is saved", "[dump]") {
+TEST_CASE("events that cannot be saved are counted as lost, and the rest is saved", "[dump]") {
   Trace trace = random_trace(9, 20);
   trace.meta.lost = 5;
   trace.events[3].syscall = 9999;
@@ -196,7 +196,7 @@ TEST_CASE("events that cannot be saved are counted as lost, the rest is saved", 
   CHECK(back->trace.meta.begin_ns == 0);
 }
 
-TEST_CASE("a dump cut anywhere keeps its whole blocks", "[dump]") {
+TEST_CASE("a dump truncated anywhere keeps its complete blocks", "[dump]") {
   const Trace trace = realistic_trace(11, 20'000);
   const std::string bytes = to_bytes(trace);
   const auto offsets = block_offsets(bytes);
@@ -230,7 +230,7 @@ TEST_CASE("a dump cut anywhere keeps its whole blocks", "[dump]") {
   }
 }
 
-TEST_CASE("any changed byte is noticed", "[dump]") {
+TEST_CASE("any changed byte is detected", "[dump]") {
   const Trace trace = random_trace(12, 40);
   const std::string bytes = to_bytes(trace);
   for (std::size_t at = 0; at < bytes.size(); ++at) {
@@ -241,7 +241,7 @@ TEST_CASE("any changed byte is noticed", "[dump]") {
   }
 }
 
-TEST_CASE("foreign files", "[dump]") {
+TEST_CASE("foreign files are refused", "[dump]") {
   struct Case {
     std::string bytes;
     const char* message;
@@ -269,7 +269,7 @@ TEST_CASE("foreign files", "[dump]") {
   CHECK(parse(cases[5].bytes).error().hint.find("rose dump import") != std::string::npos);
 }
 
-TEST_CASE("version 1: forged blocks with right checksums", "[dump]") {
+TEST_CASE("version 1: forged blocks with valid checksums are refused", "[dump]") {
   const auto changed = [](std::size_t at, char value) {
     std::string bytes = record();
     bytes[at] = value;
@@ -379,7 +379,7 @@ std::string later_columns() {
   return raw;
 }
 
-TEST_CASE("columns that a version lacks have their defaults", "[dump]") {
+TEST_CASE("columns missing in a version have default values", "[dump]") {
   const auto parsed = [](const std::string& raw) {
     const auto back = parse(file_header() + empty_meta() + forged_block("EVTS", 2, raw));
     REQUIRE(back);
@@ -395,7 +395,7 @@ TEST_CASE("columns that a version lacks have their defaults", "[dump]") {
   CHECK(newer.usual_ms == -1);
 }
 
-TEST_CASE("version 2: forged blocks with right checksums", "[dump]") {
+TEST_CASE("version 2: forged blocks with valid checksums are refused", "[dump]") {
   const auto done = [](char events, char strings, char missed) {
     std::string totals(24, '\0');
     totals[0] = events;
@@ -475,7 +475,7 @@ TEST_CASE("version 2: forged blocks with right checksums", "[dump]") {
   CHECK(back->damage->message.find("compressed ones") != std::string::npos);
 }
 
-TEST_CASE("a million events", "[dump]") {
+TEST_CASE("a million events are written and read", "[dump]") {
   const std::size_t many = rose::trace::test::big();
   const Trace trace = realistic_trace(21, many);
   const auto seconds = [](auto&& work) {

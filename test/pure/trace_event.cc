@@ -25,7 +25,7 @@ TEST_CASE("a string table gives each text one id", "[event]") {
   CHECK(table.size() == 3);
 }
 
-TEST_CASE("copies and moves of a string table stand on their own", "[event]") {
+TEST_CASE("copies and moves of a string table are independent", "[event]") {
   auto original = std::make_unique<StringTable>();
   for (int i = 0; i < 1000; ++i) (void)original->intern("text " + std::to_string(i));
   StringTable copy(*original);
@@ -47,7 +47,7 @@ TEST_CASE("copies and moves of a string table stand on their own", "[event]") {
   }
 }
 
-TEST_CASE("merging keeps every event, in order of time, stably", "[event]") {
+TEST_CASE("merging keeps every event in stable order of time", "[event]") {
   std::vector<Trace> traces;
   std::size_t total = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
@@ -76,7 +76,7 @@ TEST_CASE("merging keeps every event, in order of time, stably", "[event]") {
   }
 }
 
-TEST_CASE("dumps of one boot are merged on one clock, though it was set between them", "[event]") {
+TEST_CASE("dumps of one boot are merged on one clock, although it was set between them", "[event]") {
   constexpr std::int64_t kWall = 1'763'755'200'000'000'000;
   const auto dump = [](std::int64_t monotonic, std::int64_t wall_offset, std::int64_t event_monotonic) {
     Trace trace;

@@ -65,7 +65,7 @@ constexpr const char* kContract =
 
 }  // namespace
 
-TEST_CASE("the lines of the contract are read, and written the same", "[jsonl]") {
+TEST_CASE("the contract's lines are read and written unchanged", "[jsonl]") {
   const Trace trace = parsed(kContract);
   REQUIRE(trace.events.size() == 5);
   CHECK(trace.meta.node == "n1");
@@ -101,7 +101,7 @@ TEST_CASE("the lines of the contract are read, and written the same", "[jsonl]")
   CHECK(to_text(trace) == expected);
 }
 
-TEST_CASE("keys and marks of our own appear only when they say something", "[jsonl]") {
+TEST_CASE("keys and flags beyond the contract appear only if they carry information", "[jsonl]") {
   Trace trace;
   Event e;
   e.ts_ns = 5;
@@ -147,7 +147,7 @@ TEST_CASE("keys and marks of our own appear only when they say something", "[jso
         R"({"meta":{"version":1,"node":"","window":0,"lost":0,"workload_ts":12,"nodes":["n1","n2"]}})");
 }
 
-TEST_CASE("the flags of an open, out of memory and blocked: written and read back", "[jsonl]") {
+TEST_CASE("open flags, out of memory and blocked are equal after being written and read back", "[jsonl]") {
   Trace trace;
   Event e;
   e.ts_ns = 5;
@@ -199,7 +199,7 @@ TEST_CASE("the flags of an open, out of memory and blocked: written and read bac
   CHECK(refused.error().message == "x.jsonl:1: flags are 'O_CREATE', not those of an open");
 }
 
-TEST_CASE("random traces survive the text form, and text and dump in turn", "[jsonl]") {
+TEST_CASE("random traces are equal after conversion to text and dump and back", "[jsonl]") {
   for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     INFO("seed " << seed);
     const Trace trace = random_trace(seed, 200);
@@ -215,7 +215,7 @@ TEST_CASE("random traces survive the text form, and text and dump in turn", "[js
   }
 }
 
-TEST_CASE("strings of any bytes", "[jsonl]") {
+TEST_CASE("strings of any bytes are written as JSON and read back", "[jsonl]") {
   struct Case {
     std::string bytes;
     const char* json;
@@ -271,7 +271,7 @@ TEST_CASE("control characters are escaped, and read back", "[jsonl]") {
   CHECK(back->str(back->events.at(0).path) == text);
 }
 
-TEST_CASE("foreign lines", "[jsonl]") {
+TEST_CASE("lines of other tools are read", "[jsonl]") {
   // No meta line, blank lines, Windows line ends, a byte order mark, no newline at the end, any order.
   const Trace trace = parsed(
       "\xef\xbb\xbf\r\n{ \"type\" : \"ps\" , \"ts\" : 9 }\r\n\r\n"
@@ -289,7 +289,7 @@ TEST_CASE("foreign lines", "[jsonl]") {
   CHECK(partly.meta.host.empty());
 }
 
-TEST_CASE("unknown fields are left out with one warning a file", "[jsonl]") {
+TEST_CASE("unknown fields are ignored with one warning per file", "[jsonl]") {
   std::string text;
   const std::string said = stderr_of([&] {
     const Trace trace = parsed(
@@ -420,7 +420,7 @@ TEST_CASE("malformed lines are refused with file and line", "[jsonl]") {
   CHECK(missing.error().kind == ErrorKind::input);
 }
 
-TEST_CASE("a million lines", "[jsonl]") {
+TEST_CASE("a million lines are written and read", "[jsonl]") {
   const Trace trace = rose::trace::test::realistic_trace(22, rose::trace::test::big());
   const auto begin = std::chrono::steady_clock::now();
   std::string text;

@@ -34,7 +34,7 @@ Trace secret_trace() {
 
 }  // namespace
 
-TEST_CASE("a redacted trace names no host, address or user", "[trace]") {
+TEST_CASE("a redacted trace contains no host name, address or user", "[trace]") {
   Redactor redactor({}, {});
   const Trace out = redacted(secret_trace(), redactor);
   REQUIRE(out.events.size() == 2);

@@ -120,14 +120,14 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   if (with_shapes || shapes.empty()) shape(fault.times, !often);
   if (!with_shapes) return shapes;
   // A message reports one failed call. If the error lasts in practice, others may have failed without a message.
-  if (fault.times == 1 && given.said(*group.first) != nullptr && lasting_error(group.err)) shape(-1, true);
+  if (fault.times == 1 && given.log_evidence(*group.first) != nullptr && lasting_error(group.err)) shape(-1, true);
   if (fault.times != 1) {
     shape(1, often);
     shape(1, !often);
   }
   // For events from logs alone this was decided above; logs do not show which calls work again.
-  const bool lasts =
-      given.said(*group.first) == nullptr && !group.recovered && (lasting_error(group.err) || group.err == EACCES);
+  const bool lasts = given.log_evidence(*group.first) == nullptr && !group.recovered &&
+                     (lasting_error(group.err) || group.err == EACCES);
   if ((for_good(group, times) || lasts) && fault.times > 0) shape(-1, often);
   if (!fault.call.path) return shapes;
   if (std::string wide = path_glob(group.trace->str(group.first->path), given.name(group.node), true);
@@ -142,11 +142,11 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
 // Writes the reason why it is a candidate, for people.
 void tell(Candidate& c, const Given& given, const Times& times, const Failure& failure) {
   const FailedCall& group = *failure.group;
-  const Said::Of* said = given.said(*group.first);
+  const LogEvidence::OfEvent* evidence = given.log_evidence(*group.first);
   if (group.err == 0) c.why = fmt::format("{} ({}), ", failure.syscall, how_failed(group));
   c.why += fmt::format("failed {}, first {}; ", group.count == 1 ? "once" : fmt::format("{} times", group.count),
                        times.at(group.first_ts));
-  if (said != nullptr) from_log(c, said);
+  if (evidence != nullptr) from_log(c, evidence);
   else if (failure.far_more)
     c.why += fmt::format("the profile contains it too, but only {:.1f} times a run", failure.normal);
   else if (given.inputs.profile) c.why += "the profile does not contain it";

@@ -100,7 +100,7 @@ Sifted wrong_clocks(const Given& given, const Times& times, Ids& ids) {
 
 struct StepOf {
   std::vector<int> nodes;
-  ToldClockStep step;
+  ReportedClockStep step;
 };
 
 // Clock steps that the tracer of one dump recorded.
@@ -136,7 +136,7 @@ std::vector<StepOf> seen_steps(const Given& given, const trace::Trace& trace, st
   return all;
 }
 
-Candidate set_clock(const std::string& node, const ToldClockStep& step, Ids& ids) {
+Candidate set_clock(const std::string& node, const ReportedClockStep& step, Ids& ids) {
   const std::int64_t size = rounded(std::abs(step.change_ns));
   Fault fault;
   fault.kind = FaultKind::clock;
@@ -159,7 +159,7 @@ Candidate set_clock(const std::string& node, const ToldClockStep& step, Ids& ids
 }
 
 // True if the candidate already describes this step. A dump and a log may report the same one.
-bool tells_of(const Candidate& known, const std::string& node, const ToldClockStep& step) {
+bool tells_of(const Candidate& known, const std::string& node, const ReportedClockStep& step) {
   const bool either_way = step.either_way || !known.alternatives.empty();
   const std::int64_t told = known.fault.clock.shift_ns,
                      apart = either_way ? std::abs(told) - std::abs(step.change_ns) : told - step.change_ns;
@@ -171,7 +171,7 @@ bool tells_of(const Candidate& known, const std::string& node, const ToldClockSt
 Sifted set_clocks(const Given& given, Ids& ids) {
   Sifted sifted;
   std::vector<StepOf> all;
-  for (const ToldClockStep& told : given.inputs.clock_steps)
+  for (const ReportedClockStep& told : given.inputs.clock_steps)
     if (const int node = given.nodes.of_address(told.node); node >= 0) all.push_back({{node}, told});
   for (const trace::Trace& trace : given.inputs.traces) {
     std::vector<StepOf> seen = seen_steps(given, trace, sifted.notes);

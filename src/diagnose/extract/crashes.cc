@@ -149,7 +149,7 @@ Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids
   if (c.out_of_memory) c.why += ", by the kernel's OOM killer";
   else if (p.event->by != 0) c.why += fmt::format(", sent by {}", sender_of(given, *p.event));
   c.foreign = p.foreign;
-  from_log(c, given.said(*p.event));
+  from_log(c, given.log_evidence(*p.event));
   return c;
 }
 
@@ -162,7 +162,7 @@ Candidate ended_itself(const Given& given, const Times& times, const Crash& cras
   c.why = p.signal != 0      ? fmt::format("{} ended itself by {} {}", who, kernel::signal_name(p.signal), at)
           : p.exit_code >= 0 ? fmt::format("{} ended itself with status {} {}", who, p.exit_code, at)
                              : fmt::format("{} ended {}, its status is unknown", who, at);
-  from_log(c, given.said(*p.event));
+  from_log(c, given.log_evidence(*p.event));
   return c;
 }
 

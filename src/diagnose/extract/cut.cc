@@ -28,17 +28,17 @@ Fault fault_of(const Given& given, const Cut& cut, Ids& ids) {
 
 // The message that states most clearly that this partition made a connection silent at that time, the first of several;
 // nullptr if there is none.
-const Said::Of* said_of(const Given& given, const Facts& facts, const Cut& cut) {
-  const Said::Of* plainest = nullptr;
+const LogEvidence::OfEvent* log_evidence_of(const Given& given, const Facts& facts, const Cut& cut) {
+  const LogEvidence::OfEvent* plainest = nullptr;
   for (const auto& [s, event] : facts.silences) {
-    const Said::Of* said = given.said(*event);
+    const LogEvidence::OfEvent* evidence = given.log_evidence(*event);
     const bool then =
         event->ts_ns >= cut.start && event->ts_ns - std::max(event->duration_ms, 0) * kMillisecond <= cut.end;
-    if (said == nullptr || !then || (plainest != nullptr && said->weight <= plainest->weight)) continue;
+    if (evidence == nullptr || !then || (plainest != nullptr && evidence->weight <= plainest->weight)) continue;
     const trace::Trace& trace = given.inputs.traces[s];
     const int src = given.nodes.of_address(trace.str(event->src)), dst = given.nodes.of_address(trace.str(event->dst));
     const int other = src == cut.node ? dst : dst == cut.node ? src : -1;
-    if (std::find(cut.peers.begin(), cut.peers.end(), other) != cut.peers.end()) plainest = said;
+    if (std::find(cut.peers.begin(), cut.peers.end(), other) != cut.peers.end()) plainest = evidence;
   }
   return plainest;
 }
@@ -98,9 +98,9 @@ Candidate cut_candidate(const Given& given, const Facts& facts, const Cut& cut, 
                         length, since);
   }
   if (cut.open) c.why += ", and still so when the dump was written";
-  if (const Said::Of* said = said_of(given, facts, cut); said != nullptr) {
+  if (const LogEvidence::OfEvent* evidence = log_evidence_of(given, facts, cut); evidence != nullptr) {
     const std::string seen = c.why;
-    from_log(c, said);
+    from_log(c, evidence);
     c.why = fmt::format("{}; {}", c.why, seen);
   }
   return c;

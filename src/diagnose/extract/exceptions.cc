@@ -23,7 +23,8 @@ std::string one_line(std::string text) {
   return text;
 }
 
-Candidate exception_candidate(const Given& given, const Times& times, const ToldException& told, int node, Ids& ids) {
+Candidate exception_candidate(const Given& given, const Times& times, const ReportedException& told, int node,
+                              Ids& ids) {
   std::vector<Fault> shapes;
   const std::string id = ids.next(fmt::format(
       "throw-{}-{}", told.sites[0].throws.substr(told.sites[0].throws.find_last_of(".$") + 1), given.name(node)));
@@ -73,17 +74,17 @@ Candidate exception_candidate(const Given& given, const Times& times, const Told
 
 Sifted sift_exceptions(const Given& given, const Times& times) {
   Sifted sifted;
-  std::vector<const ToldException*> all;
-  for (const ToldException& one : given.inputs.exceptions) all.push_back(&one);
+  std::vector<const ReportedException*> all;
+  for (const ReportedException& one : given.inputs.exceptions) all.push_back(&one);
   std::stable_sort(all.begin(), all.end(),
-                   [](const ToldException* a, const ToldException* b) { return a->weight > b->weight; });
+                   [](const ReportedException* a, const ReportedException* b) { return a->weight > b->weight; });
   if (all.size() > kMostExceptions) {
     sifted.notes.push_back(fmt::format("of {} exceptions in the logs, the {} with the clearest locations are tried",
                                        all.size(), kMostExceptions));
     all.resize(kMostExceptions);
   }
   Ids ids;
-  for (const ToldException* one : all) {
+  for (const ReportedException* one : all) {
     const int node = given.nodes.of_address(one->node);
     if (node < 0 || one->sites.empty()) continue;
     sifted.candidates.push_back(exception_candidate(given, times, *one, node, ids));

@@ -3,12 +3,12 @@
 namespace rose::diagnose {
 
 double Given::plainness(const Event& event) const {
-  const Said::Of* of = said(event);
+  const LogEvidence::OfEvent* of = log_evidence(event);
   return of == nullptr ? 1 : of->weight;
 }
 
-const Said::Of* Given::said(const Event& event) const {
-  for (const Said& one : inputs.said) {
+const LogEvidence::OfEvent* Given::log_evidence(const Event& event) const {
+  for (const LogEvidence& one : inputs.log_evidence) {
     const std::vector<Event>& events = inputs.traces[one.trace].events;
     if (events.empty() || &event < &events.front() || &event > &events.back()) continue;
     const auto found = one.events.find(static_cast<std::size_t>(&event - &events.front()));

@@ -27,7 +27,7 @@ struct Given {
   [[nodiscard]] const config::Config& config() const { return *inputs.config; }
   [[nodiscard]] const std::string& name(int node) const { return nodes.name(node); }
   // The log entry behind the event; nullptr if it comes from a dump.
-  [[nodiscard]] const Said::Of* said(const Event& event) const;
+  [[nodiscard]] const LogEvidence::OfEvent* log_evidence(const Event& event) const;
   // How clearly the evidence states it: 1 for events of a dump.
   [[nodiscard]] double plainness(const Event& event) const;
   // Shorter pauses are not in the dump. If the dump does not say how short, the configuration does.

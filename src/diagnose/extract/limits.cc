@@ -16,7 +16,7 @@ constexpr std::int64_t kLeastDelay = 10'000'000, kMostDelay = 10 * kSecond;
 // A running process already has this many descriptors open, and can continue without further ones for a while.
 constexpr std::int64_t kFewLeft = 16;
 
-Candidate limited(const Given& given, const ToldLimit& told, Ids& ids) {
+Candidate limited(const Given& given, const ReportedLimit& told, Ids& ids) {
   Fault fault;
   fault.kind = told.kind;
   fault.node = told.node;
@@ -39,7 +39,7 @@ Candidate limited(const Given& given, const ToldLimit& told, Ids& ids) {
 Sifted sift_limits(const Given& given) {
   Ids ids;
   Sifted sifted;
-  for (const ToldLimit& told : given.inputs.limits_told)
+  for (const ReportedLimit& told : given.inputs.reported_limits)
     if (given.nodes.of_address(told.node) >= 0) sifted.candidates.push_back(limited(given, told, ids));
   return sifted;
 }

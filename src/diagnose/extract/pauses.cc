@@ -98,7 +98,7 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
     still_so(c, times, longest_workload(given.config()));
     for (Fault& shape : c.alternatives) shape.duration_ns = 0;  // a cut may last to the end of the run
   }
-  from_log(c, given.said(*pause.event));
+  from_log(c, given.log_evidence(*pause.event));
   return c;
 }
 

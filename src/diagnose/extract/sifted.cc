@@ -62,13 +62,13 @@ void still_so(Candidate& candidate, const Times& times, std::int64_t longest_ns)
   for (Fault& shape : candidate.alternatives) shape.duration_ns = longest_ns;
 }
 
-void from_log(Candidate& candidate, const Said::Of* said) {
-  if (said == nullptr) return;
-  candidate.said = said->weight;
-  candidate.why = said->words;
-  candidate.since_ts = said->since_ns;
-  candidate.guessed = said->guessed;
-  candidate.known = said->guessed || said->inferred ? Known::inferred : Known::stated;
+void from_log(Candidate& candidate, const LogEvidence::OfEvent* evidence) {
+  if (evidence == nullptr) return;
+  candidate.said = evidence->weight;
+  candidate.why = evidence->words;
+  candidate.since_ts = evidence->since_ns;
+  candidate.guessed = evidence->guessed;
+  candidate.known = evidence->guessed || evidence->inferred ? Known::inferred : Known::stated;
 }
 
 }  // namespace rose::diagnose

@@ -49,7 +49,7 @@ class Ids {
 // A candidate for this fault; its other properties have neutral values.
 [[nodiscard]] Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t ts);
 // Adds the message behind a candidate, and lowers its weight to the message's certainty; nullptr: there is no message.
-void from_log(Candidate& candidate, const Said::Of* said);
+void from_log(Candidate& candidate, const LogEvidence::OfEvent* evidence);
 // For a fault that had not ended when the dump was written. A dump of a whole run ends with the run, so the first
 // duration tried is to the end of the run, then the observed one. `longest_ns`: the longest that a run lasts; 0: the
 // fault needs no duration.

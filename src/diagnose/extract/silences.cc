@@ -79,7 +79,8 @@ enum class Usual { no, as_long, without_end };
 
 Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence& silence, const Given& given) {
   Usual usual = Usual::no;
-  if (!given.inputs.profile || given.said(event) != nullptr) return usual;  // messages name a peer, not a connection
+  if (!given.inputs.profile || given.log_evidence(event) != nullptr)
+    return usual;  // messages name a peer, not a connection
   for (const profile::Silence& known : given.inputs.profile->silences) {
     // A pair's idle connections don't excuse its busy ones.
     if (!known.is_of(event.sport, event.dport)) continue;
@@ -119,9 +120,9 @@ std::optional<std::size_t> cause_of(const Silence& silence, double said, int by,
 
 // The node whose log reports the silence of this event; kNone if none does.
 int teller(const Given& given, const Event& event) {
-  const Said::Of* said = given.said(event);
-  for (int i = 0; said != nullptr && i < given.nodes.count(); ++i)
-    if (given.config().nodes[static_cast<std::size_t>(i)].name == said->by) return i;
+  const LogEvidence::OfEvent* evidence = given.log_evidence(event);
+  for (int i = 0; evidence != nullptr && i < given.nodes.count(); ++i)
+    if (given.config().nodes[static_cast<std::size_t>(i)].name == evidence->by) return i;
   return NodeMap::kNone;
 }
 
@@ -247,8 +248,8 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       // A silence that is not over, and for which it is unknown whether anything was unanswered, is judged by the
       // others: when the workload has ended, all connections fall silent.
       bool alone = true;
-      if (silence.open && (event->flags & (trace::kOutstanding | trace::kIdle)) == 0 && given.said(*event) == nullptr &&
-          silence.src >= 0) {
+      if (silence.open && (event->flags & (trace::kOutstanding | trace::kIdle)) == 0 &&
+          given.log_evidence(*event) == nullptr && silence.src >= 0) {
         if (!active) active = last_active(given);
         const std::int64_t last = std::max((*active)[static_cast<std::size_t>(silence.src)],
                                            (*active)[static_cast<std::size_t>(silence.dst)]);

@@ -121,7 +121,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     Spell& spell = spells.back();
     spell.last = event.ts_ns;
     spell.calls += weight_of(event);
-    const Said::Of* of = given.said(event);
+    const LogEvidence::OfEvent* of = given.log_evidence(event);
     spell.plain = std::max(spell.plain, of != nullptr ? c.plain * of->weight : c.plain);
     spell.out = spell.out && c.out;
   }

@@ -308,12 +308,13 @@ class FromLogs {
     put_stop(node, since, until, 0, {weight, hint.words, earliest, false, hint.missed});
   }
 
-  void put_stop(const std::string& node, std::int64_t since, std::int64_t until, unsigned flags, Said::Of said) {
+  void put_stop(const std::string& node, std::int64_t since, std::int64_t until, unsigned flags,
+                LogEvidence::OfEvent evidence) {
     Event stop = out_.event(EventType::ps, node, until);
     stop.state = ProcessState::paused;
     stop.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((until - since) / 1'000'000, 3'600'000));
     stop.flags = static_cast<decltype(stop.flags)>(trace::kMain | flags);
-    out_.put(stop, std::move(said));
+    out_.put(stop, std::move(evidence));
   }
 
   void said_silence(const Hint& hint, const std::string& node, double weight) {
@@ -387,7 +388,7 @@ class FromLogs {
       }
       ROSE_BUG("a limit of a hint that is none");
     }();
-    inputs_.limits_told.push_back(
+    inputs_.reported_limits.push_back(
         {kind, node, std::max(case_.first(), case_.time_of(hint)), hint.took_ns, hint.count, weight, hint.words});
   }
 
@@ -432,7 +433,7 @@ class FromLogs {
       const bool here = one.name == node;
       if (!here && !sent) continue;
       const double weight = (beside_ ? hint.weight * kBesideDump : hint.weight) * (here && sent ? kThrownByPeer : 1);
-      ToldException told{
+      ReportedException told{
           one.name, case_.time_of(hint), hint.until_ns, hint.count, weight, {}, throw_sites(hint.trace, one, !here)};
       if (told.sites.empty()) continue;
       placed = true;

@@ -10,7 +10,7 @@
 namespace rose::diagnose {
 
 // `control`: of a run without faults; nullptr when none was made (a plan): then only what messages name is there.
-// Adds to `inputs`: a trace, what is known of its events (Inputs::said) and the observables.
+// Adds to `inputs`: a trace, what is known of its events (Inputs::log_evidence) and the observables.
 void add_logs(Inputs& inputs, const logs::Evidence& evidence, const trace::Trace* control);
 
 }  // namespace rose::diagnose

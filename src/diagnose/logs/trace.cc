@@ -38,8 +38,8 @@ Event LogTrace::event(EventType type, const std::string& node, std::int64_t ts) 
   return event;
 }
 
-void LogTrace::put(const Event& event, Said::Of said) {
-  made_.push_back({event, std::move(said)});
+void LogTrace::put(const Event& event, LogEvidence::OfEvent evidence) {
+  made_.push_back({event, std::move(evidence)});
   if (event.type == EventType::scf) failed_.insert(key_of(event));
 }
 
@@ -89,10 +89,10 @@ void LogTrace::put_control() {
 void LogTrace::finish(Inputs& inputs) && {
   std::stable_sort(made_.begin(), made_.end(),
                    [](const Made& a, const Made& b) { return a.event.ts_ns < b.event.ts_ns; });
-  Said& said = inputs.said.emplace_back();
-  said.trace = inputs.traces.size();
+  LogEvidence& evidence = inputs.log_evidence.emplace_back();
+  evidence.trace = inputs.traces.size();
   for (Made& one : made_) {
-    if (!one.said.words.empty()) said.events.emplace(out_.events.size(), std::move(one.said));
+    if (!one.evidence.words.empty()) evidence.events.emplace(out_.events.size(), std::move(one.evidence));
     out_.events.push_back(one.event);
     out_.meta.end_ns = std::max(out_.meta.end_ns, one.event.ts_ns);
   }

@@ -22,7 +22,7 @@ class LogTrace {
 
   [[nodiscard]] trace::Event event(trace::EventType type, const std::string& node, std::int64_t ts);
   [[nodiscard]] trace::StringId intern(std::string_view text) { return out_.strings.intern(text); }
-  void put(const trace::Event& event, Said::Of said);
+  void put(const trace::Event& event, LogEvidence::OfEvent evidence);
   // Is there a failed call already of this node and kind, with this error, of such a file and peer?
   [[nodiscard]] bool tells(const trace::Event& failed) const { return failed_.contains(key_of(failed)); }
   // Adds an event that only helps to interpret the others.
@@ -42,7 +42,7 @@ class LogTrace {
  private:
   struct Made {
     trace::Event event;
-    Said::Of said;
+    LogEvidence::OfEvent evidence;
   };
 
   using FailedCall = std::tuple<trace::StringId, std::int16_t, std::int16_t, std::string, trace::StringId>;

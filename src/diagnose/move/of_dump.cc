@@ -431,7 +431,7 @@ class Builder {
       }
       if (lasting_error(head->fault.error) &&
           std::any_of(set.begin(), set.end(), [](const Candidate* c) { return c->fault.times == 1; }) &&
-          !world_.inputs->said.empty()) {
+          !world_.inputs->log_evidence.empty()) {
         std::vector<Fault> lasting = faults;
         for (Fault& fault : lasting) fault.times = -1;
         propose(std::move(lasting), kShareOneCause * kNextStep * weight_of(set),

@@ -29,7 +29,7 @@ inline constexpr std::int64_t kNoticed =
 inline constexpr std::int64_t kRanOn = 300 * kSecond;  // a program that went on for so long has started well
 inline constexpr std::int64_t kEarly = 3 * kSecond;    // a log that ends so long before the others' ends early
 
-// One thing, however often it is said.
+// One thing, however often it is reported.
 struct Repeated {
   const Message* first = nullptr;
   const Message* last = nullptr;
@@ -119,8 +119,8 @@ void find_ends(Findings& found, std::size_t n);
 void find_gaps(Findings& found, std::size_t n);
 void find_lone_stop(Findings& found);
 void find_silent_one(Findings& found);
-// Finds what its messages say, and their exceptions.
-void find_sayings(Findings& found, std::size_t n);
+// Finds what its messages report, and their exceptions.
+void find_reports(Findings& found, std::size_t n);
 void find_thrown(Findings& found, std::size_t n);
 // Compares all nodes: finds a node that was paused while the others missed it, and a role that moved from one node to
 // another.

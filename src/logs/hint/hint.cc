@@ -74,7 +74,7 @@ std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Diff
     find_gaps(found, n);
   }
   for (std::size_t n = 0; n < failure.nodes.size(); ++n) {
-    find_sayings(found, n);
+    find_reports(found, n);
     find_thrown(found, n);
   }
   find_missed(found);
@@ -85,7 +85,7 @@ std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Diff
   if (found.hints.empty()) find_lone_stop(found);
   if (found.hints.empty()) {
     found.at_debug = true;
-    for (std::size_t n = 0; n < failure.nodes.size(); ++n) find_sayings(found, n);
+    for (std::size_t n = 0; n < failure.nodes.size(); ++n) find_reports(found, n);
   }
   weigh_echoes(found.hints);
   weigh_silences(found.hints, found.silences);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the store of examples/kv again and again while nodes are killed, restarted, stopped in order and cut off at
-random, all of them recorded, and replays each life of each node alone. Prints two lines of a Markdown table; exits 1
-unless all of them replay.
+"""Runs the store of examples/kv repeatedly while nodes are killed, restarted, stopped in order and partitioned at
+random. All nodes are recorded, and each incarnation of each node is replayed alone. Prints two lines of a Markdown
+table; exits 1 unless all of them replay.
 
 Usage: lives.py ROSE FOLDER-OF-KV-SERVER LIVES SEED     (between namespaces of their own: see lives.sh)
-LIVES: so many that ended in order, and so many that were killed, at least.
+LIVES: the least number of incarnations that ended in order, and of those that were killed.
 """
 import os
 import random
@@ -44,7 +44,7 @@ class Life:
 
 
 def begun(life):
-    """Whether it had come to its first record when it ended."""
+    """Returns whether the process had written its first record when it ended."""
     try:
         with open(life.file, "rb") as file:
             head = file.read(4096)
@@ -54,13 +54,13 @@ def begun(life):
 
 
 def cut(number, on):
-    """No packet of the node reaches anybody, nor the other way round."""
+    """Drops all packets from and to the node."""
     subprocess.run(["ip", "link", "set", f"v{number}", "down" if on else "up"], check=True)
 
 
 def run(folder):
-    """One run; its lives, and what was held in the end by those that then ended in order (none when they did not
-    settle)."""
+    """Makes one run; returns its incarnations, and the final state of those that then ended in order (none if they
+    did not settle)."""
     window = chance.choice(["128KiB", "256KiB", "16MiB"])
     lives, now = [], {}
 
@@ -105,7 +105,7 @@ def run(folder):
 
 
 def replays(life, state):
-    """"" or what went otherwise. `state`: what the node held when it ended, if that is known."""
+    """Replays a recording; returns "" or what differed. `state`: the node's state when it ended, if known."""
     done = subprocess.run([rose, "replay", "--quiet", "--recording", life.file, "--patience", "60s", "--",
                            *server(life.number, "/nowhere")],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

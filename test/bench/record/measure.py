@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the store with and without recordings by turns, with four clients, and prints lines of a Markdown table.
+"""Runs the store alternately with and without recordings, with four clients, and prints lines of a Markdown table.
 
 Usage: measure.py FOLDER-OF-KV-SERVER ROUNDS     (in a network of its own: see run.sh)
 """
@@ -20,8 +20,8 @@ def client(*arguments, **how):
 
 
 def measured(folder, record):
-    """Writes a second of one cluster, from its first write to its last, and what one took the nodes of processors, in
-    us."""
+    """Returns one cluster's writes per second, from its first write to its last, and the nodes' processor time per
+    write in us."""
     nodes, used = [], 0
     try:
         for number in range(1, 4):

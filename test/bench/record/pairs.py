@@ -1,11 +1,11 @@
-"""Figures of a program that records itself beside those of one that does not, by turns."""
+"""Compares the figures of a program that records itself with those of one that does not, alternately."""
 import math
 import statistics
 import tempfile
 
 
 def measure(measured, rounds):
-    """What measured(folder, record) gives, a number for each figure, once with and once without in each round."""
+    """Returns the figures of measured(folder, record), with and without recording, for each round."""
     pairs = []
     for turn in range(rounds):
         pair = {}
@@ -17,7 +17,7 @@ def measure(measured, rounds):
 
 
 def show(pairs, of, figures):
-    """A Markdown table of the ratios; `figures`: what each is, and its unit."""
+    """Prints a Markdown table of the ratios; `figures`: the name and the unit of each."""
     print("| what | measured |\n|---|---|")
     for at, (what, unit) in enumerate(figures):
         ratios = [math.log(pair[True][at] / pair[False][at]) for pair in pairs]

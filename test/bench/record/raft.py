@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the nodes of examples/record/raft with and without recordings by turns, and prints lines of a Markdown table.
+"""Runs examples/record/raft alternately with and without recordings, and prints lines of a Markdown table.
 
 Usage: raft.py RAFT-COUNTER ROUNDS [SECONDS]     (in a network of its own: see raft.sh)
 """
@@ -15,8 +15,8 @@ addresses = "127.0.0.1,127.0.0.2,127.0.0.3"
 
 
 def measured(folder, record):
-    """Additions a second, how long the slowest of each hundred took, in ms, and what one took the nodes of processors,
-    in us."""
+    """Returns additions per second, the latency of the slowest percent in ms, and the nodes' processor time per
+    addition in us."""
     nodes, used = [], 0
     try:
         for number in range(1, 4):

@@ -1,4 +1,4 @@
-"""Asks the planted programs, line by line over TCP; what workloads and oracles share."""
+"""A line-based TCP client of the planted programs, shared by workloads and oracles."""
 import os
 import socket
 import time
@@ -11,7 +11,7 @@ def ip_of(node):
 
 
 class Client:
-    """One connection, made again when it breaks. ask() returns None when there was no answer in time."""
+    """A connection that is reopened when it breaks. ask() returns None if there was no answer in time."""
 
     def __init__(self, node, port=7000, timeout=0.5):
         self.address = (ip_of(node), port)
@@ -41,7 +41,7 @@ class Client:
         return None
 
     def ask_list(self, line):
-        """To what is answered with "POSITION COUNT" and COUNT lines: the position, and the lines; else None."""
+        """Reads an answer of "POSITION COUNT" and COUNT lines; returns the position and the lines, or None."""
         try:
             position, count = map(int, (self.ask(line) or "").split())
             lines = [self.stream.readline() for _ in range(count)]
@@ -53,12 +53,12 @@ class Client:
         return None
 
     def insist(self, line, seconds=10.0):
-        """Asks until there is an answer."""
+        """Repeats the request until there is an answer."""
         return until(lambda: self.ask(line), seconds)
 
 
 class Patient:
-    """One connection to a server that may be away for a while, killed and started again."""
+    """A connection to a server that may be down for a while, killed and restarted."""
 
     def __init__(self, node, patience):
         self.address = (ip_of(node), 7000)
@@ -67,7 +67,7 @@ class Patient:
         self.stream = None
 
     def tried(self, exchange):
-        """Its result; while the server is away, once more."""
+        """Returns the result of the request, which is repeated while the server is down."""
         while True:
             try:
                 if self.connection is None:
@@ -103,7 +103,7 @@ class Patient:
 
 
 def until(action, seconds):
-    """What the action returns as soon as it is something; None if it never is."""
+    """Repeats the action until it returns a value, and returns that; None after the time limit."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         result = action()
@@ -114,7 +114,7 @@ def until(action, seconds):
 
 
 def node(action, name):
-    """rose node stop|start|restart|kill NAME"""
+    """Runs rose node stop|start|restart|kill NAME."""
     import subprocess  # most workloads and oracles do not need it, and each run starts several
     subprocess.run([os.environ["ROSE_EXE"], "node", action, name, "--quiet"], check=True)
 
@@ -125,6 +125,6 @@ def cannot_tell(why):
 
 
 def verdict(bug, words):
-    """Speaks like grep."""
+    """Prints the words and exits with grep's codes: 0 if the bug occurred, else 1."""
     print(words)
     raise SystemExit(0 if bug else 1)

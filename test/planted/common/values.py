@@ -10,7 +10,7 @@ def members(timeout):
 
 
 def put_values(group, seconds):
-    """Asks all in turn, as clients do not know who leads; acked.txt has the values that were stored."""
+    """Sends values to all members in turn, as clients do not know the leader; acked.txt has those stored."""
     with open("acked.txt", "w") as acked:
         end = time.monotonic() + seconds
         number = 0
@@ -23,7 +23,7 @@ def put_values(group, seconds):
 
 
 def are_values_gone():
-    """The oracle."""
+    """The oracle: whether acknowledged values are missing."""
     group = members(2)
     states = [member.insist("state") for member in group]
     acked = open("acked.txt").read().split()

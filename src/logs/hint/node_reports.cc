@@ -12,7 +12,7 @@
 
 #include "kernel/syscalls.h"
 #include "logs/hint/findings.h"
-#include "logs/hint/said.h"
+#include "logs/hint/reports.h"
 #include "logs/hint/spoken_of.h"
 
 namespace rose::logs {
@@ -39,10 +39,10 @@ constexpr double kRefused =
 constexpr double kSpeaksOn = 0.2;       // times this: but its own log goes on; had it begun again, that would say so
 constexpr double kRefusedByCut = 0.25;  // a rule of a firewall may say so, too
 
-// Both before and after that was said first.
-bool speaks_around(const NodeLog* log, const Repeated& said) {
-  if (log == nullptr || !is_timed(*log) || said.first->ts_ns == kNoTime) return false;
-  return log->messages.front().ts_ns < said.first->ts_ns && log->messages.back().ts_ns > said.first->ts_ns + kEarly;
+// Whether the log has messages both before and well after the first report.
+bool speaks_around(const NodeLog* log, const Repeated& report) {
+  if (log == nullptr || !is_timed(*log) || report.first->ts_ns == kNoTime) return false;
+  return log->messages.front().ts_ns < report.first->ts_ns && log->messages.back().ts_ns > report.first->ts_ns + kEarly;
 }
 
 // "Error: Is a directory." as a message of its own, right behind the one that says what failed.
@@ -63,10 +63,10 @@ double weight_of(Level level) {
   return level == Level::info || level == Level::debug || level == Level::trace ? kInPassing : 1;
 }
 
-// What the messages of a node say.
-class Sayings {
+// What the messages of a node report.
+class NodeReports {
  public:
-  Sayings(Findings& found, std::size_t n) : found_(found), n_(n), here_(found.node(n)) {}
+  NodeReports(Findings& found, std::size_t n) : found_(found), n_(n), here_(found.node(n)) {}
 
   void read();
   void add_hints();
@@ -91,8 +91,8 @@ class Sayings {
                     const std::optional<FailedCall>& told_behind);
   void keep_missing(const Message& message, const Kind& kind, double weight);
   void keep_clock(const Message& message, const Kind& kind, double weight);
-  void add_refusal(const std::string& other, const Said& said, bool unnamed);
-  [[nodiscard]] bool is_of_an_end(const Said& said) const;
+  void add_refusal(const std::string& other, const Report& report, bool unnamed);
+  [[nodiscard]] bool is_of_an_end(const Report& report) const;
   void add_unresolved();
   void add_outcast();
   void add_standstill();
@@ -103,18 +103,18 @@ class Sayings {
   Findings& found_;
   std::size_t n_;
   const NodeLog& here_;
-  std::map<FailedCall, Said> calls_;
-  std::map<std::pair<Operation, std::string>, Said> in_vain_;  // operation, path
-  std::map<std::string, Said> peers_, refusing_, unnamed_;     // by node
-  std::set<std::string> answered_;                             // of peers_: whose machine answered
-  std::map<std::pair<std::string, int>, Said> processes_;      // by node; signal, or 1000 and the exit code
-  std::map<std::string, Said> clocks_;  // by the node whose clock it is, or differs from the own; "" unknown
-  Said longest_;                        // of the pauses that it tells of
-  Said cut_off_;                        // by its own interface
-  Said outcast_;                        // from the others, as it says itself
-  Said unresolved_;                     // the first name that was not resolved
+  std::map<FailedCall, Report> calls_;
+  std::map<std::pair<Operation, std::string>, Report> in_vain_;  // operation, path
+  std::map<std::string, Report> peers_, refusing_, unnamed_;     // by node
+  std::set<std::string> answered_;                               // of peers_: whose machine answered
+  std::map<std::pair<std::string, int>, Report> processes_;      // by node; signal, or 1000 and the exit code
+  std::map<std::string, Report> clocks_;   // by the node whose clock it is, or differs from the own; "" unknown
+  Report longest_;                         // of the pauses that it tells of
+  Report cut_off_;                         // by its own interface
+  Report outcast_;                         // from the others, as it says itself
+  Report unresolved_;                      // the first name that was not resolved
   std::set<std::string> names_looked_up_;  // nodes that were not found by their names
-  Said slowest_;                        // of the calls that waited for a disk
+  Report slowest_;                         // of the calls that waited for a disk
   std::uint64_t read_behind_ = 0;
 };
 
@@ -131,7 +131,7 @@ FailedCall call_of(const Meaning& meaning) {
   return {meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()};
 }
 
-void Sayings::read() {
+void NodeReports::read() {
   std::unordered_map<TemplateId, Kind> kinds;
   const Message* said_before = nullptr;  // read together with the message before it
   for (const Message& message : here_.messages) {
@@ -149,7 +149,7 @@ void Sayings::read() {
   fold_paths(calls_);
 }
 
-std::optional<FailedCall> Sayings::read_behind(const Message& message) {
+std::optional<FailedCall> NodeReports::read_behind(const Message& message) {
   const std::string_view behind = found_.told_behind(message);
   if (behind.empty() || ++read_behind_ > kMostRead) return std::nullopt;
   const Meaning meaning = read_meaning(behind);
@@ -159,7 +159,7 @@ std::optional<FailedCall> Sayings::read_behind(const Message& message) {
   return call_of(meaning);
 }
 
-bool Sayings::read_itself(const Message& message, Kind& kind) {
+bool NodeReports::read_itself(const Message& message, Kind& kind) {
   kind.meaning = found_.meaning(n_, message);
   kind.says = kind.says || kind.meaning.says_something();
   const bool next_too = kind.meaning.failed && take_error_behind(found_, here_, message, kind.meaning);
@@ -168,8 +168,8 @@ bool Sayings::read_itself(const Message& message, Kind& kind) {
   return next_too;
 }
 
-// It reports nothing wrong: it is logged for debugging, belongs to a start that went well, or is said all the time.
-bool Sayings::is_nothing(const Message& message, const Meaning& meaning) const {
+// It reports nothing wrong: it is logged for debugging, belongs to a start that went well, or is logged all the time.
+bool NodeReports::is_nothing(const Message& message, const Meaning& meaning) const {
   if (meaning.ended || meaning.panic || (kernel::resource_error(meaning.error) && !meaning.vague)) return false;
   if (found_.is_of_start(n_, message)) return true;
   if (meaning.clock || meaning.stood_ns != 0) return false;
@@ -177,13 +177,13 @@ bool Sayings::is_nothing(const Message& message, const Meaning& meaning) const {
          (here_.messages.size() >= kLongLog && found_.is_everyday(n_, message.kind));
 }
 
-// Said at a level that is otherwise left out: that a node is gone, whose name is in the message.
-bool Sayings::misses_at_debug(const Message& message, const Kind& kind) const {
+// It reports, at a level that is otherwise ignored, that a node is missing, and names it.
+bool NodeReports::misses_at_debug(const Message& message, const Kind& kind) const {
   return message.level == Level::debug && kind.meaning.lost && kind.meaning.error == 0 && !kind.other.empty() &&
          !kind.meaning.clock && !found_.is_everyday(n_, message.kind) && !found_.is_of_start(n_, message);
 }
 
-void Sayings::keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind) {
+void NodeReports::keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind) {
   const Meaning& meaning = kind.meaning;
   if (found_.at_debug ? !misses_at_debug(message, kind) : is_nothing(message, meaning)) return;
   const Observed* observed = found_.observed_as(n_, message.kind);
@@ -222,14 +222,14 @@ void Sayings::keep(const Message& message, const Kind& kind, const std::optional
       message, meaning, weight);
 }
 
-void Sayings::keep_failure(const Message& message, const Meaning& meaning, double weight,
-                           const std::optional<FailedCall>& told_behind) {
+void NodeReports::keep_failure(const Message& message, const Meaning& meaning, double weight,
+                               const std::optional<FailedCall>& told_behind) {
   if (fails_some_call(meaning) && !no_route_to_peer(meaning) && told_behind != call_of(meaning))
     put(calls_[call_of(meaning)], message, meaning, weight);
   if (meaning.failed) put(in_vain_[{meaning.operation, meaning.path}], message, meaning, weight);
 }
 
-void Sayings::keep_missing(const Message& message, const Kind& kind, double weight) {
+void NodeReports::keep_missing(const Message& message, const Kind& kind, double weight) {
   const std::vector<NodeName>& names = found_.names;
   if (kind.meaning.closed && !kind.other.empty()) answered_.insert(kind.other);
   if (!kind.other.empty())
@@ -242,28 +242,28 @@ void Sayings::keep_missing(const Message& message, const Kind& kind, double weig
         put(unnamed_[other.node], message, kind.meaning, weight * (names.size() == 2 ? kNobodyNamed : kAnyOfSeveral));
 }
 
-void Sayings::keep_clock(const Message& message, const Kind& kind, double weight) {
+void NodeReports::keep_clock(const Message& message, const Kind& kind, double weight) {
   put(clocks_[kind.meaning.clock->own ? here_.node : kind.other], message, kind.meaning, weight);
 }
 
-void Sayings::add_hints() {
-  for (const auto& [key, said] : calls_) add_call(found_, n_, said);
-  for (const auto& [key, said] : in_vain_)
-    if (!is_of_an_end(said)) add_in_vain(found_, n_, said);
-  for (const auto& [other, said] : peers_)
-    add_silence(found_, n_, other, said,
-                said.meaning.unresolved && names_looked_up_.size() > 1 ? kUnresolvedToo : kSpokenOf, false,
+void NodeReports::add_hints() {
+  for (const auto& [key, report] : calls_) add_call(found_, n_, report);
+  for (const auto& [key, report] : in_vain_)
+    if (!is_of_an_end(report)) add_in_vain(found_, n_, report);
+  for (const auto& [other, report] : peers_)
+    add_silence(found_, n_, other, report,
+                report.meaning.unresolved && names_looked_up_.size() > 1 ? kUnresolvedToo : kSpokenOf, false,
                 answered_.contains(other));
   if (cut_off_.first != nullptr && !here_.node.empty())
     for (const NodeName& other : found_.names)
       if (other.node != here_.node) add_silence(found_, n_, other.node, cut_off_, kOwnInterface, true);
-  for (const auto& [other, said] : unnamed_)
+  for (const auto& [other, report] : unnamed_)
     if ((found_.names.size() == 2 || (peers_.empty() && refusing_.empty())) && !peers_.contains(other) &&
         !refusing_.contains(other)) {
-      if (said.meaning.error == ECONNREFUSED) add_refusal(other, said, true);
-      else add_silence(found_, n_, other, said, kSpokenOf, true);
+      if (report.meaning.error == ECONNREFUSED) add_refusal(other, report, true);
+      else add_silence(found_, n_, other, report, kSpokenOf, true);
     }
-  for (const auto& [other, said] : refusing_) add_refusal(other, said, false);
+  for (const auto& [other, report] : refusing_) add_refusal(other, report, false);
   add_unresolved();
   add_outcast();
   add_standstill();
@@ -272,31 +272,31 @@ void Sayings::add_hints() {
   add_slow_disk();
 }
 
-void Sayings::add_refusal(const std::string& other, const Said& said, bool unnamed) {
-  if (!peers_.contains(other)) add_silence(found_, n_, other, said, kRefusedByCut, unnamed);
+void NodeReports::add_refusal(const std::string& other, const Report& report, bool unnamed) {
+  if (!peers_.contains(other)) add_silence(found_, n_, other, report, kRefusedByCut, unnamed);
   if (std::any_of(found_.hints.begin(), found_.hints.end(),
                   [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == other; }))
     return;
-  Hint& hint = found_.add(Hint::Kind::end, n_, *said.first,
-                          kRefused * said.weight * (speaks_around(found_.log_of(other), said) ? kSpeaksOn : 1));
+  Hint& hint = found_.add(Hint::Kind::end, n_, *report.first,
+                          kRefused * report.weight * (speaks_around(found_.log_of(other), report) ? kSpeaksOn : 1));
   hint.node = other;
   hint.signal = SIGKILL;
-  hint.count = said.count;
+  hint.count = report.count;
   hint.told = true;
   hint.unnamed = unnamed;
 }
 
 // A supervisor says of a service that it failed, because its process has ended: that explains the failure.
-bool Sayings::is_of_an_end(const Said& said) const {
-  return said.meaning.path.empty() && std::any_of(processes_.begin(), processes_.end(), [&](const auto& one) {
+bool NodeReports::is_of_an_end(const Report& report) const {
+  return report.meaning.path.empty() && std::any_of(processes_.begin(), processes_.end(), [&](const auto& one) {
            const Message& end = *one.second.first;
-           return &end < said.first && (end.ts_ns == kNoTime || said.first->ts_ns - end.ts_ns <= kEarly);
+           return &end < report.first && (end.ts_ns == kNoTime || report.first->ts_ns - end.ts_ns <= kEarly);
          });
 }
 
 // Names are resolved by a server for names, which is rarely one of the nodes: what fails is the call that asks it.
 // Where several names are not found, it is rather that server than each of the nodes.
-void Sayings::add_unresolved() {
+void NodeReports::add_unresolved() {
   if (unresolved_.first == nullptr) return;
   Hint& hint = found_.add(Hint::Kind::call, n_, unresolved_, names_looked_up_.size() > 1 ? kPlain : kUnresolved);
   hint.error = ENETUNREACH;
@@ -305,7 +305,7 @@ void Sayings::add_unresolved() {
 }
 
 // The others took it for gone: they did not hear from it, as when it was cut off or stood still.
-void Sayings::add_outcast() {
+void NodeReports::add_outcast() {
   if (outcast_.first == nullptr || here_.node.empty()) return;
   for (const NodeName& other : found_.names)
     if (other.node != here_.node) add_silence(found_, n_, other.node, outcast_, kOutcast, true);
@@ -318,7 +318,7 @@ void Sayings::add_outcast() {
   hint.ts_ns -= kOutcastFor;
 }
 
-void Sayings::add_standstill() {
+void NodeReports::add_standstill() {
   if (longest_.first == nullptr) return;
   Hint& hint = found_.add(Hint::Kind::stop, n_, *longest_.first, kSaysItStood * longest_.weight);
   hint.took_ns = longest_.meaning.stood_ns;
@@ -327,7 +327,7 @@ void Sayings::add_standstill() {
   hint.ts_ns = hint.until_ns - longest_.meaning.stood_ns;
 }
 
-void Sayings::add_slow_disk() {
+void NodeReports::add_slow_disk() {
   if (slowest_.first == nullptr) return;
   Hint& hint = found_.add(Hint::Kind::limit, n_, slowest_, kPlain);
   hint.limit = Hint::Limit::disk_slow;
@@ -336,36 +336,36 @@ void Sayings::add_slow_disk() {
   if (hint.ts_ns != kNoTime) hint.ts_ns -= hint.took_ns;
 }
 
-void Sayings::add_processes() {
+void NodeReports::add_processes() {
   // A helper that aborts or crashes by itself, after a call that failed, is a consequence of that call.
   const auto by_itself = [](int signal) {
     return signal == SIGABRT || signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
   };
-  for (const auto& [key, said] : processes_) {
-    if (said.meaning.helper && by_itself(said.meaning.signal) && !calls_.empty()) continue;
-    Hint& hint = found_.add(Hint::Kind::end, n_, *said.first, kPlain * said.weight);
+  for (const auto& [key, report] : processes_) {
+    if (report.meaning.helper && by_itself(report.meaning.signal) && !calls_.empty()) continue;
+    Hint& hint = found_.add(Hint::Kind::end, n_, *report.first, kPlain * report.weight);
     hint.node = key.first;
-    hint.signal = said.meaning.signal;
-    hint.exit_code = said.meaning.exit_code;
-    hint.itself = said.meaning.signal == 0;
+    hint.signal = report.meaning.signal;
+    hint.exit_code = report.meaning.exit_code;
+    hint.itself = report.meaning.signal == 0;
     hint.told = true;
-    hint.helper = said.meaning.helper && key.first == here_.node;
-    hint.out_of_memory = said.meaning.out_of_memory;
-    hint.count = said.count;
+    hint.helper = report.meaning.helper && key.first == here_.node;
+    hint.out_of_memory = report.meaning.out_of_memory;
+    hint.count = report.count;
   }
 }
 
 // A node that reports a difference of clocks does not know which of the two is right.
-void Sayings::add_clocks() {
-  for (const auto& [other, said] : clocks_) {
-    const auto add = [&, &said = said](double weight, const std::string& node, const std::string& peer) -> Hint& {
-      Hint& hint = found_.add(Hint::Kind::clock, n_, said, weight);
+void NodeReports::add_clocks() {
+  for (const auto& [other, report] : clocks_) {
+    const auto add = [&, &report = report](double weight, const std::string& node, const std::string& peer) -> Hint& {
+      Hint& hint = found_.add(Hint::Kind::clock, n_, report, weight);
       hint.node = node;
       hint.peer = peer;
-      hint.clock = *said.meaning.clock;
+      hint.clock = *report.meaning.clock;
       return hint;
     };
-    if (said.meaning.clock->own) {
+    if (report.meaning.clock->own) {
       add(kOwnClock, here_.node, here_.node);
       continue;
     }
@@ -377,10 +377,10 @@ void Sayings::add_clocks() {
 
 }  // namespace
 
-void find_sayings(Findings& found, std::size_t n) {
-  Sayings sayings(found, n);
-  sayings.read();
-  sayings.add_hints();
+void find_reports(Findings& found, std::size_t n) {
+  NodeReports reports(found, n);
+  reports.read();
+  reports.add_hints();
 }
 
 }  // namespace rose::logs

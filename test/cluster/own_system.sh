@@ -12,7 +12,7 @@ block() {
   awk -v fence="\`\`\`$1" -v n="$2" '$0 == "```" { on = 0 } on { print } $0 == fence { on = ++seen == n }' "$page"
 }
 blocks=$(grep -c '^```sh$' "$page")
-[ "$blocks" -eq 9 ] || fail "the page has $blocks blocks of commands, this test knows 9"
+[ "$blocks" -eq 9 ] || fail "the page has $blocks blocks of commands instead of 9"
 
 export PATH="$(dirname "$rose"):$PATH" TMPDIR=$work answers=$work/answers
 cd "$work"
@@ -36,7 +36,7 @@ ANSWER
 steps > ../steps
 # The tracer's messages go to a file, so that the test can wait for them.
 sed -i 's/-o end\.bin &$/-o end.bin 2> trace.err \&/' ../steps
-grep -q 'trace.err &$' ../steps || fail "the recorder is started in another way"
+grep -q 'trace.err &$' ../steps || fail "the page starts the recorder in another way"
 # A test has less time than a user: fewer runs.
 { block toml 1; printf '\n[diagnose]\nconfirm_runs = 5\njobs = 3\n'; } > ../answers
 finished() { # processes that the steps started and did not end
@@ -50,7 +50,7 @@ says out 'rose.toml: 2 nodes \(redis1, redis2\)'
 says out 'question  rose.toml:[0-9]+ workload.command: what do your clients do'
 says out 'SCF +redis1 +[0-9]+ .*write ENOSPC .*/disk1/temp-[0-9]+\.rdb'
 says out 'reproduced: the schedule reproduces the bug in'
-grep -q 'error *= *"ENOSPC"' schedule.toml || fail "the schedule is about something else: $(cat schedule.toml)"
+grep -q 'error *= *"ENOSPC"' schedule.toml || fail "the schedule has another fault: $(cat schedule.toml)"
 grep -q 'temp-' schedule.toml || fail "the schedule names no backup: $(cat schedule.toml)"
 # The drafted replica follows the drafted primary, not the running one; an open question is reported by name.
 grep -q '"--replicaof", "${ip_redis1}", "7401"' drafted.toml ||
@@ -64,7 +64,7 @@ expect 2 "$rose" init --pid 4194305 -o x.toml
 says err '--pid 4194305: there is no such process'
 expect 2 "$rose" init -o x.toml
 says err 'no source for the draft is named'
-[ ! -e x.toml ] || fail "a file of nothing"
+[ ! -e x.toml ] || fail "a file was written although nothing was drafted"
 
 # Secrets in the command line and in the environment. A simple process with a log and a port.
 cat > server.py << 'PY'

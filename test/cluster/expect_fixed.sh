@@ -62,7 +62,7 @@ asks="\"python3\", \"$work/ask.py\""
 configuration "$asks"
 expect 0 "$rose" profile -c rose.toml
 python3 -c 'import json; w = json.load(open("profile.json"))["workload"]; assert w["runs"] == 1 and w["failed"] == 0 and w["sent"] > 10 and w["received"] > 10, w' ||
-  fail "the profile does not tell what the workload exchanges: $(grep -A5 '"workload"' profile.json)"
+  fail "the profile does not contain the workload's exchanged data: $(grep -A5 '"workload"' profile.json)"
 
 # The good case: exit 0 with the bound; also without a profile, which is then reported.
 fault 'kind = "pause"\nduration = "100ms"'
@@ -75,7 +75,7 @@ mv profile.json kept.json
 expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
 says out 'not checked: whether the workload exchanges data .* no profile in .* records it'
 expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --profile kept.json
-! grep -q 'not checked' out || fail "a profile was given: $(cat out)"
+! grep -q 'not checked' out || fail "a missing profile is reported although one was given: $(cat out)"
 expect 2 "$rose" replay s.toml -c rose.toml --runs 1 --profile none.json
 mv kept.json profile.json
 
@@ -86,7 +86,7 @@ not_effective() {
   json_is 'j["verdict"], j["passed"], j["faults"][0]["fired"], j["faults"][0]["effective"]' \
     "('inconclusive', False, 1, 0)"
   json_is 'j["run_results"][0]["reason"]' "fault 'f' had no effect: $2"
-  grep -q "had no effect: $2" j.xml || fail "JUnit does not tell why: $(cat j.xml)"
+  grep -q "had no effect: $2" j.xml || fail "the JUnit report lacks the reason: $(cat j.xml)"
   expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
   says out "fault f: fired in 1 of 1 run, effective in 0 \($2\)"
 }
@@ -114,7 +114,7 @@ no_work() {
   expect 4 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed --json --junit j.xml
   json_is 'j["verdict"], j["passed"], j["run_results"][1]["verdict"]' "('inconclusive', False, 'inconclusive')"
   says out "$1"
-  grep -q "$1" j.xml || fail "JUnit does not tell why: $(cat j.xml)"
+  grep -q "$1" j.xml || fail "the JUnit report lacks the reason: $(cat j.xml)"
 }
 configuration '"/bin/true"'
 no_work 'the workload exchanged no data with any node, although it does without faults'
