@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostNameBytes = 64;  // of a value's text
 constexpr std::size_t kMostCallers = 3;     // of one function
-constexpr std::size_t kMostDecisions = 3;   // later ones follow from them
+constexpr std::size_t kMostDecisions = 5;   // later ones follow from them
 
 // Only the end of a long Java name was recorded.
 std::string whole_name(const Explanation& explanation, const std::string& told) {
@@ -64,8 +64,10 @@ bool may_be_suspect(const Call& call) {
          !is_library(frame_at(call, call.caller));
 }
 
-// Adds the feature to the caller of a suspect. `may_add`: a caller that is not a suspect yet becomes one.
-void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, bool may_add, const std::string& why) {
+// Gives the caller of a suspect the feature, unless it has more of it. `may_add`: a caller that is not a suspect yet
+// becomes one.
+void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, double value, bool may_add,
+            const std::string& why) {
   auto caller = find_suspect(suspects, call.caller);
   if (caller == suspects.end()) {
     if (!may_add) return;
@@ -77,8 +79,8 @@ void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, b
     add_name(call.caller, fresh.features);
     caller = suspects.insert(suspects.end(), std::move(fresh));
   }
-  caller->features[feature] = 1;
-  caller->why += (caller->why.empty() ? "" : "; ") + why;
+  caller->features.raise(feature, value);
+  if (caller->why.find(why) == std::string::npos) caller->why += (caller->why.empty() ? "" : "; ") + why;
 }
 
 std::vector<std::string> functions_with(const Explanation& explanation, bool Suspect::*mark, std::size_t most) {
@@ -114,33 +116,44 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     });
     if (may_be_suspect(call) && !again && of.told.size() < kMostCallers) of.told.push_back(&call);
   }
-  struct Accused {
-    const Call* call = nullptr;
-    bool decided = false;
-  };
-  std::size_t decided = 0;
-  std::vector<Call> first;
-  std::vector<Accused> accused;
+  // What comes first after the fault may be a decision, what comes later its consequence.
+  std::vector<const Call*> decisions;  // the first call that each caller decided on, by time
+  for (const Call& call : calls) {
+    const auto callee = find_suspect(suspects, call.function), caller = find_suspect(suspects, call.caller);
+    if (callee == suspects.end() || !((*callee).*side.mark) || !may_be_suspect(call)) continue;
+    if (caller != suspects.end() && (*caller).*side.mark) continue;
+    const bool again = std::any_of(decisions.begin(), decisions.end(),
+                                   [&](const Call* one) { return key_of(one->caller) == key_of(call.caller); });
+    if (!again && decisions.size() < kMostDecisions) decisions.push_back(&call);
+  }
+  std::vector<const Call*> accused;
   for (Suspect& callee : suspects) {  // best first
     const auto of = callers.find(key_of(callee.function));
     if (of == callers.end()) continue;
     const auto& [told, outside] = of->second;
-    decided += outside ? 1 : 0;
     for (const Call* call : told) {
-      if (outside && decided == 1) first.push_back(*call);
       const std::string called_by = "called by " + at_place(frame_at(*call, call->caller));
       callee.why += "; " + called_by;
       for (StoryLine& line : explanation.story)
         if (const std::string enters = "enters " + callee.function;
             line.first_wrong && line.text.starts_with(enters + ":"))
           line.text.insert(enters.size(), ", " + called_by);
-      accused.push_back({call, outside && decided <= kMostDecisions});
+      accused.push_back(call);
     }
     callee.features[outside ? Feature::decided_outside : Feature::only_follows] = 1;
   }
-  for (const auto& [call, may_add] : accused)
-    accuse(suspects, *call, side.of_caller, may_add,
-           fmt::format(fmt::runtime(side.why), at_place(frame_at(*call, call->function))));
+  const auto why = [&](const Call& call) {
+    return fmt::format(fmt::runtime(side.why), at_place(frame_at(call, call.function)));
+  };
+  double share = 1;
+  for (const Call* call : decisions) {
+    accuse(suspects, *call, side.of_caller, 1, true, why(*call));
+    accuse(suspects, *call, Feature::decided_first, share, false, {});
+    share /= 2;
+  }
+  for (const Call* call : accused) accuse(suspects, *call, side.of_caller, 1, false, why(*call));
+  std::vector<Call> first;
+  if (!decisions.empty()) first.push_back(*decisions.front());
   score(suspects);
   return first;
 }
@@ -179,6 +192,15 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
 }
 
 void add_lost_callers(Explanation& explanation, std::vector<Call> calls) {
+  // What a crash interrupts calls nothing more: no decision.
+  const auto with = [&](const std::string& function, std::initializer_list<Feature> any) {
+    const auto one = find_suspect(explanation.suspects, function);
+    return one != explanation.suspects.end() &&
+           std::any_of(any.begin(), any.end(), [&](Feature feature) { return one->features[feature] > 0; });
+  };
+  std::erase_if(calls, [&](const Call& call) {
+    return with(call.function, {Feature::dead}) && with(call.caller, {Feature::arrived, Feature::interrupted});
+  });
   (void)add_callers_of(explanation, std::move(calls),
                        {&Suspect::lost, Feature::no_longer_calls,
                         "no longer calls {}, which all correct runs enter after the moment of the fault"});
@@ -204,7 +226,7 @@ void add_outer_callers(Explanation& explanation, const std::vector<std::string>&
       if (key_of(call.function) != key_of(function)) continue;
       call.caller = whole_name(explanation, call.caller);
       if (may_be_suspect(call) && told.size() < kMostCallers && told.insert(call.caller).second)
-        accuse(suspects, call, Feature::clock_outside, true,
+        accuse(suspects, call, Feature::clock_outside, 1, true,
                fmt::format("calls {}, in which the wrong clock first makes a difference",
                            at_place(frame_at(call, function))));
     }

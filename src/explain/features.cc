@@ -31,6 +31,7 @@ constexpr double kLogScale = 4;      // brings the logarithm of a count near 1
 constexpr double kFullHelper = 0.1;  // share of libraries' units from which a word counts in full
 
 constexpr std::int64_t kOneException = 200'000;  // ns between two methods that the same exception leaves
+constexpr std::int64_t kRethrown = 100'000'000;  // ns from one exception to the next one that a handler throws for it
 
 class Evidences {
  public:
@@ -159,6 +160,27 @@ HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
   return {};
 }
 
+// The function that caught the exception of a failed call: errors are mishandled where they are caught, more often than
+// where they are thrown (Yuan et al., "Simple Testing Can Prevent Most Critical Failures", OSDI 2014). Known where the
+// runtime reports which methods an exception leaves (Java). A method that catches it and throws another one within
+// kRethrown did not handle it. `left`: which of `frames` the exceptions leave. Returns the place of the one that caught
+// them; the number of frames if none is known.
+std::size_t caught(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
+                   const std::vector<const schedule::Frame*>& frames, std::vector<bool>& left) {
+  std::set<std::string> methods;
+  std::int64_t last_ns = at_ns;
+  for (const Step& step : run.steps) {
+    if (step.tid != tid || step.ts_ns < at_ns || kinds[step.kind].what != StepKind::thrown) continue;
+    if (step.ts_ns - last_ns > kRethrown) break;
+    methods.insert(key_of(kinds[step.kind].function));
+    last_ns = step.ts_ns;
+  }
+  std::size_t catcher = frames.size();
+  for (std::size_t i = 0; i < frames.size(); ++i)
+    if (methods.contains(key_of(frames[i]->function))) left[i] = true, catcher = i + 1;
+  return catcher;
+}
+
 struct OnStack {
   std::map<Feature, double> values;  // added up over the runs
   std::size_t runs = 0, innermost = 0;
@@ -199,8 +221,13 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
           if (const HalfDone half = half_done(run, input.kinds, tid, run.zero_ns + fault->fired_ns, frames);
               half.share > 0)
             here[frames[half.frame]->function][Feature::half_done] = half.share;
+        std::vector<bool> left(frames.size());
+        if (const std::size_t catcher = caught(run, input.kinds, tid, run.zero_ns + fault->fired_ns, frames, left);
+            catcher < frames.size())
+          here[frames[catcher]->function][Feature::caught] = 1;
         for (std::size_t i = 0; i < frames.size(); ++i) {
           const schedule::Frame& frame = *frames[i];
+          if (left[i]) here[frame.function][Feature::passed_on] = 1;
           double& share = here[frame.function][feature];
           share = std::max(share, shares[i]);
           if (i == 0) innermost.insert(frame.function);
@@ -232,6 +259,7 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
     if (!on.why.empty()) reason += fmt::format(" ({})", on.why);
     if (on.values.contains(Feature::half_done))
       reason += "; it was half done: it had already changed something, or made the same call before";
+    if (on.values.contains(Feature::caught)) reason += "; it caught the exception that the fault caused";
     // If a fault was injected at a time, what only one run of many was executing counts little: in the others the bug
     // occurs without it.
     const double once = on.by_time && on.runs == 1 && failing >= kMany ? kOnce : 1;
@@ -427,8 +455,12 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
             fmt::format("{} after the fault in {}", d.missing ? "no longer entered" : "entered", runs));
         break;
       case StepKind::thrown:
-        describe(d, killed, near > 0, out[kind.function]);
-        if (outermost.contains(d.kind) && !d.missing) out[kind.function].features.raise(Feature::broken_off, d.weight);
+        // That it passes the fault's own exception on is no difference of its own.
+        if (out[kind.function].features[Feature::passed_on] == 0) {
+          describe(d, killed, near > 0, out[kind.function]);
+          if (outermost.contains(d.kind) && !d.missing)
+            out[kind.function].features.raise(Feature::broken_off, d.weight);
+        }
         out[kind.function].tell(d.weight, kind.node,
                                 fmt::format("{} by {} after the fault in {}", d.missing ? "no longer left" : "left",
                                             std::string_view(kind.words).substr(kind.words.rfind(' ') + 1), runs));

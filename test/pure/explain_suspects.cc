@@ -521,6 +521,34 @@ TEST_CASE("of Java methods that an exception leaves only in failing runs, the ou
         std::string::npos);
 }
 
+TEST_CASE("the function that catches the exception of a failed call ranks before those that pass it on", "[explain]") {
+  const auto frame = [](const char* function) { return schedule::Frame{function, "Log.java", 1, "/srv/log.jar", 0}; };
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, script::Run(2 * i)
+                                .enters(50, "x.Sync.loop", 5)
+                                .enters(51, "x.Log.append", 5)
+                                .faulted(100, 5)
+                                .stack({frame("x.Log.append"), frame("x.Sync.loop"), frame("x.Server.start")})
+                                .enters(101, "x.Log.append throws java.io.IOException", 5));
+    one.add(Group::sound, script::Run(2 * i + 1).enters(50, "x.Sync.loop", 5).enters(51, "x.Log.append", 5));
+  }
+  const explain::Explanation e = one.explain();
+  const auto of = [&](const std::string& function) {
+    return std::find_if(e.suspects.begin(), e.suspects.end(), [&](const auto& s) { return s.function == function; });
+  };
+  REQUIRE(of("x.Sync.loop") != e.suspects.end());
+  CHECK(of("x.Sync.loop")->features[explain::Feature::caught] == 1);
+  CHECK(of("x.Sync.loop")->why.find("it caught the exception that the fault caused") != std::string::npos);
+  REQUIRE(of("x.Log.append") != e.suspects.end());
+  CHECK(of("x.Log.append")->features[explain::Feature::passed_on] == 1);
+  CHECK(of("x.Log.append")->features[explain::Feature::differs] == 0);
+  CHECK(of("x.Log.append")->features[explain::Feature::broken_off] == 0);
+  CHECK(of("x.Sync.loop") < of("x.Log.append"));
+  REQUIRE(of("x.Server.start") != e.suspects.end());
+  CHECK(of("x.Server.start")->features[explain::Feature::caught] == 0);
+}
+
 TEST_CASE("the node that the fault hits may differ from run to run", "[explain]") {
   Case one;
   for (int i = 0; i < 6; ++i) {
