@@ -122,8 +122,14 @@ def explain(command, case):
     return out, err, f"exit {process.returncode}"
 
 
-def measure(case, rose, runs, keep):
+def measure(case, rose, runs, keep, kept):
     facts = json.loads((case / "case.json").read_text())
+    if kept:
+        if not (Path(kept) / case.name / "explained.runs").exists():
+            return None
+        said, complained, ended = explain([rose, "explain", "--from", str(Path(kept).resolve() / case.name), "--json"],
+                                          case)
+        return row_of(case, facts, said, complained, ended)
     install = subprocess.run(["./install"], cwd=case, capture_output=True,
                              text=True) if (case / "install").exists() else None
     if install is not None and install.returncode == INSTALL_SKIPS:
@@ -141,6 +147,10 @@ def measure(case, rose, runs, keep):
         (Path(keep) / f"{case.name}.err").write_text(complained)
     else:
         out.unlink(missing_ok=True)
+    return row_of(case, facts, said, complained, ended)
+
+
+def row_of(case, facts, said, complained, ended):
     if not said:
         say(f"{case.name}: {ended}: {complained.strip().splitlines()[-1] if complained else ''}")
         return {"case": case.name, "faulty": facts["faulty"], "verdict": ended}
@@ -238,6 +248,8 @@ def main():
     parser.add_argument("--bugs", action="store_true", help="all real bugs instead")
     parser.add_argument("--runs", type=int)
     parser.add_argument("--keep", metavar="DIR", help="keep what explain prints and writes in this folder")
+    parser.add_argument("--from", dest="kept", metavar="DIR",
+                        help="explain the runs again that 'explain --report' kept in DIR/CASE; others are left out")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     rose = str(Path(os.environ.get("ROSE", HERE / "../../build/release/rose")).resolve())
@@ -251,7 +263,7 @@ def main():
     for name in chosen:
         case = known[name]
         say(f"{name}...")
-        row = measure(case, rose, arguments.runs, arguments.keep)
+        row = measure(case, rose, arguments.runs, arguments.keep, arguments.kept)
         if row is None:
             continue
         (case / "explained.json").write_text(json.dumps(row, indent=1) + "\n")
