@@ -197,3 +197,39 @@ TEST_CASE("times of old servers and of exports") {
   CHECK(timed("731:M 14 Nov 06:13:07.275 * saved\n731:M 14 Nov 06:18:08.162 # Can't save\n"));
   CHECK(timed("[2310] 07 Mar 11:42:09.118 # up\n[2310] 07 Mar 11:42:10.118 # down\n"));
 }
+
+TEST_CASE("what follows a journal's line without a time is the rest of its message, however many lines those are") {
+  Shared one(
+      "Sep 05 15:17:29 n1 kvd[522]: ERR consensus failed err=\"open /srv/kv/839.ldb: too many open files\" stack=\"[\n"
+      "runtime/debug.Stack(0xc015937c08)\n"
+      "kv/consensus.receive(0xc000156380)\n"
+      "panic(0x1994aa0)\n"
+      "kv/store.get(0xc000c8bbc0)\n");
+  REQUIRE(one.texts_of("n1").size() == 1);
+  CHECK(one.texts_of("n1")[0].find("kv/store.get") != std::string::npos);
+}
+
+TEST_CASE("a node's name before each line, in a thread's place or in brackets is who wrote it") {
+  const auto check = [](const std::string& text) {
+    Shared one(text);
+    REQUIRE(one.texts_of("n1").size() == 1);
+    REQUIRE(one.texts_of("n2").size() == 1);
+    CHECK(one.texts_of("n2")[0].find("n1 is gone") != std::string::npos);
+    CHECK(one.all_timed());
+  };
+  check("[n1] [INFO] [05/31/2026 14:25:11.772] serving\n[n2] [WARN] [05/31/2026 14:25:12.772] n1 is gone\n");
+  check("n1 - 2345:M 17 Nov 21:28:45.968 * serving\nn2 - 2346:M 17 Nov 21:28:46.968 # n1 is gone\n");
+  check("/tmp/n1.log-INFO  2026-12-20 11:26:16,539 serving\n/tmp/n2.log:WARN  2026-12-20 11:26:17,539 n1 is gone\n");
+  check(
+      "[INFO ] 2026-11-27 07:36:58,954 [n1.app] kv - serving\n[WARN ] 2026-11-27 07:37:14,955 [n2.app] kv - n1 is "
+      "gone\n");
+  check(
+      "[2026-10-24T04:36:40,525][INFO ][k.Checker] [n1] serving\n[2026-10-24T04:36:41,525][WARN ][k.Checker] [n2] n1 "
+      "is gone\n");
+}
+
+TEST_CASE("a name in some lines only is none of who wrote them") {
+  const Shared one(
+      "2026-10-24 04:36:40 INFO serving\n2026-10-24 04:36:41 WARN [n1] is gone\n2026-10-24 04:36:42 INFO again\n");
+  CHECK(one.texts_of("n1").empty());
+}

@@ -12,6 +12,8 @@
 namespace rose::logs {
 namespace {
 
+constexpr std::size_t kLongestOrigin = 200;  // of a node's name, with the folders of its file
+
 std::size_t leading_blanks(std::string_view text) { return std::min(text.find_first_not_of(" \t"), text.size()); }
 
 std::optional<int> priority(std::string_view& line) {  // "<34>"
@@ -288,6 +290,39 @@ bool read_stream(std::string_view line, Outside& out) {
   return true;
 }
 
+// A node's name or address, a sign, and a line that begins with a time or is an object of JSON: "[n1] 12:03:04 ...",
+// "n1 - 12:03:04 ...", "/tmp/n1.log:12:03:04 ..." of grep, "10.0.0.1: {...}" of a command for many hosts.
+bool read_origin(std::string_view line, Outside& out) {
+  std::string_view rest = line;
+  const bool bracket = rest.starts_with('[');
+  if (bracket) rest.remove_prefix(1);
+  // The sign of grep may be a part of a name: "n1.log-12:03:04".
+  std::size_t end = 0;
+  while (end < rest.size() && end < kLongestOrigin && (is_name_char(rest[end]) || rest[end] == '/' || rest[end] == '@'))
+    ++end;
+  std::string_view name = rest.substr(0, end);
+  for (const std::string_view ending : {".log-", ".txt-", ".out-"})
+    if (const std::size_t at = name.find(ending); at != std::string_view::npos) {
+      end = at + ending.size() - 1;
+      name = name.substr(0, end);
+    }
+  rest.remove_prefix(end);
+  for (const std::string_view ending : {".log", ".txt", ".out"})
+    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+  name.remove_prefix(std::min(name.find_last_of("/@") + 1, name.size()));  // npos + 1: the whole
+  if (name.empty() || is_number(name) || rest.empty() || read_time(line)) return false;
+  constexpr std::string_view kSigns = "]:-|>, \t";
+  if (bracket && rest[0] != ']') return false;
+  const std::size_t behind = rest.find_first_not_of(kSigns);
+  if (behind == 0 || behind == std::string_view::npos) return false;
+  rest.remove_prefix(behind);
+  Parts parts;
+  if (!rest.starts_with('{') && !(read_header(rest, parts) && parts.time)) return false;
+  out.host = name;
+  out.text = rest;
+  return true;
+}
+
 // Quoted in a mail or an issue.
 bool read_quote(std::string_view line, Outside& out) {
   if (line != ">" && !line.starts_with("> ")) return false;
@@ -453,6 +488,7 @@ bool Layer::read(std::string_view line, Outside& out) {
     case Kind::prefix: return read_prefix(line, out);
     case Kind::stern: return read_stern(line, out);
     case Kind::stream: return read_stream(line, out);
+    case Kind::origin: return read_origin(line, out);
     case Kind::timestamp: return read_timestamp(line, out);
     case Kind::indent:
       if (leading_blanks(line) < blanks_) return line.empty();
@@ -481,6 +517,8 @@ bool Layer::take(std::string_view line, Outside& out) {
   return true;
 }
 
+bool Layer::is_journal() const { return kind_ == Kind::syslog || kind_ == Kind::syslog_5424 || kind_ == Kind::cri; }
+
 std::string_view Layer::name() const {
   switch (kind_) {
     case Kind::docker: return "docker's JSON";
@@ -495,13 +533,15 @@ std::string_view Layer::name() const {
     case Kind::prefix: return "lines with a service's name before them";
     case Kind::stern: return "lines with pod and container before them";
     case Kind::stream: return "lines with a time and a stream's name before them";
+    case Kind::origin: return "lines with a node's name before them";
     case Kind::timestamp: return "lines with a time before them";
   }
   return {};
 }
 
 // Seven of ten lines: others may stand between them, such as what a tool adds or the rest of messages.
-bool Layer::fits(std::span<const std::string> sample) {
+bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
+  if (kind_ == Kind::origin && !is_node) return false;
   std::size_t fit = 0, lines = 0, further = 0;
   std::set<std::string> origins;
   if (kind_ == Kind::csv) {
@@ -520,9 +560,16 @@ bool Layer::fits(std::span<const std::string> sample) {
     if (line.empty()) continue;
     // journalctl's own text form indents what follows in a message.
     if (blank_char(line[0])) continue;
-    ++lines;
     Outside out;
-    if (!read(line, out)) continue;
+    const bool has_it = read(line, out) && (kind_ != Kind::origin || is_node(out.host));
+    // What was pasted from a journal goes on with lines of its messages that have no time. No other line looks like
+    // those of a journal by chance.
+    if (!has_it && fit != 0 && (is_journal() || kind_ == Kind::origin)) {
+      Parts parts;
+      if (!read_header(line, parts)) continue;
+    }
+    ++lines;
+    if (!has_it) continue;
     ++fit;
     if (kind_ == Kind::stern) origins.insert(std::string(line.substr(0, line.size() - out.text.size())));
     if (kind_ == Kind::stream) origins.emplace(out.host);
@@ -545,12 +592,12 @@ bool Layer::fits(std::span<const std::string> sample) {
   return true;
 }
 
-std::optional<Layer> Layer::choose(std::span<const std::string> sample) {
+std::optional<Layer> Layer::choose(std::span<const std::string> sample, const IsNode& is_node) {
   for (const Kind kind :
        {Kind::docker, Kind::cri, Kind::syslog_5424, Kind::syslog, Kind::journal_json, Kind::csv, Kind::envelope,
-        Kind::quote, Kind::prefix, Kind::stern, Kind::stream, Kind::timestamp, Kind::indent}) {
+        Kind::quote, Kind::prefix, Kind::stern, Kind::stream, Kind::origin, Kind::timestamp, Kind::indent}) {
     Layer layer(kind);
-    if (!layer.fits(sample)) continue;
+    if (!layer.fits(sample, is_node)) continue;
     layer.in_quotes_ = false;
     return layer;
   }
