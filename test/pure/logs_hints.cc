@@ -459,6 +459,27 @@ TEST_CASE("who waits for somebody unnamed waits for the one that is silent", "[l
   CHECK(Hinted({waits, paused, paused}, {}).evidence.hints.empty());  // which one is unknown
 }
 
+TEST_CASE("where nothing is understood, a warning is a complaint about the node that it names", "[logs]") {
+  const std::string at = "2026-01-02 03:04:";
+  const std::string first = at + "05 INFO work 1\n" + at + "06 INFO work 2\n";
+  const Hinted about({first + at + "07 WARN delegated the shards of n2 to others\n", first}, {});
+  REQUIRE(about.find(Hint::Kind::silence, "n1") != nullptr);
+  CHECK(about.find(Hint::Kind::silence, "n1")->peer == "n2");
+  CHECK(about.evidence.hints.front().weight <= 0.3);
+  // Of one log alone, what names nobody is one about the node itself.
+  CHECK(Hinted({first + at + "07 ERROR odd things happen\n"}, {}).find(Hint::Kind::end, "n1") != nullptr);
+  CHECK(Hinted({first + at + "07 ERROR odd things happen\n", first}, {}).evidence.hints.empty());
+  CHECK(Hinted({first + at + "07 INFO delegated the shards of n2 to others\n", first}, {}).evidence.hints.empty());
+}
+
+TEST_CASE("an address behind a letter names a node, unless that makes it a version", "[logs]") {
+  const Hinted address({"no ping response from S10.0.0.2:11111:240812401\n"}, {});
+  REQUIRE(address.find(Hint::Kind::silence, "n1") != nullptr);
+  CHECK(address.find(Hint::Kind::silence, "n1")->peer == "n2");
+  const Hinted version({"no ping response, v10.0.0.2 is too old\n"}, {});
+  for (const Hint& hint : version.evidence.hints) CHECK((hint.kind != Hint::Kind::silence || hint.unnamed));
+}
+
 TEST_CASE("where nothing else is found, what is said for debugging names the node that is missed", "[logs]") {
   const std::string usual = "2026-01-02 03:04:05 INFO round 1 is done\n",
                     missed = "2026-01-02 03:04:45 DEBUG have not received a heartbeat from n2, suspecting it\n";

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <set>
 
 #include "kernel/syscalls.h"
 #include "logs/hint/findings.h"
+#include "logs/hint/spoken_of.h"
 
 namespace rose::logs {
 namespace {
@@ -64,6 +66,40 @@ void weigh_clocks(std::vector<Hint>& hints) {
       hint.weight *= static_cast<double>(differ[hint.node].size()) / static_cast<double>(most);
 }
 
+// Nothing is understood. What is logged as a warning or worse, and names another node, is a complaint about that one.
+void find_complaints(Findings& found) {
+  constexpr double kAboutAnother = 0.3, kAboutItself = 0.2, kStoodRather = 0.15;
+  constexpr std::int64_t kStoodFor = 10 * kSecond;
+  const auto complains = [&](std::size_t n, const Message& message, Level least) {
+    return message.level >= least && !found.is_of_start(n, message) && !found.is_everyday(n, message.kind) &&
+           !found.is_usual(n, message.kind);
+  };
+  for (std::size_t n = 0; n < found.failure.nodes.size(); ++n)
+    for (const Message& message : found.node(n).messages) {
+      if (!complains(n, message, Level::warning)) continue;
+      const Meaning meaning = found.meaning(n, message);
+      const std::string other = spoken_of(found.names, found.node(n).node, meaning, found.failure.text(message));
+      if (other.empty()) continue;
+      Hint& hint = found.add(Hint::Kind::silence, n, message, kAboutAnother);
+      hint.peer = other;
+      hint.unnamed = hint.timed_out = true;
+      find_missed_ends(found);
+      return;
+    }
+  // Of one log alone, what names nobody is a complaint about the node itself.
+  if (found.failure.nodes.size() != 1 || !found.normal.nodes.empty()) return;
+  for (const Message& message : found.node(0).messages) {
+    if (!complains(0, message, Level::error)) continue;
+    Hint& end = found.add(Hint::Kind::end, 0, message, kAboutItself);
+    end.signal = SIGKILL;
+    end.told = end.unnamed = true;
+    Hint& stop = found.add(Hint::Kind::stop, 0, message, kStoodRather);
+    stop.took_ns = kStoodFor;
+    stop.missed = true;
+    return;
+  }
+}
+
 }  // namespace
 
 std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Difference& difference,
@@ -87,6 +123,7 @@ std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Diff
     found.at_debug = true;
     for (std::size_t n = 0; n < failure.nodes.size(); ++n) find_sayings(found, n);
   }
+  if (found.hints.empty()) find_complaints(found);
   weigh_echoes(found.hints);
   weigh_silences(found.hints, found.silences);
   weigh_clocks(found.hints);
