@@ -34,6 +34,7 @@ constexpr std::size_t kMostHosts = 4096;      // that the lines of one file may 
 constexpr std::size_t kLongestHost = 64;      // of a name that is printed
 constexpr std::size_t kLongestHeading = 120;  // of a line that says whose part of a file follows
 constexpr std::size_t kWordsOfHeading = 5;
+constexpr std::size_t kLongestPrompt = 60;
 constexpr std::size_t kMostStrangers = 8;     // of hosts that are no nodes, that are reported
 constexpr std::size_t kExceptionsInKind = 3;  // lines of a stack trace that count for the kind
 
@@ -402,7 +403,7 @@ class FileReader {
 
   void take(std::string_view line) {
     ++line_;
-    if (begins_part(line) || is_omission(line)) return;
+    if (begins_part(line) || is_omission(line) || is_prompt(line)) return;
     const Took took = form_->take(line, parts_);
     if (parts_.host.empty() && took == Took::message) parts_.host = writer_in(parts_);
     give(took);
@@ -481,6 +482,17 @@ class FileReader {
     return line.starts_with("```") || line == "[...]" || line == "..." || line == "[..]" || line == "(...)" ||
            line == "<...>" || line == "[snip]" || line == "<snip>" || line == "\xe2\x80\xa6" ||
            line == "[\xe2\x80\xa6]";
+  }
+
+  // What was typed before the output that is pasted: "$ grep ...", "[root@n1 tmp]# grep ...", "user@n1:~$ kubectl ...".
+  static bool is_prompt(std::string_view line) {
+    if (line.starts_with("$ ")) return true;
+    const std::size_t end = line.substr(0, kLongestPrompt).find_first_of("$#");
+    if (end == std::string_view::npos || end == 0 || end + 1 >= line.size() || line[end + 1] != ' ') return false;
+    const std::string_view prompt = line.substr(0, end);
+    const std::size_t at = prompt.find('@');
+    if (at == std::string_view::npos || at == 0) return false;
+    return line[0] == '[' ? prompt.back() == ']' : prompt.find(' ') == std::string_view::npos;
   }
 
   void give(Took took) { sink_of(took).take(took, line_); }

@@ -233,3 +233,25 @@ TEST_CASE("a name in some lines only is none of who wrote them") {
       "2026-10-24 04:36:40 INFO serving\n2026-10-24 04:36:41 WARN [n1] is gone\n2026-10-24 04:36:42 INFO again\n");
   CHECK(one.texts_of("n1").empty());
 }
+
+TEST_CASE("what was typed before the output that is pasted is none of a log's lines") {
+  const Shared one(
+      "$ grep -B1 failed /tmp/n[12].log\n"
+      "/tmp/n1.log-INFO  2026-12-20 11:26:16,539 serving\n"
+      "/tmp/n1.log:kvd: Assertion `left == 0' failed.\n"
+      "--\n"
+      "[root@n2 tmp]# tail /tmp/n2.log\n"
+      "/tmp/n2.log-INFO  2026-12-20 11:26:17,539 serving\n");
+  CHECK(one.texts_of("n1").size() == 2);
+  CHECK(one.texts_of("n2").size() == 1);
+}
+
+TEST_CASE("a time that a browser shows before a line's own is a layer") {
+  const Read one(
+      "Sat, Jan 28 2026 3:58:55 am | 2026-01-28 3:58:55 0 [Note] view {\n"
+      "Sat, Jan 28 2026 3:58:55 am | 85ac4dd7-ae37,0\n"
+      "Sat, Jan 28 2026 3:58:55 am | })\n"
+      "Sat, Jan 28 2026 3:58:58 am | 2026-01-28 3:58:58 0 [Note] forgetting 85ac4dd7 (tcp://10.0.0.2:4567)\n");
+  REQUIRE(one.messages().size() == 2);
+  CHECK(one.text(1) == "forgetting 85ac4dd7 (tcp://10.0.0.2:4567)");
+}

@@ -144,6 +144,19 @@ std::optional<TimeStamp> journal_time(std::string_view microseconds) {
   return stamp;
 }
 
+// "Sat, Jan 28 2026 3:58:55 am | text": a time as a browser shows it, before a line that has its own.
+bool read_shown_time(std::string_view line, Outside& out) {
+  constexpr std::size_t kLongestShown = 40;
+  const std::size_t bar = line.substr(0, kLongestShown).find(" | ");
+  if (bar == std::string_view::npos) return false;
+  const std::string_view shown = line.substr(0, bar);
+  const std::size_t colon = shown.find(':');
+  if (colon == std::string_view::npos || colon == 0 || !is_digit(shown[colon - 1]) || shown.find(' ') == shown.npos)
+    return false;
+  out.text = line.substr(bar + 3);
+  return true;
+}
+
 // "web_1  | text" of docker compose, "[pod/x/y] text" of kubectl.
 bool read_prefix(std::string_view line, Outside& out) {
   if (line.starts_with("[pod/")) {
@@ -153,6 +166,7 @@ bool read_prefix(std::string_view line, Outside& out) {
     out.text = line.substr(end + 2);
     return true;
   }
+  if (read_shown_time(line, out)) return true;
   std::size_t at = 0;
   while (at < line.size() && at < 80 && !blank_char(line[at]) && line[at] != '|') ++at;
   if (at == 0 || at >= line.size() || !blank_char(line[at])) return false;
@@ -291,7 +305,7 @@ bool read_stream(std::string_view line, Outside& out) {
 }
 
 // A node's name or address, a sign, and a line that begins with a time or is an object of JSON: "[n1] 12:03:04 ...",
-// "n1 - 12:03:04 ...", "/tmp/n1.log:12:03:04 ..." of grep, "10.0.0.1: {...}" of a command for many hosts.
+// "n1 - 12:03:04 ...", "/tmp/n1.log:..." of grep, "10.0.0.1: {...}" of a command for many hosts.
 bool read_origin(std::string_view line, Outside& out) {
   std::string_view rest = line;
   const bool bracket = rest.starts_with('[');
@@ -307,8 +321,12 @@ bool read_origin(std::string_view line, Outside& out) {
       name = name.substr(0, end);
     }
   rest.remove_prefix(end);
+  bool of_file = false;
   for (const std::string_view ending : {".log", ".txt", ".out"})
-    if (name.ends_with(ending)) name.remove_suffix(ending.size());
+    if (name.ends_with(ending)) {
+      of_file = true;
+      name.remove_suffix(ending.size());
+    }
   name.remove_prefix(std::min(name.find_last_of("/@") + 1, name.size()));  // npos + 1: the whole
   if (name.empty() || is_number(name) || rest.empty() || read_time(line)) return false;
   constexpr std::string_view kSigns = "]:-|>, \t";
@@ -317,7 +335,7 @@ bool read_origin(std::string_view line, Outside& out) {
   if (behind == 0 || behind == std::string_view::npos) return false;
   rest.remove_prefix(behind);
   Parts parts;
-  if (!rest.starts_with('{') && !(read_header(rest, parts) && parts.time)) return false;
+  if (!of_file && !rest.starts_with('{') && !(read_header(rest, parts) && parts.time)) return false;
   out.host = name;
   out.text = rest;
   return true;
