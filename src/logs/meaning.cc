@@ -111,6 +111,7 @@ class MessageReader {
   void read_failure();
   void read_in_vain();
   [[nodiscard]] bool names_another_node() const;
+  [[nodiscard]] bool fails_in_vain() const;
   [[nodiscard]] bool is_outcast() const;
   void conclude_from_error();
   [[nodiscard]] Found find_error() const;
@@ -300,8 +301,9 @@ std::int64_t MessageReader::slow_disk() const {
 }
 
 int MessageReader::exit_code() const {
-  for (const std::string_view words : {"exit code", "exit status", "exitcode", "exited with code", "exited with status",
-                                       "exited with exit code", "zero status", "exited (", "status=", "code"})
+  for (const std::string_view words :
+       {"exit code", "exit status", "exitcode", "exited with code", "exited with status", "exited with exit code",
+        "zero status", "with status", "with code", "exited (", "status=", "code"})
     if (const int code = number_behind(low(), words); code > 0 && code < 256) return code;
   return -1;
 }
@@ -319,6 +321,7 @@ void MessageReader::read_end() {
     meaning_.ended = true;
     meaning_.exit_code = code;
     if (code == 128 + SIGKILL || code == 128 + SIGTERM) meaning_.signal = code - 128;
+    if (code == SIGKILL) meaning_.signal = code;  // what wait() returns, as it is
   }
   if (!meaning_.ended && says(Says::sigkill)) {
     meaning_.ended = true;
@@ -361,6 +364,15 @@ void MessageReader::read_in_vain() {
     meaning_.lost = true;
     meaning_.peer = peer;
   }
+}
+
+// Not the assertion alone: what it asserts is code, "Assertion `reads_in_progress == 0' failed".
+bool MessageReader::fails_in_vain() const {
+  return std::any_of(said_.begin(), said_.end(), [&](const Statement& one) {
+    return one.entry->says == Says::in_vain && std::none_of(said_.begin(), said_.end(), [&](const Statement& other) {
+             return other.entry->says == Says::panic && other.begin <= one.begin && one.end <= other.end;
+           });
+  });
 }
 
 bool MessageReader::names_another_node() const {
@@ -416,7 +428,7 @@ Meaning MessageReader::read() {
   meaning_.cut_off = says(Says::cut_off);
   meaning_.unresolved = says(Says::lookup);
   if (meaning_.outcast) meaning_.lost = meaning_.closed = false;  // nobody else is
-  const bool in_vain = says(Says::in_vain);
+  const bool in_vain = fails_in_vain();
   read_stop();
   meaning_.starting = says_start();
   meaning_.serving = says(Says::serving) && !in_vain;
