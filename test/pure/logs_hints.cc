@@ -472,6 +472,34 @@ TEST_CASE("where nothing is understood, a warning is a complaint about the node 
   CHECK(Hinted({first + at + "07 INFO delegated the shards of n2 to others\n", first}, {}).evidence.hints.empty());
 }
 
+TEST_CASE("who misses most of the others at once was rather cut off, or stood still, itself", "[logs]") {
+  const std::string at = "2026-01-02 03:04:05 ";
+  const std::vector<NodeName> names = {
+      {"n1", {"10.0.0.1"}}, {"n2", {"10.0.0.2"}}, {"n3", {"10.0.0.3"}}, {"n4", {"10.0.0.4"}}};
+  Templates kinds;
+  Evidence one;
+  one.failure = read_text(at + "WARN failed to contact 10.0.0.2:8300\n" + at +
+                              "WARN failed to contact 10.0.0.3:8300\n" + at + "WARN failed to contact 10.0.0.4:8300\n",
+                          {"a.log", "n1"}, {}, kinds);
+  one.difference = compare(one.failure, one.normal, kinds);
+  one.hints = find_hints(one.failure, one.normal, one.difference, names);
+  const auto weight_of = [&](Hint::Kind kind, const std::string& node) {
+    double most = 0;
+    for (const Hint& hint : one.hints)
+      if (hint.kind == kind && hint.node == node) most = std::max(most, hint.weight);
+    return most;
+  };
+  CHECK(weight_of(Hint::Kind::stop, "n1") > weight_of(Hint::Kind::end, "n2"));
+  CHECK(weight_of(Hint::Kind::end, "n2") > 0);
+}
+
+TEST_CASE("a socket of its own, at which nobody listens, tells that the process behind it ended", "[logs]") {
+  const Hinted one({"cannot ask: dial unix /vt/kv.sock: connect: no such file or directory\n"}, {});
+  const Hint* end = one.find(Hint::Kind::end, "n1");
+  REQUIRE(end != nullptr);
+  CHECK(end->helper);
+}
+
 TEST_CASE("an address behind a letter names a node, unless that makes it a version", "[logs]") {
   const Hinted address({"no ping response from S10.0.0.2:11111:240812401\n"}, {});
   REQUIRE(address.find(Hint::Kind::silence, "n1") != nullptr);

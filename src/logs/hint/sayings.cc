@@ -246,8 +246,22 @@ void Sayings::keep_clock(const Message& message, const Kind& kind, double weight
   put(clocks_[kind.meaning.clock->own ? here_.node : kind.other], message, kind.meaning, weight);
 }
 
+// A socket of the node's own, which nobody listens at: the process that did has ended.
+void add_end_behind_socket(Findings& found, std::size_t n, const Said& said) {
+  const Meaning& meaning = said.meaning;
+  const bool nobody = meaning.error == ENOENT || meaning.error == ECONNREFUSED;
+  if (!nobody || !meaning.path.ends_with(".sock") || !meaning.peer.empty()) return;
+  Hint& hint = found.add(Hint::Kind::end, n, *said.first, kRefused * said.weight);
+  hint.signal = SIGKILL;
+  hint.count = said.count;
+  hint.told = hint.helper = true;
+}
+
 void Sayings::add_hints() {
-  for (const auto& [key, said] : calls_) add_call(found_, n_, said);
+  for (const auto& [key, said] : calls_) {
+    add_call(found_, n_, said);
+    add_end_behind_socket(found_, n_, said);
+  }
   for (const auto& [key, said] : in_vain_)
     if (!is_of_an_end(said)) add_in_vain(found_, n_, said);
   for (const auto& [other, said] : peers_)
