@@ -470,6 +470,9 @@ TEST_CASE("where nothing is understood, a warning is a complaint about the node 
   CHECK(Hinted({first + at + "07 ERROR odd things happen\n"}, {}).find(Hint::Kind::end, "n1") != nullptr);
   CHECK(Hinted({first + at + "07 ERROR odd things happen\n", first}, {}).evidence.hints.empty());
   CHECK(Hinted({first + at + "07 INFO delegated the shards of n2 to others\n", first}, {}).evidence.hints.empty());
+  // Few lines without any level were chosen.
+  CHECK(Hinted({at + "07 delegated the shards of n2 to others\n"}, {}).find(Hint::Kind::silence, "n1") != nullptr);
+  CHECK(Hinted({at + "07 odd things happen\n"}, {}).find(Hint::Kind::stop, "n1") != nullptr);
 }
 
 TEST_CASE("who misses most of the others at once was rather cut off, or stood still, itself", "[logs]") {
