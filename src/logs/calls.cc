@@ -65,7 +65,16 @@ Calls calls_by_error(int error) {
     case EADDRINUSE:
     case EADDRNOTAVAIL: return {"bind", "connect"};
     case ENOMEM: return {"mmap", "clone", "clone3"};
-    case EAGAIN: return {"clone", "clone3"};
+    case EAGAIN: return {"clone", "clone3", "fcntl", "flock", "io_setup"};
+    case ENODEV:
+    case ENXIO: return {"openat", "mmap", "read"};
+    case EBADF: return {"read", "write", "fsync"};
+    case ENAMETOOLONG:
+    case ELOOP: return {"openat", "mkdir"};
+    case EOPNOTSUPP: return {"fallocate", "openat", "sendto"};
+    case ENOLCK:
+    case EDEADLK: return {"fcntl", "flock"};
+    case EPROTO: return {"recvmsg", "read", "accept4"};
     case ECONNABORTED: return {"accept4", "accept"};
     case EXDEV: return {"rename", "link"};
     case ENOBUFS: return {"sendto", "sendmsg"};

@@ -111,10 +111,12 @@ class MessageReader {
   void read_failure();
   void read_in_vain();
   [[nodiscard]] bool names_another_node() const;
+  [[nodiscard]] bool fails_in_vain() const;
   [[nodiscard]] bool is_outcast() const;
   void conclude_from_error();
   [[nodiscard]] Found find_error() const;
   [[nodiscard]] Found error_said(bool vague) const;
+  [[nodiscard]] Found error_before_failure() const;
   [[nodiscard]] Operation find_operation(std::size_t from, const Found& error) const;
   [[nodiscard]] bool says_start() const;
   [[nodiscard]] bool is_relayed(const Statement& said) const;
@@ -157,7 +159,25 @@ Found MessageReader::find_error() const {
   if (const Found atom = error_atom(low()); atom.error != 0) return atom;
   if (says(Says::in_vain))
     if (const Found number = error_in_brackets(low()); number.error != 0) return number;
+  if (const Found number = error_before_failure(); number.error != 0) return number;
   return error_said(true);
+}
+
+// "[22] could not map", "[22]: could not map": a number in brackets right before what was in vain.
+Found MessageReader::error_before_failure() const {
+  for (const Statement& one : said_) {
+    if (one.entry->says != Says::in_vain) continue;
+    std::string_view before = low().substr(0, one.begin);
+    while (!before.empty() && (before.back() == ' ' || before.back() == ':')) before.remove_suffix(1);
+    if (!before.ends_with(']')) continue;
+    const std::size_t open = before.rfind('[');
+    if (open == std::string_view::npos || (open != 0 && before[open - 1] != ' ')) continue;
+    const std::string_view digits = before.substr(open + 1, before.size() - open - 2);
+    if (digits.empty() || digits.size() > 3 || digits.find_first_not_of("0123456789") != digits.npos) continue;
+    const int number = number_at(low(), open + 1);
+    if (number > 0 && number < 134) return {number, open, before.size() - open};
+  }
+  return {};
 }
 
 // The nearest of the words before the error; if there is none, the first word behind it.
@@ -281,8 +301,9 @@ std::int64_t MessageReader::slow_disk() const {
 }
 
 int MessageReader::exit_code() const {
-  for (const std::string_view words : {"exit code", "exit status", "exitcode", "exited with code", "exited with status",
-                                       "exited with exit code", "zero status", "exited (", "status=", "code"})
+  for (const std::string_view words :
+       {"exit code", "exit status", "exitcode", "exited with code", "exited with status", "exited with exit code",
+        "zero status", "with status", "with code", "exited (", "status=", "code"})
     if (const int code = number_behind(low(), words); code > 0 && code < 256) return code;
   return -1;
 }
@@ -300,6 +321,7 @@ void MessageReader::read_end() {
     meaning_.ended = true;
     meaning_.exit_code = code;
     if (code == 128 + SIGKILL || code == 128 + SIGTERM) meaning_.signal = code - 128;
+    if (code == SIGKILL) meaning_.signal = code;  // what wait() returns, as it is
   }
   if (!meaning_.ended && says(Says::sigkill)) {
     meaning_.ended = true;
@@ -320,7 +342,10 @@ void MessageReader::read_failure() {
   meaning_.operation =
       low().find("' -> '") != std::string_view::npos ? Operation::rename : named_call(low(), error_, meaning_.call);
   meaning_.exact = meaning_.operation != Operation::unknown;
-  if (!meaning_.exact) meaning_.operation = find_operation(0, error_);
+  // Behind a number that stands before what failed, that is what failed.
+  const bool before = !meaning_.exact && error_.error != 0 && low()[error_.at] == '[';
+  if (before) meaning_.operation = find_operation(error_.at, error_);
+  if (!meaning_.exact && meaning_.operation == Operation::unknown) meaning_.operation = find_operation(0, error_);
   meaning_.path = find_path(text_, error_);
 }
 
@@ -339,6 +364,15 @@ void MessageReader::read_in_vain() {
     meaning_.lost = true;
     meaning_.peer = peer;
   }
+}
+
+// Not the assertion alone: what it asserts is code, "Assertion `reads_in_progress == 0' failed".
+bool MessageReader::fails_in_vain() const {
+  return std::any_of(said_.begin(), said_.end(), [&](const Statement& one) {
+    return one.entry->says == Says::in_vain && std::none_of(said_.begin(), said_.end(), [&](const Statement& other) {
+             return other.entry->says == Says::panic && other.begin <= one.begin && one.end <= other.end;
+           });
+  });
 }
 
 bool MessageReader::names_another_node() const {
@@ -394,7 +428,7 @@ Meaning MessageReader::read() {
   meaning_.cut_off = says(Says::cut_off);
   meaning_.unresolved = says(Says::lookup);
   if (meaning_.outcast) meaning_.lost = meaning_.closed = false;  // nobody else is
-  const bool in_vain = says(Says::in_vain);
+  const bool in_vain = fails_in_vain();
   read_stop();
   meaning_.starting = says_start();
   meaning_.serving = says(Says::serving) && !in_vain;

@@ -176,7 +176,10 @@ std::string find_path(std::string_view text, const Found& error) {
 std::string find_peer(std::string_view text) {
   std::string best;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    if (!is_digit(text[at]) || (at != 0 && (word_char(text[at - 1]) || text[at - 1] == '.'))) continue;
+    // A letter may stand before it, "S10.0.0.1:11111" or "ip10.0.0.1"; what a version has is a "v".
+    if (!is_digit(text[at]) ||
+        (at != 0 && (is_digit(text[at - 1]) || std::string_view("._-vV").find(text[at - 1]) < 5)))
+      continue;
     int parts = 0;
     std::size_t i = at;
     for (; parts < 4; ++parts) {

@@ -34,6 +34,7 @@ constexpr std::size_t kMostHosts = 4096;      // that the lines of one file may 
 constexpr std::size_t kLongestHost = 64;      // of a name that is printed
 constexpr std::size_t kLongestHeading = 120;  // of a line that says whose part of a file follows
 constexpr std::size_t kWordsOfHeading = 5;
+constexpr std::size_t kLongestPrompt = 60;
 constexpr std::size_t kMostStrangers = 8;     // of hosts that are no nodes, that are reported
 constexpr std::size_t kExceptionsInKind = 3;  // lines of a stack trace that count for the kind
 
@@ -358,7 +359,10 @@ class FileReader {
   void read() {
     take_sample();
     if (source_.trouble.empty()) {
-      form_ = Form::choose(sample_, custom_);
+      IsNode is_node;
+      if (names_nodes()) is_node = [&](std::string_view host) { return !options_.node_of(host).empty(); };
+      form_ = Form::choose(sample_, custom_, is_node);
+      if (is_node) find_writer(is_node);
       source_.form = form_->words();
       add_sink("", "");
       if (form_->is_journal_export()) {
@@ -399,14 +403,54 @@ class FileReader {
 
   void take(std::string_view line) {
     ++line_;
-    if (begins_part(line) || is_omission(line)) return;
-    give(form_->take(line, parts_));
+    if (begins_part(line) || is_omission(line) || is_prompt(line)) return;
+    const Took took = form_->take(line, parts_);
+    if (parts_.host.empty() && took == Took::message) parts_.host = writer_in(parts_);
+    give(took);
+  }
+
+  // The lines of one file may be several nodes'.
+  [[nodiscard]] bool names_nodes() const { return options_.node_of && source_.node.empty(); }
+
+  // The part of a line that most of the sample have a node's name in: of those whose layers name none.
+  void find_writer(const IsNode& is_node) {
+    std::size_t messages = 0;
+    std::array<std::size_t, 3> named{};
+    constexpr std::array kParts = {Writer::thread, Writer::logger, Writer::bracket};
+    Form form = Form::choose(sample_, custom_, is_node);
+    for (const std::string& line : sample_) {
+      Parts parts;
+      if (form.take(line, parts) != Took::message || !parts.time) continue;
+      if (!parts.host.empty()) return;
+      ++messages;
+      for (std::size_t i = 0; i < kParts.size(); ++i) {
+        writer_ = kParts[i];
+        const std::string_view name = writer_in(parts);
+        named[i] += !name.empty() && is_node(name) ? 1 : 0;
+      }
+    }
+    const auto most = std::max_element(named.begin(), named.end());
+    const bool mostly = *most != 0 && *most * 10 >= messages * 7;
+    writer_ = mostly ? kParts[static_cast<std::size_t>(most - named.begin())] : Writer::unsaid;
+  }
+
+  [[nodiscard]] std::string_view writer_in(const Parts& parts) const {
+    switch (writer_) {
+      case Writer::unsaid: return {};
+      case Writer::thread: return parts.thread;
+      case Writer::logger: return parts.logger;
+      case Writer::bracket: {
+        const std::size_t end = parts.text.starts_with('[') ? parts.text.find(']') : std::string_view::npos;
+        return end == std::string_view::npos || end > kLongestHost ? std::string_view() : parts.text.substr(1, end - 1);
+      }
+    }
+    return {};
   }
 
   // Between parts of several nodes stands whose part follows: "==> n1.log <==" of `tail -f`, "n1:", "## node n1", "**n1
   // logs**" in a report.
   bool begins_part(std::string_view line) {
-    if (!options_.node_of || !source_.node.empty() || line.empty() || line.size() > kLongestHeading) return false;
+    if (!names_nodes() || line.empty() || line.size() > kLongestHeading) return false;
     const bool of_tail = line.starts_with("==> ") && line.ends_with(" <==");
     if (!of_tail && line.back() != ':' && line[0] != '#' && line[0] != '*' && line[0] != '-') return false;
     std::string host;
@@ -440,6 +484,17 @@ class FileReader {
            line == "[\xe2\x80\xa6]";
   }
 
+  // What was typed before the output that is pasted: "$ grep ...", "[root@n1 tmp]# grep ...", "user@n1:~$ kubectl ...".
+  static bool is_prompt(std::string_view line) {
+    if (line.starts_with("$ ")) return true;
+    const std::size_t end = line.substr(0, kLongestPrompt).find_first_of("$#");
+    if (end == std::string_view::npos || end == 0 || end + 1 >= line.size() || line[end + 1] != ' ') return false;
+    const std::string_view prompt = line.substr(0, end);
+    const std::size_t at = prompt.find('@');
+    if (at == std::string_view::npos || at == 0) return false;
+    return line[0] == '[' ? prompt.back() == ']' : prompt.find(' ') == std::string_view::npos;
+  }
+
   void give(Took took) { sink_of(took).take(took, line_); }
 
   Sink& add_sink(const std::string& node, std::string_view host) {
@@ -457,7 +512,7 @@ class FileReader {
   // Whose line it is, where a file has those of several nodes: each line names its host, or goes on with the message
   // before.
   Sink& sink_of(Took took) {
-    if (!options_.node_of || !source_.node.empty()) return *sinks_[0];
+    if (!names_nodes()) return *sinks_[0];
     if (parts_.host.empty() && !part_.empty()) parts_.host = part_;
     if (parts_.host.empty()) return took == Took::message ? *sinks_[0] : *sinks_[last_];
     if (parts_.host == last_host_) return *sinks_[last_];
@@ -582,6 +637,9 @@ class FileReader {
   std::unordered_map<std::string, std::size_t> sink_of_host_;
   std::string last_host_;
   std::string part_;  // the host whose part of the file this is; "": nothing says so
+  // Where a line names the node that wrote it, if its layers do not.
+  enum class Writer : std::uint8_t { unsaid, thread, logger, bracket };
+  Writer writer_ = Writer::unsaid;
   std::size_t last_ = 0;
 };
 

@@ -525,6 +525,25 @@ TEST_CASE("an inferred event does not explain evidence that logs state") {
   }
 }
 
+TEST_CASE("what a log says whose node is not known may be any of few nodes', but not the one that it misses") {
+  const auto config = deployment();
+  const auto named = [&](const std::string& text) {
+    logs::Templates kinds;
+    logs::Evidence evidence;
+    evidence.failure = logs::read_text(text, {"pasted.log", ""}, {}, kinds);
+    weigh(evidence, kinds, config);
+    Inputs inputs;
+    inputs.config = &config;
+    add_logs(inputs, evidence, nullptr);
+    const Result<Plan> plan = make_plan(inputs);
+    REQUIRE(plan);
+    std::set<std::string> nodes;
+    for (const Candidate& one : plan->candidates) nodes.insert(one.node);
+    return nodes;
+  };
+  CHECK(named("2026-01-02 03:04:05 ERROR write /srv/kv/x: no space left on device\n").size() == config.nodes.size());
+}
+
 TEST_CASE("a node that exits because it misses a peer does not explain the silence") {
   const std::string unknown = "could not translate host name \"db\" to address: Temporary failure in name resolution\n";
   const Plan plan = planned(deployment(),

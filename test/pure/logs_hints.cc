@@ -458,6 +458,58 @@ TEST_CASE("a timeout without a peer's name refers to the node that was silent", 
   CHECK(Hinted({waits, paused, paused}, {}).evidence.hints.empty());  // which one is unknown
 }
 
+TEST_CASE("where nothing is understood, a warning is a complaint about the node that it names", "[logs]") {
+  const std::string at = "2026-01-02 03:04:";
+  const std::string first = at + "05 INFO work 1\n" + at + "06 INFO work 2\n";
+  const Hinted about({first + at + "07 WARN delegated the shards of n2 to others\n", first}, {});
+  REQUIRE(about.find(Hint::Kind::silence, "n1") != nullptr);
+  CHECK(about.find(Hint::Kind::silence, "n1")->peer == "n2");
+  CHECK(about.evidence.hints.front().weight <= 0.3);
+  // Of one log alone, what names nobody is one about the node itself.
+  CHECK(Hinted({first + at + "07 ERROR odd things happen\n"}, {}).find(Hint::Kind::end, "n1") != nullptr);
+  CHECK(Hinted({first + at + "07 ERROR odd things happen\n", first}, {}).evidence.hints.empty());
+  CHECK(Hinted({first + at + "07 INFO delegated the shards of n2 to others\n", first}, {}).evidence.hints.empty());
+  // Few lines without any level were chosen.
+  CHECK(Hinted({at + "07 delegated the shards of n2 to others\n"}, {}).find(Hint::Kind::silence, "n1") != nullptr);
+  CHECK(Hinted({at + "07 odd things happen\n"}, {}).find(Hint::Kind::stop, "n1") != nullptr);
+}
+
+TEST_CASE("who misses most of the others at once was rather cut off, or stood still, itself", "[logs]") {
+  const std::string at = "2026-01-02 03:04:05 ";
+  const std::vector<NodeName> names = {
+      {"n1", {"10.0.0.1"}}, {"n2", {"10.0.0.2"}}, {"n3", {"10.0.0.3"}}, {"n4", {"10.0.0.4"}}};
+  Templates kinds;
+  Evidence one;
+  one.failure = read_text(at + "WARN failed to contact 10.0.0.2:8300\n" + at +
+                              "WARN failed to contact 10.0.0.3:8300\n" + at + "WARN failed to contact 10.0.0.4:8300\n",
+                          {"a.log", "n1"}, {}, kinds);
+  one.difference = compare(one.failure, one.normal, kinds);
+  one.hints = find_hints(one.failure, one.normal, one.difference, names);
+  const auto weight_of = [&](Hint::Kind kind, const std::string& node) {
+    double most = 0;
+    for (const Hint& hint : one.hints)
+      if (hint.kind == kind && hint.node == node) most = std::max(most, hint.weight);
+    return most;
+  };
+  CHECK(weight_of(Hint::Kind::stop, "n1") > weight_of(Hint::Kind::end, "n2"));
+  CHECK(weight_of(Hint::Kind::end, "n2") > 0);
+}
+
+TEST_CASE("a socket of its own, at which nobody listens, tells that the process behind it ended", "[logs]") {
+  const Hinted one({"cannot ask: dial unix /vt/kv.sock: connect: no such file or directory\n"}, {});
+  const Hint* end = one.find(Hint::Kind::end, "n1");
+  REQUIRE(end != nullptr);
+  CHECK(end->helper);
+}
+
+TEST_CASE("an address behind a letter names a node, unless that makes it a version", "[logs]") {
+  const Hinted address({"no ping response from S10.0.0.2:11111:240812401\n"}, {});
+  REQUIRE(address.find(Hint::Kind::silence, "n1") != nullptr);
+  CHECK(address.find(Hint::Kind::silence, "n1")->peer == "n2");
+  const Hinted version({"no ping response, v10.0.0.2 is too old\n"}, {});
+  for (const Hint& hint : version.evidence.hints) CHECK((hint.kind != Hint::Kind::silence || hint.unnamed));
+}
+
 TEST_CASE("if there is no other hint, a debug message names the missed node", "[logs]") {
   const std::string usual = "2026-01-02 03:04:05 INFO round 1 is done\n",
                     missed = "2026-01-02 03:04:45 DEBUG have not received a heartbeat from n2, suspecting it\n";

@@ -197,3 +197,61 @@ TEST_CASE("timestamps of old servers and of exports are read") {
   CHECK(timed("731:M 14 Nov 06:13:07.275 * saved\n731:M 14 Nov 06:18:08.162 # Can't save\n"));
   CHECK(timed("[2310] 07 Mar 11:42:09.118 # up\n[2310] 07 Mar 11:42:10.118 # down\n"));
 }
+
+TEST_CASE("what follows a journal's line without a time is the rest of its message, however many lines those are") {
+  Shared one(
+      "Sep 05 15:17:29 n1 kvd[522]: ERR consensus failed err=\"open /srv/kv/839.ldb: too many open files\" stack=\"[\n"
+      "runtime/debug.Stack(0xc015937c08)\n"
+      "kv/consensus.receive(0xc000156380)\n"
+      "panic(0x1994aa0)\n"
+      "kv/store.get(0xc000c8bbc0)\n");
+  REQUIRE(one.texts_of("n1").size() == 1);
+  CHECK(one.texts_of("n1")[0].find("kv/store.get") != std::string::npos);
+}
+
+TEST_CASE("a node's name before each line, in a thread's place or in brackets is who wrote it") {
+  const auto check = [](const std::string& text) {
+    Shared one(text);
+    REQUIRE(one.texts_of("n1").size() == 1);
+    REQUIRE(one.texts_of("n2").size() == 1);
+    CHECK(one.texts_of("n2")[0].find("n1 is gone") != std::string::npos);
+    CHECK(one.all_timed());
+  };
+  check("[n1] [INFO] [05/31/2026 14:25:11.772] serving\n[n2] [WARN] [05/31/2026 14:25:12.772] n1 is gone\n");
+  check("n1 - 2345:M 17 Nov 21:28:45.968 * serving\nn2 - 2346:M 17 Nov 21:28:46.968 # n1 is gone\n");
+  check("/tmp/n1.log-INFO  2026-12-20 11:26:16,539 serving\n/tmp/n2.log:WARN  2026-12-20 11:26:17,539 n1 is gone\n");
+  check(
+      "[INFO ] 2026-11-27 07:36:58,954 [n1.app] kv - serving\n[WARN ] 2026-11-27 07:37:14,955 [n2.app] kv - n1 is "
+      "gone\n");
+  check(
+      "[2026-10-24T04:36:40,525][INFO ][k.Checker] [n1] serving\n[2026-10-24T04:36:41,525][WARN ][k.Checker] [n2] n1 "
+      "is gone\n");
+}
+
+TEST_CASE("a name in some lines only is none of who wrote them") {
+  const Shared one(
+      "2026-10-24 04:36:40 INFO serving\n2026-10-24 04:36:41 WARN [n1] is gone\n2026-10-24 04:36:42 INFO again\n");
+  CHECK(one.texts_of("n1").empty());
+}
+
+TEST_CASE("what was typed before the output that is pasted is none of a log's lines") {
+  const Shared one(
+      "$ grep -B1 failed /tmp/n[12].log\n"
+      "/tmp/n1.log-INFO  2026-12-20 11:26:16,539 serving\n"
+      "/tmp/n1.log:kvd: Assertion `left == 0' failed.\n"
+      "--\n"
+      "[root@n2 tmp]# tail /tmp/n2.log\n"
+      "/tmp/n2.log-INFO  2026-12-20 11:26:17,539 serving\n");
+  CHECK(one.texts_of("n1").size() == 2);
+  CHECK(one.texts_of("n2").size() == 1);
+}
+
+TEST_CASE("a time that a browser shows before a line's own is a layer") {
+  const Read one(
+      "Sat, Jan 28 2026 3:58:55 am | 2026-01-28 3:58:55 0 [Note] view {\n"
+      "Sat, Jan 28 2026 3:58:55 am | 85ac4dd7-ae37,0\n"
+      "Sat, Jan 28 2026 3:58:55 am | })\n"
+      "Sat, Jan 28 2026 3:58:58 am | 2026-01-28 3:58:58 0 [Note] forgetting 85ac4dd7 (tcp://10.0.0.2:4567)\n");
+  REQUIRE(one.messages().size() == 2);
+  CHECK(one.text(1) == "forgetting 85ac4dd7 (tcp://10.0.0.2:4567)");
+}

@@ -57,6 +57,9 @@ TEST_CASE("a message's error, call, path and peer are read") {
        ENOSPC, "write", "", ""},
       {"FileNotFoundError: [Errno 2] No such file or directory: '/srv/sv/none/x'", ENOENT, "openat", "/srv/sv/none/x",
        ""},
+      {"kv.StoreException: [12] could not mmap column [fd=47, size=1048576]", ENOMEM, "mmap", "", ""},
+      {"IO error: While lock file: /srv/kv/LOCK: Resource temporarily unavailable", EAGAIN, "clone", "/srv/kv/LOCK",
+       ""},
       {"peer 127.0.0.1:7002 is lost: [Errno 111] Connection refused", ECONNREFUSED, "connect", "", "127.0.0.1:7002"},
       {"cannot open /var/backups/db.tar: Permission denied", EACCES, "openat", "/var/backups/db.tar", ""},
       {"Severe unrecoverable error, exiting\njava.io.IOException: No space left on device\n\tat "

@@ -207,7 +207,7 @@ class FromLogs {
   void said(const Hint& hint) {
     const std::string node = whose(hint);
     if (node.empty()) {
-      ++nameless_;
+      said_by_somebody(hint);
       return;
     }
     if (hint.kind == Hint::Kind::thrown) {
@@ -234,6 +234,22 @@ class FromLogs {
       case Hint::Kind::limit: said_limit(hint, node, weight); return;
       case Hint::Kind::thrown:
       case Hint::Kind::clock: return;
+    }
+  }
+
+  // Which node wrote it is not known. Of few, it may be any but the one that it speaks of.
+  void said_by_somebody(const Hint& hint) {
+    constexpr std::size_t kFew = 3;
+    ++nameless_;
+    std::vector<std::string> may_be;
+    for (const config::Node& one : inputs_.config->nodes)
+      if (one.name != hint.peer) may_be.push_back(one.name);
+    if (may_be.empty() || may_be.size() > kFew || hint.kind == Hint::Kind::thrown) return;
+    for (const std::string& name : may_be) {
+      Hint one = hint;
+      one.node = name;
+      one.weight /= static_cast<double>(may_be.size());
+      said(one);
     }
   }
 

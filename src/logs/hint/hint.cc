@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <map>
 #include <set>
 
 #include "kernel/syscalls.h"
 #include "logs/hint/findings.h"
+#include "logs/hint/spoken_of.h"
 
 namespace rose::logs {
 namespace {
@@ -64,6 +66,83 @@ void weigh_clocks(std::vector<Hint>& hints) {
       hint.weight *= static_cast<double>(differ[hint.node].size()) / static_cast<double>(most);
 }
 
+// Nothing is understood. What is logged as a warning or worse, and names another node, is a complaint about that one;
+// of one log alone, what names nobody is one about the node itself. Few lines were chosen because they tell what went
+// wrong: where none of them has a level, all complain.
+class Complaints {
+ public:
+  explicit Complaints(Findings& found) : found_(found) {
+    std::size_t messages = 0;
+    for (const NodeLog& one : found.failure.nodes) {
+      messages += one.messages.size();
+      for (const Message& message : one.messages) levels_ = levels_ || message.level != Level::none;
+    }
+    excerpt_ = messages <= kExcerpt && found.normal.nodes.empty();
+  }
+
+  void find() {
+    if (about_another(false) || about_itself(false)) return;
+    if (excerpt_ && !levels_ && !about_another(true)) about_itself(true);
+  }
+
+ private:
+  static constexpr std::size_t kExcerpt = 20;  // messages
+  static constexpr double kAboutAnother = 0.3, kAboutItself = 0.2, kStoodRather = 0.15, kCutRather = 0.12;
+  static constexpr double kUnleveled = 0.5;  // times this: nothing says that it is a complaint
+  static constexpr std::int64_t kStoodFor = 10 * kSecond;
+
+  [[nodiscard]] bool complains(std::size_t n, const Message& message, Level least, bool any) const {
+    const bool said = any ? message.level == Level::none : message.level >= least;
+    return said && !found_.is_of_start(n, message) && !found_.is_everyday(n, message.kind) &&
+           !found_.is_usual(n, message.kind);
+  }
+
+  bool about_another(bool any) {
+    for (std::size_t n = 0; n < found_.failure.nodes.size(); ++n)
+      for (const Message& message : found_.node(n).messages) {
+        if (!complains(n, message, Level::warning, any)) continue;
+        const Meaning meaning = found_.meaning(n, message);
+        if (meaning.starting || meaning.serving) continue;
+        const std::string other = spoken_of(found_.names, found_.node(n).node, meaning, found_.failure.text(message));
+        if (other.empty()) continue;
+        Hint& hint = found_.add(Hint::Kind::silence, n, message, kAboutAnother * (any ? kUnleveled : 1));
+        hint.peer = other;
+        hint.unnamed = hint.timed_out = true;
+        find_missed_ends(found_);
+        return true;
+      }
+    return false;
+  }
+
+  bool about_itself(bool any) {
+    if (found_.failure.nodes.size() != 1 || !found_.normal.nodes.empty()) return false;
+    const std::vector<Message>& all = found_.node(0).messages;
+    // What was said last is the nearest to what happened.
+    for (auto message = all.rbegin(); message != all.rend(); ++message) {
+      if (!complains(0, *message, excerpt_ ? Level::warning : Level::error, any)) continue;
+      if (const Meaning meaning = found_.meaning(0, *message); meaning.starting || meaning.serving || meaning.stopping)
+        return false;
+      Hint& end = found_.add(Hint::Kind::end, 0, *message, kAboutItself * (any ? kUnleveled : 1));
+      end.signal = SIGKILL;
+      end.told = end.unnamed = true;
+      Hint& stop = found_.add(Hint::Kind::stop, 0, *message, kStoodRather * (any ? kUnleveled : 1));
+      stop.took_ns = kStoodFor;
+      stop.missed = true;
+      for (const NodeName& other : found_.names) {
+        if (other.node == found_.node(0).node || found_.node(0).node.empty()) continue;
+        Hint& cut = found_.add(Hint::Kind::silence, 0, *message, kCutRather * (any ? kUnleveled : 1));
+        cut.peer = other.node;
+        cut.unnamed = true;
+      }
+      return true;
+    }
+    return false;
+  }
+
+  Findings& found_;
+  bool excerpt_ = false, levels_ = false;
+};
+
 }  // namespace
 
 std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Difference& difference,
@@ -87,6 +166,7 @@ std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Diff
     found.at_debug = true;
     for (std::size_t n = 0; n < failure.nodes.size(); ++n) find_reports(found, n);
   }
+  if (found.hints.empty()) Complaints(found).find();
   weigh_echoes(found.hints);
   weigh_silences(found.hints, found.silences);
   weigh_clocks(found.hints);

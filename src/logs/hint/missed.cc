@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
 
 #include "logs/hint/findings.h"
@@ -36,6 +38,40 @@ bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
          all[all.size() - 2].ts_ns > ts + kTogetherMissed;
 }
 
+// So many nodes are missed by the one that misses this one, at about that time. They hardly ended together.
+std::size_t missed_together(const Findings& found, const Hint& silence) {
+  std::set<std::string> all;
+  for (const Hint& hint : found.hints)
+    if (hint.kind == Hint::Kind::silence && hint.node == silence.node && !hint.peer.empty() && !hint.unnamed &&
+        hint.ts_ns != kNoTime && std::abs(hint.ts_ns - silence.ts_ns) <= kTogetherMissed)
+      all.insert(hint.peer);
+  return std::max<std::size_t>(all.size(), 1);
+}
+
+// A node that misses most of the others at once was rather cut off, or stood still, itself.
+void add_lonely(Findings& found) {
+  constexpr std::size_t kLeastMissed = 3;
+  std::map<std::string, std::pair<std::size_t, std::size_t>> lonely;  // how many it misses, and the first hint
+  for (std::size_t i = 0; i < found.hints.size(); ++i)
+    if (const Hint& hint = found.hints[i]; hint.kind == Hint::Kind::silence && !hint.unnamed && !hint.closed)
+      lonely.try_emplace(hint.node, missed_together(found, hint), i);
+  for (const auto& [name, missed] : lonely) {
+    const auto& [count, i] = missed;
+    if (name.empty() || count < kLeastMissed || count * 2 <= found.names.size() - 1) continue;
+    const bool stands = std::any_of(found.hints.begin(), found.hints.end(), [&, &name = name](const Hint& hint) {
+      return hint.kind == Hint::Kind::stop && hint.node == name;
+    });
+    if (stands) continue;
+    const Hint silence = found.hints[i];
+    Hint& stop = found.add(Hint::Kind::stop, silence.log, found.node(silence.log).messages[silence.message],
+                           kStoodUnanswered * silence.weight);
+    stop.node = name;
+    stop.took_ns = kStoodAtLeast;
+    stop.missed = true;
+    stop.words += fmt::format("; {} misses {} others at once", name, count);
+  }
+}
+
 }  // namespace
 
 // A node that others miss, and that is never mentioned again, may have ended or may have been partitioned.
@@ -67,12 +103,14 @@ void find_missed_ends(Findings& found) {
       stop.words += fmt::format("; {} may have stood still", name);
     }
     Hint& hint = found.add(Hint::Kind::end, silence.log, message,
-                           (unanswered && silence.timed_out ? kEndedUnanswered : kEndedOrCut) * silence.weight);
+                           (unanswered && silence.timed_out ? kEndedUnanswered : kEndedOrCut) * silence.weight /
+                               static_cast<double>(missed_together(found, silence)));
     hint.node = name;
     hint.signal = SIGKILL;
     hint.missed = true;
     hint.words += fmt::format("; nothing shows that {} lived on", name);
   }
+  add_lonely(found);
 }
 
 // A node that all others miss, and that logs nothing itself meanwhile, may have been paused or partitioned. A

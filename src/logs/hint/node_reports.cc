@@ -246,8 +246,22 @@ void NodeReports::keep_clock(const Message& message, const Kind& kind, double we
   put(clocks_[kind.meaning.clock->own ? here_.node : kind.other], message, kind.meaning, weight);
 }
 
+// A socket of the node's own, which nobody listens at: the process that did has ended.
+void add_end_behind_socket(Findings& found, std::size_t n, const Report& report) {
+  const Meaning& meaning = report.meaning;
+  const bool nobody = meaning.error == ENOENT || meaning.error == ECONNREFUSED;
+  if (!nobody || !meaning.path.ends_with(".sock") || !meaning.peer.empty()) return;
+  Hint& hint = found.add(Hint::Kind::end, n, *report.first, kRefused * report.weight);
+  hint.signal = SIGKILL;
+  hint.count = report.count;
+  hint.told = hint.helper = true;
+}
+
 void NodeReports::add_hints() {
-  for (const auto& [key, report] : calls_) add_call(found_, n_, report);
+  for (const auto& [key, report] : calls_) {
+    add_call(found_, n_, report);
+    add_end_behind_socket(found_, n_, report);
+  }
   for (const auto& [key, report] : in_vain_)
     if (!is_of_an_end(report)) add_in_vain(found_, n_, report);
   for (const auto& [other, report] : peers_)

@@ -17,32 +17,52 @@ namespace {
 constexpr std::size_t kReadForIds = 5'000;  // messages of a node, for what it calls itself
 constexpr std::size_t kLeastId = 6;         // characters: shorter ones stand for much else
 constexpr std::size_t kLeastHexId = 8;      // of hexadecimal digits only
+constexpr std::size_t kLongestLastPart = 6;  // of a name: longer ones are words
 constexpr std::array kOtherRoles = std::to_array<std::string_view>({" to ", " from ", " by ", " with ", " for "});
 
-// As a word of its own; npos: it is not named.
+bool is_address(std::string_view name) {
+  return std::count(name.begin(), name.end(), '.') == 3 && name.find_first_not_of("0123456789.") == name.npos;
+}
+
+// As a word of its own; npos: it is not named. An address is one behind a letter as well,
+// "S10.0.0.1:11111", unless that makes it a version.
 std::size_t place_of(std::string_view text, std::string_view name) {
   if (name.size() < 2) return std::string_view::npos;
+  const bool address = is_address(name);
   const auto letter = [&](std::size_t i) {
     return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
   };
   for (std::size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1))
-    if ((at == 0 || !letter(at - 1)) && !letter(at + name.size())) return at;
+    if ((at == 0 || !letter(at - 1) || (address && is_alpha(text[at - 1]) && lower_case(text[at - 1]) != 'v')) &&
+        !letter(at + name.size()))
+      return at;
   return std::string_view::npos;
 }
 
-// "osd.1", "osd-1" and "osd 1" are osd1. npos: it is not named so.
+// "osd.1", "osd-1" and "osd 1" are osd1; "mon.f" and "mon \"f\"" are mon-f. npos: it is not named so.
 std::size_t place_in_parts(std::string_view text, std::string_view name) {
-  std::size_t digits = name.size();
-  while (digits > 0 && is_digit(name[digits - 1])) --digits;
-  if (digits < 2 || digits == name.size() || !is_alpha(name[digits - 1])) return std::string_view::npos;
-  const std::string_view letters = name.substr(0, digits), number = name.substr(digits);
+  std::size_t first = name.size();
+  while (first > 0 && is_digit(name[first - 1])) --first;
+  std::size_t letters_end = first;
+  if (first == name.size()) {              // no number, but a sign before its last part
+    first = name.find_last_of("-_.") + 1;  // npos + 1: none
+    letters_end = first - (first > 0);
+  } else if (first > 0 && !is_alpha(name[first - 1])) {
+    --letters_end;
+  }
+  const std::string_view letters = name.substr(0, letters_end), last = name.substr(first);
+  if (letters_end < 2 || last.empty() || last.size() > kLongestLastPart || !is_alpha(letters.back()))
+    return std::string_view::npos;
   for (std::size_t at = text.find(letters); at != std::string_view::npos; at = text.find(letters, at + 1)) {
     const std::size_t sign = at + letters.size();
     if (at > 0 && is_name_char(text[at - 1])) continue;
     if (sign >= text.size() || std::string_view(".-_ #").find(text[sign]) == std::string_view::npos) continue;
-    const std::string_view behind = text.substr(sign + 1);
-    if (behind.starts_with(number) &&
-        (behind.size() == number.size() || !is_name_char(behind[number.size()]) || behind[number.size()] == '.'))
+    std::string_view behind = text.substr(sign + 1);
+    if (text[sign] == ' ' && (behind.starts_with('"') || behind.starts_with('\''))) behind.remove_prefix(1);
+    // A word behind a blank is a part of the name only if it is a number, or in quotes.
+    else if (text[sign] == ' ' && !is_digit(last[0])) continue;
+    if (behind.starts_with(last) &&
+        (behind.size() == last.size() || !is_name_char(behind[last.size()]) || behind[last.size()] == '.'))
       return at;
   }
   return std::string_view::npos;

@@ -456,7 +456,7 @@ bool is_export(const std::string& line) {
 }
 }  // namespace
 
-Form Form::choose(std::span<const std::string> sample, const CustomForm* custom) {
+Form Form::choose(std::span<const std::string> sample, const CustomForm* custom, const IsNode& is_node) {
   Form form;
   Inner& in = *form.inner_;
   in.journal_export = !sample.empty() && is_export(sample[0]);
@@ -465,7 +465,7 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom)
   std::string colours;
   for (const std::string& line : sample) inside.emplace_back(without_colours(line, colours));
   while (!in.journal_export && !inside.empty() && in.layers.size() < kMostLayers) {
-    std::optional<Layer> layer = Layer::choose(inside);
+    std::optional<Layer> layer = Layer::choose(inside, is_node);
     if (!layer) break;
     std::vector<std::string> left;
     for (const std::string& line : inside) {
@@ -490,8 +490,8 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom)
     std::erase_if(in.layers, [](const Layer& layer) {
       return layer.kind() == Layer::Kind::syslog || layer.kind() == Layer::Kind::syslog_5424 ||
              layer.kind() == Layer::Kind::prefix || layer.kind() == Layer::Kind::stern ||
-             layer.kind() == Layer::Kind::stream || layer.kind() == Layer::Kind::timestamp ||
-             layer.kind() == Layer::Kind::csv;
+             layer.kind() == Layer::Kind::stream || layer.kind() == Layer::Kind::origin ||
+             layer.kind() == Layer::Kind::timestamp || layer.kind() == Layer::Kind::csv;
     });
     return form;
   }

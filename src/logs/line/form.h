@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,10 +51,14 @@ enum class Took {
   nothing,  // an empty line, a separator
 };
 
+using IsNode = std::function<bool(std::string_view host)>;
+
 class Form {
  public:
-  // The form that fits most lines of `sample`, the file's first lines. `custom` may be nullptr.
-  [[nodiscard]] static Form choose(std::span<const std::string> sample, const CustomForm* custom = nullptr);
+  // The form that fits most lines of `sample`, the file's first lines. `custom` may be nullptr. `is_node` tells whether
+  // a host's name is that of a node; it may be empty.
+  [[nodiscard]] static Form choose(std::span<const std::string> sample, const CustomForm* custom = nullptr,
+                                   const IsNode& is_node = {});
   Form(Form&&) noexcept;
   Form& operator=(Form&&) noexcept;
   ~Form();

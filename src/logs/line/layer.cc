@@ -12,6 +12,8 @@
 namespace rose::logs {
 namespace {
 
+constexpr std::size_t kLongestOrigin = 200;  // of a node's name, with the folders of its file
+
 std::size_t leading_blanks(std::string_view text) { return std::min(text.find_first_not_of(" \t"), text.size()); }
 
 std::optional<int> priority(std::string_view& line) {  // "<34>"
@@ -142,6 +144,19 @@ std::optional<TimeStamp> journal_time(std::string_view microseconds) {
   return stamp;
 }
 
+// "Sat, Jan 28 2026 3:58:55 am | text": a time as a browser shows it, before a line that has its own.
+bool read_shown_time(std::string_view line, Outside& out) {
+  constexpr std::size_t kLongestShown = 40;
+  const std::size_t bar = line.substr(0, kLongestShown).find(" | ");
+  if (bar == std::string_view::npos) return false;
+  const std::string_view shown = line.substr(0, bar);
+  const std::size_t colon = shown.find(':');
+  if (colon == std::string_view::npos || colon == 0 || !is_digit(shown[colon - 1]) || shown.find(' ') == shown.npos)
+    return false;
+  out.text = line.substr(bar + 3);
+  return true;
+}
+
 // "web_1  | text" of docker compose, "[pod/x/y] text" of kubectl.
 bool read_prefix(std::string_view line, Outside& out) {
   if (line.starts_with("[pod/")) {
@@ -151,6 +166,7 @@ bool read_prefix(std::string_view line, Outside& out) {
     out.text = line.substr(end + 2);
     return true;
   }
+  if (read_shown_time(line, out)) return true;
   std::size_t at = 0;
   while (at < line.size() && at < 80 && !blank_char(line[at]) && line[at] != '|') ++at;
   if (at == 0 || at >= line.size() || !blank_char(line[at])) return false;
@@ -285,6 +301,43 @@ bool read_stream(std::string_view line, Outside& out) {
   out.time = timed.time;
   out.host = name;
   out.text = timed.text.substr(end + 1);
+  return true;
+}
+
+// A node's name or address, a sign, and a line that begins with a time or is an object of JSON: "[n1] 12:03:04 ...",
+// "n1 - 12:03:04 ...", "/tmp/n1.log:..." of grep, "10.0.0.1: {...}" of a command for many hosts.
+bool read_origin(std::string_view line, Outside& out) {
+  std::string_view rest = line;
+  const bool bracket = rest.starts_with('[');
+  if (bracket) rest.remove_prefix(1);
+  // The sign of grep may be a part of a name: "n1.log-12:03:04".
+  std::size_t end = 0;
+  while (end < rest.size() && end < kLongestOrigin && (is_name_char(rest[end]) || rest[end] == '/' || rest[end] == '@'))
+    ++end;
+  std::string_view name = rest.substr(0, end);
+  for (const std::string_view ending : {".log-", ".txt-", ".out-"})
+    if (const std::size_t at = name.find(ending); at != std::string_view::npos) {
+      end = at + ending.size() - 1;
+      name = name.substr(0, end);
+    }
+  rest.remove_prefix(end);
+  bool of_file = false;
+  for (const std::string_view ending : {".log", ".txt", ".out"})
+    if (name.ends_with(ending)) {
+      of_file = true;
+      name.remove_suffix(ending.size());
+    }
+  name.remove_prefix(std::min(name.find_last_of("/@") + 1, name.size()));  // npos + 1: the whole
+  if (name.empty() || is_number(name) || rest.empty() || read_time(line)) return false;
+  constexpr std::string_view kSigns = "]:-|>, \t";
+  if (bracket && rest[0] != ']') return false;
+  const std::size_t behind = rest.find_first_not_of(kSigns);
+  if (behind == 0 || behind == std::string_view::npos) return false;
+  rest.remove_prefix(behind);
+  Parts parts;
+  if (!of_file && !rest.starts_with('{') && !(read_header(rest, parts) && parts.time)) return false;
+  out.host = name;
+  out.text = rest;
   return true;
 }
 
@@ -453,6 +506,7 @@ bool Layer::read(std::string_view line, Outside& out) {
     case Kind::prefix: return read_prefix(line, out);
     case Kind::stern: return read_stern(line, out);
     case Kind::stream: return read_stream(line, out);
+    case Kind::origin: return read_origin(line, out);
     case Kind::timestamp: return read_timestamp(line, out);
     case Kind::indent:
       if (leading_blanks(line) < blanks_) return line.empty();
@@ -481,6 +535,8 @@ bool Layer::take(std::string_view line, Outside& out) {
   return true;
 }
 
+bool Layer::is_journal() const { return kind_ == Kind::syslog || kind_ == Kind::syslog_5424 || kind_ == Kind::cri; }
+
 std::string_view Layer::name() const {
   switch (kind_) {
     case Kind::docker: return "docker's JSON";
@@ -495,13 +551,15 @@ std::string_view Layer::name() const {
     case Kind::prefix: return "lines with a service's name before them";
     case Kind::stern: return "lines with pod and container before them";
     case Kind::stream: return "lines with a time and a stream's name before them";
+    case Kind::origin: return "lines with a node's name before them";
     case Kind::timestamp: return "lines with a time before them";
   }
   return {};
 }
 
 // Seven of ten lines: others may stand between them, such as what a tool adds or the rest of messages.
-bool Layer::fits(std::span<const std::string> sample) {
+bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
+  if (kind_ == Kind::origin && !is_node) return false;
   std::size_t fit = 0, lines = 0, further = 0;
   std::set<std::string> origins;
   if (kind_ == Kind::csv) {
@@ -520,9 +578,16 @@ bool Layer::fits(std::span<const std::string> sample) {
     if (line.empty()) continue;
     // journalctl's own text form indents what follows in a message.
     if (blank_char(line[0])) continue;
-    ++lines;
     Outside out;
-    if (!read(line, out)) continue;
+    const bool has_it = read(line, out) && (kind_ != Kind::origin || is_node(out.host));
+    // What was pasted from a journal goes on with lines of its messages that have no time. No other line looks like
+    // those of a journal by chance.
+    if (!has_it && fit != 0 && (is_journal() || kind_ == Kind::origin)) {
+      Parts parts;
+      if (!read_header(line, parts)) continue;
+    }
+    ++lines;
+    if (!has_it) continue;
     ++fit;
     if (kind_ == Kind::stern) origins.insert(std::string(line.substr(0, line.size() - out.text.size())));
     if (kind_ == Kind::stream) origins.emplace(out.host);
@@ -545,12 +610,12 @@ bool Layer::fits(std::span<const std::string> sample) {
   return true;
 }
 
-std::optional<Layer> Layer::choose(std::span<const std::string> sample) {
+std::optional<Layer> Layer::choose(std::span<const std::string> sample, const IsNode& is_node) {
   for (const Kind kind :
        {Kind::docker, Kind::cri, Kind::syslog_5424, Kind::syslog, Kind::journal_json, Kind::csv, Kind::envelope,
-        Kind::quote, Kind::prefix, Kind::stern, Kind::stream, Kind::timestamp, Kind::indent}) {
+        Kind::quote, Kind::prefix, Kind::stern, Kind::stream, Kind::origin, Kind::timestamp, Kind::indent}) {
     Layer layer(kind);
-    if (!layer.fits(sample)) continue;
+    if (!layer.fits(sample, is_node)) continue;
     layer.in_quotes_ = false;
     return layer;
   }

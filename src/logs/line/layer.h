@@ -42,11 +42,13 @@ class Layer {
     prefix,
     stern,
     stream,
+    origin,
     timestamp,
   };
 
-  // The outermost layer of most lines of `sample`, which is not empty; nothing: there is none.
-  [[nodiscard]] static std::optional<Layer> choose(std::span<const std::string> sample);
+  // The outermost layer of most lines of `sample`, which is not empty; nothing: there is none. `is_node` tells whether
+  // a host's name is that of a node; it may be empty.
+  [[nodiscard]] static std::optional<Layer> choose(std::span<const std::string> sample, const IsNode& is_node = {});
 
   // False: the line does not have this layer.
   [[nodiscard]] bool take(std::string_view line, Outside& out);
@@ -56,7 +58,8 @@ class Layer {
 
  private:
   explicit Layer(Kind kind) : kind_(kind) {}
-  [[nodiscard]] bool fits(std::span<const std::string> sample);
+  [[nodiscard]] bool fits(std::span<const std::string> sample, const IsNode& is_node);
+  [[nodiscard]] bool is_journal() const;
   [[nodiscard]] bool read(std::string_view line, Outside& out);
   [[nodiscard]] bool read_csv(std::string_view line, Outside& out);
   [[nodiscard]] bool read_envelope(std::string_view line, Outside& out);
