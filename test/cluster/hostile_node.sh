@@ -75,7 +75,7 @@ n1=report/runs/run-0001/n1
 attack_below() {
   local until='until [ -e n1/attacked ]; do sleep 0.02; done'
   sed -i -e "s|^network = .*|&\nsetup = [\"$work/setup.sh\"]|" \
-    -e "s|^command = ..bin/sleep.*|command = [\"/bin/sh\", \"-c\", \"$until\"]|" rose.toml
+    -e "s|^command = .\"/bin/sleep.*|command = [\"/bin/sh\", \"-c\", \"$until\"]|" rose.toml
   schedule 'kind = "disk-full"
 path = "data"'
   rm -rf report
@@ -337,7 +337,7 @@ ln $work/roots/shadow n1/server.log
 sleep 1
 SH
 chmod +x workload.sh
-sed -i "s|^command = ..bin/sleep.*|command = [\"$work/workload.sh\"]|" rose.toml
+sed -i "s|^command = .\"/bin/sleep.*|command = [\"$work/workload.sh\"]|" rose.toml
 rm -rf report
 replay --report report
 says out "'f' did not fire"
@@ -360,7 +360,7 @@ for i in $(seq 600); do
 done
 kill -KILL $(sed -n 's/^server //p' n1/stdout.log)
 SH
-  sed -i "s|^command = ..bin/sleep.*|command = [\"$work/workload.sh\"]|" rose.toml
+  sed -i "s|^command = .\"/bin/sleep.*|command = [\"$work/workload.sh\"]|" rose.toml
   schedule 'kind = "syscall"
 syscall = "connect"
 peer = "10.9.9.9:*"
