@@ -16,11 +16,17 @@
 
 namespace rose {
 
-Fd open_regular(const std::filesystem::path& path) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+Fd open_regular(const std::filesystem::path& path) { return open_regular_at(AT_FDCWD, path); }
+
+Fd open_regular_at(int folder, const std::filesystem::path& path, int flags) {
+  const Fd found(::openat(folder, path.c_str(), O_PATH | O_CLOEXEC | flags));
   struct stat info{};
-  if (fd && (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode))) fd.reset();
-  return fd;
+  if (!found || ::fstat(found.get(), &info) != 0) return {};
+  if (S_ISREG(info.st_mode))
+    return Fd(
+        ::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  errno = EINVAL;
+  return {};
 }
 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t most) {

@@ -23,7 +23,10 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
 
 // Opens a file for reading. Returns no descriptor if it cannot be opened or is not a regular file: opening or reading a
 // pipe or a device may block or have side effects.
+// Therefore it looks first, and opens what it has looked at. errno is EINVAL if it is not a regular file.
 [[nodiscard]] Fd open_regular(const std::filesystem::path& path);
+// The same, relative to an open folder. `flags`: O_NOFOLLOW or 0.
+[[nodiscard]] Fd open_regular_at(int folder, const std::filesystem::path& path, int flags = 0);
 
 // Writes to an unnamed file in the same folder (mode 0600 unless `mode` is given), syncs it, links it as `path` and
 // syncs the folder. Readers see either the old content or all of the new content, and a killed writer leaves nothing.

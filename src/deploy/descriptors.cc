@@ -18,6 +18,17 @@ constexpr int kMostRounds = 1000;
 
 constexpr int kSysResource = 24;  // CAP_SYS_RESOURCE
 
+// prlimit() knows processes by ids only. If this one has ended meanwhile, the process that has taken over its id gets
+// back what it had. False with errno on failure.
+bool set_limit(const Fd& process, pid_t pid, const rlimit& wanted) {
+  rlimit had{};
+  if (::prlimit(pid, RLIMIT_NOFILE, &wanted, &had) != 0) return false;
+  if (!process || !kernel::pidfd_ended(process.get())) return true;
+  (void)::prlimit(pid, RLIMIT_NOFILE, &had, nullptr);
+  errno = ESRCH;
+  return false;
+}
+
 bool same(const rlimit& a, const rlimit& b) { return a.rlim_cur == b.rlim_cur && a.rlim_max == b.rlim_max; }
 
 }  // namespace
@@ -27,8 +38,9 @@ bool DescriptorLimits::may_be_raised() {
   return soft_only;
 }
 
-Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::optional<std::uint64_t> limit,
-                                                          const Note& note) {
+Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, const List& list,
+                                                          std::optional<std::uint64_t> limit, const Note& note) {
+  const Fd process = kernel::open_pidfd(pid);
   const auto stat = kernel::process_stat(pid);
   rlimit now{};
   if (!stat || stat->state == 'Z') return Change::none;
@@ -64,13 +76,16 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, std::option
   }
   if (soft_only) wanted.rlim_max = now.rlim_max;
   if (same(now, wanted)) return Change::none;
+  // The id may have been taken over since it was listed. As long as the descriptor's process lives, the id is its own.
+  const std::vector<pid_t> pids = list();
+  if (std::find(pids.begin(), pids.end(), pid) == pids.end()) return Change::none;
   if (limit) {
     ROSE_CHECK(note(
         fmt::format("{} {} {} {} {}", pid, stat->start_ticks, one.before.rlim_cur, one.before.rlim_max, key(wanted))));
     inherited_[key(wanted)] = one.before;
   }
   rlimit after{};
-  if (::prlimit(pid, RLIMIT_NOFILE, &wanted, nullptr) != 0 || ::prlimit(pid, RLIMIT_NOFILE, nullptr, &after) != 0) {
+  if (!set_limit(process, pid, wanted) || ::prlimit(pid, RLIMIT_NOFILE, nullptr, &after) != 0) {
     if (errno == ESRCH) return Change::none;
     return fail_errno(ErrorKind::environment, fmt::format("cannot change the descriptor limit of process {}", pid),
                       errno);
@@ -91,7 +106,7 @@ Result<std::size_t> DescriptorLimits::apply(const List& list, std::optional<std:
   for (int round = 0; round < kMostRounds && quiet < 3; ++round) {
     bool any = false;
     for (const pid_t pid : list()) {
-      ROSE_TRY(const Change made, change(pid, limit, note));
+      ROSE_TRY(const Change made, change(pid, list, limit, note));
       changed += made == Change::first ? 1 : 0;
       any = any || made != Change::none;
     }
@@ -118,15 +133,16 @@ std::size_t restore_descriptors(const std::vector<std::string>& notes) {
       lines.push_back(line);
   }
   std::size_t count = 0;
-  const auto restore = [&](pid_t pid, const Line& line) {
+  const auto restore = [&](pid_t pid, const Fd& process, const Line& line) {
     rlimit now{};
     if (::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0 || (now.rlim_max != line.set && now.rlim_cur != line.set))
       return;
     rlimit wanted = line.before;
     if (now.rlim_cur < line.set) wanted.rlim_cur = now.rlim_cur;  // set by the process itself
-    if (::prlimit(pid, RLIMIT_NOFILE, &wanted, nullptr) == 0) ++count;
+    if (set_limit(process, pid, wanted)) ++count;
   };
   for (const Line& line : lines) {
+    const Fd process = kernel::open_pidfd(line.pid);
     const auto stat = kernel::process_stat(line.pid);
     if (!stat || stat->start_ticks != line.start) continue;
     // Children created in the meantime have inherited the limit.
@@ -138,7 +154,8 @@ std::size_t restore_descriptors(const std::vector<std::string>& notes) {
         if (std::find(pids.begin(), pids.end(), pid) == pids.end()) pids.push_back(pid);
     for (const pid_t pid : pids) {
       const auto own = std::find_if(lines.begin(), lines.end(), [pid](const Line& each) { return each.pid == pid; });
-      restore(pid, own == lines.end() ? line : *own);
+      restore(pid, pid == line.pid ? Fd(::dup(process.get())) : kernel::open_pidfd(pid),
+              own == lines.end() ? line : *own);
     }
   }
   return count;

@@ -38,7 +38,7 @@ class DescriptorLimits {
     rlimit set{};
   };
   enum class Change { none, first, again };
-  Result<Change> change(pid_t pid, std::optional<std::uint64_t> limit, const Note& note);
+  Result<Change> change(pid_t pid, const List& list, std::optional<std::uint64_t> limit, const Note& note);
   std::map<std::pair<pid_t, std::uint64_t>, Known> known_;  // by process id and start time
   std::map<rlim_t, rlimit> inherited_;  // by the limit that was set: what a child with it would have had otherwise
 };

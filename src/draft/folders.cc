@@ -240,7 +240,11 @@ void move_words(const Seen& seen, Words& words, Moved& moved) {
 
 Homes find_homes(const Seen& seen, const Words& words) {
   Homes homes;
-  const auto take = [&](const std::string& path) {
+  // Not through links, which may lead elsewhere later.
+  const auto take = [&](const std::string& named) {
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::canonical(named, error);
+    const std::string path = error ? named : real.string();
     if (path.empty() || system_path(path)) return false;
     const bool own = path == "/root" || path.starts_with("/home/") || !shared_folder(path);
     // These characters separate the options of the mount.

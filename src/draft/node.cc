@@ -1,6 +1,7 @@
 #include "draft/node.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "base/ascii.h"
@@ -232,12 +233,21 @@ void mask_words(Making& making, std::vector<std::string>& words, Secrets& secret
 // folder is mounted again. -c, because mount would resolve "..", and that path leads into the overlay.
 constexpr std::string_view kLayOver =
     "lay_over() {\n"
-    "  layers=$PWD/over$1.layers; mkdir -p \"$layers\"\n"
+    "  stays \"$1\"\n"
+    "  layers=$PWD/layers$1; mkdir -p \"$layers\"\n"
     "  case $PWD/ in \"$1\"/*) mount -t tmpfs tmpfs \"$layers\";; esac\n"
     "  mkdir -p \"$layers/changes\" \"$layers/work\"\n"
     "  chown --reference=\"$1\" \"$layers/changes\"; chmod --reference=\"$1\" \"$layers/changes\"\n"
     "  mount -t overlay -o \"lowerdir=$1,upperdir=$layers/changes,workdir=$layers/work\" overlay \"$1\"\n"
     "  case $PWD/ in \"$1\"/*) mount -c --rbind .. \"${PWD%/*}\";; esac\n"
+    "}\n";
+
+// mount follows links, and some of these paths lead through folders in which the node's user may put links, also
+// between two starts of the node. Root executes programs after these mounts, so they must not be where the user wants
+// them.
+constexpr std::string_view kStays =
+    "stays() {\n"
+    "  real=$(realpath \"$1\"); [ \"$real\" = \"$1\" ] || { echo \"rose: $1 leads to $real\" >&2; exit 1; }\n"
     "}\n";
 
 // Runs the command with mounts over what the running system uses: the folders that it works in over themselves, empty
@@ -246,17 +256,23 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
            const Homes& homes) {
   if (covers.paths.empty() && patches.empty() && homes.folders.empty()) return;
   NodeDraft& node = making.node;
-  // Without `user`, root owns the folder.
+  // Without `user`, root owns the folder. What root makes at each start is elsewhere: the node's user may put links in
+  // the node's folder. For the same reason, each kind has a folder of its own, because parts of some belong to the
+  // user.
   std::string script = node.user.empty() ? "" : fmt::format("chown {} .\n", node.user);
+  script += "own=$PWD; mkdir -p \"$ROSE_RUN_DIR/$ROSE_NODE.over\"; cd \"$ROSE_RUN_DIR/$ROSE_NODE.over\"\n";
+  script += kStays;
   if (!homes.folders.empty()) {
     script += escaped(kLayOver);
     for (const std::string& path : homes.folders) script += fmt::format("lay_over {}\n", escaped(shell_word(path)));
   }
   for (const auto& [path, patch] : patches) {
-    const std::string file = escaped(shell_word(path));
-    script += fmt::format("mkdir -p over$(dirname {0}); cp -p {0} over{0}\nsed -E -i", file);
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::canonical(path, error);
+    const std::string file = escaped(shell_word(error ? path : real.string()));
+    script += fmt::format("stays {0}; mkdir -p files$(dirname {0}); cp -p {0} files{0}\nsed -E -i", file);
     for (const std::string& expression : patch.expressions) script += fmt::format(" \\\n  -e '{}'", expression);
-    script += fmt::format(" over{0}\nmount --bind over{0} {0}\n", file);
+    script += fmt::format(" files{0}\nstays {0}; mount --bind files{0} {0}\n", file);
   }
   if (!covers.paths.empty()) {
     // "${1%/*}" must reach the shell unchanged.
@@ -264,9 +280,9 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
         "while [ \"$1\" != -- ]; do\n"
         "  if [ -d \"$1\" ]; then mkdir -p \"over$1\"; else mkdir -p \"over${1%/*}\"; : >> \"over$1\"; fi\n");
     if (!node.user.empty()) script += fmt::format("  chown {} \"over$1\"\n", node.user);
-    script += "  mount --bind \"over$1\" \"$1\"; shift\ndone\nshift\n";
+    script += "  stays \"$1\"; mount --bind \"over$1\" \"$1\"; shift\ndone\nshift\n";
   }
-  if (!homes.begins_in.empty()) script += fmt::format("cd {}\n", escaped(shell_word(homes.begins_in)));
+  script += fmt::format("cd {}\n", homes.begins_in.empty() ? "\"$own\"" : escaped(shell_word(homes.begins_in)));
   // unshare and mount require root, so the user is changed after them.
   script += node.user.empty()
                 ? "exec \"$@\""

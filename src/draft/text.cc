@@ -158,8 +158,12 @@ std::vector<std::string> folder_setup(const std::vector<NodeDraft>& nodes) {
   std::vector<std::string> commands;
   for (const NodeDraft& node : nodes) {
     if (node.folders.empty()) continue;
+    // By the node's user in the folder that belongs to it: another process of that user may put a link there, which
+    // root would follow.
     std::string command = "install -d";
-    if (!node.owner.empty()) command += fmt::format(" -o {}", node.owner);
+    if (!node.user.empty())
+      command = fmt::format("setpriv --reuid {0} --regid $(id -g {0}) --init-groups mkdir -p", node.user);
+    else if (!node.owner.empty()) command += fmt::format(" -o {}", node.owner);
     for (const std::string& folder : node.folders) command += fmt::format(" {}/{}", node.name, folder);
     commands.push_back(std::move(command));
   }

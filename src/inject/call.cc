@@ -15,7 +15,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include <fmt/format.h>
 
@@ -27,7 +26,6 @@ namespace rose::inject {
 namespace {
 
 constexpr std::string_view kSocketLink = "socket:[";  // what /proc says of a descriptor of one
-constexpr unsigned kPidfdThread = O_EXCL;  // PIDFD_THREAD, Linux 6.9
 
 // The complete target of a link under /proc; "" if it cannot be read.
 std::string read_link(const std::string& path) {
@@ -47,32 +45,15 @@ std::string read_small(const std::string& path) {
   return text;
 }
 
-// True if the process `in` has a mount of this number.
-bool has_mount(const std::string& in, const std::string& number) {
-  std::ifstream mounts(fmt::format("/proc/{}/mountinfo", in));
-  for (std::string line; std::getline(mounts, line);)
-    if (line.starts_with(number) && line.size() > number.size() && line[number.size()] == ' ') return true;
-  return false;
-}
-
-// True for sockets, pipes, and files of file systems that can be trusted to answer. `path`: the descriptor's link in
-// /proc. The file itself is not accessed, because that might wait for ever.
-bool answers(pid_t tid, int fd, const std::string& path) {
-  if (path.empty() || path.starts_with(kSocketLink) || path.starts_with("pipe:[")) return true;
-  if (!path.starts_with('/')) return false;
-  const std::string info = read_small(fmt::format("/proc/{}/fdinfo/{}", tid, fd));
-  constexpr std::string_view kKey = "mnt_id:\t";
-  const std::size_t at = info.find(kKey);
-  if (at == std::string::npos) return info.empty();  // it has been closed
-  const std::size_t begin = at + kKey.size();
-  const std::string number = info.substr(begin, info.find('\n', begin) - begin);
-  return has_mount("self", number) || (kernel::trusts_mounts_of(tid) && has_mount(std::to_string(tid), number));
-}
-
 }  // namespace
 
-NotifiedCall::NotifiedCall(int number, pid_t tid, const std::array<std::uint64_t, 6>& arguments)
-    : number_(number), tid_(tid), arguments_(arguments), info_(kernel::find_syscall(number)) {}
+NotifiedCall::NotifiedCall(int number, pid_t tid, const std::array<std::uint64_t, 6>& arguments,
+                           std::shared_ptr<FileTaker> taker)
+    : number_(number),
+      tid_(tid),
+      arguments_(arguments),
+      info_(kernel::find_syscall(number)),
+      taker_(std::move(taker)) {}
 
 std::uint64_t NotifiedCall::argument(int index) const {
   const std::uint64_t argument = arguments_[static_cast<std::size_t>(index)];
@@ -182,25 +163,13 @@ const std::vector<std::string>& NotifiedCall::paths() {
 }
 
 Fd NotifiedCall::duplicate(int fd, int& err) {
-  if (answers(tid_, fd, descriptor_path(fd))) return take(fd, err);
+  const std::string path = descriptor_path(fd);
+  if (path.empty() || file_answers(std::to_string(tid_), fd, path, tid_)) return take(fd, err);
   err = -EXDEV;
   return {};
 }
 
-Fd NotifiedCall::take(int fd, int& err) {
-  err = 0;
-  const auto get = [&](const Fd& pidfd) {
-    Fd copy(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd.get(), fd, 0)));
-    err = copy ? 0 : -errno;
-    return copy;
-  };
-  // The descriptor table of the thread, which may differ from its process's. Older kernels support only processes.
-  if (const Fd thread(static_cast<int>(::syscall(SYS_pidfd_open, tid_, kPidfdThread))); thread) return get(thread);
-  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, tgid(), 0)));
-  if (process) return get(process);
-  err = -errno;
-  return {};
-}
+Fd NotifiedCall::take(int fd, int& err) { return taker_->take(tid_, tgid(), fd, err); }
 
 std::string NotifiedCall::address_argument() const {
   if (info_ == nullptr || info_->sockaddr < 0) return {};

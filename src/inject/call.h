@@ -8,10 +8,12 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
+#include "inject/file_taker.h"
 #include "inject/match.h"
 #include "kernel/syscalls.h"
 
@@ -19,7 +21,8 @@ namespace rose::inject {
 
 class NotifiedCall final : public CallFacts {
  public:
-  NotifiedCall(int number, pid_t tid, const std::array<std::uint64_t, 6>& arguments);
+  NotifiedCall(int number, pid_t tid, const std::array<std::uint64_t, 6>& arguments,
+               std::shared_ptr<FileTaker> taker = std::make_shared<FileTaker>());
 
   [[nodiscard]] int number() const override { return number_; }
   [[nodiscard]] std::uint64_t argument(int index) const override;
@@ -32,7 +35,7 @@ class NotifiedCall final : public CallFacts {
   [[nodiscard]] pid_t tgid();  // 0: it has ended
   // A duplicate of the thread's descriptor, which refers to the same open file description. On failure, `err` is
   // -errno; -EXDEV: it is not duplicated, because it is no socket, no pipe, and no file of a file system that can be
-  // trusted to answer (kernel::trusts_mounts_of).
+  // trusted to answer (inject/file_taker.h).
   [[nodiscard]] Fd duplicate(int fd, int& err);
   // Reads up to `size` bytes of its memory; may return fewer.
   [[nodiscard]] std::string read_memory(std::uint64_t address, std::size_t size) const;
@@ -59,6 +62,7 @@ class NotifiedCall final : public CallFacts {
   pid_t tgid_ = -1;
   std::array<std::uint64_t, 6> arguments_;
   const kernel::SyscallInfo* info_;
+  std::shared_ptr<FileTaker> taker_;
   bool have_paths_ = false, have_socket_ = false, have_process_ = false;
   std::vector<std::string> paths_;
   std::string peer_, local_, process_;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -9,9 +10,11 @@
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -29,6 +32,17 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // limit for data
 // The same for pipes and sockets, of which many may wait at once.
 constexpr std::uint64_t kMostBytesWaiting = std::uint64_t{8} << 20;
 constexpr unsigned kMemoryDevices = 1;  // major number of /dev/null, /dev/zero, /dev/random, ...
+
+// Files whose content, or the effect of writing to them, depends on who reads or writes: "0" in cgroup.procs moves the
+// writer, and what /proc shows of rose it shows only to rose.
+bool depends_on_caller(int fd) {
+  constexpr std::array<unsigned long, 10> kKernels = {
+      PROC_SUPER_MAGIC, SYSFS_MAGIC,      CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
+      TRACEFS_MAGIC,    SECURITYFS_MAGIC, SELINUX_MAGIC,      BPF_FS_MAGIC,        BINFMTFS_MAGIC};
+  struct statfs system {};
+  return ::fstatfs(fd, &system) != 0 ||
+         std::find(kKernels.begin(), kKernels.end(), static_cast<unsigned long>(system.f_type)) != kKernels.end();
+}
 
 std::int64_t result_of(std::int64_t value) { return value < 0 ? -errno : value; }
 
@@ -97,6 +111,7 @@ std::optional<CarriedFile> carried_file(NotifiedCall& call) {
   struct stat status{};
   if (::fstat(file.fd.get(), &status) != 0) return std::nullopt;
   file.quick = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISDIR(status.st_mode);
+  if (file.quick && depends_on_caller(file.fd.get())) return std::nullopt;
   if (file.quick || S_ISFIFO(status.st_mode) || (S_ISCHR(status.st_mode) && major(status.st_rdev) == kMemoryDevices))
     return file;
   int domain = 0;

@@ -1,12 +1,11 @@
 // Plans locations in programs: functions and offsets in the nodes' binaries, methods of their JVMs.
 #include <capstone/capstone.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/leaving.h"
 #include "base/read_at.h"
 #include "base/text.h"
@@ -20,7 +19,7 @@ using schedule::Fault;
 namespace {
 
 Result<std::string> read_code(const std::filesystem::path& binary, std::uint64_t offset, std::uint64_t size) {
-  const Fd file(::open(binary.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd file = open_regular(binary);
   if (!file) return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", binary.string()), errno);
   std::string code(std::min<std::uint64_t>(size, 16 << 20), '\0');
   code.resize(read_at(file.get(), code.data(), code.size(), offset));

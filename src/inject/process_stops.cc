@@ -192,7 +192,8 @@ void ProcessStops::take_from_outside(std::size_t i, const std::vector<pid_t>& pi
   Stacks::Process process{.pid = listed ? main : pids.front(),
                           .likely = 0,
                           .stopped = plan_.chains[i].data.kind == ROSE_CHAIN_PAUSE,
-                          .killed = killed};
+                          .killed = killed,
+                          .cgroup = deployment_->nodes()[state_.node_of(i)].cgroup};
   if (const Met last = last_met_by(i); std::find(pids.begin(), pids.end(), last.pid) != pids.end())
     process.pid = last.pid, process.likely = last.tid;
   stacks_.take_process(i, process, what_happens(plan_, i, ""));
@@ -218,8 +219,12 @@ void ProcessStops::end_pause(std::size_t i) {
     if (auto ok = deployment_->resume(state_.node_of(i), scope_of(i)); !ok) follows_.trouble(i, ok.error());
     // The process that the BPF program stopped directly, if it still belongs to the node.
     const auto stopped = static_cast<pid_t>(state_.chain(i).signalled);
+    const auto& folder = deployment_->nodes()[state_.node_of(i)].cgroup;
     const auto pids = deployment_->processes(state_.node_of(i));
-    if (stopped != 0 && std::find(pids.begin(), pids.end(), stopped) != pids.end()) ::kill(stopped, SIGCONT);
+    if (stopped != 0 && std::find(pids.begin(), pids.end(), stopped) != pids.end()) {
+      if (folder.empty()) ::kill(stopped, SIGCONT);
+      else (void)deploy::cgroup::signal(folder, stopped, SIGCONT);
+    }
   }
   host_.release_calls(i);
   follow.ended_ns = now_ns();

@@ -17,6 +17,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "deploy/machine/cgroup.h"
 #include "kernel/maps.h"
 #include "kernel/processes.h"
 #include "symbols/interpreters.h"
@@ -283,7 +284,10 @@ void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const 
   taken.thread = thread_name(process.pid, tid);
   if (!process.stopped) ask_java(tid, read_file(fmt::format("/proc/{}/maps", process.pid)).value_or(""), taken);
   if (taken.java.frames.empty() && process.killed) {
-    process.stopped = process.stopped || ::kill(process.pid, SIGSTOP) == 0;
+    // It was listed a while ago, and a JVM may have been asked meanwhile: the id may be another process's by now.
+    process.stopped =
+        process.stopped || (process.cgroup.empty() ? ::kill(process.pid, SIGSTOP) == 0
+                                                   : deploy::cgroup::signal(process.cgroup, process.pid, SIGSTOP));
     if (process.stopped && stands_still(process.pid, tid)) {
       take(chain, process.pid, tid, why, true);
       return;

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -62,6 +63,7 @@ class Stacks {
     pid_t pid = 0;
     pid_t likely = 0;  // 0: unknown
     bool stopped = false, killed = false;
+    std::filesystem::path cgroup = {};  // of its node; empty: none is known
   };
   void take_process(std::size_t chain, const Process& process, const std::string& why);
   // For a thread that waits in the kernel, on any node. Returns false if there are enough stacks of this fault.

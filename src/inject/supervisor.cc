@@ -244,7 +244,7 @@ class Supervisor::Listener {
     }
     std::array<std::uint64_t, 6> arguments{};
     std::copy(std::begin(request.data.args), std::end(request.data.args), arguments.begin());
-    auto call = std::make_shared<NotifiedCall>(request.data.nr, static_cast<pid_t>(request.pid), arguments);
+    auto call = std::make_shared<NotifiedCall>(request.data.nr, static_cast<pid_t>(request.pid), arguments, taker_);
     if (owner_.clocks_ != nullptr && owner_.clocks_->hears(*call)) {
       seccomp_notif_resp heard{};
       heard.id = request.id;
@@ -426,6 +426,7 @@ class Supervisor::Listener {
   bool own_exec_ = true;  // rose's own execve of the command may still follow
   Fd listener_;
   std::shared_ptr<Ledger> ledger_;
+  std::shared_ptr<FileTaker> taker_ = std::make_shared<FileTaker>();
   Fd wake_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> done_{false};

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/nsfs.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -129,6 +130,11 @@ bool trusts_mounts_of(pid_t pid) {
 }
 
 Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+
+bool pidfd_ended(int pidfd) {
+  pollfd one{pidfd, POLLIN, 0};
+  return ::poll(&one, 1, 0) > 0;
+}
 
 bool pidfd_signal(int pidfd, int signal) { return ::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) == 0; }
 

@@ -44,6 +44,7 @@ struct ProcessStat {
 
 // Returns no descriptor and sets errno if the process does not exist.
 [[nodiscard]] Fd open_pidfd(pid_t pid);
+[[nodiscard]] bool pidfd_ended(int pidfd);
 // Returns false and sets errno if the process has ended or may not be signalled.
 bool pidfd_signal(int pidfd, int signal);
 

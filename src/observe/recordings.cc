@@ -195,20 +195,18 @@ OpenRecordings RecordingSources::open() {
         continue;
       const std::string told = printable((place.name / name).string());
       OpenRecording one;
-      one.file =
-          Fd(::openat(::dirfd(folder), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+      one.file = open_regular_at(::dirfd(folder), name, O_NOFOLLOW);
       const int err = errno;
       struct stat info{};
       alignas(8) char head[rr::kHeadBytes];
       const char* why = nullptr;
       if (!one.file) {
         if (!place.pattern.empty() && err != ENOENT)
-          found.words.push_back(fmt::format("{} cannot be opened: {}", told, std::strerror(err)));
+          found.words.push_back(fmt::format("{} cannot be opened: {}", told,
+                                            err == EINVAL ? "it is not a regular file" : std::strerror(err)));
         continue;
       }
-      if (::fstat(one.file.get(), &info) != 0 || !S_ISREG(info.st_mode) ||
-          !seen.emplace(info.st_dev, info.st_ino).second)
-        continue;
+      if (::fstat(one.file.get(), &info) != 0 || !seen.emplace(info.st_dev, info.st_ino).second) continue;
       one.bytes = static_cast<std::uint64_t>(info.st_size);
       const bool whole = read_at(one.file.get(), head, sizeof head, 0) == sizeof head;
       if (!whole || rr::Reading::ring_bytes(head, one.bytes, &why) == 0) {

@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <iterator>
 #include <tuple>
 
+#include "base/file.h"
 #include "symbols/go_prologue.h"
 #include "symbols/mini_debug_info.h"
 
@@ -26,16 +28,13 @@ constexpr std::size_t kMostSlots = 4'000'000;
 constexpr std::uint64_t kMostCodeBytes = std::uint64_t{1} << 20;  // bytes read at once; longer than any function
 
 // With an empty file, a pipe or a folder, libelf would block or misread.
-Result<Fd> open_regular(const std::filesystem::path& path) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return fail_errno(ErrorKind::input, path.native(), errno);
-  struct stat status = {};
-  if (::fstat(fd.get(), &status) != 0) return fail_errno(ErrorKind::input, path.native(), errno);
-  if (!S_ISREG(status.st_mode)) {
+Result<Fd> open_program(const std::filesystem::path& path) {
+  Fd fd = open_regular(path);
+  if (fd) return fd;
+  if (errno == EINVAL)
     return fail(ErrorKind::input, fmt::format("{}: not a regular file", path.native()),
                 "name an ELF program or shared library");
-  }
-  return fd;
+  return fail_errno(ErrorKind::input, path.native(), errno);
 }
 
 std::span<const std::uint8_t> bytes_of(Elf_Scn* section) {
@@ -305,7 +304,7 @@ std::vector<std::filesystem::path> debug_candidates(const std::filesystem::path&
 Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
   elf_version(EV_CURRENT);
   ElfFile file;
-  ROSE_TRY(file.fd_, open_regular(path));
+  ROSE_TRY(file.fd_, open_program(path));
   // Read instead of mapped: if the file shrinks meanwhile, we get an error instead of SIGBUS.
   file.elf_.reset(elf_begin(file.fd_.get(), ELF_C_READ, nullptr));
   GElf_Ehdr header;
@@ -359,18 +358,18 @@ void ElfFile::open_debug_file(const std::filesystem::path& path) {
   struct stat own = {};
   if (::fstat(fd_.get(), &own) != 0) return;
   for (const std::filesystem::path& candidate : debug_candidates(path, id, link.name)) {
-    auto fd = open_regular(candidate);
+    Fd fd = open_regular(candidate);
     struct stat other = {};
-    if (!fd || ::fstat(fd->get(), &other) != 0) continue;
+    if (!fd || ::fstat(fd.get(), &other) != 0) continue;
     if (other.st_dev == own.st_dev && other.st_ino == own.st_ino) continue;
-    std::unique_ptr<Elf, ElfEnd> elf(elf_begin(fd->get(), ELF_C_READ, nullptr));
+    std::unique_ptr<Elf, ElfEnd> elf(elf_begin(fd.get(), ELF_C_READ, nullptr));
     if (!elf || elf_kind(elf.get()) != ELF_K_ELF) continue;
     // The debug file of another build would give addresses inside other functions.
     const std::vector<std::uint8_t> other_id = build_id(elf.get());
-    if (!id.empty() && !other_id.empty() ? id != other_id : link.name.empty() || file_crc(fd->get()) != link.crc) {
+    if (!id.empty() && !other_id.empty() ? id != other_id : link.name.empty() || file_crc(fd.get()) != link.crc) {
       continue;
     }
-    debug_fd_ = std::move(*fd);
+    debug_fd_ = std::move(fd);
     debug_ = std::move(elf);
     debug_path_ = candidate;
     return;

@@ -1,7 +1,6 @@
 #include "symbols/runtime_names.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <charconv>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/text.h"
 
 namespace rose::symbols {
@@ -77,9 +77,8 @@ std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& 
   std::map<std::uint64_t, std::string> found;
   std::sort(addresses.begin(), addresses.end());
   // The list is in a folder that every user can write to, so it must be a regular file and links are not followed.
-  const Fd fd(::open(list.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-  struct stat status = {};
-  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  const Fd fd = open_regular_at(AT_FDCWD, list, O_NOFOLLOW);
+  if (!fd) return {};
 
   const auto take = [&](std::string_view line) {
     std::uint64_t start = 0, size = 0;

@@ -1,7 +1,6 @@
 #include "symbols/unwind.h"
 
 #include <elfutils/libdwfl.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -172,11 +171,9 @@ class Unwinder {
       if (map->start < taken) continue;  // another part of the previous module
       Module module;
       module.map = map;
-      module.fd = Fd(::open(map->file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+      module.fd = open_regular(map->file);
       struct stat status = {};
-      if (!module.fd || ::fstat(module.fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || !place(module) ||
-          module.start < taken)
-        continue;
+      if (!module.fd || ::fstat(module.fd.get(), &status) != 0 || !place(module) || module.start < taken) continue;
       module.file = {status.st_dev, status.st_ino, status.st_size,
                      status.st_mtim.tv_sec * kSecond + status.st_mtim.tv_nsec};
       taken = module.end;

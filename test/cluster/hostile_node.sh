@@ -75,7 +75,7 @@ n1=report/runs/run-0001/n1
 attack_below() {
   local until='until [ -e n1/attacked ]; do sleep 0.02; done'
   sed -i -e "s|^network = .*|&\nsetup = [\"$work/setup.sh\"]|" \
-    -e "s|^command = ..bin/sleep.*|command = [\"/bin/sh\", \"-c\", \"$until\"]|" rose.toml
+    -e "s|^command = .\"/bin/sleep.*|command = [\"/bin/sh\", \"-c\", \"$until\"]|" rose.toml
   schedule 'kind = "disk-full"
 path = "data"'
   rm -rf report
@@ -337,13 +337,43 @@ ln $work/roots/shadow n1/server.log
 sleep 1
 SH
 chmod +x workload.sh
-sed -i "s|^command = ..bin/sleep.*|command = [\"$work/workload.sh\"]|" rose.toml
+sed -i "s|^command = .\"/bin/sleep.*|command = [\"$work/workload.sh\"]|" rose.toml
 rm -rf report
 replay --report report
 says out "'f' did not fire"
 ! grep -rqs --exclude-dir=n1 marker-9f3c report out err || fail "root's file was read through a hard link"
 rm -f report/runs/run-0001/n1/server.log
 unharmed "a hard link"
+
+# --- a node exchanges its descriptor while rose duplicates it: a socket becomes a file of a FUSE file system of the
+# node, which lets everybody who closes it wait for ever
+hostile_files=${hostile}_files
+mknod -m 666 fuse c 10 229 2> /dev/null && (exec 3<> fuse) 2> /dev/null || hostile_files=
+if [ -n "$hostile_files" ] && setpriv --reuid nobody --clear-groups unshare -Urm true 2> /dev/null; then
+  config "exec $hostile_files $work/fuse"
+  # If rose waited, only the end of the server would free it.
+  cat > workload.sh <<'SH'
+#!/bin/sh
+for i in $(seq 600); do
+  ! grep -qE '^(done|no file system)' n1/stdout.log || exit 0
+  sleep 0.1
+done
+kill -KILL $(sed -n 's/^server //p' n1/stdout.log)
+SH
+  sed -i "s|^command = .\"/bin/sleep.*|command = [\"$work/workload.sh\"]|" rose.toml
+  schedule 'kind = "syscall"
+syscall = "connect"
+peer = "10.9.9.9:*"
+error = "EIO"'
+  rm -rf report
+  replay --report report
+  says out "'f' did not fire"
+  if ! grep -q '^no file system' $n1/stdout.log; then
+    grep -q '^held' $n1/stdout.log || fail "no descriptor was exchanged in time, so the test proves nothing"
+    grep -q '^done' $n1/stdout.log || fail "rose waited for a file system of the node"
+  fi
+fi
+rm -f fuse
 
 # --- kept files are replaced before they are removed, and the report folder belongs to another user
 config 'ln -s '"$work"'/roots/closed link; mkdir -p a/b; ln -s '"$work"'/roots a/b/roots; echo up; exec sleep 100'

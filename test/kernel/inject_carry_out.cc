@@ -216,7 +216,8 @@ TEST_CASE("rose emulates calls only on descriptors that mean the same in its own
   for (const Fd* fd : {&reader, &writer, &null, &folder, &tcp, &near}) CHECK(is_carried(fd->get()));
   const Fd own_signals(::signalfd(-1, &signals, SFD_CLOEXEC)), event(::eventfd(0, EFD_CLOEXEC));
   const Fd kernel(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-  for (const Fd* fd : {&own_signals, &event, &kernel}) {
+  const Fd own_facts(::open("/proc/self/stat", O_RDONLY | O_CLOEXEC)), device(::open("/sys/dev", O_RDONLY | O_CLOEXEC));
+  for (const Fd* fd : {&own_signals, &event, &kernel, &own_facts, &device}) {
     REQUIRE(*fd);
     CHECK_FALSE(is_carried(fd->get()));
   }

@@ -18,9 +18,11 @@
 #include "base/program.h"
 #include "base/subprocess.h"
 #include "folder.h"
+#include "opened.h"
 
 using namespace rose;
 using rose::test::Folder;
+using rose::test::Opened;
 namespace fs = std::filesystem;
 
 namespace {
@@ -30,6 +32,29 @@ std::size_t open_descriptors() {
 }
 
 }  // namespace
+
+TEST_CASE("what is not a regular file is looked at and not opened") {
+  const Folder folder;
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  fs::create_symlink("pipe", folder / "link");
+  REQUIRE(write_file(folder / "file", "content"));
+  const Opened pipe(folder / "pipe");
+  for (const char* name : {"pipe", "link", "."}) {
+    CAPTURE(name);
+    CHECK_FALSE(open_regular(folder / name));
+    CHECK(errno == EINVAL);
+    CHECK_FALSE(pipe.yes());
+  }
+  CHECK_FALSE(open_regular(folder / "missing"));
+  CHECK(errno == ENOENT);
+  fs::create_symlink("file", folder / "other");
+  const Fd in(::open(folder.path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  CHECK(open_regular_at(in.get(), "other"));
+  CHECK_FALSE(open_regular_at(in.get(), "other", O_NOFOLLOW));
+  const Fd file = open_regular_at(in.get(), "file", O_NOFOLLOW);
+  char got[16] = {};
+  CHECK(::read(file.get(), got, sizeof got) == 7);
+}
 
 TEST_CASE("a file is written completely or not at all") {
   const Folder folder;

@@ -192,6 +192,17 @@ TEST_CASE("a secret in a process title is not printed") {
   CHECK(draft.questions.size() == 3);
 }
 
+TEST_CASE("folders inside a folder of the node's user are made by that user") {
+  Seen seen = program({"/opt/kv", "--data", "/var/lib/kv/n1"}, {{"0.0.0.0", 7001}});
+  seen.paths["/var/lib/kv/n1"] = {"/var/lib/kv/n1", true, true};
+  seen.written = {"/var/lib/kv/n1/log"};
+  seen.main.user = "nobody";
+  const Draft draft = drafted({seen});
+  INFO(draft.text);
+  CHECK(holds(draft.text, "setpriv --reuid nobody --regid $(id -g nobody) --init-groups mkdir -p kv/n1"));
+  CHECK_FALSE(holds(draft.text, "install -d"));
+}
+
 TEST_CASE("written folders move into the run, those not on the command line are covered") {
   Seen seen = program({"/opt/kv", "--data", "/var/lib/kv/n1", "--config", "/etc/kv.conf"}, {{"0.0.0.0", 7001}});
   seen.paths["/var/lib/kv/n1"] = {"/var/lib/kv/n1", true, true};
@@ -348,6 +359,10 @@ TEST_CASE("a node runs in an overlay of its working folder, and in the foregroun
   INFO(script);
   CHECK(holds(script, "\nlay_over /srv/app\n"));
   CHECK(holds(script, "upperdir=$layers/changes"));
+  // What root makes is not in the node's folder, and its mounts are where they are expected.
+  CHECK(
+      holds(script, "\nown=$PWD; mkdir -p \"$ROSE_RUN_DIR/$ROSE_NODE.over\"; cd \"$ROSE_RUN_DIR/$ROSE_NODE.over\"\n"));
+  CHECK(holds(script, "\n  stays \"$1\"; mount --bind \"over$1\" \"$1\"; shift\n"));
   CHECK(holds(script, "\ncd /srv/app\nexec setpriv --reuid web"));
   // The folder that it writes to is covered, but not the folder with its program.
   CHECK(std::count(node.command.begin(), node.command.end(), "/srv/app") == 0);

@@ -8,6 +8,7 @@
 #include "observe/control.h"
 #include "observe/dump_files.h"
 #include "observe/recordings.h"
+#include "opened.h"
 #include "rr_support.h"
 
 using namespace rose;
@@ -121,6 +122,16 @@ TEST_CASE("the newest recordings of a folder are opened up to a total size, and 
   RecordingSources none(0);
   REQUIRE(none.add("n1", folder / "a", ""));
   CHECK(none.open().all.empty());
+}
+
+TEST_CASE("what a process names as its recording is opened only if it is a file") {
+  const Folder folder;
+  REQUIRE(::mkfifo((folder / "watchdog").c_str(), 0600) == 0);
+  const rose::test::Opened pipe(folder / "watchdog");
+  RecordingSources sources;
+  REQUIRE(sources.add("n1", folder.path, "watchdog"));
+  CHECK(sources.open().all.empty());
+  CHECK_FALSE(pipe.yes());
 }
 
 TEST_CASE("recordings are stored beside their dump and removed with it") {

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "base/file.h"
+#include "opened.h"
 #include "symbols/elf.h"
 #include "symbols/symbols.h"
 #include "symbols_support.h"
@@ -302,7 +303,9 @@ TEST_CASE("a file that is not a program is refused with its name") {
   refused(folder.path, "not a regular file");
   refused("/dev/null", "not a regular file");
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  const rose::test::Opened pipe(folder / "pipe");
   refused(folder / "pipe", "not a regular file");
+  CHECK_FALSE(pipe.yes());
   REQUIRE(rose::write_file(file, ""));
   refused(file, "not an ELF file");
   REQUIRE(rose::write_file(file, "#!/bin/sh\n"));
