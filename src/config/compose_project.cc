@@ -12,7 +12,7 @@
 namespace rose::compose {
 namespace {
 
-constexpr std::size_t kMostFiles = 50;
+constexpr std::size_t kMostFiles = 500;
 constexpr std::size_t kMostDepthOfFiles = 8;
 constexpr std::size_t kMostExtended = 20;  // length of a chain of `extends`
 
@@ -124,7 +124,7 @@ class ProjectReader {
           named = parsed->scalar("name");
     std::vector<std::string> without;
     if (auto given = given_("COMPOSE_PROJECT_NAME"); given && !given->empty()) named = *given;
-    else named = interpolated(named, given_, without);
+    else named = interpolated(named, given_, without).value_or("");
     project_.name = project_name(named);
     if (project_.name.empty()) project_.name = project_name(folder_.filename().string());
   }
@@ -134,18 +134,20 @@ class ProjectReader {
     value.file = file;
     if (value.is_scalar() && value.text.find('$') != std::string::npos) {
       std::vector<std::string> without;
-      std::string text = interpolated(value.text, lookup, without);
-      for (const std::string& name : without) {
-        if (value.text.find("${" + name + ":?") != std::string::npos ||
-            value.text.find("${" + name + "?") != std::string::npos)
-          refuse(value, fmt::format("the required variable {} is not set", name),
-                 "set it, or add it to .env beside the Compose file");
+      auto text = interpolated(value.text, lookup, without);
+      if (!text)
+        refuse(value, text.error(),
+               text.error().starts_with("the required variable")
+                   ? "set it with [deployment] compose_env or in the environment, or add it to .env beside the Compose "
+                     "file"
+                   : "variables are $NAME or ${NAME}, with :-, -, :+, +, :? or ? and a text behind NAME; write $$ for "
+                     "a dollar that begins none");
+      for (const std::string& name : without)
         if (std::none_of(project_.without_value.begin(), project_.without_value.end(),
                          [&](const auto& one) { return one.first == name; }))
           project_.without_value.emplace_back(
               name, fmt::format("{}:{}", project_.files[static_cast<std::size_t>(file)].string(), value.line));
-      }
-      value.text = std::move(text);
+      value.text = std::move(*text);
     }
     for (Yaml& item : value.items) prepare(item, file, lookup);
     for (auto& [key, member] : value.members) prepare(member, file, lookup);

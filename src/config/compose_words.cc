@@ -10,62 +10,109 @@ namespace {
 
 constexpr std::size_t kMostOfOne = 1000;
 constexpr int kMostNesting = 8;  // "${A:-${B:-...}}"
+constexpr std::size_t kMostShown = 60;  // bytes of a text in a message
 
 bool name_letter(char c) { return is_alpha(c) || is_digit(c) || c == '_'; }
 
-std::string interpolate(std::string_view text, const Lookup& lookup, std::vector<std::string>& unresolved, int depth) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t dollar = std::min(text.find('$'), text.size());
-    out += text.substr(0, dollar);
-    text.remove_prefix(dollar);
-    if (text.size() < 2) return out + std::string(text);
-    if (text[1] == '$') {
-      out += '$';
-      text.remove_prefix(2);
-      continue;
-    }
-    const bool braces = text[1] == '{';
-    std::size_t end = braces ? 2 : 1;
-    while (end < text.size() && name_letter(text[end])) ++end;
-    const std::string name(text.substr(braces ? 2 : 1, end - (braces ? 2 : 1)));
-    if (name.empty() || depth > kMostNesting) {
-      out += text.substr(0, 2);
-      text.remove_prefix(2);
-      continue;
-    }
-    std::string_view rest;
-    if (braces) {
-      // Finds the matching brace; defaults may contain variables themselves.
-      int open = 1;
-      std::size_t close = end;
-      for (; close < text.size(); ++close) {
-        if (text.substr(close, 2) == "${") ++open;
-        if (text[close] == '}' && --open == 0) break;
+bool begins_name(char c) { return is_alpha(c) || c == '_'; }
+
+class Interpolation {
+ public:
+  Interpolation(const Lookup& lookup, std::vector<std::string>& unresolved)
+      : lookup_(lookup), unresolved_(unresolved) {}
+
+  // The first problem, or "".
+  std::string problem;
+
+  std::string text(std::string_view text, int depth = 0) {
+    std::string out;
+    while (!text.empty() && problem.empty()) {
+      const std::size_t dollar = std::min(text.find('$'), text.size());
+      out += text.substr(0, dollar);
+      text.remove_prefix(dollar);
+      if (text.size() < 2) return out + std::string(text);
+      if (text[1] == '$') {
+        out += '$';
+        text.remove_prefix(2);
+        continue;
       }
-      if (close == text.size()) return out + std::string(text);
-      rest = text.substr(end, close - end);
-      end = close + 1;
+      const bool braces = text[1] == '{';
+      if (!braces && !begins_name(text[1])) {
+        out += '$';
+        text.remove_prefix(1);
+        continue;
+      }
+      std::size_t end = braces ? 2 : 1;
+      if (end < text.size() && begins_name(text[end]))
+        while (end < text.size() && name_letter(text[end])) ++end;
+      const std::string name(text.substr(braces ? 2 : 1, end - (braces ? 2 : 1)));
+      std::string_view rest;
+      if (braces) {
+        const std::size_t close = closing(text, end);
+        if (close == std::string_view::npos) return no_variable(text);
+        rest = text.substr(end, close - end);
+        end = close + 1;
+      }
+      const bool known = rest.empty() || rest.substr(rest.starts_with(':') ? 1 : 0).find_first_of("-+?") == 0;
+      if (name.empty() || !known || depth > kMostNesting) return no_variable(text.substr(0, end));
+      out += value(name, rest, depth);
+      text.remove_prefix(end);
     }
-    const std::optional<std::string> value = lookup(name);
+    return out;
+  }
+
+ private:
+  // The brace that ends the "${" at the beginning; defaults may contain variables themselves.
+  static std::size_t closing(std::string_view text, std::size_t from) {
+    int open = 1;
+    for (std::size_t at = from; at < text.size(); ++at) {
+      if (text.substr(at, 2) == "${") ++open;
+      if (text[at] == '}' && --open == 0) return at;
+    }
+    return std::string_view::npos;
+  }
+
+  std::string no_variable(std::string_view text) {
+    problem = fmt::format("'{}' is not a variable", printable(std::string(text.substr(0, kMostShown))));
+    return {};
+  }
+
+  std::string value(const std::string& name, std::string_view rest, int depth) {
+    const std::optional<std::string> value = lookup_(name);
     const bool empty_counts = rest.starts_with(':');
     const std::string_view form = empty_counts ? rest.substr(1) : rest;
     const bool has = value && !(empty_counts && value->empty());
-    if (form.starts_with('-')) out += has ? *value : interpolate(form.substr(1), lookup, unresolved, depth + 1);
-    else if (form.starts_with('+')) out += has ? interpolate(form.substr(1), lookup, unresolved, depth + 1) : "";
-    else if (has) out += *value;
-    else if (!value && std::find(unresolved.begin(), unresolved.end(), name) == unresolved.end() &&
-             unresolved.size() < kMostOfOne)
-      unresolved.push_back(name);
-    text.remove_prefix(end);
+    if (form.starts_with('-')) return has ? *value : text(form.substr(1), depth + 1);
+    if (form.starts_with('+')) return has ? text(form.substr(1), depth + 1) : "";
+    if (has) return *value;
+    if (form.starts_with('?')) {
+      problem = fmt::format("the required variable {} is {}", name, value ? "empty" : "not set");
+      const std::string reason = text_of_reason(form.substr(1), depth);
+      if (!reason.empty()) problem += ": " + reason;
+    } else if (!value && std::find(unresolved_.begin(), unresolved_.end(), name) == unresolved_.end() &&
+               unresolved_.size() < kMostOfOne) {
+      unresolved_.push_back(name);
+    }
+    return {};
   }
-  return out;
-}
+
+  [[nodiscard]] std::string text_of_reason(std::string_view reason, int depth) const {
+    std::vector<std::string> without;
+    return printable(Interpolation(lookup_, without).text(reason, depth + 1));
+  }
+
+  const Lookup& lookup_;
+  std::vector<std::string>& unresolved_;
+};
 
 }  // namespace
 
-std::string interpolated(std::string_view text, const Lookup& lookup, std::vector<std::string>& unresolved) {
-  return interpolate(text, lookup, unresolved, 0);
+Expected<std::string, std::string> interpolated(std::string_view text, const Lookup& lookup,
+                                                std::vector<std::string>& unresolved) {
+  Interpolation one(lookup, unresolved);
+  std::string out = one.text(text);
+  if (!one.problem.empty()) return UnexpectedOf(std::move(one.problem));
+  return out;
 }
 
 // As go-shellwords does, which Compose uses.
@@ -217,8 +264,7 @@ class VariableFile {
     at_ = end;
     value = value.substr(0, value.find(" #"));
     trim_right(value);
-    set(name, expanded(value));
-    return {};
+    return set_expanded(name, value);
   }
 
   // May extend over several lines.
@@ -229,7 +275,8 @@ class VariableFile {
       const char c = text_[i];
       if (c == quote && !escape) {
         at_ = i + 1;
-        set(name, quote == '"' ? expanded(unescaped(value)) : value);
+        if (quote == '"') return set_expanded(name, unescaped(value));
+        set(name, value);
         return {};
       }
       if (c == '\\' && !escape) {
@@ -242,9 +289,9 @@ class VariableFile {
     return fmt::format("the quoted value of '{}' has no end", printable(std::string(name)));
   }
 
-  [[nodiscard]] std::string expanded(std::string_view value) const {
+  std::string set_expanded(std::string_view variable, std::string_view value) {
     std::vector<std::string> without;
-    return interpolated(
+    auto text = interpolated(
         value,
         [this](const std::string& name) -> std::optional<std::string> {
           if (auto known = lookup_(name)) return known;
@@ -253,6 +300,9 @@ class VariableFile {
           return std::nullopt;
         },
         without);
+    if (!text) return std::move(text).error();
+    set(variable, std::move(*text));
+    return {};
   }
 
   void set(std::string_view name, std::string value) { variables_.emplace_back(name, std::move(value)); }

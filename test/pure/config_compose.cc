@@ -417,8 +417,11 @@ TEST_CASE("env files are read as in Compose") {
                                     {"I", ""},
                                     {"J", "$A \"\\101A"},
                                     {"K", "it's"}});
-  const std::vector<std::pair<std::string, int>> wrong = {
-      {"A=1\nB C=2\n", 2}, {"A=1\n\nB=\"open\n", 3}, {"a+b=1\n", 1}};
+  const std::vector<std::pair<std::string, int>> wrong = {{"A=1\nB C=2\n", 2},
+                                                          {"A=1\n\nB=\"open\n", 3},
+                                                          {"a+b=1\n", 1},
+                                                          {"A=${b.c}\n", 1},
+                                                          {"A='${b.c}'\nB=\"${A:?}${\"\n", 2}};
   for (const auto& [text, line] : wrong) {
     INFO(text);
     const auto refused = compose::read_dot_env(text, lookup);
