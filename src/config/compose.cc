@@ -123,14 +123,16 @@ std::vector<std::pair<std::string, std::optional<std::string>>> ComposeReader::p
   if (value.is_map()) {
     for (const auto& [name, member] : value.members) {
       if (member.kind == Yaml::Kind::null) found.emplace_back(name, std::nullopt);
-      else found.emplace_back(name, text(member, key));
+      else found.emplace_back(name, member.plain ? compose::plain_value(text(member, key)) : text(member, key));
     }
   } else if (value.is_list()) {
     for (const Yaml& item : value.items) {
       const std::string pair = text(item, key);
       const std::size_t equals = pair.find('=');
-      if (equals == std::string::npos) found.emplace_back(pair, std::nullopt);
-      else found.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+      const std::string name = pair.substr(0, equals);
+      std::erase_if(found, [&](const auto& one) { return one.first == name; });  // the last one counts
+      if (equals == std::string::npos) found.emplace_back(name, std::nullopt);
+      else found.emplace_back(name, pair.substr(equals + 1));
     }
   } else if (value.kind != Yaml::Kind::null) {
     refuse(value, fmt::format("'{}': a map or a list is needed", key));

@@ -53,6 +53,14 @@ Pairs pairs_of(std::string_view key) {
   return Pairs::none;
 }
 
+// Values with "!reset" are as if they were not there.
+void drop_reset(Yaml& value) {
+  std::erase_if(value.members, [](const auto& member) { return member.value.tag == Yaml::Tag::reset; });
+  std::erase_if(value.items, [](const Yaml& item) { return item.tag == Yaml::Tag::reset; });
+  for (auto& [key, member] : value.members) drop_reset(member);
+  for (Yaml& item : value.items) drop_reset(item);
+}
+
 Yaml as_map(const Yaml& list, Pairs how) {
   Yaml map;
   map.kind = Yaml::Kind::map;
@@ -148,6 +156,7 @@ class ProjectReader {
           project_.without_value.emplace_back(
               name, fmt::format("{}:{}", project_.files[static_cast<std::size_t>(file)].string(), value.line));
       value.text = std::move(*text);
+      value.plain = false;
     }
     for (Yaml& item : value.items) prepare(item, file, lookup);
     for (auto& [key, member] : value.members) prepare(member, file, lookup);
@@ -167,10 +176,12 @@ class ProjectReader {
   // Adds a file's includes and resolves the `extends` of its services.
   Yaml whole(Yaml root, const std::filesystem::path& folder, const Lookup& lookup, std::size_t depth) {
     extend_services(root, folder, lookup);
+    drop_reset(root);
     if (folder != folder_) make_absolute(root, folder);
     const Yaml* include = root.find("include");
     if (include != nullptr) {
-      if (!include->is_list()) refuse(*include, "'include': a list of Compose files is needed");
+      if (include->kind != Yaml::Kind::null && !include->is_list())
+        refuse(*include, "'include': a list of Compose files is needed");
       const Yaml entries = *include;
       drop(root, "include");
       for (const Yaml& entry : entries.items) include_one(root, entry, folder, lookup, depth);
@@ -329,10 +340,10 @@ Result<std::string> small_file(const std::filesystem::path& path) {
 }
 
 std::string path_from(const std::filesystem::path& folder, const std::string& text) {
-  if (text.starts_with("~/"))
-    if (const char* home = std::getenv("HOME"); home != nullptr)
-      return (std::filesystem::path(home) / text.substr(2)).lexically_normal().string();
-  std::string path = (folder / text).lexically_normal().string();
+  std::filesystem::path whole = folder / text;
+  if (text == "~" || text.starts_with("~/"))
+    if (const char* home = std::getenv("HOME"); home != nullptr) whole = home + text.substr(1);
+  std::string path = whole.lexically_normal().string();
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
 }
@@ -353,6 +364,7 @@ std::string target_of(const Yaml& value) {
 }
 
 Yaml merged(const Yaml& base, const Yaml& own, std::string_view key) {
+  if (own.tag != Yaml::Tag::none || base.tag == Yaml::Tag::reset) return own;
   if (own.kind == Yaml::Kind::null) return base;
   if (base.kind == Yaml::Kind::null || key == "command" || key == "entrypoint" || key == "test") return own;
   if (const Pairs how = pairs_of(key);

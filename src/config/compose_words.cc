@@ -1,6 +1,10 @@
 #include "config/compose_words.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
 
 #include "base/ascii.h"
 #include "base/text.h"
@@ -113,6 +117,74 @@ Expected<std::string, std::string> interpolated(std::string_view text, const Loo
   std::string out = one.text(text);
   if (!one.problem.empty()) return UnexpectedOf(std::move(one.problem));
   return out;
+}
+
+namespace {
+
+// Integers of Go: decimal, or with 0x, 0o, 0b or 0 in front. Nothing if it is none, or larger than 64 bits.
+std::optional<std::string> integer_of(std::string_view text) {
+  const bool minus = text.starts_with('-');
+  if (minus || text.starts_with('+')) text.remove_prefix(1);
+  int base = 10;
+  if (text.size() > 1 && text[0] == '0') {
+    const char form = lower_case(text[1]);
+    if (!is_digit(form) && form != 'x' && form != 'o' && form != 'b') return std::nullopt;
+    base = form == 'x' ? 16 : form == 'b' ? 2 : 8;
+    text.remove_prefix(is_digit(form) ? 1 : 2);
+  }
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (minus && (number == 0 || number > std::uint64_t{1} << 63)) return std::nullopt;
+  return fmt::format("{}{}", minus ? "-" : "", number);
+}
+
+// As Go prints the shortest form: with an exponent below -4 and from 6 on.
+std::optional<std::string> real_of(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  if (digits.find_first_not_of("0123456789.eE+-") != std::string_view::npos || digits.starts_with('-'))
+    return std::nullopt;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  std::array<char, 400> buffer;
+  const auto print = [&](std::chars_format format) {
+    return std::string(buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, format).ptr);
+  };
+  const std::string with_exponent = print(std::chars_format::scientific);
+  const int exponent = std::atoi(with_exponent.c_str() + with_exponent.find('e') + 1);
+  return exponent < -4 || exponent >= 6 ? with_exponent : print(std::chars_format::fixed);
+}
+
+std::optional<std::string> day_of(std::string_view text) {
+  const std::vector<std::string> parts = split(text, '-');
+  std::array<int, 3> numbers{};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts.size() != 3 || parts[i].empty() || !std::all_of(parts[i].begin(), parts[i].end(), is_digit) ||
+        (i == 0 ? parts[i].size() != 4 : parts[i].size() > 2))
+      return std::nullopt;
+    numbers[i] = std::atoi(parts[i].c_str());
+  }
+  const std::chrono::year_month_day day(std::chrono::year(numbers[0]),
+                                        std::chrono::month(static_cast<unsigned>(numbers[1])),
+                                        std::chrono::day(static_cast<unsigned>(numbers[2])));
+  if (parts.size() != 3 || !day.ok()) return std::nullopt;
+  return fmt::format("{:04}-{:02}-{:02} 00:00:00 +0000 UTC", numbers[0], numbers[1], numbers[2]);
+}
+
+}  // namespace
+
+std::string plain_value(std::string_view text) {
+  if (text == "True" || text == "TRUE") return "true";
+  if (text == "False" || text == "FALSE") return "false";
+  const char first = text.empty() ? '\0' : text.front();
+  if (!is_digit(first) && first != '+' && first != '-' && first != '.') return std::string(text);
+  if (auto day = day_of(text)) return *day;
+  const std::string number = replaced(std::string(text), "_", "");
+  if (auto integer = integer_of(number)) return *integer;
+  if (auto real = real_of(number)) return *real;
+  return std::string(text);
 }
 
 // As go-shellwords does, which Compose uses.

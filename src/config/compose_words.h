@@ -23,6 +23,10 @@ using Lookup = std::function<std::optional<std::string>(const std::string&)>;
 [[nodiscard]] Expected<std::string, std::string> interpolated(std::string_view text, const Lookup& lookup,
                                                               std::vector<std::string>& unresolved);
 
+// The text that Compose makes of a value without quotes in a map, for example of environment variables: "TRUE" is
+// "true", 1.50 is "1.5", 010 is "8".
+[[nodiscard]] std::string plain_value(std::string_view text);
+
 // Splits "a b 'c d'" into words with Compose's rules: those of a shell, but an unquoted operator (; & | < >) ends the
 // command, and what follows is ignored. Returns nothing if quotes are open or parentheses stand alone, which Compose
 // refuses.

@@ -394,6 +394,71 @@ TEST_CASE("command lines are split as in Compose") {
   }
 }
 
+TEST_CASE("values without quotes have the text that Compose gives them") {
+  const std::vector<std::pair<std::string, std::string>> rows = {{"TRUE", "true"},
+                                                                 {"False", "false"},
+                                                                 {"yes", "yes"},
+                                                                 {"3.10", "3.1"},
+                                                                 {"1.0", "1"},
+                                                                 {"0.3", "0.3"},
+                                                                 {".5", "0.5"},
+                                                                 {"5.", "5"},
+                                                                 {"010", "8"},
+                                                                 {"-010", "-8"},
+                                                                 {"09", "9"},
+                                                                 {"0x1f", "31"},
+                                                                 {"0b11", "3"},
+                                                                 {"0o17", "15"},
+                                                                 {"1_000", "1000"},
+                                                                 {"+5", "5"},
+                                                                 {"-0", "-0"},
+                                                                 {"1e3", "1000"},
+                                                                 {"1000000.0", "1e+06"},
+                                                                 {"0.00001", "1e-05"},
+                                                                 {"123456789.5", "1.234567895e+08"},
+                                                                 {"9223372036854775808", "9223372036854775808"},
+                                                                 {"100000000000000000000", "1e+20"},
+                                                                 {"2024-1-31", "2024-01-31 00:00:00 +0000 UTC"},
+                                                                 {"2024-02-31", "2024-02-31"},
+                                                                 {"1.2.3", "1.2.3"},
+                                                                 {"12:30", "12:30"},
+                                                                 {"0x", "0x"},
+                                                                 {"-", "-"},
+                                                                 {"1e", "1e"},
+                                                                 {"0o8", "0o8"},
+                                                                 {"", ""}};
+  for (const auto& [written, value] : rows) {
+    INFO(written);
+    CHECK(compose::plain_value(written) == value);
+  }
+  const Node node = only(
+      "    image: x\n    environment: {A: 010, B: \"010\", C: TRUE, D: $TAG, E: 1.50, F: !!str 010}\n"
+      "    labels: [v=1.50, w=1, v=2]\n");
+  CHECK(node.env == std::map<std::string, std::string>{
+                        {"A", "8"}, {"B", "010"}, {"C", "true"}, {"D", "7"}, {"E", "1.5"}, {"F", "010"}});
+  CHECK(has(node, "--label", "v=2"));
+  CHECK_FALSE(has(node, "--label", "v=1.50"));
+}
+
+TEST_CASE("a further file resets and replaces values") {
+  const test::Folder folder;
+  std::ofstream(folder / "a.yaml")
+      << "services:\n  a:\n    image: x\n    ports: [\"80\"]\n    command: run\n    environment: {A: 1, B: 2}\n"
+         "    depends_on: [b]\n    pid: service:b\n    volumes: [\"/one:/one\", \"/two:/two\"]\n  b: {image: x}\n";
+  std::ofstream(folder / "b.yaml")
+      << "services:\n  a:\n    ports: !reset []\n    command: !reset null\n    environment: !override {C: 3}\n"
+         "    depends_on: !reset\n    pid: !reset null\n    volumes: !override [\"/three:/three\"]\n";
+  const auto nodes = read_compose_files({folder / "a.yaml", folder / "b.yaml"});
+  INFO((nodes ? "" : nodes.error().message));
+  REQUIRE(nodes.has_value());
+  const Node& a = nodes->nodes.front();
+  CHECK(a.command.empty());
+  CHECK(a.container->ports.empty());
+  CHECK(a.env == std::map<std::string, std::string>{{"C", "3"}});
+  CHECK(a.container->after.empty());
+  CHECK(a.container->volumes == std::vector<std::string>{"/three:/three"});
+}
+
 TEST_CASE("env files are read as in Compose") {
   const compose::Lookup lookup = [](const std::string& name) {
     return name == "OUTSIDE" ? std::optional<std::string>("o") : std::nullopt;
