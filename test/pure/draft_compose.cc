@@ -239,7 +239,7 @@ TEST_CASE("a container's own entry point, names and volumes are kept") {
   CHECK(has(draft.text, R"(aliases = ["My_App", "app"])"));
   CHECK(has(draft.text, R"(user    = "1000")"));
   CHECK(has(draft.text, "env.N"));
-  CHECK(has(draft.text, "not in env: A.B"));
+  CHECK(has(draft.text, "env.\"A.B\" = \"1\""));
   CHECK(has(draft.text, "here after every end"));
   CHECK(has(draft.text, "LOOK: it is privileged"));
 }
