@@ -37,6 +37,10 @@ std::size_t depth_of(const Yaml& value) {
   return depth + 1;
 }
 
+Yaml::Tag tag_of(const std::string& tag) {
+  return tag == "!reset" ? Yaml::Tag::reset : tag == "!override" ? Yaml::Tag::override : Yaml::Tag::none;
+}
+
 class Builder : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -51,8 +55,9 @@ class Builder : public YAML::EventHandler {
     Yaml value;
     value.line = mark.line + 1;
     // Unquoted "~" and "null" are null values; quoted ones are strings.
-    const bool plain = tag == "?";
-    value.kind = plain && (text == "~" || text == "null" || text.empty()) ? Yaml::Kind::null : Yaml::Kind::scalar;
+    value.plain = tag == "?";
+    value.tag = tag_of(tag);
+    value.kind = value.plain && (text == "~" || text == "null" || text.empty()) ? Yaml::Kind::null : Yaml::Kind::scalar;
     value.text = text;
     add(mark, std::move(value), anchor);
   }
@@ -66,14 +71,14 @@ class Builder : public YAML::EventHandler {
     values_ += known->second.values;
     place(mark, Yaml(*known->second.value));
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
-    open(mark, Yaml::Kind::list, anchor);
+    open(mark, Yaml::Kind::list, tag, anchor);
   }
   void OnSequenceEnd() override { close(); }
-  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
-    open(mark, Yaml::Kind::map, anchor);
+    open(mark, Yaml::Kind::map, tag, anchor);
   }
   void OnMapEnd() override { close(); }
 
@@ -113,11 +118,12 @@ class Builder : public YAML::EventHandler {
     if (anchored_ > kMostYamlValues) refuse(mark, fmt::format("more than {} values with anchors", kMostYamlValues));
     anchors_[anchor] = {std::make_shared<const Yaml>(value), values, depth_of(value)};
   }
-  void open(const YAML::Mark& mark, Yaml::Kind kind, YAML::anchor_t anchor) {
+  void open(const YAML::Mark& mark, Yaml::Kind kind, const std::string& tag, YAML::anchor_t anchor) {
     if (++values_ > kMostYamlValues) refuse(mark, fmt::format("more than {} values", kMostYamlValues));
     if (stack_.size() >= kMostYamlDepth) refuse(mark, fmt::format("nested deeper than {} levels", kMostYamlDepth));
     Frame frame;
     frame.value.kind = kind;
+    frame.value.tag = tag_of(tag);
     frame.value.line = mark.line + 1;
     frame.mark = mark;
     frame.anchor = anchor;

@@ -19,7 +19,10 @@ inline constexpr std::size_t kMostYamlDepth = 64;
 struct Yaml {
   struct Member;
   enum class Kind { null, scalar, list, map };
+  enum class Tag { none, reset, override };  // "!reset" and "!override" of Compose; other tags are not kept
   Kind kind = Kind::null;
+  Tag tag = Tag::none;
+  bool plain = false;  // a scalar without quotes or a tag: its form gives it a type
   int line = 0;
   int file = 0;                 // index of the file, if the caller combines trees of several files
   std::string text;             // scalar

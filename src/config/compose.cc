@@ -17,10 +17,18 @@ namespace {
 
 constexpr std::size_t kMostServices = 200;
 
-// Parses "1m30s" or "500ms".
+// Parses "1m30s", "500ms" or "2d".
 std::optional<std::int64_t> duration_of(std::string_view text) {
-  static const std::map<std::string_view, std::int64_t> units = {
-      {"us", 1000}, {"ms", kMillisecond}, {"s", kSecond}, {"m", 60 * kSecond}, {"h", 3600 * kSecond}};
+  static const std::map<std::string_view, std::int64_t> units = {{"ns", 1},
+                                                                 {"us", 1000},
+                                                                 {"\u00b5s", 1000},
+                                                                 {"\u03bcs", 1000},
+                                                                 {"ms", kMillisecond},
+                                                                 {"s", kSecond},
+                                                                 {"m", 60 * kSecond},
+                                                                 {"h", 3600 * kSecond},
+                                                                 {"d", 24 * 3600 * kSecond},
+                                                                 {"w", 7 * 24 * 3600 * kSecond}};
   std::int64_t total = 0;
   if (text.empty()) return std::nullopt;
   while (!text.empty()) {
@@ -29,7 +37,7 @@ std::optional<std::int64_t> duration_of(std::string_view text) {
     if (error != std::errc() || number < 0 || number > 1e6) return std::nullopt;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
     std::size_t letters = 0;
-    while (letters < text.size() && is_alpha(text[letters])) ++letters;
+    while (letters < text.size() && !is_digit(text[letters]) && text[letters] != '.') ++letters;
     const auto unit = units.find(text.substr(0, letters));
     if (unit == units.end())
       return number == 0 && letters == 0 && text.empty() ? std::optional<std::int64_t>(total) : std::nullopt;
@@ -70,10 +78,10 @@ std::string ComposeReader::text(const Yaml& value, std::string_view key) {
 }
 
 bool ComposeReader::truth(const Yaml& value, std::string_view key) {
-  const std::string word = text(value, key);
-  if (word == "true" || word == "yes" || word == "on" || word == "True") return true;
-  if (word == "false" || word == "no" || word == "off" || word == "False") return false;
-  refuse(value, fmt::format("'{}': '{}' was found, true or false is needed", key, word));
+  const std::string word = lower_case(text(value, key));
+  if (word == "true" || word == "y" || word == "yes" || word == "on") return true;
+  if (word == "false" || word == "n" || word == "no" || word == "off") return false;
+  refuse(value, fmt::format("'{}': '{}' was found, true or false is needed", key, value.text));
 }
 
 std::int64_t ComposeReader::duration(const Yaml& value, std::string_view key) {
@@ -81,6 +89,20 @@ std::int64_t ComposeReader::duration(const Yaml& value, std::string_view key) {
   const auto found = duration_of(word);
   if (!found) refuse(value, fmt::format("'{}': '{}' is not a duration such as 1m30s", key, word));
   return *found;
+}
+
+std::string ComposeReader::size(const Yaml& value, std::string_view key) {
+  std::string word = text(value, key);
+  double number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  std::string unit = lower_case(std::string(end, static_cast<std::size_t>(word.data() + word.size() - end)));
+  while (unit.starts_with(' ')) unit.erase(0, 1);
+  if (unit.ends_with("ib")) unit.erase(unit.size() - 2);
+  else if (unit.ends_with('b')) unit.pop_back();
+  const bool known = unit.empty() || (unit.size() == 1 && std::string_view("kmgtp").find(unit[0]) != std::string::npos);
+  if (!word.empty() && (error != std::errc() || !known))
+    refuse(value, fmt::format("'{}': '{}' is not a number of bytes such as 512m or 1.5g", key, word));
+  return word;
 }
 
 int ComposeReader::number(const Yaml& value, std::string_view key, int least) {
@@ -123,14 +145,16 @@ std::vector<std::pair<std::string, std::optional<std::string>>> ComposeReader::p
   if (value.is_map()) {
     for (const auto& [name, member] : value.members) {
       if (member.kind == Yaml::Kind::null) found.emplace_back(name, std::nullopt);
-      else found.emplace_back(name, text(member, key));
+      else found.emplace_back(name, member.plain ? compose::plain_value(text(member, key)) : text(member, key));
     }
   } else if (value.is_list()) {
     for (const Yaml& item : value.items) {
       const std::string pair = text(item, key);
       const std::size_t equals = pair.find('=');
-      if (equals == std::string::npos) found.emplace_back(pair, std::nullopt);
-      else found.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+      const std::string name = pair.substr(0, equals);
+      std::erase_if(found, [&](const auto& one) { return one.first == name; });  // the last one counts
+      if (equals == std::string::npos) found.emplace_back(name, std::nullopt);
+      else found.emplace_back(name, pair.substr(equals + 1));
     }
   } else if (value.kind != Yaml::Kind::null) {
     refuse(value, fmt::format("'{}': a map or a list is needed", key));
@@ -139,6 +163,13 @@ std::vector<std::pair<std::string, std::optional<std::string>>> ComposeReader::p
 }
 
 // Top level of the file
+
+namespace {
+
+// Parts of a project are often kept in files of their own.
+constexpr const char* kOfSeveralFiles = "if it is in another file, name both: compose = [\"FIRST\", \"SECOND\"]";
+
+}  // namespace
 
 Result<ComposeNodes> ComposeReader::read() {
   try {
@@ -351,9 +382,7 @@ void ComposeReader::read_handed_of_file(const Yaml& value, const std::string& ki
            [&](const Yaml& member, const std::string& key) {
              const std::string variable = text(member, key);
              handed.content = lookup_(variable);
-             if (!handed.content)
-               refuse(member, fmt::format("{} '{}' is the variable {}, which is not set", kind, name, variable),
-                      "set it, or add it to .env beside the Compose file");
+             if (!handed.content) handed.unset = variable;
            }},
           {"external",
            [&](const Yaml& member, const std::string& key) {
@@ -442,8 +471,14 @@ void ComposeReader::check_dependencies() {
     for (const Dependency& one : node.container->after) {
       if (!known.contains(one.node)) {
         const bool profile = left_out_.contains(one.node);
-        wrong(one, fmt::format("'{}' depends on '{}', which is not started", node.name, one.node),
-              profile ? "it has a profile: compose_profiles selects the services that are started" : "");
+        if (profile)
+          wrong(one, fmt::format("'{}' depends on '{}', which is not started", node.name, one.node),
+                "it has no replica, or a profile: compose_profiles selects the services that are started");
+        std::vector<std::string> names;
+        for (const auto& [name, service] : known) names.push_back(name);
+        const std::string near = did_you_mean(one.node, names);
+        wrong(one, fmt::format("'{}' depends on '{}', which is no service", node.name, one.node),
+              near.empty() ? kOfSeveralFiles : near);
       }
       // If the file has no health check, the image's applies, which is known only when a run is made.
       if (one.when == Dependency::When::healthy && known[one.node]->container->health &&

@@ -12,7 +12,7 @@
 namespace rose::compose {
 namespace {
 
-constexpr std::size_t kMostFiles = 50;
+constexpr std::size_t kMostFiles = 500;
 constexpr std::size_t kMostDepthOfFiles = 8;
 constexpr std::size_t kMostExtended = 20;  // length of a chain of `extends`
 
@@ -51,6 +51,14 @@ Pairs pairs_of(std::string_view key) {
   if (key == "extra_hosts") return Pairs::colon;
   if (key == "depends_on" || key == "networks") return Pairs::names;
   return Pairs::none;
+}
+
+// Values with "!reset" are as if they were not there.
+void drop_reset(Yaml& value) {
+  std::erase_if(value.members, [](const auto& member) { return member.value.tag == Yaml::Tag::reset; });
+  std::erase_if(value.items, [](const Yaml& item) { return item.tag == Yaml::Tag::reset; });
+  for (auto& [key, member] : value.members) drop_reset(member);
+  for (Yaml& item : value.items) drop_reset(item);
 }
 
 Yaml as_map(const Yaml& list, Pairs how) {
@@ -124,7 +132,7 @@ class ProjectReader {
           named = parsed->scalar("name");
     std::vector<std::string> without;
     if (auto given = given_("COMPOSE_PROJECT_NAME"); given && !given->empty()) named = *given;
-    else named = interpolated(named, given_, without);
+    else named = interpolated(named, given_, without).value_or("");
     project_.name = project_name(named);
     if (project_.name.empty()) project_.name = project_name(folder_.filename().string());
   }
@@ -134,18 +142,21 @@ class ProjectReader {
     value.file = file;
     if (value.is_scalar() && value.text.find('$') != std::string::npos) {
       std::vector<std::string> without;
-      std::string text = interpolated(value.text, lookup, without);
-      for (const std::string& name : without) {
-        if (value.text.find("${" + name + ":?") != std::string::npos ||
-            value.text.find("${" + name + "?") != std::string::npos)
-          refuse(value, fmt::format("the required variable {} is not set", name),
-                 "set it, or add it to .env beside the Compose file");
+      auto text = interpolated(value.text, lookup, without);
+      if (!text)
+        refuse(value, text.error(),
+               text.error().starts_with("the required variable")
+                   ? "set it with [deployment] compose_env or in the environment, or add it to .env beside the Compose "
+                     "file"
+                   : "variables are $NAME or ${NAME}, with :-, -, :+, +, :? or ? and a text behind NAME; write $$ for "
+                     "a dollar that begins none");
+      for (const std::string& name : without)
         if (std::none_of(project_.without_value.begin(), project_.without_value.end(),
                          [&](const auto& one) { return one.first == name; }))
           project_.without_value.emplace_back(
               name, fmt::format("{}:{}", project_.files[static_cast<std::size_t>(file)].string(), value.line));
-      }
-      value.text = std::move(text);
+      value.text = std::move(*text);
+      value.plain = false;
     }
     for (Yaml& item : value.items) prepare(item, file, lookup);
     for (auto& [key, member] : value.members) prepare(member, file, lookup);
@@ -165,10 +176,12 @@ class ProjectReader {
   // Adds a file's includes and resolves the `extends` of its services.
   Yaml whole(Yaml root, const std::filesystem::path& folder, const Lookup& lookup, std::size_t depth) {
     extend_services(root, folder, lookup);
+    drop_reset(root);
     if (folder != folder_) make_absolute(root, folder);
     const Yaml* include = root.find("include");
     if (include != nullptr) {
-      if (!include->is_list()) refuse(*include, "'include': a list of Compose files is needed");
+      if (include->kind != Yaml::Kind::null && !include->is_list())
+        refuse(*include, "'include': a list of Compose files is needed");
       const Yaml entries = *include;
       drop(root, "include");
       for (const Yaml& entry : entries.items) include_one(root, entry, folder, lookup, depth);
@@ -327,10 +340,10 @@ Result<std::string> small_file(const std::filesystem::path& path) {
 }
 
 std::string path_from(const std::filesystem::path& folder, const std::string& text) {
-  if (text.starts_with("~/"))
-    if (const char* home = std::getenv("HOME"); home != nullptr)
-      return (std::filesystem::path(home) / text.substr(2)).lexically_normal().string();
-  std::string path = (folder / text).lexically_normal().string();
+  std::filesystem::path whole = folder / text;
+  if (text == "~" || text.starts_with("~/"))
+    if (const char* home = std::getenv("HOME"); home != nullptr) whole = home + text.substr(1);
+  std::string path = whole.lexically_normal().string();
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
 }
@@ -351,6 +364,7 @@ std::string target_of(const Yaml& value) {
 }
 
 Yaml merged(const Yaml& base, const Yaml& own, std::string_view key) {
+  if (own.tag != Yaml::Tag::none || base.tag == Yaml::Tag::reset) return own;
   if (own.kind == Yaml::Kind::null) return base;
   if (base.kind == Yaml::Kind::null || key == "command" || key == "entrypoint" || key == "test") return own;
   if (const Pairs how = pairs_of(key);

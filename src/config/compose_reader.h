@@ -34,6 +34,7 @@ class ComposeReader {
     std::string file;
     std::optional<std::string> content;
     const Yaml* external = nullptr;
+    std::string unset;  // the variable that has the content, but no value
   };
   using Known = std::function<void(const Yaml&, const std::string&)>;
   using Keys = std::map<std::string, Known>;
@@ -53,6 +54,8 @@ class ComposeReader {
   static std::string text(const Yaml& value, std::string_view key);
   static bool truth(const Yaml& value, std::string_view key);
   static std::int64_t duration(const Yaml& value, std::string_view key);
+  // Bytes as engines read them: "512m", "1.5GiB", "-1"; may be empty.
+  static std::string size(const Yaml& value, std::string_view key);
   static int number(const Yaml& value, std::string_view key, int least);
   static std::vector<std::string> texts(const Yaml& value, std::string_view key);
   static std::vector<std::string> command(const Yaml& value, std::string_view key);

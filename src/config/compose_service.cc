@@ -29,6 +29,14 @@ std::string image_part(std::string_view text) {
   return part.empty() ? "x" : part;
 }
 
+bool is_propagation(std::string_view option) {
+  if (option.starts_with('r') && option != "rw" && option != "ro") option.remove_prefix(1);
+  return option == "private" || option == "shared" || option == "slave";
+}
+
+constexpr const char* kSetVariable =
+    "set the variable with [deployment] compose_env or in the environment, or add it to .env beside the Compose file";
+
 // Consistency options for shared folders on macOS; without effect on Linux.
 bool means_nothing_here(std::string_view option) {
   return option == "cached" || option == "delegated" || option == "consistent";
@@ -51,9 +59,7 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
        [this, &container](const Yaml& member, const std::string& key) {
          container.image = text(member, key);
          if (container.image.empty())
-           refuse(member, fmt::format("'image' is empty{}", without_value(member)),
-                  "set the variable with [deployment] compose_env or in the environment, or add it to .env beside the "
-                  "Compose file");
+           refuse(member, fmt::format("'image' is empty{}", without_value(member)), kSetVariable);
        }},
       {"build", [this, &container](const Yaml& member, const std::string&) { read_build(member, container); }},
       {"command",
@@ -69,7 +75,10 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
       {"volumes",
        [this, &service](const Yaml& member, const std::string&) {
          if (!member.is_list()) refuse(member, "'volumes': a list is needed");
-         for (const Yaml& item : member.items) read_volume(item, service);
+         std::map<std::string, const Yaml*> last;  // by target
+         for (const Yaml& item : member.items) last[compose::target_of(item)] = &item;
+         for (const Yaml& item : member.items)
+           if (last[compose::target_of(item)] == &item) read_volume(item, service);
        }},
       {"secrets", [this, &container](const Yaml& member,
                                      const std::string& key) { read_handed(member, key, secrets_, container); }},
@@ -113,11 +122,14 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
        [&container](const Yaml& member, const std::string& key) {
          const std::string policy = text(member, key);
          // With a build, the engine's cache decides what has to be done.
-         if (policy == "missing" || policy == "if_not_present" || policy == "build") return;
-         if (policy != "always" && policy != "never")
+         // The age of an image does not matter either: all runs of a command need the same one.
+         if (policy.empty() || policy == "missing" || policy == "if_not_present" || policy == "build" ||
+             policy == "daily" || policy == "weekly" || policy.starts_with("every_"))
+           return;
+         if (policy != "always" && policy != "never" && policy != "refresh")
            refuse(member, fmt::format("'pull_policy': '{}' was found", policy),
-                  "known are missing, always, never and build");
-         container.pull = policy;
+                  "known are missing, always, never, build, daily, weekly, every_<duration> and refresh");
+         container.pull = policy == "refresh" ? "always" : policy;
        }},
   };
 }
@@ -126,12 +138,19 @@ ComposeReader::Keys ComposeReader::option_keys(Service& service) {
   Container& container = service.container();
   const auto list_option = [&service](std::string flag) -> Known {
     return [&service, flag](const Yaml& member, const std::string& key) {
-      for (std::string& word : texts(member, key)) service.option(flag, std::move(word));
+      std::set<std::string> known;
+      for (std::string& word : texts(member, key))
+        if (known.insert(word).second) service.option(flag, std::move(word));
     };
   };
   const auto one_option = [&service](std::string flag) -> Known {
     return [&service, flag](const Yaml& member, const std::string& key) {
       if (std::string word = text(member, key); !word.empty()) service.option(flag, std::move(word));
+    };
+  };
+  const auto size_option = [&service](std::string flag) -> Known {
+    return [&service, flag](const Yaml& member, const std::string& key) {
+      if (std::string word = size(member, key); !word.empty()) service.option(flag, std::move(word));
     };
   };
   const auto switch_option = [&container](std::string flag) -> Known {
@@ -152,17 +171,19 @@ ComposeReader::Keys ComposeReader::option_keys(Service& service) {
       if (word.starts_with("service:") || word.starts_with("container:"))
         refuse(member,
                fmt::format("'{}': '{}' shares that of another container, which rose does not support", key, word),
-               "host, private and shareable are possible");
+               fmt::format("host{} are possible; if the services work without it, name a second file in 'compose' that "
+                           "sets '{}: !reset null' for this service",
+                           key == "ipc" ? ", private, shareable and none" : " and private", key));
       if (!word.empty()) service.option(flag, word);
     };
   };
   return {
       {"working_dir", one_option("--workdir")},
-      {"shm_size", one_option("--shm-size")},
+      {"shm_size", size_option("--shm-size")},
       {"platform", one_option("--platform")},
-      {"mem_limit", one_option("--memory")},
-      {"mem_reservation", one_option("--memory-reservation")},
-      {"memswap_limit", one_option("--memory-swap")},
+      {"mem_limit", size_option("--memory")},
+      {"mem_reservation", size_option("--memory-reservation")},
+      {"memswap_limit", size_option("--memory-swap")},
       {"mem_swappiness", one_option("--memory-swappiness")},
       {"oom_score_adj", one_option("--oom-score-adj")},
       {"oom_kill_disable", switch_option("--oom-kill-disable")},
@@ -237,6 +258,25 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
        [](const Yaml& member, const std::string&) {
          refuse(member, "'external_links': a run has its own network, without other containers of this machine");
        }},
+      {"isolation", fine},
+      {"credential_spec", left_out("'credential_spec' has no effect: it applies to Windows only")},
+      {"cpu_count", left_out("'cpu_count' has no effect: it applies to Windows only")},
+      {"cpu_percent", left_out("'cpu_percent' has no effect: it applies to Windows only")},
+      {"provider",
+       [](const Yaml& member, const std::string&) {
+         refuse(member, "'provider': a program outside of the run starts this service, which rose does not support",
+                "replace it by an image in a second file of 'compose'");
+       }},
+      {"models",
+       [](const Yaml& member, const std::string&) {
+         refuse(member, "'models': Docker's model runner is outside of the run, so rose does not support it");
+       }},
+      {"use_api_socket",
+       [](const Yaml& member, const std::string& key) {
+         if (truth(member, key))
+           refuse(member, "'use_api_socket': containers of a run do not get the socket of the engine",
+                  "set it to false in a second file of 'compose'");
+       }},
       {"gpus",
        [this](const Yaml&, const std::string&) { warn("'gpus' has no effect: name the devices under 'devices'"); }},
   };
@@ -256,7 +296,8 @@ void ComposeReader::read_service(const std::string& name, const Yaml& value) {
   if (service.deployed_restart) node.restart = service.deployed_restart;
   if (!container.domain.empty() && container.hostname.empty()) container.hostname = name;
   if (container.image.empty() && container.build.empty())
-    refuse(value, fmt::format("service '{}' has neither 'image' nor 'build'", name));
+    refuse(value, fmt::format("service '{}' has neither 'image' nor 'build'", name),
+           "if another file has it, name both: compose = [\"FIRST\", \"SECOND\"]");
   if (container.image.empty())
     container.image = fmt::format("localhost/rose-{}-{}", image_part(folder_.filename().string()), image_part(name));
   const int replicas = service.replicas.value_or(1);
@@ -381,16 +422,27 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
     source = parts.size() > 1 ? parts[0] : "";
     std::vector<std::string> words;
     for (const std::string& option : parts.size() > 2 ? split(parts[2], ',') : std::vector<std::string>{}) {
-      if (means_nothing_here(option)) continue;
-      if (const std::string problem = volume_option_problem(option); !problem.empty())
-        refuse(value, "a volume with " + problem);
-      words.push_back(option);
+      if (volume_option_problem(option).empty() || is_propagation(option)) words.push_back(option);
+      else if (const std::string low = lower_case(option); low == "ro" || low == "rw") words.push_back(low);
+      else if (!option.empty() && !means_nothing_here(option))
+        say(
+            fmt::format("service {}: the option '{}' of a volume has no effect, also in Compose: ro, rw, z, Z, nocopy "
+                        "and the kinds of propagation have one",
+                        service.node.name, option));
     }
+    if (parts.size() > 1 && (source.empty() || target.empty()))
+      refuse(value,
+             fmt::format("the volume '{}' has no {}{}", value.text, source.empty() ? "source" : "target",
+                         without_value(value)),
+             kSetVariable);
     if (!words.empty()) options = fmt::format(":{}", fmt::join(words, ","));
     type = compose::is_folder(source) ? "bind" : "volume";
   }
   if (!target.starts_with('/'))
     refuse(value, fmt::format("'{}' is not a path in a container: an absolute path is needed", target));
+  target = std::filesystem::path(target).lexically_normal().string();
+  while (target.size() > 1 && target.ends_with('/')) target.pop_back();
+  if (source.empty() && type == "bind") refuse(value, "a volume of type 'bind' without a source");
   if (source.empty()) {
     service.option("--volume", target);
     return;
@@ -437,6 +489,9 @@ void ComposeReader::read_handed(const Yaml& value, const std::string& kind, cons
     const auto found = all.find(source);
     if (found == all.end())
       refuse(item, fmt::format("'{}' is not declared", source), fmt::format("name it under '{}:' at the top", kind));
+    if (!found->second.unset.empty())
+      refuse(item, fmt::format("{} '{}' is the variable {}, which is not set", kind, source, found->second.unset),
+             kSetVariable);
     if (found->second.external != nullptr)
       refuse(*found->second.external,
              fmt::format("{} '{}' is external: it belongs to a swarm and is not available here", kind, source),
@@ -502,7 +557,6 @@ void ComposeReader::read_health(const Yaml& value, Container& container) {
        {{"test",
          [&](const Yaml& member, const std::string& key) {
            if (member.is_scalar()) {
-             if (member.text == "NONE") health.disabled = true;
              health.test = {"/bin/sh", "-c", member.text};
              return;
            }
@@ -527,7 +581,10 @@ void ComposeReader::read_health(const Yaml& value, Container& container) {
            (void)duration(member, key);
          }},  // rose checks as often as the health check allows, so any value is accepted
         {"disable", [&](const Yaml& member, const std::string& key) { health.disabled = truth(member, key); }},
-        {"retries", [&](const Yaml& member, const std::string& key) { health.retries = number(member, key, 1); }}},
+        {"retries",
+         [&](const Yaml& member, const std::string& key) {
+           if (const int retries = number(member, key, 0); retries > 0) health.retries = retries;  // 0: the default
+         }}},
        "a healthcheck");
   container.health = std::move(health);
 }
@@ -557,7 +614,10 @@ void ComposeReader::read_ports(const Yaml& value, Container& container) {
   say("ports are not published: nodes are reached at their names and addresses (ROSE_IP_<node>)");
   std::vector<std::uint16_t> ports;
   for (const Yaml& item : value.items)
-    if (item.is_scalar()) add_port(ports, port_of(item.text));
+    if (item.is_scalar() &&
+        (item.text.empty() || item.text.ends_with(':') || item.text.find(":/") != std::string::npos))
+      refuse(item, fmt::format("'{}' names no port of the container{}", item.text, without_value(item)), kSetVariable);
+    else if (item.is_scalar()) add_port(ports, port_of(item.text));
     else if (item.scalar("protocol").empty() || item.scalar("protocol") == "tcp")
       add_port(ports, port_of(item.scalar("target")));
   for (const std::uint16_t port : container.ports) add_port(ports, port);
@@ -570,18 +630,20 @@ void ComposeReader::read_exposed(const Yaml& value, Container& container) {
 
 // "name:address" or "name=address"; addresses may be of IPv6.
 void ComposeReader::read_hosts(const Yaml& value, Container& container) {
-  for (const auto& [name, address] : pairs(value, "extra_hosts")) {
-    std::string host = name;
-    std::string at = address.value_or("");
-    if (!address) {
-      const std::size_t colon = name.find(':');
-      host = name.substr(0, colon);
-      if (colon != std::string::npos) at = name.substr(colon + 1);
-    }
-    if (at.starts_with('[') && at.ends_with(']')) at = at.substr(1, at.size() - 2);
-    if (host.empty() || (at != kHostGateway && !parse_address(at)))
-      refuse(value, fmt::format("'extra_hosts': '{}' is not a name with an IP address or host-gateway", name));
-    container.hosts.emplace_back(host, at);
+  const auto add = [&](const Yaml& at, const std::string& host, std::string_view address) {
+    while (address.starts_with(' ')) address.remove_prefix(1);
+    if (address.starts_with('[') && address.ends_with(']')) address = address.substr(1, address.size() - 2);
+    if (host.empty() || (address != kHostGateway && !parse_address(std::string(address))))
+      refuse(at, fmt::format("'extra_hosts': '{}' is not a name with an IP address or host-gateway",
+                             at.is_scalar() && value.is_list() ? at.text : fmt::format("{}:{}", host, address)));
+    container.hosts.emplace_back(host, address);
+  };
+  for (const auto& [host, addresses] : value.members)
+    for (const std::string& address : texts(addresses, "extra_hosts")) add(addresses, host, address);
+  for (const Yaml& item : value.items) {
+    const std::string pair = text(item, "extra_hosts");
+    const std::size_t between = std::min(pair.find_first_of("=:"), pair.size());
+    add(item, pair.substr(0, between), pair.substr(std::min(between + 1, pair.size())));
   }
 }
 
@@ -638,6 +700,7 @@ void ComposeReader::read_restart(const Yaml& value, Node& node) {
       const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), policy.max);
       if (word[10] != ':' || error != std::errc() || end != count.data() + count.size() || policy.max < 0)
         refuse(value, fmt::format("unknown restart policy '{}'", word));
+      if (policy.max == 0) policy.max = kAlways;
     }
   } else if (word != "always" && word != "unless-stopped") {
     refuse(value, fmt::format("unknown restart policy '{}'", word),
@@ -770,6 +833,7 @@ void ComposeReader::read_build(const Yaml& value, Container& container) {
            if (texts(member, key).size() == 1) add("--platform", texts(member, key).front());
            else say("'platforms' of a build has no effect: it is built for this machine");
          }},
+        {"no_cache_filter", none},
         {"cache_from", none},
         {"cache_to", none}},
        "a build");
@@ -784,12 +848,20 @@ void ComposeReader::read_build(const Yaml& value, Container& container) {
 
 void ComposeReader::read_networks(const Yaml& value, Service& service) {
   service.networks.clear();
+  const auto check = [&](const Yaml& at, const std::string& name) {
+    if (name != "default" && !networks_declared_.contains(name))
+      refuse(at, fmt::format("the network '{}' is not declared", name), "name it under 'networks:' at the top");
+  };
   if (value.is_list())
-    for (const Yaml& item : value.items) service.networks.insert(text(item, "networks"));
+    for (const Yaml& item : value.items) {
+      service.networks.insert(text(item, "networks"));
+      check(item, item.text);
+    }
   else if (!value.is_map()) refuse(value, "'networks': a list or a map is needed");
   for (const auto& [name, how] : value.members) {
     const std::string& network = name;
     service.networks.insert(name);
+    check(how, name);
     const Known fine = [](const Yaml&, const std::string&) {};
     const Known address = [&](const Yaml& member, const std::string& key) {
       const std::string wanted = text(member, key);
@@ -816,6 +888,7 @@ void ComposeReader::read_networks(const Yaml& value, Service& service) {
           {"ipv4_address", address},
           {"ipv6_address", address},
           {"mac_address", fine},
+          {"driver_opts", fine},
           {"link_local_ips", fine},
           {"interface_name", fine},
           {"gw_priority", fine},
@@ -883,9 +956,11 @@ void ComposeReader::read_deploy(const Yaml& value, Service& service) {
          }},
         {"mode",
          [&](const Yaml& member, const std::string& key) {
-           if (const std::string mode = text(member, key); mode != "replicated" && mode != "global")
+           // The kinds of jobs are services here, as they are for Compose.
+           const std::string mode = text(member, key);
+           if (mode != "replicated" && mode != "global" && mode != "replicated-job" && mode != "global-job")
              refuse(member, fmt::format("'mode': '{}' was found", mode),
-                    "known are replicated and global (one, as there is one machine)");
+                    "known are replicated, global (one, as there is one machine), replicated-job and global-job");
          }},
         {"resources", [&](const Yaml& member, const std::string&) { read_resources(member, service); }},
         {"restart_policy",
@@ -898,14 +973,19 @@ void ComposeReader::read_deploy(const Yaml& value, Service& service) {
                     const std::string word = text(one, key);
                     never = word == "none";
                     policy.only_failures = word == "on-failure";
-                    if (!never && !policy.only_failures && word != "any")
-                      refuse(one, fmt::format("unknown condition '{}'", word), "known are none, on-failure and any");
+                    if (!never && !policy.only_failures && word != "any" && word != "always" &&
+                        word != "unless-stopped" && !word.empty())
+                      refuse(one, fmt::format("unknown condition '{}'", word),
+                             "known are none, on-failure, any, always and unless-stopped");
                   }},
                  {"delay",
                   [&](const Yaml& one, const std::string& key) {
                     policy.delay_ns = std::max(duration(one, key), kEngineDelay);
                   }},
-                 {"max_attempts", [&](const Yaml& one, const std::string& key) { policy.max = number(one, key, 0); }},
+                 {"max_attempts",
+                  [&](const Yaml& one, const std::string& key) {
+                    if (const int most = number(one, key, 0); most > 0) policy.max = most;  // 0: as often as needed
+                  }},
                  {"window", [](const Yaml& one, const std::string& key) { (void)duration(one, key); }}},
                 "a restart policy");
            if (never) policy.max = 0;
@@ -923,6 +1003,9 @@ void ComposeReader::read_resources(const Yaml& value, Service& service) {
   const auto option = [&service](std::string flag) -> Known {
     return [&service, flag](const Yaml& member, const std::string& key) { service.option(flag, text(member, key)); };
   };
+  const auto size_option = [&service](std::string flag) -> Known {
+    return [&service, flag](const Yaml& member, const std::string& key) { service.option(flag, size(member, key)); };
+  };
   const Known devices = [&](const Yaml&, const std::string& key) {
     warn(fmt::format("service {} requests '{}' in 'deploy', which has no effect: name the devices under 'devices'",
                      service.node.name, key));
@@ -931,14 +1014,15 @@ void ComposeReader::read_resources(const Yaml& value, Service& service) {
   each(value,
        {{"limits",
          [&](const Yaml& member, const std::string&) {
-           each(member, {{"cpus", option("--cpus")}, {"memory", option("--memory")}, {"pids", option("--pids-limit")}},
+           each(member,
+                {{"cpus", option("--cpus")}, {"memory", size_option("--memory")}, {"pids", option("--pids-limit")}},
                 "limits");
          }},
         {"reservations",
          [&](const Yaml& member, const std::string&) {
            each(member,
                 {{"cpus", fine},
-                 {"memory", option("--memory-reservation")},
+                 {"memory", size_option("--memory-reservation")},
                  {"devices", devices},
                  {"generic_resources", devices}},
                 "reservations");

@@ -1,6 +1,10 @@
 #include "config/compose_words.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
 
 #include "base/ascii.h"
 #include "base/text.h"
@@ -10,62 +14,177 @@ namespace {
 
 constexpr std::size_t kMostOfOne = 1000;
 constexpr int kMostNesting = 8;  // "${A:-${B:-...}}"
+constexpr std::size_t kMostShown = 60;  // bytes of a text in a message
 
 bool name_letter(char c) { return is_alpha(c) || is_digit(c) || c == '_'; }
 
-std::string interpolate(std::string_view text, const Lookup& lookup, std::vector<std::string>& unresolved, int depth) {
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t dollar = std::min(text.find('$'), text.size());
-    out += text.substr(0, dollar);
-    text.remove_prefix(dollar);
-    if (text.size() < 2) return out + std::string(text);
-    if (text[1] == '$') {
-      out += '$';
-      text.remove_prefix(2);
-      continue;
-    }
-    const bool braces = text[1] == '{';
-    std::size_t end = braces ? 2 : 1;
-    while (end < text.size() && name_letter(text[end])) ++end;
-    const std::string name(text.substr(braces ? 2 : 1, end - (braces ? 2 : 1)));
-    if (name.empty() || depth > kMostNesting) {
-      out += text.substr(0, 2);
-      text.remove_prefix(2);
-      continue;
-    }
-    std::string_view rest;
-    if (braces) {
-      // Finds the matching brace; defaults may contain variables themselves.
-      int open = 1;
-      std::size_t close = end;
-      for (; close < text.size(); ++close) {
-        if (text.substr(close, 2) == "${") ++open;
-        if (text[close] == '}' && --open == 0) break;
+bool begins_name(char c) { return is_alpha(c) || c == '_'; }
+
+class Interpolation {
+ public:
+  Interpolation(const Lookup& lookup, std::vector<std::string>& unresolved)
+      : lookup_(lookup), unresolved_(unresolved) {}
+
+  // The first problem, or "".
+  std::string problem;
+
+  std::string text(std::string_view text, int depth = 0) {
+    std::string out;
+    while (!text.empty() && problem.empty()) {
+      const std::size_t dollar = std::min(text.find('$'), text.size());
+      out += text.substr(0, dollar);
+      text.remove_prefix(dollar);
+      if (text.size() < 2) return out + std::string(text);
+      if (text[1] == '$') {
+        out += '$';
+        text.remove_prefix(2);
+        continue;
       }
-      if (close == text.size()) return out + std::string(text);
-      rest = text.substr(end, close - end);
-      end = close + 1;
+      const bool braces = text[1] == '{';
+      if (!braces && !begins_name(text[1])) {
+        out += '$';
+        text.remove_prefix(1);
+        continue;
+      }
+      std::size_t end = braces ? 2 : 1;
+      if (end < text.size() && begins_name(text[end]))
+        while (end < text.size() && name_letter(text[end])) ++end;
+      const std::string name(text.substr(braces ? 2 : 1, end - (braces ? 2 : 1)));
+      std::string_view rest;
+      if (braces) {
+        const std::size_t close = closing(text, end);
+        if (close == std::string_view::npos) return no_variable(text);
+        rest = text.substr(end, close - end);
+        end = close + 1;
+      }
+      const bool known = rest.empty() || rest.substr(rest.starts_with(':') ? 1 : 0).find_first_of("-+?") == 0;
+      if (name.empty() || !known || depth > kMostNesting) return no_variable(text.substr(0, end));
+      out += value(name, rest, depth);
+      text.remove_prefix(end);
     }
-    const std::optional<std::string> value = lookup(name);
+    return out;
+  }
+
+ private:
+  // The brace that ends the "${" at the beginning; defaults may contain variables themselves.
+  static std::size_t closing(std::string_view text, std::size_t from) {
+    int open = 1;
+    for (std::size_t at = from; at < text.size(); ++at) {
+      if (text.substr(at, 2) == "${") ++open;
+      if (text[at] == '}' && --open == 0) return at;
+    }
+    return std::string_view::npos;
+  }
+
+  std::string no_variable(std::string_view text) {
+    problem = fmt::format("'{}' is not a variable", printable(std::string(text.substr(0, kMostShown))));
+    return {};
+  }
+
+  std::string value(const std::string& name, std::string_view rest, int depth) {
+    const std::optional<std::string> value = lookup_(name);
     const bool empty_counts = rest.starts_with(':');
     const std::string_view form = empty_counts ? rest.substr(1) : rest;
     const bool has = value && !(empty_counts && value->empty());
-    if (form.starts_with('-')) out += has ? *value : interpolate(form.substr(1), lookup, unresolved, depth + 1);
-    else if (form.starts_with('+')) out += has ? interpolate(form.substr(1), lookup, unresolved, depth + 1) : "";
-    else if (has) out += *value;
-    else if (!value && std::find(unresolved.begin(), unresolved.end(), name) == unresolved.end() &&
-             unresolved.size() < kMostOfOne)
-      unresolved.push_back(name);
-    text.remove_prefix(end);
+    if (form.starts_with('-')) return has ? *value : text(form.substr(1), depth + 1);
+    if (form.starts_with('+')) return has ? text(form.substr(1), depth + 1) : "";
+    if (has) return *value;
+    if (form.starts_with('?')) {
+      problem = fmt::format("the required variable {} is {}", name, value ? "empty" : "not set");
+      const std::string reason = text_of_reason(form.substr(1), depth);
+      if (!reason.empty()) problem += ": " + reason;
+    } else if (!value && std::find(unresolved_.begin(), unresolved_.end(), name) == unresolved_.end() &&
+               unresolved_.size() < kMostOfOne) {
+      unresolved_.push_back(name);
+    }
+    return {};
   }
+
+  [[nodiscard]] std::string text_of_reason(std::string_view reason, int depth) const {
+    std::vector<std::string> without;
+    return printable(Interpolation(lookup_, without).text(reason, depth + 1));
+  }
+
+  const Lookup& lookup_;
+  std::vector<std::string>& unresolved_;
+};
+
+}  // namespace
+
+Expected<std::string, std::string> interpolated(std::string_view text, const Lookup& lookup,
+                                                std::vector<std::string>& unresolved) {
+  Interpolation one(lookup, unresolved);
+  std::string out = one.text(text);
+  if (!one.problem.empty()) return UnexpectedOf(std::move(one.problem));
   return out;
+}
+
+namespace {
+
+// Integers of Go: decimal, or with 0x, 0o, 0b or 0 in front. Nothing if it is none, or larger than 64 bits.
+std::optional<std::string> integer_of(std::string_view text) {
+  const bool minus = text.starts_with('-');
+  if (minus || text.starts_with('+')) text.remove_prefix(1);
+  int base = 10;
+  if (text.size() > 1 && text[0] == '0') {
+    const char form = lower_case(text[1]);
+    if (!is_digit(form) && form != 'x' && form != 'o' && form != 'b') return std::nullopt;
+    base = form == 'x' ? 16 : form == 'b' ? 2 : 8;
+    text.remove_prefix(is_digit(form) ? 1 : 2);
+  }
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  if (minus && (number == 0 || number > std::uint64_t{1} << 63)) return std::nullopt;
+  return fmt::format("{}{}", minus ? "-" : "", number);
+}
+
+// As Go prints the shortest form: with an exponent below -4 and from 6 on.
+std::optional<std::string> real_of(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  if (digits.find_first_not_of("0123456789.eE+-") != std::string_view::npos || digits.starts_with('-'))
+    return std::nullopt;
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  std::array<char, 400> buffer;
+  const auto print = [&](std::chars_format format) {
+    return std::string(buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, format).ptr);
+  };
+  const std::string with_exponent = print(std::chars_format::scientific);
+  const int exponent = std::atoi(with_exponent.c_str() + with_exponent.find('e') + 1);
+  return exponent < -4 || exponent >= 6 ? with_exponent : print(std::chars_format::fixed);
+}
+
+std::optional<std::string> day_of(std::string_view text) {
+  const std::vector<std::string> parts = split(text, '-');
+  std::array<int, 3> numbers{};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts.size() != 3 || parts[i].empty() || !std::all_of(parts[i].begin(), parts[i].end(), is_digit) ||
+        (i == 0 ? parts[i].size() != 4 : parts[i].size() > 2))
+      return std::nullopt;
+    numbers[i] = std::atoi(parts[i].c_str());
+  }
+  const std::chrono::year_month_day day(std::chrono::year(numbers[0]),
+                                        std::chrono::month(static_cast<unsigned>(numbers[1])),
+                                        std::chrono::day(static_cast<unsigned>(numbers[2])));
+  if (parts.size() != 3 || !day.ok()) return std::nullopt;
+  return fmt::format("{:04}-{:02}-{:02} 00:00:00 +0000 UTC", numbers[0], numbers[1], numbers[2]);
 }
 
 }  // namespace
 
-std::string interpolated(std::string_view text, const Lookup& lookup, std::vector<std::string>& unresolved) {
-  return interpolate(text, lookup, unresolved, 0);
+std::string plain_value(std::string_view text) {
+  if (text == "True" || text == "TRUE") return "true";
+  if (text == "False" || text == "FALSE") return "false";
+  const char first = text.empty() ? '\0' : text.front();
+  if (!is_digit(first) && first != '+' && first != '-' && first != '.') return std::string(text);
+  if (auto day = day_of(text)) return *day;
+  const std::string number = replaced(std::string(text), "_", "");
+  if (auto integer = integer_of(number)) return *integer;
+  if (auto real = real_of(number)) return *real;
+  return std::string(text);
 }
 
 // As go-shellwords does, which Compose uses.
@@ -217,8 +336,7 @@ class VariableFile {
     at_ = end;
     value = value.substr(0, value.find(" #"));
     trim_right(value);
-    set(name, expanded(value));
-    return {};
+    return set_expanded(name, value);
   }
 
   // May extend over several lines.
@@ -229,7 +347,8 @@ class VariableFile {
       const char c = text_[i];
       if (c == quote && !escape) {
         at_ = i + 1;
-        set(name, quote == '"' ? expanded(unescaped(value)) : value);
+        if (quote == '"') return set_expanded(name, unescaped(value));
+        set(name, value);
         return {};
       }
       if (c == '\\' && !escape) {
@@ -242,9 +361,9 @@ class VariableFile {
     return fmt::format("the quoted value of '{}' has no end", printable(std::string(name)));
   }
 
-  [[nodiscard]] std::string expanded(std::string_view value) const {
+  std::string set_expanded(std::string_view variable, std::string_view value) {
     std::vector<std::string> without;
-    return interpolated(
+    auto text = interpolated(
         value,
         [this](const std::string& name) -> std::optional<std::string> {
           if (auto known = lookup_(name)) return known;
@@ -253,6 +372,9 @@ class VariableFile {
           return std::nullopt;
         },
         without);
+    if (!text) return std::move(text).error();
+    set(variable, std::move(*text));
+    return {};
   }
 
   void set(std::string_view name, std::string value) { variables_.emplace_back(name, std::move(value)); }

@@ -17,9 +17,15 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 // Returns a variable's value, or nothing if it is not set.
 using Lookup = std::function<std::optional<std::string>(const std::string&)>;
 
-// Substitutes "${TAG:-7}", "$TAG" and "$$". Names without a value are appended to `unresolved`.
-[[nodiscard]] std::string interpolated(std::string_view text, const Lookup& lookup,
-                                       std::vector<std::string>& unresolved);
+// Substitutes "${TAG:-7}", "$TAG" and "$$". A dollar before anything else is kept, as in "$2a$10$". Names without a
+// value are appended to `unresolved`. Returns a sentence about the first "${...}" that is not a variable, or about the
+// first variable that the text requires ("${TAG:?}") and that has no value.
+[[nodiscard]] Expected<std::string, std::string> interpolated(std::string_view text, const Lookup& lookup,
+                                                              std::vector<std::string>& unresolved);
+
+// The text that Compose makes of a value without quotes in a map, for example of environment variables: "TRUE" is
+// "true", 1.50 is "1.5", 010 is "8".
+[[nodiscard]] std::string plain_value(std::string_view text);
 
 // Splits "a b 'c d'" into words with Compose's rules: those of a shell, but an unquoted operator (; & | < >) ends the
 // command, and what follows is ignored. Returns nothing if quotes are open or parentheses stand alone, which Compose

@@ -328,14 +328,13 @@ void ConfigReader::read_env(toml::Table& table, Node& node) {
     const std::string& key = member.key;
     const std::string path = env->path(key);
     const bool shape = !key.empty() && !is_digit(key[0]) && std::all_of(key.begin(), key.end(), [](char c) {
-      return is_alpha(c) || is_digit(c) || c == '_';
+      return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-';
     });
     if (!shape) {
-      problems_.add(
-          member.place,
-          fmt::format(
-              "node.env: {} is not the name of a variable: letters, digits and '_' are accepted, the first not a digit",
-              toml::quoted(key)));
+      problems_.add(member.place,
+                    fmt::format("node.env: {} is not the name of a variable: letters, digits, '_', '.' and '-' are "
+                                "accepted, the first not a digit",
+                                toml::quoted(key)));
     } else if (member.value.type != toml::Type::string) {
       problems_.add(member.value.place,
                     fmt::format("{}: {} was found, a string is needed", path, toml::quoted(member.value)),

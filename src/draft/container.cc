@@ -128,7 +128,7 @@ void add_mounts(Fresh& fresh) {
 void add_environment(Fresh& fresh, Rewritten& rewritten) {
   for (const auto& [name, value] : fresh.container.env) {
     if (name == "HOSTNAME" || name == "HOME" || name == "container" || name == "TERM" || name == "PATH") continue;
-    if (!fits_toml(value) || !is_variable_name(name) || value.size() > 16384) {
+    if (!fits_toml(value) || !is_environment_name(name) || value.size() > 16384) {
       fresh.node.env_left.push_back(fmt::format("{}: it cannot be written here", printable(name)));
       continue;
     }

@@ -162,6 +162,11 @@ class Manifests {
     for (std::size_t i = 0; i < texts.size(); ++i)
       for (const Yaml& root : documents[i]) ROSE_CHECK(take(root, texts[i].name));
     for (const Object& object : objects_) ROSE_CHECK(take_pods(object));
+    if (pods_.empty() && without_replicas_ > 0)
+      return fail(
+          ErrorKind::input,
+          fmt::format("{}: nothing is started, because all replicas are 0", texts.empty() ? "" : texts.front().name),
+          "set replicas of a copy");
     if (pods_.empty())
       return fail(ErrorKind::input,
                   fmt::format("{}: no StatefulSet, Deployment, DaemonSet or Pod is in it",
@@ -240,6 +245,7 @@ class Manifests {
     if (!replicas || *replicas < 0 || *replicas > kMostPods)
       return fail(ErrorKind::input, fmt::format("{}: replicas is '{}', a number up to {} is needed", place,
                                                 printable(wanted), kMostPods));
+    without_replicas_ += *replicas == 0 ? 1 : 0;
     if (*replicas == 0) around().about.push_back(fmt::format("{} {} has no replicas.", object.kind, object.name));
     if (object.kind == "DaemonSet")
       around().doubts.push_back(
@@ -436,8 +442,8 @@ class Manifests {
 
   void set_variable(Making& making, const std::string& name, std::string value, std::string comment = {}) {
     NodeDraft& node = making.node;
-    if (!is_variable_name(name) || !fits_toml(value)) {
-      node.env_left.push_back(fmt::format("{}: it cannot be written here", printable(name)));
+    if (!is_environment_name(name) || !fits_toml(value)) {
+      node.doubts.push_back(fmt::format("its variable {} cannot be written here", printable(name)));
       return;
     }
     making.env[name] = value;
@@ -828,6 +834,7 @@ class Manifests {
   std::vector<Object> objects_, services_, jobs_;
   std::map<std::pair<std::string, std::string>, Content> contents_;
   std::vector<Pod> pods_;
+  int without_replicas_ = 0;
   std::set<std::string> unused_;
   std::map<std::string, std::pair<std::map<std::string, std::string>, unsigned>> placed_;
   Secrets secrets_;

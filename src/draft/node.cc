@@ -324,7 +324,7 @@ void add_variables(Making& making, const Moved& moved, Secrets& secrets, Rewritt
     // Of two variables with the same name, programs see the first.
     if (std::any_of(node.env.begin(), node.env.end(), [&](const Variable& known) { return known.name == name; }))
       continue;
-    if (!is_variable_name(name)) {
+    if (!is_environment_name(name)) {
       ++others;
     } else if (node.env.size() >= kMostVariables) {
       node.env_left.push_back(fmt::format("{}: there are more than {}", name, kMostVariables));
@@ -521,6 +521,13 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
 bool is_variable_name(std::string_view name) {
   return !name.empty() && !(name[0] >= '0' && name[0] <= '9') &&
          std::all_of(name.begin(), name.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_'; });
+}
+
+bool is_environment_name(std::string_view name) {
+  std::string letters(name);
+  std::replace_if(
+      letters.begin(), letters.end(), [](char c) { return c == '.' || c == '-'; }, '_');
+  return is_variable_name(letters);
 }
 
 std::vector<std::string> node_names(const std::vector<Seen>& seen, const std::vector<const System*>& systems) {

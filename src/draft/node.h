@@ -69,6 +69,8 @@ struct Making {
 
 // True for letters, digits and '_', not starting with a digit.
 [[nodiscard]] bool is_variable_name(std::string_view name);
+// Programs also read names that shells cannot set, such as "discovery.type".
+[[nodiscard]] bool is_environment_name(std::string_view name);
 
 // The names of the nodes, in order: "redis1", "redis2", "nginx".
 [[nodiscard]] std::vector<std::string> node_names(const std::vector<Seen>& seen,

@@ -140,7 +140,8 @@ void write_node(Text& text, const NodeDraft& node, Draft& draft) {
     text.line("command = " + list_of(node.command, 10));
   }
   for (const Variable& variable : node.env)
-    text.key("env." + variable.name, 7, toml::literal(variable.value), variable.comment);
+    text.key("env." + (is_variable_name(variable.name) ? variable.name : '"' + variable.name + '"'), 7,
+             toml::literal(variable.value), variable.comment);
   for (const std::string& left : node.env_left) text.comment("not in env: " + left);
   if (!node.ready.empty()) text.key("ready", 7, node.ready);
   else if (!node.ready_note.empty()) text.comment(node.ready_note);

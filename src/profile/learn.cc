@@ -118,6 +118,45 @@ const CallKind* better(const CallKind* a, const CallKind* b, const CallKind& cal
   return fit(*b, call) > fit(*a, call) ? b : a;
 }
 
+// "*/name": the name in any folder. "" for a path without a folder, and for a name with a wildcard, which stands for
+// many files: a missing "wal.*" is remarkable although others are missing in many places.
+std::string in_any_folder(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos || slash + 1 == path.size()) return {};
+  return path.find('*', slash) != std::string_view::npos ? "" : "*" + std::string(path.substr(slash));
+}
+
+// Joins the kinds of a name that was not found in many folders. Their number is the product of the names and the
+// folders of a search path, so that a profile of an Erlang program had 24 MB.
+void join_searches(std::vector<CallKind>& failures) {
+  const auto place_of = [](const CallKind& kind) {
+    const bool lookup = kind.error == "ENOENT" && kind.peer.empty();
+    std::string any = lookup ? in_any_folder(kind.path) : "";
+    return any.empty() ? any : key_of(kind.node, kind.syscall, any);
+  };
+  std::unordered_map<std::string, std::size_t> folders;
+  for (const CallKind& kind : failures)
+    if (const std::string place = place_of(kind); !place.empty())
+      folders[place] += kind.path.starts_with("*/") ? kManyFolders : 1;
+  std::vector<CallKind> kept;
+  std::unordered_map<std::string, std::size_t> joined;
+  for (CallKind& kind : failures) {
+    const std::string place = place_of(kind);
+    if (place.empty() || folders[place] < kManyFolders) {
+      kept.push_back(std::move(kind));
+      continue;
+    }
+    const auto [at, first] = joined.emplace(place, kept.size());
+    if (first) {
+      kind.path = in_any_folder(kind.path);
+      kept.push_back(std::move(kind));
+    } else {
+      kept[at->second].count += kind.count;
+    }
+  }
+  failures = std::move(kept);
+}
+
 // Adds one run to a profile.
 class Learner {
  public:
@@ -241,6 +280,7 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
     rate.per_second = profile.seconds > 0 ? static_cast<double>(rate.count) / profile.seconds : 0;
     rate.infrequent = rate.per_second < profile.infrequent_below;
   }
+  join_searches(profile.failures);
   // Sort, so that the same runs give the same file whatever the order of their events was.
   const auto by = [](auto& kinds, auto key) {
     std::sort(kinds.begin(), kinds.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
@@ -305,6 +345,7 @@ bool learn_restart(Restarts& restarts, const trace::Trace& trace, const std::str
       failures.at(key, std::move(call)).count += event.count;
     }
   }
+  join_searches(restarts.failures);
   std::sort(restarts.failures.begin(), restarts.failures.end(),
             [](const CallKind& a, const CallKind& b) { return call_key(a) < call_key(b); });
   return true;
@@ -364,6 +405,8 @@ const CallKind* BenignIndex::find(const trace::Trace& trace, const trace::Event&
   };
   look(by_path_, key_of(call.syscall, call.error, call.path));
   if (!call.path.empty()) look(by_tail_, key_of(call.syscall, call.error, tail_pattern(call.path)));
+  if (const std::string any = in_any_folder(call.path); !any.empty())
+    look(by_path_, key_of(call.syscall, call.error, any));
   return found;
 }
 

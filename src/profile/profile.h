@@ -22,6 +22,10 @@ namespace rose::profile {
 // When one call has failed to find this many files of one kind (such as ".class"), a further name is not remarkable.
 inline constexpr std::size_t kManyLookups = 20;
 
+// A name that was not found in this many folders is searched for along a path, as Erlang and Python search for modules.
+// A profile then keeps one kind for the name ("*/lists.beam") instead of one for each folder.
+inline constexpr std::size_t kManyFolders = 20;
+
 // Replaces numbers in paths (pids, ids, temporary names) by "*", so that runs can be compared:
 // "/tmp/rose-x1/n1/snapshot.12" gives "/tmp/rose-*/n1/snapshot.*". Hexadecimal runs of 6 or more digits count as
 // numbers.
@@ -159,7 +163,8 @@ class BenignIndex {
   explicit BenignIndex(const Restarts& restarts);
   // Matches events with the same syscall and errno and, on any node, the same path pattern or tail of it, because
   // production and the test deployment use different folders. Peers match if they are equal or differ only in the
-  // address, for the same reason. Returns nullptr if there is no match.
+  // address, for the same reason. A name that was searched for in many folders matches in any. Returns nullptr if there
+  // is no match.
   [[nodiscard]] const CallKind* find(const trace::Trace& trace, const trace::Event& event) const;
 
  private:

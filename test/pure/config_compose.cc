@@ -122,8 +122,8 @@ TEST_CASE("unsupported Compose files are refused with the line") {
       {"services:\n  a:\n    image: x\n    secrets: [s]\n", "4: 's' is not declared"},
       {"services:\n  a:\n    image: x\n    secrets: [s]\nsecrets:\n  s: {external: true}\n",
        "6: secrets 's' is external: it belongs to a swarm and is not available here"},
-      {"services:\n  a:\n    image: x\nsecrets:\n  s: {environment: NONE}\n",
-       "5: secrets 's' is the variable NONE, which is not set"},
+      {"services:\n  a:\n    image: x\n    secrets: [s]\nsecrets:\n  s: {environment: NONE}\n",
+       "4: secrets 's' is the variable NONE, which is not set"},
       {"services:\n  a:\n    image: ${NONE}\n", "3: 'image' is empty: NONE has no value"},
       {"services:\n  a:\n    image: x\n    network_mode: service:appp\n  app:\n    image: x\n",
        "4: 'network_mode': there is no service 'appp'"},
@@ -159,15 +159,32 @@ TEST_CASE("unsupported Compose files are refused with the line") {
       {"services:\n  a:\n    image: x\n    pid: service:b\n", "4: 'pid': 'service:b' shares that of another container"},
       {"services:\n  a:\n    image: x\n    deploy: {replicas: many}\n",
        "4: 'replicas': 'many' is not a number from 0 to 10000"},
-      {"services:\n  a:\n    image: x\n    deploy: {mode: replicated-job}\n", "4: 'mode': 'replicated-job' was found"},
+      {"services:\n  a:\n    image: x\n    deploy: {mode: single}\n", "4: 'mode': 'single' was found"},
+      {"services:\n  a:\n    image: x\n    deploy: {restart_policy: {condition: often}}\n",
+       "4: unknown condition 'often'"},
+      {"services:\n  a:\n    image: x\n    networks: [n]\n", "4: the network 'n' is not declared"},
+      {"services:\n  a:\n    image: x\n    networks:\n      n: {aliases: [b]}\n", "5: the network 'n' is not declared"},
+      {"services:\n  a:\n    image: x\n    ports: [\"${NONE}:${NONE}/tcp\"]\n",
+       "4: ':/tcp' names no port of the container: NONE has no value"},
+      {"services:\n  a:\n    image: x\n    volumes: [\"${NONE}:/v\"]\n",
+       "4: the volume ':/v' has no source: NONE has no value"},
+      {"services:\n  a:\n    image: x\n    volumes: [\"/v:${NONE}\"]\n",
+       "4: the volume '/v:' has no target: NONE has no value"},
+      {"services:\n  a:\n    image: x\n    volumes: [{type: bind, target: /v}]\n",
+       "4: a volume of type 'bind' without a source"},
+      {"services:\n  a:\n    image: x\n    mem_limit: plenty\n", "4: 'mem_limit': 'plenty' is not a number of bytes"},
+      {"services:\n  a:\n    image: x\n    provider: {type: x}\n", "4: 'provider': a program outside of the run"},
+      {"services:\n  a:\n    image: x\n    ipc: container:b\n",
+       "4: 'ipc': 'container:b' shares that of another container"},
+      {"services:\n  a:\n    image: x${NO.NE}\n", "3: '${NO.NE}' is not a variable"},
+      {"services:\n  a:\n    image: x\n    command: echo ${NONE:?say it}\n",
+       "4: the required variable NONE is not set: say it"},
       {"services:\n  a:\n    image: x\n    extends: b\n", "4: 'a' extends 'b', which is not a service of this file"},
       {"services:\n  a:\n    extends: b\n  b:\n    extends: a\n",
        "3: service 'a' extends itself through other services"},
       {"services:\n  a:\n    image: x\ninclude: [none.yaml]\n", "4: /srv/kv/none.yaml is not a readable file"},
       {"services:\n  a:\n    image: x\n    volumes_from: [b]\n", "4: 'volumes_from' is not supported"},
       {"services:\n  a:\n    image: x\n    volumes: [\"v:/v\"]\n", "4: the volume 'v' is not declared"},
-      {"services:\n  a:\n    image: x\n    volumes: [\"/v:/v:shared\"]\n",
-       "4: a volume with the option 'shared', accepted are ro, rw, z, Z and nocopy"},
       {"services:\n  a:\n    image: x\nnetworks:\n  n: {drivver: overlay}\n", "5: network 'n': unknown key 'drivver'"},
       {"services:\n  a:\n    image: x\nnetworks:\n  n: bridge\n", "5: network 'n' is not a map"},
       {"services:\n  a:\n    image: x\nvolumes:\n  v: {driver_opts: {type: tmpfs, o: \"size=1m,huge=always\"}}\n",
@@ -175,7 +192,9 @@ TEST_CASE("unsupported Compose files are refused with the line") {
       {"services:\n  a:\n    image: x\nvolumes:\n  ../v: {}\n", "5: '../v' is not a valid volume name"},
       {"services:\n  a:\n    image: x\nvolumes:\n  v: {driver: nfs}\n",
        "5: volume 'v' has the driver 'nfs': each run uses its own volumes with the driver local"},
-      {"services:\n  a:\n    image: x\n    depends_on: [b]\n", "4: 'a' depends on 'b', which is not started"},
+      {"services:\n  a:\n    image: x\n    depends_on: [b]\n", "4: 'a' depends on 'b', which is no service"},
+      {"services:\n  a:\n    image: x\n    depends_on: [b]\n  b: {image: x, profiles: [p]}\n",
+       "4: 'a' depends on 'b', which is not started"},
       {"services:\n  a:\n    image: x\n    depends_on: [b]\n  b:\n    image: x\n    depends_on: [a]\n",
        "3: 'a' depends on itself through other services"},
       {"services:\n  a:\n    image: x\n    depends_on: {b: {condition: service_healthy}}\n  b:\n    image: x\n    "
@@ -394,6 +413,99 @@ TEST_CASE("command lines are split as in Compose") {
   }
 }
 
+TEST_CASE("values without quotes have the text that Compose gives them") {
+  const std::vector<std::pair<std::string, std::string>> rows = {{"TRUE", "true"},
+                                                                 {"False", "false"},
+                                                                 {"yes", "yes"},
+                                                                 {"3.10", "3.1"},
+                                                                 {"1.0", "1"},
+                                                                 {"0.3", "0.3"},
+                                                                 {".5", "0.5"},
+                                                                 {"5.", "5"},
+                                                                 {"010", "8"},
+                                                                 {"-010", "-8"},
+                                                                 {"09", "9"},
+                                                                 {"0x1f", "31"},
+                                                                 {"0b11", "3"},
+                                                                 {"0o17", "15"},
+                                                                 {"1_000", "1000"},
+                                                                 {"+5", "5"},
+                                                                 {"-0", "-0"},
+                                                                 {"1e3", "1000"},
+                                                                 {"1000000.0", "1e+06"},
+                                                                 {"0.00001", "1e-05"},
+                                                                 {"123456789.5", "1.234567895e+08"},
+                                                                 {"9223372036854775808", "9223372036854775808"},
+                                                                 {"100000000000000000000", "1e+20"},
+                                                                 {"2024-1-31", "2024-01-31 00:00:00 +0000 UTC"},
+                                                                 {"2024-02-31", "2024-02-31"},
+                                                                 {"1.2.3", "1.2.3"},
+                                                                 {"12:30", "12:30"},
+                                                                 {"0x", "0x"},
+                                                                 {"-", "-"},
+                                                                 {"1e", "1e"},
+                                                                 {"0o8", "0o8"},
+                                                                 {"", ""}};
+  for (const auto& [written, value] : rows) {
+    INFO(written);
+    CHECK(compose::plain_value(written) == value);
+  }
+  const Node node = only(
+      "    image: x\n    environment: {A: 010, B: \"010\", C: TRUE, D: $TAG, E: 1.50, F: !!str 010}\n"
+      "    labels: [v=1.50, w=1, v=2]\n");
+  CHECK(node.env == std::map<std::string, std::string>{
+                        {"A", "8"}, {"B", "010"}, {"C", "true"}, {"D", "7"}, {"E", "1.5"}, {"F", "010"}});
+  CHECK(has(node, "--label", "v=2"));
+  CHECK_FALSE(has(node, "--label", "v=1.50"));
+}
+
+TEST_CASE("a further file resets and replaces values") {
+  const test::Folder folder;
+  std::ofstream(folder / "a.yaml")
+      << "services:\n  a:\n    image: x\n    ports: [\"80\"]\n    command: run\n    environment: {A: 1, B: 2}\n"
+         "    depends_on: [b]\n    pid: service:b\n    volumes: [\"/one:/one\", \"/two:/two\"]\n  b: {image: x}\n";
+  std::ofstream(folder / "b.yaml")
+      << "services:\n  a:\n    ports: !reset []\n    command: !reset null\n    environment: !override {C: 3}\n"
+         "    depends_on: !reset\n    pid: !reset null\n    volumes: !override [\"/three:/three\"]\n";
+  const auto nodes = read_compose_files({folder / "a.yaml", folder / "b.yaml"});
+  INFO((nodes ? "" : nodes.error().message));
+  REQUIRE(nodes.has_value());
+  const Node& a = nodes->nodes.front();
+  CHECK(a.command.empty());
+  CHECK(a.container->ports.empty());
+  CHECK(a.env == std::map<std::string, std::string>{{"C", "3"}});
+  CHECK(a.container->after.empty());
+  CHECK(a.container->volumes == std::vector<std::string>{"/three:/three"});
+}
+
+TEST_CASE("less frequent forms of values are read as in Compose") {
+  const Node node = only(
+      "    image: x\n    init: \"TRUE\"\n    read_only: y\n    tty: N\n    stop_grace_period: 1d2h\n"
+      "    restart: on-failure:0\n    healthcheck: {test: NONE, retries: 0, interval: 100\u00b5s}\n    isolation: "
+      "default\n"
+      "    volumes: [\"/a:/b:ro,rslave\", \"/c:/d/../e/:RW,exec\", \"/old:/f\", \"/new:/f\", \"~:/h\"]\n"
+      "    extra_hosts: {one: [1.2.3.4, \"[::1]\"], two: \" 1.2.3.5\"}\n    tmpfs: [/t, /t]\n    pull_policy: daily\n"
+      "    mem_limit: 1.5 GiB\n    cap_add: [A, B, A]\n    networks: {default: {driver_opts: {a: b}}}\n");
+  CHECK(node.container->options == std::vector<std::string>{"--init", "--read-only", "--tmpfs", "/t", "--memory",
+                                                            "1.5 GiB", "--cap-add", "A", "--cap-add", "B"});
+  CHECK(node.container->stop_grace_ns == 26 * 3600 * kSecond);
+  CHECK((node.restart->only_failures && node.restart->max > 1000));
+  CHECK(node.container->health->test == Command{"/bin/sh", "-c", "NONE"});
+  CHECK_FALSE(node.container->health->disabled);
+  CHECK_FALSE(node.container->health->retries.has_value());
+  CHECK(node.container->health->interval_ns == 100'000);
+  CHECK(node.container->volumes ==
+        std::vector<std::string>{"/a:/b:ro,rslave", "/c:/e:rw", "/new:/f", std::string(std::getenv("HOME")) + ":/h"});
+  CHECK(node.container->hosts ==
+        std::vector<std::pair<std::string, std::string>>{{"one", "1.2.3.4"}, {"one", "::1"}, {"two", "1.2.3.5"}});
+  CHECK(
+      only("    image: x\n    deploy: {restart_policy: {condition: unless-stopped, max_attempts: 0}}\n").restart->max >
+      1000);
+  CHECK(only("    image: x\n    deploy: {mode: replicated-job}\n").container->image == "x");
+  // Declared, but used by no service that is started.
+  CHECK(read("services:\n  a:\n    image: x\nsecrets:\n  s: {environment: NONE}\ninclude:\n").has_value());
+}
+
 TEST_CASE("env files are read as in Compose") {
   const compose::Lookup lookup = [](const std::string& name) {
     return name == "OUTSIDE" ? std::optional<std::string>("o") : std::nullopt;
@@ -417,8 +529,11 @@ TEST_CASE("env files are read as in Compose") {
                                     {"I", ""},
                                     {"J", "$A \"\\101A"},
                                     {"K", "it's"}});
-  const std::vector<std::pair<std::string, int>> wrong = {
-      {"A=1\nB C=2\n", 2}, {"A=1\n\nB=\"open\n", 3}, {"a+b=1\n", 1}};
+  const std::vector<std::pair<std::string, int>> wrong = {{"A=1\nB C=2\n", 2},
+                                                          {"A=1\n\nB=\"open\n", 3},
+                                                          {"a+b=1\n", 1},
+                                                          {"A=${b.c}\n", 1},
+                                                          {"A='${b.c}'\nB=\"${A:?}${\"\n", 2}};
   for (const auto& [text, line] : wrong) {
     INFO(text);
     const auto refused = compose::read_dot_env(text, lookup);

@@ -456,7 +456,8 @@ command = ["./kv"]
      "4:14: node.env.KV: '5' was found, a string is needed",
      "values of variables are strings: write them in quotes"},
     {kNode + "env = { \"K=V\" = \"x\" }\n",
-     "4:9: node.env: 'K=V' is not the name of a variable: letters, digits and '_' are accepted, the first not a digit",
+     "4:9: node.env: 'K=V' is not the name of a variable: letters, digits, '_', '.' and '-' are accepted, the first "
+     "not a digit",
      ""},
     {kNode + "env = { PEERS = \"${ipz}\" }\n",
      "4:17: node.env.PEERS: '${ipz}' is an unknown placeholder, accepted are ${node}, ${ip}, "

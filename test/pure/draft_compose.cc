@@ -92,17 +92,32 @@ TEST_CASE("variables in a Compose file are replaced") {
                                          {"${NO:-${TAG}}", "7"},
                                          {"$$TAG", "$TAG"},
                                          {"${NO}", ""},
-                                         {"${open", "${open"},
+                                         {"${NO:-$2a$14$1l.salt}", "$2a$14$1l.salt"},
+                                         {"$1 $(x) $", "$1 $(x) $"},
                                          {"${TAG:?must}", "7"},
-                                         {"$", "$"},
-                                         {"${}", "${}"}}) {
+                                         {"${TAG:-${not.read}}", "7"},
+                                         {"$", "$"}}) {
     INFO(row.text);
     Texts unresolved;
-    CHECK(compose::interpolated(row.text, variables, unresolved) == row.value);
+    CHECK(compose::interpolated(row.text, variables, unresolved).value() == row.value);
   }
   Texts unresolved;
-  CHECK(compose::interpolated("$NO ${NO:-x} ${NEITHER}", variables, unresolved) == " x ");
+  CHECK(compose::interpolated("$NO ${NO:-x} ${NEITHER}", variables, unresolved).value() == " x ");
   CHECK(unresolved == Texts{"NO", "NEITHER"});
+  for (const Row& row : std::vector<Row>{{"${open", "'${open' is not a variable"},
+                                         {"a ${} b", "'${}' is not a variable"},
+                                         {"${TAG%/}", "'${TAG%/}' is not a variable"},
+                                         {"${TAG:=8}", "'${TAG:=8}' is not a variable"},
+                                         {"${1}", "'${1}' is not a variable"},
+                                         {"${app.version}", "'${app.version}' is not a variable"},
+                                         {"${NO:-${app.version}}", "'${app.version}' is not a variable"},
+                                         {"${EMPTY:?choose ${TAG}}", "the required variable EMPTY is empty: choose 7"},
+                                         {"${NO?}", "the required variable NO is not set"}}) {
+    INFO(row.text);
+    const auto refused = compose::interpolated(row.text, variables, unresolved);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error() == row.value);
+  }
 }
 
 TEST_CASE("a Compose file that rose supports is referred to and reported as complete") {
@@ -224,7 +239,7 @@ TEST_CASE("a container's own entry point, names and volumes are kept") {
   CHECK(has(draft.text, R"(aliases = ["My_App", "app"])"));
   CHECK(has(draft.text, R"(user    = "1000")"));
   CHECK(has(draft.text, "env.N"));
-  CHECK(has(draft.text, "not in env: A.B"));
+  CHECK(has(draft.text, "env.\"A.B\" = \"1\""));
   CHECK(has(draft.text, "here after every end"));
   CHECK(has(draft.text, "LOOK: it is privileged"));
 }

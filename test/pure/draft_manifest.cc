@@ -190,6 +190,16 @@ TEST_CASE("MinIO from a JSON list and Consul with a projected volume are drafted
   }));
 }
 
+TEST_CASE("Elasticsearch: variables with dots in their names are drafted") {
+  const Made all = made("elasticsearch");
+  const auto& env = all.config.nodes.at(0).env;
+  CHECK(env.at("discovery.type") == "single-node");
+  CHECK(env.at("cluster.name") == "search");
+  CHECK(env.at("path.repo-default") == "/snapshots");
+  CHECK(in_text(all.draft.text, "env.\"discovery.type\" = "));
+  CHECK(says(all.nodes[0].doubts, "its variable 9lives cannot be written here"));
+}
+
 TEST_CASE("invalid manifests are refused with their position") {
   struct Row {
     const char* text;
@@ -197,6 +207,9 @@ TEST_CASE("invalid manifests are refused with their position") {
   };
   for (const Row& row : std::vector<Row>{
            {"a: 1\n", "f.yaml:1: not a manifest: 'kind' is missing"},
+           {"kind: Deployment\nmetadata: {name: x}\nspec: {replicas: 0, template: {spec: {containers: [{image: "
+            "y}]}}}\n",
+            "f.yaml: nothing is started, because all replicas are 0"},
            {"kind: ConfigMap\nmetadata: {name: x}\n", "f.yaml: no StatefulSet, Deployment, DaemonSet or Pod is in it"},
            {"kind: Kustomization\nresources: [a]\n", "f.yaml:1: a Kustomization refers to manifests"},
            {"kind: StatefulSet\nmetadata: {name: x}\nspec: {replicas: many}\n", "f.yaml:1: replicas is 'many'"},

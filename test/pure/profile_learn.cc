@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <random>
@@ -294,6 +295,47 @@ TEST_CASE("many events are learnt in linear time") {
   CHECK(found == maker.trace.events.size());
   CHECK(profile.failures.size() == 52);
   // A quadratic algorithm would take minutes instead of 0.1 s: then ctest's limit ends it.
+}
+
+TEST_CASE("a name that is searched for along a path is one kind of failure") {
+  Maker maker;
+  const auto search = [&](const char* error, int folders, int names) {
+    for (int folder = 0; folder < folders; ++folder)
+      for (int name = 0; name < names; ++name) {
+        const auto letters = [](int n) {
+          return std::string(1, static_cast<char>('a' + n / 26)) + static_cast<char>('a' + n % 26);
+        };
+        maker.scf("n1", "openat", error,
+                  ("/lib/" + letters(folder) + "/ebin/" + letters(name) + error + ".beam").c_str());
+      }
+  };
+  search("ENOENT", 60, 100);
+  search("EACCES", 30, 2);
+  for (int i = 0; i < 19; ++i)
+    maker.scf("n1", "openat", "ENOENT", (std::string("/bin/d") + static_cast<char>('a' + i) + "/few").c_str());
+  Profile profile;
+  learn(profile, maker.trace, seconds(1));
+  CHECK(profile.failures.size() == 100 + 60 + 19);
+  const auto count = [&](const std::string& path) {
+    const auto found = std::find_if(profile.failures.begin(), profile.failures.end(),
+                                    [&](const CallKind& kind) { return kind.path == path; });
+    return found == profile.failures.end() ? 0 : found->count;
+  };
+  CHECK(count("*/aaENOENT.beam") == 60);
+  CHECK(count("*/dvENOENT.beam") == 60);
+  learn(profile, maker.trace, seconds(1));
+  CHECK(profile.failures.size() == 100 + 60 + 19);
+  CHECK(count("*/aaENOENT.beam") == 120);
+
+  const BenignIndex index(profile);
+  const auto known = [&](const char* error, const char* path) {
+    return index.find(maker.trace, maker.scf("n1", "openat", error, path)) != nullptr;
+  };
+  CHECK(known("ENOENT", "/another/place/aaENOENT.beam"));
+  CHECK_FALSE(known("EIO", "/another/place/aaENOENT.beam"));
+  CHECK_FALSE(known("ENOENT", "/another/place/other.beam"));
+  CHECK_FALSE(known("ENOENT", "/another/place/few"));
+  CHECK_FALSE(known("EACCES", "/another/place/aaEACCES.beam"));
 }
 
 namespace {

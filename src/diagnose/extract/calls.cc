@@ -28,7 +28,7 @@ class LooksUp {
   explicit LooksUp(const profile::Profile& profile) {
     for (const profile::CallKind& kind : profile.failures)
       if (const std::string_view extension = extension_of(kind.path); !extension.empty())
-        ++kinds_[{kind.syscall, kind.error, extension}];
+        kinds_[{kind.syscall, kind.error, extension}] += kind.path.starts_with("*/") ? profile::kManyFolders : 1;
   }
   [[nodiscard]] bool often(std::string_view syscall, std::string_view error, std::string_view path) const {
     const auto known = kinds_.find({syscall, error, extension_of(path)});
