@@ -139,8 +139,8 @@ Result<void> freeze(const std::filesystem::path& folder, bool frozen) {
 Result<void> kill(const std::filesystem::path& folder) {
   if (::access(folder.c_str(), F_OK) != 0) return {};  // removed with its content
   if (::access((folder / "cgroup.kill").c_str(), F_OK) == 0) return write_control(folder / "cgroup.kill", "1");
-  // Before Linux 5.14: freezing first prevents forks, so one round reaches all processes. A killed process ends although
-  // its folder is frozen; a folder that was frozen before stays so, because its node is paused.
+  // Before Linux 5.14: freezing first prevents forks, so one round reaches all processes. A killed process ends even
+  // in a frozen folder; one that was frozen before stays so, because its node is paused.
   const auto before = read_file(folder / "cgroup.freeze");
   if (auto ok = write_control(folder / "cgroup.freeze", "1"); !ok) return ok;
   signal(folder, SIGKILL);
