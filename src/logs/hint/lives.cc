@@ -299,14 +299,16 @@ void find_silent_one(Findings& found) {
       waited.push_back(one.ts_ns);
       by.push_back(n);
     }
+  if (waited.empty()) return;
   std::size_t silent = kNoNode;
   const Message *before = nullptr, *after = nullptr;
   for (std::size_t n = 0; n < found.failure.nodes.size(); ++n) {
     const NodeLog& here = found.node(n);
     if (!is_timed(here) || here.node.empty() || found.usual(n) != nullptr || here.messages.size() <= kRhythm) continue;
+    const std::int64_t least = std::max(2 * kEarly, kGapFactor * beat(here));
     for (std::size_t i = 1; i < here.messages.size(); ++i) {
       const Message &last = here.messages[i - 1], &next = here.messages[i];
-      if (next.ts_ns - last.ts_ns < std::max(2 * kEarly, kGapFactor * beat(here))) continue;
+      if (next.ts_ns - last.ts_ns < least) continue;
       for (std::size_t k = 0; k < waited.size(); ++k) {
         if (by[k] == n || waited[k] <= last.ts_ns || waited[k] > next.ts_ns) continue;
         if (silent != kNoNode && silent != n) return;
