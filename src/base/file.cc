@@ -16,15 +16,20 @@
 
 namespace rose {
 
+namespace {
+
+// The path of an open file, also of one without a name or of one that was opened with O_PATH.
+std::string own_link(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
+
+}  // namespace
+
 Fd open_regular(const std::filesystem::path& path) { return open_regular_at(AT_FDCWD, path); }
 
 Fd open_regular_at(int folder, const std::filesystem::path& path, int flags) {
   const Fd found(::openat(folder, path.c_str(), O_PATH | O_CLOEXEC | flags));
   struct stat info{};
   if (!found || ::fstat(found.get(), &info) != 0) return {};
-  if (S_ISREG(info.st_mode))
-    return Fd(
-        ::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (S_ISREG(info.st_mode)) return Fd(::open(own_link(found).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   errno = EINVAL;
   return {};
 }
@@ -112,9 +117,6 @@ constexpr std::string_view kUnfinished = ".rose-";
 std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
-
-// The path through which a file without a name can be linked.
-std::string own_link(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
 
 // True if the existing file is written in place. Links are not followed, because a user who can write to the folder
 // could otherwise redirect rose, which runs as root, to a device. A pipe must belong to this process: a foreign one

@@ -116,12 +116,6 @@ double share(const std::vector<const Firsts*>& runs, Key key, std::int64_t withi
 
 double variance(double share) { return 4 * share * (1 - share); }
 
-double binomial(std::size_t n, std::size_t k) {
-  double out = 1;
-  for (std::size_t i = 1; i <= k; ++i) out *= static_cast<double>(n - k + i) / static_cast<double>(i);
-  return out;
-}
-
 // How likely is it that something which varies among equal runs has all failing runs on one side and all correct ones
 // on the other? Something that k of n runs have by chance is distributed in one of binomial(n, k) ways; things that
 // always occur together count once.

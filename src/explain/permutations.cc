@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 #include <random>
 
 namespace rose::explain {
@@ -13,13 +12,13 @@ constexpr std::size_t kMostOfSide = 32;
 // Up to this many ways all are tried (13 runs have 1716), else a fixed sample of as many. Its error is below 0.01.
 constexpr std::size_t kMostWays = 4'000;
 
-double ways_to_choose(std::size_t n, std::size_t k) {
+}  // namespace
+
+double binomial(std::size_t n, std::size_t k) {
   double out = 1;
   for (std::size_t i = 1; i <= k; ++i) out *= static_cast<double>(n - k + i) / static_cast<double>(i);
   return out;
 }
-
-}  // namespace
 
 Permutations::Permutations(std::size_t failing, std::size_t sound)
     : failing_(std::min(failing, kMostOfSide)), sound_(std::min(sound, kMostOfSide)), first_sound_(failing) {}
@@ -51,7 +50,7 @@ void Permutations::try_all() const {
     for (std::size_t i = 0; i < runs; ++i) mask |= std::uint64_t{called[i]} << i;
     best_.push_back(best_contrast(mask));
   };
-  if (ways_to_choose(runs, failing_) <= static_cast<double>(kMostWays)) {
+  if (binomial(runs, failing_) <= static_cast<double>(kMostWays)) {
     do take();  // begins with the labels that the runs have
     while (std::prev_permutation(called.begin(), called.end()));
   } else {

@@ -11,6 +11,9 @@
 
 namespace rose::explain {
 
+// The number of ways to choose k of n.
+[[nodiscard]] double binomial(std::size_t n, std::size_t k);
+
 class Permutations {
  public:
   // Of each side at most 32 runs are used.

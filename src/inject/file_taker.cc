@@ -61,7 +61,7 @@ Fd duplicate_of(const TakerRequest& request, int& err) {
   return {};
 }
 
-std::string own_link(int fd) {
+std::string target_of(int fd) {
   std::array<char, PATH_MAX> target;
   const ssize_t size = ::readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), target.data(), target.size());
   return {target.data(), size < 0 ? 0 : static_cast<std::size_t>(size)};
@@ -75,7 +75,7 @@ std::string own_link(int fd) {
     if (got != static_cast<ssize_t>(sizeof request)) ::_exit(0);  // rose has ended
     int err = 0;
     const Fd copy = duplicate_of(request, err);
-    const std::string path = copy ? own_link(copy.get()) : std::string();
+    const std::string path = copy ? target_of(copy.get()) : std::string();
     const bool answers = copy && !path.empty() && file_answers("self", copy.get(), path, request.tid);
     if (copy && !answers) err = -EXDEV;
     const int fd = copy.get();

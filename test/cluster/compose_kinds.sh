@@ -90,7 +90,7 @@ done
 [ -z "$(ls -A data-folder-of-the-user/data)" ] ||
   fail "the user's folder was changed: $(ls data-folder-of-the-user/data)"
 
-kind host-gateway 'grep host.docker.internal "/proc/$(cat "$ROSE_PIDFILE_app")/root/etc/hosts"'
+kind host-gateway 'cd "/proc/$(cat "$ROSE_PIDFILE_app")/root" && grep host.docker.internal etc/hosts'
 logged workload.log '^10\.77\.0\.254.*host\.docker\.internal'
 
 kind project-container-names "$(wait_for web-2/stdout.log shop)" web-1

@@ -53,7 +53,8 @@ void add_lonely(Findings& found) {
   constexpr std::size_t kLeastMissed = 3;
   std::map<std::string, std::pair<std::size_t, std::size_t>> lonely;  // how many it misses, and the first hint
   for (std::size_t i = 0; i < found.hints.size(); ++i)
-    if (const Hint& hint = found.hints[i]; hint.kind == Hint::Kind::silence && !hint.unnamed && !hint.closed)
+    if (const Hint& hint = found.hints[i];
+        hint.kind == Hint::Kind::silence && !hint.unnamed && !hint.closed && !lonely.contains(hint.node))
       lonely.try_emplace(hint.node, missed_together(found, hint), i);
   for (const auto& [name, missed] : lonely) {
     const auto& [count, i] = missed;
