@@ -345,7 +345,7 @@ struct rose_stack {
 	__u32 more_maps;		/* mappings that did not fit */
 	/* addresses that could not be looked up, because the memory map was being changed */
 	__u32 unknown;
-	__u32 reserved;
+	__u32 own_tid;			/* in the thread's own PID namespace; 0: unknown */
 	char thread[16];
 	__u64 words[ROSE_STACK_WORDS];
 	struct rose_stack_map maps[ROSE_STACK_MAPS];

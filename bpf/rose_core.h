@@ -425,6 +425,14 @@ struct k_sigaction {
 struct sighand_struct {
 	struct k_sigaction action[64];
 };
+struct upid {
+	int nr;
+	void *ns;
+};
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -435,6 +443,7 @@ struct task_struct {
 	int exit_code;
 	pid_t pid;
 	pid_t tgid;
+	struct pid *thread_pid;
 	struct task_struct *real_parent;
 	struct task_struct *parent;
 	unsigned int ptrace;

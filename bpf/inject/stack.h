@@ -271,6 +271,18 @@ __noinline int rose_scan_word(__u32 i)
 #define scan_word(i, t) rose_scan_word(i)
 #endif
 
+/* The number of the current thread in its own PID namespace; 0: unknown. */
+static __always_inline __u32 own_number(void)
+{
+	struct pid *pid = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread_pid);
+	__u32 level = BPF_CORE_READ(pid, level), number = 0;
+
+	bpf_core_read(&number, sizeof(number),
+		      (void *)pid + bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid) +
+			      bpf_core_field_offset(struct upid, nr));
+	return number;
+}
+
 /* For a chain that fires on the current thread, the first few times. */
 __noinline int rose_take_stack(__u32 index)
 {
@@ -296,6 +308,7 @@ __noinline int rose_take_stack(__u32 index)
 	t->stack->at_ns = bpf_ktime_get_ns();
 	t->stack->pid = id >> 32;
 	t->stack->tid = (__u32)id;
+	t->stack->own_tid = own_number();
 	bpf_get_current_comm(t->stack->thread, sizeof(t->stack->thread));
 	rose_loop(sizeof(t->stack->words) / STACK_CHUNK + 1, sizeof(t->stack->words) / STACK_CHUNK + 1, copy_chunk, t);
 	rose_path_root(&t->path, (void *)bpf_get_current_task());

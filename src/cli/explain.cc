@@ -387,7 +387,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   contrast_options.run.allow_attached = options.allow_attached;
   std::vector<std::string> python;
   for (const config::Node& node : watchable.config.nodes)
-    if (node.python) python.push_back(node.name);
+    if (node.python) python.push_back(node.container ? fmt::format("container {}", node.name) : node.name);
   const std::size_t native = watchable.functions.functions.size();
   std::string watched = python.empty() ? "" : fmt::format("functions of Python in {}", fmt::join(python, ", "));
   if (native > 0 || python.empty()) watched += fmt::format("{}{} functions", python.empty() ? "" : " and ", native);

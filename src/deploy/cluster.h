@@ -42,10 +42,11 @@ struct ContainerState {
   ContainerSpec spec;
   std::vector<std::string> argv;  // the image's entry point and command, or the configuration's
   int stop_signal = 0;
-  std::vector<std::filesystem::path> folders;  // mounted folders in the node's, given to the container's user
-  std::vector<std::string> making;             // the engine's command that creates it
-  bool made = false;                           // or is being created
-  std::optional<config::Health> health;        // its health check, with a test and all times
+  std::map<std::string, std::string> observers;  // variables for the observers' agents
+  std::vector<GivenFolder> folders;              // given before its first start
+  std::vector<std::string> making;               // the engine's command that creates it
+  bool made = false;                             // or is being created
+  std::optional<config::Health> health;          // its health check, with a test and all times
 };
 
 struct NodeState {

@@ -148,7 +148,7 @@ Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket
   pidfd_ = kernel::open_pidfd(pid_);
   if (!pidfd_) return fail(ErrorKind::inconclusive, fmt::format("{}: its container ended immediately", what_));
   ROSE_CHECK(come_here(start.cgroup));
-  if (!start.folders.empty()) ROSE_CHECK(give_folders(start));
+  ROSE_CHECK(give_folders(start));
   // Files that the node opens by name (/dev/stdout) must belong to its user.
   ROSE_TRY(const Fd out, open_log(start.stdout_log, nullptr));
   ROSE_TRY(const Fd err, open_log(start.stderr_log, nullptr));
@@ -161,9 +161,9 @@ Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket
 
 Result<void> ContainerLaunch::give_folders(const ContainerStart& start) const {
   const auto in = [&](Error error) { return std::move(error).in(what_); };
-  ROSE_TRY(const OpenFolder top, OpenFolder::open(start.node_folder).map_error(in));
-  for (const std::filesystem::path& inside : start.folders) {
-    ROSE_TRY(const OpenFolder folder, top.enter(inside).map_error(in));
+  for (const GivenFolder& given : start.folders) {
+    ROSE_TRY(const OpenFolder above, OpenFolder::open(given.above).map_error(in));
+    ROSE_TRY(const OpenFolder folder, above.enter(given.inside).map_error(in));
     ROSE_TRY(const struct stat status, folder.status());
     ROSE_CHECK(folder.give({uid_, gid_}, status.st_mode & 07777).map_error(in));
   }

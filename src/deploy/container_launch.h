@@ -41,6 +41,12 @@ class EngineChild {
 // engines without layered file systems copy the whole image
 inline constexpr std::int64_t kMakeTimeout = 600 * kSecond;
 
+// A mounted folder that becomes the container's user's.
+struct GivenFolder {
+  std::filesystem::path above;   // a folder that only root may rename
+  std::filesystem::path inside;  // below it; "": `above` itself
+};
+
 struct ContainerStart {
   std::string what;                 // for messages: "node n1"
   std::vector<std::string> engine;  // start_words(), or making_words() that also start it
@@ -52,8 +58,7 @@ struct ContainerStart {
   std::string engine_log;        // output of the engine
   std::filesystem::path cgroup;  // the node's
   std::filesystem::path engine_cgroup;
-  std::filesystem::path node_folder;
-  std::vector<std::filesystem::path> folders;  // in it, to be given to the container's user
+  std::vector<GivenFolder> folders;
   std::vector<int> notified_syscalls;
   ClockCalls notified_clocks = ClockCalls::none;
 };

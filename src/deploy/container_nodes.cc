@@ -236,6 +236,11 @@ Result<void> Cluster::plan_container(std::size_t node) {
   ContainerSpec& spec = container.spec;
   for (const auto& [name, value] : state.spec.env)
     if (means_something_inside(name) || config.env.contains(name)) spec.env[name] = value;
+  if (observer_ != nullptr) {
+    Variables own = image.env;
+    for (const auto& [name, value] : spec.env) own[name] = value;
+    container.observers = observer_->environment(node, own);
+  }
   if (spec.holder.empty() || info.network != node) ROSE_CHECK(place_entry(spec.enter));
   ROSE_CHECK(place_names(node));
   ROSE_CHECK(place_folders(node));
@@ -312,13 +317,6 @@ Result<void> Cluster::place_folders(std::size_t node) {
   if (mentions(config, "${dir}")) volumes.push_back(fmt::format("{0}:{0}", info.dir.string()));
   if (mentions(config, "${run_dir}")) volumes.push_back(fmt::format("{0}:{0}", run_dir_.string()));
   if (mentions(config, "${config_dir}")) volumes.push_back(fmt::format("{0}:{0}:ro", config_.directory.string()));
-  // Variables of observers: the JVM agent's files are in the run's folder.
-  for (const auto& [name, value] : states_[node]->spec.env)
-    if (!name.starts_with("ROSE_") && !config.env.contains(name) &&
-        value.find(run_dir_.string()) != std::string::npos) {
-      volumes.push_back(fmt::format("{0}:{0}", run_dir_.string()));
-      break;
-    }
   const auto own_volume = [this](const std::string& name) { return fmt::format("{}-{}", identity_.id(), name); };
   const auto note_volume = [this](const std::string& own) -> Result<void> {
     if (std::find(run_volumes_.begin(), run_volumes_.end(), own) != run_volumes_.end()) {
@@ -352,11 +350,11 @@ Result<void> Cluster::place_folders(std::size_t node) {
     } else if (source == info.dir || is_within(source, info.dir)) {
       ROSE_TRY(const OpenFolder top, OpenFolder::open(info.dir));
       ROSE_TRY([[maybe_unused]] const OpenFolder made, top.make(source.lexically_relative(info.dir), std::nullopt));
-      container.folders.emplace_back();
+      container.folders.push_back({info.dir, {}});
       for (std::filesystem::path folder; const auto& part : source.lexically_relative(info.dir)) {
         if (part == ".") continue;
         folder /= part;
-        container.folders.push_back(folder);
+        container.folders.push_back({info.dir, folder});
       }
     } else if (std::error_code error; config.container->service && !std::filesystem::exists(source, error)) {
       // Compose would create the folder, and all runs would share it.
@@ -371,6 +369,12 @@ Result<void> Cluster::place_folders(std::size_t node) {
     }
   }
   ROSE_CHECK(write_handed(node, volumes));
+  if (observer_ != nullptr)
+    for (const std::filesystem::path& folder : observer_->folders(node)) {
+      volumes.push_back(fmt::format("{0}:{0}:ro", folder.string()));
+      volumes.push_back(fmt::format("{0}:{0}", (folder / info.name).string()));
+      container.folders.push_back({folder, info.name});
+    }
   for (const auto& [place, file] : config.container->programs) volumes.push_back(fmt::format("{}:{}:ro", file, place));
   std::sort(volumes.begin(), volumes.end());
   volumes.erase(std::unique(volumes.begin(), volumes.end()), volumes.end());
@@ -420,12 +424,12 @@ ContainerStart Cluster::container_start(std::size_t node) {
   start.argv = container.argv;
   for (const auto& [name, value] : state.spec.env)
     if (!name.starts_with("ROSE_") || means_something_inside(name)) start.env[name] = value;
+  for (const auto& [name, value] : container.observers) start.env[name] = value;
   start.stdout_log = state.spec.stdout_log;
   start.stderr_log = state.spec.stderr_log;
   start.engine_log = (run_dir_ / fmt::format("engine-{}.log", infos_[node].name)).string();
   start.cgroup = infos_[node].cgroup;
   start.engine_cgroup = cgroup_ / kEngineCgroup;
-  start.node_folder = infos_[node].dir;
   if (state.starts == 0) start.folders = container.folders;
   start.notified_syscalls = state.spec.notified_syscalls;
   start.notified_clocks = state.spec.notified_clocks;

@@ -411,10 +411,12 @@ Result<std::unique_ptr<RunningCommand>> Cluster::spawn_as(const config::Command&
   return run_beside(spec, limits);
 }
 
+// Containers are asked about when their images, which have variables too, are known.
 void Cluster::add_observers_variables() {
   if (observer_ == nullptr) return;
   for (const NodeInfo& info : infos_) {
     NodeState& state = *states_[info.index];
+    if (state.config->container && !state.config->attach) continue;
     for (const auto& [name, value] : observer_->environment(info.index, state.spec.env)) {
       if (state.config->attach) setup_variables_[fmt::format("ROSE_{}_{}", name, variable_name(info.name))] = value;
       else state.spec.env[name] = value;

@@ -70,6 +70,9 @@ class NodeObserver {
   virtual std::map<std::string, std::string> environment(std::size_t, const std::map<std::string, std::string>&) {
     return {};
   }
+  // Folders of the run that these variables refer to. The node's processes read their files, and write only in the
+  // folder of the node's name in each. Nothing else of the run's folder is shown to a container.
+  virtual std::vector<std::filesystem::path> folders(std::size_t) { return {}; }
   // The node's new main process has its filter and waits. When this returns, it calls execve (which is notified too if
   // selected: that call belongs to rose, not to the node).
   virtual void on_listener(std::size_t, pid_t, Fd) {}

@@ -171,10 +171,11 @@ Result<Image> parse_image(const std::string& text) {
   found.user = string_of(config, "User");
   found.stop_signal = string_of(config, "StopSignal");
   found.working_dir = string_of(config, "WorkingDir");
-  found.path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  found.env["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   if (config.contains("Env"))
     for (const std::string& variable : strings_of(config["Env"]))
-      if (variable.starts_with("PATH=")) found.path = variable.substr(5);
+      if (const std::size_t end = variable.find('='); end != std::string::npos && end > 0)
+        found.env[variable.substr(0, end)] = variable.substr(end + 1);
   found.health = health_of(*image, config);
   return found;
 }

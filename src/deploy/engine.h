@@ -36,7 +36,7 @@ struct Image {
   std::string user;         // "": root
   std::string stop_signal;  // "": SIGTERM
   std::string working_dir;  // "": "/"
-  std::string path;         // PATH of its commands
+  std::map<std::string, std::string> env;  // with PATH
   std::optional<config::Health> health;
 };
 // Pulls the image if it is missing; with `policy` "always" once per process even if not, with "never" not at all.

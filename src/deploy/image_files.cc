@@ -105,7 +105,7 @@ class Source {
 std::vector<std::string> places(const std::string& name, const Image& image) {
   if (name.find('/') != std::string::npos) return {join_path(image.working_dir, name)};
   std::vector<std::string> found;
-  for (const std::string& folder : split(image.path, ':'))
+  for (const std::string& folder : split(image.env.at("PATH"), ':'))
     if (folder.starts_with('/')) found.push_back(join_path(folder, name));
   return found;
 }

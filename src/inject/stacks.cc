@@ -174,6 +174,7 @@ TakenStack read_stack(const rose_stack& stack) {
   taken.at_ns = static_cast<std::int64_t>(stack.at_ns);
   taken.pid = static_cast<int>(stack.pid);
   taken.tid = static_cast<int>(stack.tid);
+  taken.own_tid = static_cast<int>(stack.own_tid != 0 ? stack.own_tid : stack.tid);
   taken.thread = text_of(stack.thread, sizeof stack.thread);
   std::copy(std::begin(stack.registers), std::end(stack.registers), taken.snapshot.registers.begin());
   const auto bytes = std::min<std::size_t>(stack.bytes, kBytes);
@@ -225,6 +226,7 @@ void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& wh
   taken.at_ns = monotonic_ns();
   taken.pid = pid;
   taken.tid = tid;
+  taken.own_tid = kernel::own_number(tid);
   taken.node = node;
   taken.why = why;
   taken.thread = thread_name(pid, tid);
@@ -246,9 +248,8 @@ void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& wh
 
 void Stacks::ask_python(TakenStack& taken) const {
   if (python_ == nullptr) return;
-  const pid_t tid = kernel::own_number(taken.tid);
   for (std::size_t i = 0; i < plan_.nodes.size() && taken.python.empty(); ++i)
-    taken.python = python_->stack_of(plan_.nodes[i], tid);
+    taken.python = python_->stack_of(plan_.nodes[i], taken.own_tid);
 }
 
 void Stacks::ask_java(pid_t tid, std::string_view maps, TakenStack& taken) {
@@ -280,6 +281,7 @@ void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const 
   taken.at_ns = monotonic_ns();
   taken.pid = process.pid;
   taken.tid = tid;
+  taken.own_tid = kernel::own_number(tid);
   taken.why = why;
   taken.thread = thread_name(process.pid, tid);
   if (!process.stopped) ask_java(tid, read_file(fmt::format("/proc/{}/maps", process.pid)).value_or(""), taken);
@@ -414,7 +416,7 @@ Stacks::Told Stacks::tell(const std::vector<std::vector<pid_t>>& living,
     if (jvms_ == nullptr || node >= plan_.java_stacks.size() || !plan_.java_stacks[node]) return;
     const auto [known, fresh] = noted.try_emplace(node);
     if (fresh) known->second = jvm::noted(jvms_->state(plan_.nodes[node]));
-    if (const jvm::JavaStack* stack = jvm::stack_of(known->second, taken.tid, taken.at_ns)) taken.java = *stack;
+    if (const jvm::JavaStack* stack = jvm::stack_of(known->second, taken.own_tid, taken.at_ns)) taken.java = *stack;
   };
   const auto tell = [&](std::size_t chain, TakenStack taken) {
     const auto node = taken.node.value_or(node_of(chain));

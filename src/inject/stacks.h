@@ -29,6 +29,7 @@ namespace rose::inject {
 struct TakenStack {
   std::int64_t at_ns = 0;  // CLOCK_MONOTONIC
   int pid = 0, tid = 0;
+  int own_tid = 0;                  // in its own PID namespace, by which agents in the process know it
   std::optional<std::size_t> node;  // if it differs from the fault's node
   std::string thread;
   std::string why;

@@ -83,6 +83,8 @@ class Session {
   // JAVA_TOOL_OPTIONS, including its value in `own`; empty for nodes without requests.
   using Variables = std::map<std::string, std::string>;
   [[nodiscard]] Variables environment(const std::string& node, const Variables& own) const;
+  [[nodiscard]] bool asks(const std::string& node) const { return asked_.contains(node); }
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
   [[nodiscard]] std::filesystem::path state(const std::string& node) const;
 
  private:

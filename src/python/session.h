@@ -44,6 +44,8 @@ class Session {
   // PYTHONPATH and the agent's own; empty for nodes that are not watched.
   using Variables = std::map<std::string, std::string>;
   [[nodiscard]] Variables environment(const std::string& node, const Variables& own) const;
+  [[nodiscard]] bool watches(const std::string& node) const { return watched_.contains(node); }
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
   // The application's functions in which a thread of the node is, or was when it ended; innermost first. `tid`: the
   // thread's id in its own PID namespace.

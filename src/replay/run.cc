@@ -58,6 +58,14 @@ class Observers final : public deploy::NodeObserver {
     return all;
   }
 
+  std::vector<std::filesystem::path> folders(std::size_t node) override {
+    const std::string& name = config_.nodes[node].name;
+    std::vector<std::filesystem::path> all;
+    if (jvms_ != nullptr && jvms_->asks(name)) all.push_back(jvms_->folder());
+    if (python_ != nullptr && python_->watches(name)) all.push_back(python_->folder());
+    return all;
+  }
+
   std::vector<int> notified_syscalls(std::size_t node) override {
     return injector_ != nullptr ? injector_->notified_syscalls(node) : std::vector<int>{};
   }

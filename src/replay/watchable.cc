@@ -108,6 +108,10 @@ std::string why_none(const config::Node& node) {
         "{}: its command launches another program, and none was found that stays the same from run to run and has "
         "functions: name it with `binary`, or Java methods with `functions`",
         node.name);
+  if (program == node.binaries.end() && node.container)
+    return fmt::format(
+        "{}: the program of its image is unknown, so only functions of Python can be watched: name it with `binary`",
+        node.name);
   if (program == node.binaries.end())
     return fmt::format("{}: its program is unknown, so none of its functions can be watched: name it with `binary`",
                        node.name);
@@ -152,7 +156,8 @@ Result<Watchable> watchable_functions(const config::Config& config) {
   Watchable out;
   out.config = config;
   for (config::Node& node : out.config.nodes) {
-    node.python = !node.container && !node.attach && runs_python(node);
+    // What a container runs is not known here. Its variables reach only what runs Python.
+    node.python = !node.attach && (node.container ? node.binaries.empty() : runs_python(node));
     if (node.functions.empty() && node.sources.empty() && !node.attach && !node.container)
       node.functions = methods_by_command(node, config.directory);
     if (const jvm::Names methods = jvm::methods_of(node); !methods.functions.empty() || !methods.sources.empty())
@@ -177,7 +182,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
       continue;  // Java methods: the agent watches those that are named
     }
     if (functions.empty()) {
-      if (!node.python) out.unseen.push_back(why_none(node));
+      if (!node.python || node.container) out.unseen.push_back(why_none(node));
       continue;
     }
     if (functions.size() > kMostWatched) {
