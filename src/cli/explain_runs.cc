@@ -13,6 +13,8 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "explain/said/said_frames.h"
+#include "explain/stacks_before.h"
+#include "jvm/node.h"
 #include "kernel/attach.h"
 #include "logs/meaning.h"
 #include "logs/reader.h"
@@ -309,8 +311,39 @@ Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besi
     return file == watchable_.files.end() ? explain::Place{} : explain::Place{file->second, 0};
   };
   if (out.comparable) tell_contrast(out.made, out.input);
+  if (out.comparable) ROSE_CHECK(complete_java_stacks(out.input));
   out.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
   return out;
+}
+
+Result<void> ComparedRuns::complete_java_stacks(explain::Input& input) {
+  const auto is_java = [this](const std::string& name) {
+    const auto& nodes = watchable_.config.nodes;
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](const config::Node& node) { return node.name == name && jvm::runs_java(node); });
+  };
+  const std::optional<schedule::Schedule> before = explain::before_calls(schedule_, input.runs, is_java);
+  if (!before) return {};
+  if (!before_calls_) {
+    before_calls_.emplace();
+    config::Config config = watchable_.config;
+    config.inject.syscall = config::Backend::seccomp;  // the other backend kills a process before it can be asked
+    replay::RunOptions options = options_.run;
+    options.number = made_ + 1;
+    Result<replay::Run> run = replay::run_in(store_, config, *before, options);
+    ROSE_CHECK(cancel::check());
+    if (!run) {
+      log::info("Java frames of calls that return are not known: {}", run.error().message);
+      return {};
+    }
+    ++made_;
+    (void)logs_->take(run->result.number);
+    log::info("run {}: the faults came just before the calls, to record Java frames", run->result.number);
+    *before_calls_ = std::move(run->result.faults);
+  }
+  for (explain::Run& run : input.runs) explain::complete_stacks(*before_calls_, run.faults);
+  explain::complete_stacks(*before_calls_, input.story.faults);
+  return {};
 }
 
 Result<std::vector<explain::Call>> ComparedRuns::callers(const replay::Asked& asked) {

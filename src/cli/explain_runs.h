@@ -48,6 +48,8 @@ class ComparedRuns {
                                                                   const schedule::Schedule& schedule,
                                                                   schedule::Verdict wanted,
                                                                   std::optional<std::int64_t> since_ns);
+  // Completes stacks without Java frames (explain/stacks_before.h), for which it makes a run when it is first called.
+  [[nodiscard]] Result<void> complete_java_stacks(explain::Input& input);
   [[nodiscard]] Result<void> add(const replay::Asked& asked, const replay::ContrastOptions& options, bool& told,
                                  Compared& out);
   static void take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input, bool& told);
@@ -57,6 +59,7 @@ class ComparedRuns {
   replay::ContrastOptions options_;
   replay::RunStore& store_;
   std::unique_ptr<RunLogs> logs_;
+  std::optional<std::vector<schedule::FaultOutcome>> before_calls_;  // of that run
   int made_ = 0;
   bool may_add_ = true;
 };
