@@ -6,13 +6,12 @@
 #include <system_error>
 
 #include "base/text.h"
+#include "jvm/jar.h"
 
 namespace rose::jvm {
 namespace {
 
 constexpr int kPackageParts = 3;
-constexpr std::size_t kMostClasses = 400;
-
 bool is_option_with_value(std::string_view word) {
   static const std::set<std::string_view> known = {"-cp",
                                                    "-classpath",
@@ -31,15 +30,29 @@ bool is_option_with_value(std::string_view word) {
 }
 
 struct Called {
-  std::string class_path = ".", main;
+  std::string class_path = ".", main, jar;
 };
+
+// "com.acme/com.acme.Main" of --module
+std::string class_of_module(const std::string& word) {
+  const std::size_t slash = word.find('/');
+  return slash == std::string::npos ? "" : word.substr(slash + 1);
+}
 
 Called read_command(const std::vector<std::string>& command) {
   Called called;
   for (std::size_t i = 1; i < command.size(); ++i) {
     const std::string& word = command[i];
-    if (word == "-jar" || word == "-m" || word == "--module" || word.starts_with("--module=") || word.starts_with("@"))
+    if (word.starts_with("@")) return called;
+    constexpr std::string_view kModule = "--module=";
+    const bool named_next = word == "-jar" || word == "-m" || word == "--module";
+    if (named_next || word.starts_with(kModule)) {
+      const std::string name = !named_next             ? word.substr(kModule.size())
+                               : i + 1 < command.size() ? command[i + 1]
+                                                        : "";
+      (word == "-jar" ? called.jar : called.main) = word == "-jar" ? name : class_of_module(name);
       return called;
+    }
     if (is_option_with_value(word)) {
       if (++i < command.size() && (word == "-cp" || word == "-classpath" || word == "--class-path"))
         called.class_path = command[i];
@@ -78,10 +91,18 @@ std::vector<std::string> own_methods(const std::vector<std::string>& command, co
   if (command.empty()) return {};
   const std::string_view program = command.front();
   if (program.substr(program.rfind('/') + 1) != "java") return {};
-  const Called called = read_command(command);
+  Called called = read_command(command);
+  std::vector<std::string> in_jar;
+  if (!called.jar.empty()) {
+    const std::optional<Jar> jar = read_jar(folder / called.jar);
+    if (!jar) return {};
+    called.main = jar->main;
+    for (const std::string& name : jar->classes) in_jar.push_back(name + ".*");
+  }
   if (called.main.empty() || called.main.find("${") != std::string::npos) return {};
   std::size_t end = called.main.rfind('.');
-  if (end == std::string::npos) return classes_beside(called.main, called.class_path, folder);
+  if (end == std::string::npos)
+    return called.jar.empty() ? classes_beside(called.main, called.class_path, folder) : in_jar;
   std::string package = called.main.substr(0, end);
   std::size_t parts = 1;
   for (std::size_t at = package.find('.'); at != std::string::npos; at = package.find('.', at + 1), ++parts) {
