@@ -12,7 +12,7 @@
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "explain/said/said_frames.h"
+#include "explain/stack_traces/stack_traces.h"
 #include "kernel/attach.h"
 #include "logs/meaning.h"
 #include "logs/reader.h"
@@ -153,7 +153,7 @@ class ComparedRuns::RunLogs {
           said.lines.push_back({written[message.line - 1], file.node, message.kind, how_loud(message, text),
                                 std::string(text.substr(0, kMostLineBytes)),
                                 fmt::format("{}/{}:{}", file.node, file.path.filename().string(), message.line),
-                                explain::said_frames(text)});
+                                explain::read_stack_trace(text)});
         }
       }
     }

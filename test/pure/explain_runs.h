@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "explain/explain.h"
-#include "explain/said/said_frames.h"
+#include "explain/stack_traces/stack_traces.h"
 #include "kernel/syscalls.h"
 
 namespace script {
@@ -53,7 +53,7 @@ class Run {
   }
   Run& says_trace(int ms, std::uint32_t kind, const std::string& text, const std::string& node = "n1") {
     says(ms, kind, text, node);
-    lines_.back().frames = explain::said_frames(text);
+    lines_.back().frames = explain::read_stack_trace(text);
     return *this;
   }
   Run& has(int ms, std::uint32_t question, const std::string& text, double number, int tid = 1,

@@ -320,7 +320,7 @@ TEST_CASE("functions in a stack trace that only failing runs log are suspects, i
       REQUIRE(read.nodes.size() == 1);
       const auto& messages = read.nodes[0].messages;
       CHECK(std::any_of(messages.begin(), messages.end(), [&](const logs::Message& message) {
-        const std::vector<schedule::Frame> frames = explain::said_frames(read.text(message));
+        const std::vector<schedule::Frame> frames = explain::read_stack_trace(read.text(message));
         return std::any_of(frames.begin(), frames.end(),
                            [&, want = innermost](const schedule::Frame& frame) { return frame.function == want; }) &&
                std::any_of(frames.begin(), frames.end(),
@@ -347,7 +347,7 @@ TEST_CASE("functions in a stack trace that only failing runs log are suspects, i
        {"", "an ordinary line", "goroutine 5 [running]:", "Traceback (most recent call last):\n  File \"x", "\tat ",
         "goroutine 1 [x]:\nf(\n.go:", "    at ", "    at f (", "    at (:1)", ".rb::in `", "a.rb:1:in ",
         " at f() in :line ", "stack backtrace:\n  0: \n at ", "stack backtrace:\n: \nat :1"})
-    CHECK(explain::said_frames(none).empty());
+    CHECK(explain::read_stack_trace(none).empty());
 }
 
 TEST_CASE("a logged stack trace ranks first whatever differs before it", "[explain]") {
