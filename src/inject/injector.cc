@@ -109,7 +109,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     }
     for (std::size_t i = 0; i < plan_->nodes.size() && jvms_ != nullptr; ++i) {
       jvms_->add_places(plan_->nodes[i], plan_->methods[i]);
-      if (i < plan_->java_stacks.size() && plan_->java_stacks[i]) jvms_->tell_stacks(plan_->nodes[i]);
+      if (i < plan_->java_stacks.size() && plan_->java_stacks[i]) jvms_->request_stacks(plan_->nodes[i]);
     }
     if (jvms_ != nullptr) stacks_->connect(*jvms_);
     if (!plan_->rules.empty()) cuts_ = std::make_unique<NodeWorker>();
