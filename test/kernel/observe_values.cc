@@ -225,7 +225,7 @@ TEST_CASE("a frequently reached place is detached, and the number of its values 
   REQUIRE(victim.run() == 0);
   const SeenValues seen = tracer->take_values();
   REQUIRE(seen.places.size() == 1);
-  CHECK(seen.places[0].let_go);
+  CHECK(seen.places[0].detached);
   CHECK(seen.values.size() <= kMostValues);
   CHECK(seen.places[0].visits < 400'000);
   CHECK(seen.values.size() + seen.left_out <= seen.places[0].visits);

@@ -213,5 +213,5 @@ TEST_CASE("values that Java cannot provide have a reason, and excess values are 
   CHECK(said.values[values + "busy(i)"].size() >= 300);
   CHECK(said.values[values + "busy(i)"].size() < 50'000);
   for (std::size_t i = 0; i < said.asked.meanings.size(); ++i)
-    if (said.asked.meanings[i].front().question == busy) CHECK(said.run.seen.places[i].let_go);
+    if (said.asked.meanings[i].front().question == busy) CHECK(said.run.seen.places[i].detached);
 }
