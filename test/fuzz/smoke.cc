@@ -219,7 +219,7 @@ Seeds kept_seeds() {
                                                .enters(110, "give_up")
                                                .sends(130, "n1", "n2", "sorry")
                                                .takes(131, "n1", "n2", 5)
-                                               .says(900, 4, "not saved"));
+                                               .prints(900, 4, "not saved"));
     one.add(rose::explain::Group::sound, script::Run(2 * i + 1).enters(100, "request").has(103, 0, "12", 12));
   }
   rose::explain::Kept kept;
