@@ -33,7 +33,7 @@ Result<std::vector<diagnose::CodePlace>> NodeCode::read(const std::string& binar
 // System calls first. Other instructions have no visible effect before the next call.
 Result<std::vector<diagnose::CodePlace>> NodeCode::places_of_method(const std::string& node,
                                                                     const std::string& method) const {
-  if (!methods_.knows(node, method))
+  if (!methods_.contains(node, method))
     return fail(ErrorKind::input, fmt::format("no run has reported the code of '{}' on '{}'", method, node), "");
   std::vector<diagnose::CodePlace> found;
   for (const auto& [site, syscall] : methods_.places(node, method)) {

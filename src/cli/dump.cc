@@ -108,8 +108,8 @@ Result<int> dump_to_stdout(const std::filesystem::path& socket, std::int64_t aft
   if (::isatty(STDOUT_FILENO) == 1)
     return fail(ErrorKind::usage, "a dump is binary and not written to a terminal",
                 "redirect stdout to a file or a pipe, or name a file with -o");
-  ROSE_TRY(const std::string said, observe::request_dump(socket, to_stdout, after_ns));
-  log::info(printable(said));
+  ROSE_TRY(const std::string answer, observe::request_dump(socket, to_stdout, after_ns));
+  log::info(printable(answer));
   if (const auto open = observe::request_recordings(socket); open && !open->all.empty())
     log::info(
         "{} recordings of librose-rr are not copied, because stdout takes only the dump ('rose dump -o FILE' copies "
@@ -234,18 +234,18 @@ Result<int> dump(const DumpOptions& options, const Common& common) {
     ROSE_TRY(socket, tracer_to_ask());
   }
   if (options.out == "-") return dump_to_stdout(socket, after_ns, common);
-  ROSE_TRY(const std::string said, observe::request_dump(socket, std::filesystem::path(options.out), after_ns));
+  ROSE_TRY(const std::string answer, observe::request_dump(socket, std::filesystem::path(options.out), after_ns));
   std::vector<std::string> recordings;
   if (auto open = observe::request_recordings(socket); !open) {
     log::warning("no recording is copied: {}", open.error().message);
   } else {
     const observe::CopiedRecordings copied = observe::copy_recordings(std::move(*open), options.out);
     for (const auto& file : copied.files) recordings.push_back(file.string());
-    for (const std::string& word : copied.words) log::warning("{}", word);
+    for (const std::string& problem : copied.problems) log::warning("{}", problem);
   }
-  if (common.json) print(json_line({{"dump", options.out}, {"answer", said}, {"recordings", recordings}}));
+  if (common.json) print(json_line({{"dump", options.out}, {"answer", answer}, {"recordings", recordings}}));
   else if (!common.quiet) {
-    print(fmt::format("{}: {}\n", printable(options.out), printable(said)));
+    print(fmt::format("{}: {}\n", printable(options.out), printable(answer)));
     for (const std::string& file : recordings) print(fmt::format("{}: a recording\n", printable(file)));
   }
   return 0;
@@ -343,16 +343,16 @@ Result<int> merge(const MergeOptions& options, const Common& common) {
       if (!clock.text.empty() && !common.quiet) print(clock.text + "\n");
     return 0;
   }
-  Json told = Json::array();
+  Json clocks_json = Json::array();
   for (const auto& clock : clocks) {
     Json one{{"host", clock.host}, {"known", clock.known}, {"given", clock.given}};
     one["ahead_ms"] = clock.known ? Json(static_cast<double>(clock.ahead_ns) / 1e6) : nullptr;
     one["error_ms"] = clock.known && !clock.given ? Json(static_cast<double>(clock.error_ns) / 1e6) : nullptr;
     one["handshakes"] = clock.handshakes;
-    told.push_back(std::move(one));
+    clocks_json.push_back(std::move(one));
   }
   print(json_line(
-      {{"dump", options.out}, {"events", merged.events.size()}, {"lost", merged.meta.lost}, {"clocks", told}}));
+      {{"dump", options.out}, {"events", merged.events.size()}, {"lost", merged.meta.lost}, {"clocks", clocks_json}}));
   return 0;
 }
 

@@ -12,7 +12,7 @@
 #include "base/folder.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "explain/said/said_frames.h"
+#include "explain/stack_traces/stack_traces.h"
 #include "explain/stacks_before.h"
 #include "jvm/node.h"
 #include "kernel/attach.h"
@@ -34,9 +34,9 @@ constexpr int kMostCallerRuns = 3;
 constexpr double kFunctionShare = 0.05;
 
 // Reports which values were not recorded completely.
-void tell_busy(const replay::Run& run, const replay::Asked& asked, explain::Input& input) {
+void add_value_limits(const replay::Run& run, const replay::Asked& asked, explain::Input& input) {
   for (std::size_t i = 0; i < run.seen.places.size(); ++i) {
-    if (!run.seen.places[i].let_go) continue;
+    if (!run.seen.places[i].detached) continue;
     for (const replay::Asked::Meaning& meaning : asked.meanings[i])
       input.limits.push_back(
           fmt::format("values of '{}' are not all recorded: its location in the code is reached too often to be "
@@ -49,24 +49,24 @@ void tell_busy(const replay::Run& run, const replay::Asked& asked, explain::Inpu
                     observe::kMostValues / 2));
 }
 
-// Takes the JVMs' reports on the queries: where each value is read and its type.
-void take_answers(const replay::Run& run, std::vector<replay::JavaAnswer>& said, explain::Input& input) {
+// Takes the reports of JVMs on the queries: where each value is read and its type, or why it is refused.
+void take_answers(const replay::Run& run, std::vector<replay::JavaAnswer>& refusals, explain::Input& input) {
   for (const replay::JavaAnswer& answer : run.java) {
     if (answer.question >= input.questions.size()) continue;
     explain::Question& question = input.questions[answer.question];
     if (answer.why.empty() && question.type.empty()) question.function = answer.function, question.type = answer.type;
-    else if (!answer.why.empty()) said.push_back(answer);
+    else if (!answer.why.empty()) refusals.push_back(answer);
   }
 }
 
 // The last messages of a program have no level: "panic: ...", "Exception in thread ...".
 logs::Level how_loud(const logs::Message& message, std::string_view text) {
   if (message.level != logs::Level::none) return message.level;
-  const logs::Meaning said = logs::read_meaning(text);
-  return said.panic || said.traceback ? logs::Level::error : logs::Level::none;
+  const logs::Meaning meaning = logs::read_meaning(text);
+  return meaning.panic || meaning.traceback ? logs::Level::error : logs::Level::none;
 }
 
-void tell_contrast(const replay::Contrast& made, explain::Input& input) {
+void add_contrast_limits(const replay::Contrast& made, explain::Input& input) {
   for (const std::string& one : made.besides_that_hit)
     input.limits.push_back(fmt::format("the bug also occurs {}{}", one.starts_with("without ") ? "" : "with ", one));
   if (made.sound_hits > 0)
@@ -83,13 +83,13 @@ class ComparedRuns::RunLogs {
  public:
   explicit RunLogs(const config::Config& config) : config_(config) {}
 
-  struct Said {
+  struct Files {
     std::vector<explain::LogLine> lines;
     std::string oracle, run_dir;
     bool cut = false;
     std::vector<explain::RecordedMessage> recorded;
     std::set<std::string> recorded_late;
-    std::vector<std::string> words;  // in recordings
+    std::vector<std::string> limits;  // which values of recordings are not compared
   };
 
   void began(const std::filesystem::path& run_dir) {
@@ -106,23 +106,23 @@ class ComparedRuns::RunLogs {
 
   void ended(const std::filesystem::path& run_dir, int number) {
     const std::lock_guard lock(mutex_);
-    Said said;
+    Files files;
     const auto times = times_.find(run_dir);
     if (times != times_.end()) {
       times->second.stop();
-      read(run_dir, times->second, said);
+      read(run_dir, times->second, files);
       times_.erase(times);
     }
-    said.run_dir = run_dir.string();
-    said.oracle = last_line(run_dir, "oracle.log");
-    read_recordings(run_dir, said);
-    said_[number] = std::move(said);
+    files.run_dir = run_dir.string();
+    files.oracle = last_line(run_dir, "oracle.log");
+    read_recordings(run_dir, files);
+    files_[number] = std::move(files);
   }
 
-  [[nodiscard]] Said take(int number) {
+  [[nodiscard]] Files take(int number) {
     const std::lock_guard lock(mutex_);
-    auto node = said_.extract(number);
-    return node ? std::move(node.mapped()) : Said{};
+    auto node = files_.extract(number);
+    return node ? std::move(node.mapped()) : Files{};
   }
 
   [[nodiscard]] std::string words(std::uint32_t kind) const { return kinds_.text(kind); }
@@ -137,7 +137,7 @@ class ComparedRuns::RunLogs {
     return {};
   }
 
-  void read(const std::filesystem::path& run_dir, const replay::LogTimes& times, Said& said) {
+  void read(const std::filesystem::path& run_dir, const replay::LogTimes& times, Files& files) {
     for (const replay::NodeLogFile& file : replay::run_logs(config_, run_dir)) {
       const std::vector<std::int64_t> written = times.times(file.path);
       if (written.empty()) continue;
@@ -147,15 +147,15 @@ class ComparedRuns::RunLogs {
       for (const logs::NodeLog& of_node : read->nodes) {
         for (const logs::Message& message : of_node.messages) {
           if (message.line == 0 || message.line > written.size()) continue;
-          if (said.lines.size() == kMostLines) {
-            said.cut = true;
+          if (files.lines.size() == kMostLines) {
+            files.cut = true;
             return;
           }
           const std::string_view text = read->text(message);
-          said.lines.push_back({written[message.line - 1], file.node, message.kind, how_loud(message, text),
-                                std::string(text.substr(0, kMostLineBytes)),
-                                fmt::format("{}/{}:{}", file.node, file.path.filename().string(), message.line),
-                                explain::said_frames(text)});
+          files.lines.push_back({written[message.line - 1], file.node, message.kind, how_loud(message, text),
+                                 std::string(text.substr(0, kMostLineBytes)),
+                                 fmt::format("{}/{}:{}", file.node, file.path.filename().string(), message.line),
+                                 explain::read_stack_trace(text)});
         }
       }
     }
@@ -163,7 +163,7 @@ class ComparedRuns::RunLogs {
 
   std::string_view kept(std::string text) { return *words_.insert(std::move(text)).first; }
 
-  void read_recordings(const std::filesystem::path& run_dir, Said& said) {
+  void read_recordings(const std::filesystem::path& run_dir, Files& files) {
     std::map<std::string, std::size_t> taken;  // by node
     for (const std::filesystem::path& path : replay::recordings_of(config_, run_dir)) {
       const std::string node = path.parent_path().filename(), file = node + "/" + path.filename().string();
@@ -171,36 +171,36 @@ class ComparedRuns::RunLogs {
       const bool first_life = count == 0;
       const auto take = [&](const replay::RecordedValue& value) {
         if (count == explain::kMostRecorded) {
-          said.words.push_back(fmt::format("of what {} recorded, only the first {} messages were compared", node,
-                                           explain::kMostRecorded));
+          files.limits.push_back(fmt::format("of what {} recorded, only the first {} messages were compared", node,
+                                             explain::kMostRecorded));
           return false;
         }
         ++count;
-        said.recorded.push_back({value.ts_ns, kept(node), kept(printable(value.key)),
-                                 kept(explain::recorded_words(value.data)), value.record, kept(file)});
+        files.recorded.push_back({value.ts_ns, kept(node), kept(printable(value.key)),
+                                  kept(explain::recorded_words(value.data)), value.record, kept(file)});
         return true;
       };
       const Result<bool> overwritten = replay::each_value(path, take, path.parent_path());
-      if (!overwritten) said.words.push_back(overwritten.error().message);
-      else if (*overwritten && first_life) said.recorded_late.insert(node);
+      if (!overwritten) files.limits.push_back(overwritten.error().message);
+      else if (*overwritten && first_life) files.recorded_late.insert(node);
     }
   }
 
   const config::Config& config_;
   std::mutex mutex_;
   std::map<std::filesystem::path, replay::LogTimes> times_;
-  std::map<int, Said> said_;
+  std::map<int, Files> files_;
   logs::Templates kinds_;
   std::set<std::string> words_;  // in recordings
 };
 
 // Extracts the evidence of a run and frees the rest; only the run that is shown keeps its trace.
 void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input,
-                            bool& told) {
+                            bool& story_taken) {
   using replay::ContrastRun;
   using schedule::Verdict;
-  RunLogs::Said said = logs.take(run.result.number);
-  if (said.cut)
+  RunLogs::Files files = logs.take(run.result.number);
+  if (files.cut)
     input.limits.push_back(
         fmt::format("run {}: only the first {} messages of its logs were compared", run.result.number, kMostLines));
   explain::Group group = explain::Group::near;
@@ -214,18 +214,18 @@ void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs
   } else if (run.result.verdict != Verdict::not_reproduced) {
     return;
   }
-  input.runs.push_back(explain::condense(run.result, said.lines, group, input.kinds));
-  input.runs.back().recorded = std::move(said.recorded);
-  input.runs.back().recorded_late = std::move(said.recorded_late);
-  for (std::string& word : said.words)
-    if (std::find(input.limits.begin(), input.limits.end(), word) == input.limits.end())
-      input.limits.push_back(std::move(word));
-  if (told || group != explain::Group::failing) return;
-  told = true;
+  input.runs.push_back(explain::condense(run.result, files.lines, group, input.kinds));
+  input.runs.back().recorded = std::move(files.recorded);
+  input.runs.back().recorded_late = std::move(files.recorded_late);
+  for (std::string& limit : files.limits)
+    if (std::find(input.limits.begin(), input.limits.end(), limit) == input.limits.end())
+      input.limits.push_back(std::move(limit));
+  if (story_taken || group != explain::Group::failing) return;
+  story_taken = true;
   input.story_run = input.runs.size() - 1;
-  input.oracle_said = std::move(said.oracle);
-  input.run_dir = std::move(said.run_dir);
-  input.lines = std::move(said.lines);
+  input.oracle_said = std::move(files.oracle);
+  input.run_dir = std::move(files.run_dir);
+  input.lines = std::move(files.lines);
   input.story = std::move(run.result);
 }
 
@@ -250,7 +250,7 @@ ComparedRuns::ComparedRuns(const config::Config& config, const replay::Watchable
 }
 ComparedRuns::~ComparedRuns() = default;
 
-Result<void> ComparedRuns::add(const replay::Asked& asked, const replay::ContrastOptions& options, bool& told,
+Result<void> ComparedRuns::add(const replay::Asked& asked, const replay::ContrastOptions& options, bool& story_taken,
                                Compared& out) {
   int shown = out.made.reproduced;
   const int wanted = shown + options.wanted;
@@ -265,9 +265,9 @@ Result<void> ComparedRuns::add(const replay::Asked& asked, const replay::Contras
     out.run_seconds += run.result.seconds;
     for (const observe::SeenValues::Place& place : run.seen.places)
       out.value_seconds += static_cast<double>(place.visits) * kernel::uprobe_seconds();
-    tell_busy(run, asked, out.input);
-    take_answers(run, out.said, out.input);
-    take_run(std::move(run), what, *logs_, out.input, told);
+    add_value_limits(run, asked, out.input);
+    take_answers(run, out.refusals, out.input);
+    take_run(std::move(run), what, *logs_, out.input, story_taken);
   };
   ROSE_TRY(const replay::Contrast made, replay::contrast(watchable_.config, schedule_, options, store_, each));
   log::end_progress();
@@ -288,29 +288,29 @@ Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besi
   out.input.unseen = watchable_.unseen;
   for (const replay::Asked::Question& one : asked.questions)
     out.input.questions.push_back({one.text, one.function, one.type, one.refused, one.remarks});
-  bool told = false;
-  ROSE_CHECK(add(asked, options, told, out));
+  bool story_taken = false;
+  ROSE_CHECK(add(asked, options, story_taken, out));
   const auto comparable = [&] {
-    return told && std::any_of(out.input.runs.begin(), out.input.runs.end(),
-                               [](const explain::Run& run) { return run.group == explain::Group::sound; });
+    return story_taken && std::any_of(out.input.runs.begin(), out.input.runs.end(),
+                                      [](const explain::Run& run) { return run.group == explain::Group::sound; });
   };
   for (int again = 0; again < kMostAgain && may_add_ && comparable() && explain::needs_more_runs(out.input); ++again) {
     log::info("the differences may be noise: {} more runs of each side", kAgain);
     options.wanted = kAgain;
     options.besides = 0;
     options.run.number = made_ + 1;
-    ROSE_CHECK(add(asked, options, told, out));
+    ROSE_CHECK(add(asked, options, story_taken, out));
   }
   for (const replay::Asked::OfJava& one : asked.java)
     if (out.input.questions[one.question].type.empty())
-      out.input.questions[one.question].refused = replay::unanswered(asked, one.question, out.said);
+      out.input.questions[one.question].refused = replay::unanswered(asked, one.question, out.refusals);
   out.comparable = comparable();
   out.input.message = [this](std::uint32_t kind) { return logs_->words(kind); };
   out.input.place = [this](const std::string& node, const std::string& function) {
     const auto file = watchable_.files.find({node, function});
     return file == watchable_.files.end() ? explain::Place{} : explain::Place{file->second, 0};
   };
-  if (out.comparable) tell_contrast(out.made, out.input);
+  if (out.comparable) add_contrast_limits(out.made, out.input);
   if (out.comparable) ROSE_CHECK(complete_java_stacks(out.input));
   out.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
   return out;

@@ -13,7 +13,7 @@ namespace rose::cli {
 struct Compared {
   replay::Contrast made;
   explain::Input input;
-  std::vector<replay::JavaAnswer> said;  // from JVMs: why they cannot answer a query
+  std::vector<replay::JavaAnswer> refusals;  // from JVMs: why they cannot answer a query
   bool comparable = false;               // there are both failing and correct runs
   double seconds = 0;                    // wall-clock time in total
   double run_seconds = 0;                // sum over the runs
@@ -50,9 +50,10 @@ class ComparedRuns {
                                                                   std::optional<std::int64_t> since_ns);
   // Completes stacks without Java frames (explain/stacks_before.h), for which it makes a run when it is first called.
   [[nodiscard]] Result<void> complete_java_stacks(explain::Input& input);
-  [[nodiscard]] Result<void> add(const replay::Asked& asked, const replay::ContrastOptions& options, bool& told,
+  [[nodiscard]] Result<void> add(const replay::Asked& asked, const replay::ContrastOptions& options, bool& story_taken,
                                  Compared& out);
-  static void take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input, bool& told);
+  static void take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input,
+                       bool& story_taken);
 
   const replay::Watchable& watchable_;
   const schedule::Schedule& schedule_;

@@ -14,7 +14,7 @@
 namespace rose::cli {
 namespace {
 
-constexpr std::size_t kToldObservables = 12;
+constexpr std::size_t kMostReported = 12;
 constexpr const char* kGrowthFile = "log-growth.txt";  // growth of the logs over time in the run without faults
 constexpr std::size_t kMostGrowth = 64 << 20;          // limit in bytes
 constexpr std::size_t kMostBeside = 200;  // runs whose logs are kept for comparison with those of the failure
@@ -169,7 +169,7 @@ std::vector<std::string> LogEvidence::notes() const {
   std::stable_sort(heaviest.begin(), heaviest.end(),
                    [](const logs::Observed* a, const logs::Observed* b) { return a->weight > b->weight; });
   const bool compared = !evidence_.normal.nodes.empty();
-  for (std::size_t i = 0; i < std::min(heaviest.size(), kToldObservables); ++i) {
+  for (std::size_t i = 0; i < std::min(heaviest.size(), kMostReported); ++i) {
     const logs::Observed& one = *heaviest[i];
     const std::string message =
         quote(evidence_.failure, one.node, evidence_.failure.nodes[one.node].messages[one.first]);
@@ -179,9 +179,9 @@ std::vector<std::string> LogEvidence::notes() const {
                                                 : "far more frequent in the failure's logs",
                               message, one.count > 1 ? fmt::format(", {} times", one.count) : ""));
   }
-  if (heaviest.size() > kToldObservables)
-    out.push_back(fmt::format("{} more kinds of messages that only the failure's logs contain",
-                              heaviest.size() - kToldObservables));
+  if (heaviest.size() > kMostReported)
+    out.push_back(
+        fmt::format("{} more kinds of messages that only the failure's logs contain", heaviest.size() - kMostReported));
   std::set<std::string> unknown;
   for (const logs::Hint& hint : evidence_.hints) {
     const std::string address = hint.peer.substr(0, hint.peer.rfind(':'));
@@ -196,17 +196,17 @@ std::vector<std::string> LogEvidence::notes() const {
         "the node with --map {}=NODE",
         fmt::join(unknown, ", "), unknown.size() == 1 ? "it is" : "one of them is", *unknown.begin()));
   for (const auto& [host, node] : host_to_node_) {
-    const auto speaks = [&](std::string_view text) { return text.find(host) != std::string_view::npos; };
-    if (std::any_of(hosts_.begin(), hosts_.end(), speaks) || dump_hosts_.contains(host)) continue;
+    const auto names_host = [&](std::string_view text) { return text.find(host) != std::string_view::npos; };
+    if (std::any_of(hosts_.begin(), hosts_.end(), names_host) || dump_hosts_.contains(host)) continue;
     if (!dump_hosts_.empty() && is_digit(host.front())) continue;  // an address, which events in the dumps refer to
     if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [&](const logs::Hint& hint) {
-          return hint.node == node || hint.peer == node || speaks(hint.peer);
+          return hint.node == node || hint.peer == node || names_host(hint.peer);
         }))
       continue;
     const auto& nodes = evidence_.failure.nodes;
     if (std::any_of(nodes.begin(), nodes.end(), [&](const logs::NodeLog& log) {
           return std::any_of(log.messages.begin(), log.messages.end(),
-                             [&](const logs::Message& one) { return speaks(evidence_.failure.text(one)); });
+                             [&](const logs::Message& one) { return names_host(evidence_.failure.text(one)); });
         }))
       continue;
     out.push_back(fmt::format("--map {}={}: neither a line nor a finding of the logs names '{}'", host, node, host));

@@ -217,19 +217,19 @@ Result<observe::WrittenDump> write_last(const std::filesystem::path& out,
   const unsigned asked = cancel::times();
   const cancel::Patience listening;  // a further Ctrl-C ends this wait but not rose
   const std::int64_t until = monotonic_ns() + kLastPatience;
-  for (bool told = false;;) {
+  for (bool reported = false;;) {
     Result<observe::WrittenDump> written = write();
     std::error_code missing;
     const std::filesystem::file_status there = std::filesystem::status(out, missing);
     const bool may_pass = !std::filesystem::exists(there) || std::filesystem::is_regular_file(there) ||
                           std::filesystem::is_directory(there);
     if (written || !may_pass || monotonic_ns() >= until) return written;
-    if (!told) {
+    if (!reported) {
       log::error(written.error().message,
                  fmt::format("nothing else contains this window: trying again for {}, or until Ctrl-C",
                              format_duration(kLastPatience)));
     }
-    told = true;
+    reported = true;
     for (int tenth = 0; tenth < 10; ++tenth) {
       if (cancel::times() != asked) return written;
       std::this_thread::sleep_for(std::chrono::milliseconds(100));

@@ -44,7 +44,8 @@ struct ReplayOptions {
 };
 
 // The first run of each outcome, so that the differences can be seen side by side.
-std::vector<schedule::RunResult> telling_runs(const report::ReplayReport& report, const replay::RunStore& store) {
+std::vector<schedule::RunResult> run_of_each_outcome(const report::ReplayReport& report,
+                                                     const replay::RunStore& store) {
   std::vector<schedule::RunResult> shown;
   for (const auto verdict :
        {schedule::Verdict::reproduced, schedule::Verdict::not_reproduced, schedule::Verdict::inconclusive}) {
@@ -64,7 +65,7 @@ std::string replay_page(const report::ReplayReport& report, const replay::RunSto
   add_deployment(context, config, report.config_path);
   if (!report.backend.empty()) context.environment.emplace_back("Syscall faults by", report.backend);
   context.environment.emplace_back("Record of the runs", store.folder().parent_path().string());
-  return report::replay_html(report, telling_runs(report, store), context);
+  return report::replay_html(report, run_of_each_outcome(report, store), context);
 }
 
 // Parses "0.5"; absent: no minimum rate is excused.
@@ -207,7 +208,7 @@ std::vector<report::SuiteEntry> replay_all(const std::vector<Test>& tests, const
   std::vector<report::SuiteEntry> entries(tests.size());
   std::atomic<std::size_t> next = 0;
   std::shared_mutex host;
-  std::mutex said;
+  std::mutex output_mutex;
   int done = 0;
   const auto work = [&] {
     for (std::size_t i = next++; i < tests.size(); i = next++) {
@@ -229,7 +230,7 @@ std::vector<report::SuiteEntry> replay_all(const std::vector<Test>& tests, const
         entry.report = blank_report(test, how);
         entry.error = std::move(made).error();
       }
-      const std::lock_guard lock(said);
+      const std::lock_guard lock(output_mutex);
       log::info("{} of {}: {}: {}", ++done, tests.size(), entry.name,
                 entry.error ? entry.error->message : entry.report.reason);
     }

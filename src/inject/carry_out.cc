@@ -186,7 +186,7 @@ class CarriedCall {
     // The file may be set to blocking or back at any moment, so it never decides whether rose waits.
     gives_up_ = (::fcntl(fd_.get(), F_GETFL) & O_NONBLOCK) != 0;
     std::int64_t result = -EPERM;
-    // The kernel tells who receives from a Unix socket which process and user sent it: rose's, unless rose names
+    // The receiver on a Unix socket learns which process and user sent the data: rose's, unless rose names
     // another, which takes these capabilities.
     if (sends_to_unix()) sender_ = ucred{call_.tgid(), rights->uid, rights->gid};
     const std::uint64_t kept = sender_ ? bit(CAP_SYS_ADMIN) | bit(CAP_SETUID) | bit(CAP_SETGID) : 0;

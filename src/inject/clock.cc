@@ -90,10 +90,10 @@ std::size_t symbol(std::string_view image, std::string_view name) {
   std::uint32_t count = 64;  // larger than in any vDSO; only a table in GNU form stores the number
   if (hash != 0 && !read(hash + 4, count)) return 0;
   for (std::uint32_t i = 0; symbols != 0 && i < count; ++i) {
-    Elf64_Sym one{};
-    if (!read(symbols + i * sizeof one, one) || strings + one.st_name >= image.size()) return 0;
-    const std::string_view found(image.data() + strings + one.st_name);
-    if (found == name && one.st_value != 0 && one.st_value + 8 <= image.size()) return one.st_value;
+    Elf64_Sym symbol{};
+    if (!read(symbols + i * sizeof symbol, symbol) || strings + symbol.st_name >= image.size()) return 0;
+    const std::string_view found(image.data() + strings + symbol.st_name);
+    if (found == name && symbol.st_value != 0 && symbol.st_value + 8 <= image.size()) return symbol.st_value;
   }
   return 0;
 }
@@ -134,13 +134,13 @@ std::string jump(std::size_t from, std::size_t to) {
 }
 #else
 std::size_t movable(std::string_view code, std::uint64_t) {
-  std::uint32_t one = 0;
-  if (code.size() < sizeof one) return 0;
-  std::memcpy(&one, code.data(), sizeof one);
+  std::uint32_t instruction = 0;
+  if (code.size() < sizeof instruction) return 0;
+  std::memcpy(&instruction, code.data(), sizeof instruction);
   // Branches, adr and adrp, and loads of words beside the code: the encodings that depend on their own address.
-  const bool fixed =
-      (one & 0x1c000000) == 0x14000000 || (one & 0x1f000000) == 0x10000000 || (one & 0x3b000000) == 0x18000000;
-  return fixed ? 0 : sizeof one;
+  const bool fixed = (instruction & 0x1c000000) == 0x14000000 || (instruction & 0x1f000000) == 0x10000000 ||
+                     (instruction & 0x3b000000) == 0x18000000;
+  return fixed ? 0 : sizeof instruction;
 }
 
 std::string jump(std::size_t from, std::size_t to) {
@@ -220,7 +220,7 @@ std::uint64_t block_in(int memory, const kernel::MappedRange& vdso) {
 
 // The process reads one version while the other is written.
 bool write_shifts(int memory, std::uint64_t block, const Shifts& shifts, unsigned long announce) {
-  // Ahead of the shifts: the first reading of a wrong clock is to be heard.
+  // Before the shifts, so that the first reading of a wrong clock is reported.
   if (!transfer(memory, true, block + offsetof(rose_clock_parameters, announce), &announce, sizeof announce))
     return false;
   unsigned long version = 0;
@@ -292,17 +292,17 @@ Shifts ClockSum::shifts(const Now& now) const {
   for (std::size_t group = 0; group < ROSE_CLOCK_GROUPS; ++group) {
     rose_clock_shift& shift = all[group];
     shift.base = now[group];
-    const bool frozen = std::any_of(active_.begin(), active_.end(), [group](const auto& one) {
-      return one.second.change.freeze && (group == 0 ? one.second.change.realtime : one.second.change.monotonic);
+    const bool frozen = std::any_of(active_.begin(), active_.end(), [group](const auto& entry) {
+      return entry.second.change.freeze && (group == 0 ? entry.second.change.realtime : entry.second.change.monotonic);
     });
     bool stands = false;
-    for (const auto& [fault, one] : active_) {
-      if (!(group == 0 ? one.change.realtime : one.change.monotonic)) continue;
-      shift.offset += one.change.shift_ns;
-      if (frozen ? !one.change.freeze || stands : one.change.drift == 1) continue;
+    for (const auto& [fault, active] : active_) {
+      if (!(group == 0 ? active.change.realtime : active.change.monotonic)) continue;
+      shift.offset += active.change.shift_ns;
+      if (frozen ? !active.change.freeze || stands : active.change.drift == 1) continue;
       stands = true;
-      const long rate = one.change.freeze ? -(1L << 32) : std::lround((one.change.drift - 1) * kOne);
-      shift.offset += rose_clock_more(std::array{rose_clock_shift{0, one.began[group], rate}}.data(), now[group]);
+      const long rate = active.change.freeze ? -(1L << 32) : std::lround((active.change.drift - 1) * kOne);
+      shift.offset += rose_clock_more(std::array{rose_clock_shift{0, active.began[group], rate}}.data(), now[group]);
       shift.rate += rate;
     }
     if (shift.offset == 0 && shift.rate == 0) shift.base = 0;
@@ -312,8 +312,8 @@ Shifts ClockSum::shifts(const Now& now) const {
 
 std::vector<std::size_t> ClockSum::of_group(std::size_t group) const {
   std::vector<std::size_t> faults;
-  for (const auto& [fault, one] : active_)
-    if (group == 0 ? one.change.realtime : one.change.monotonic) faults.push_back(fault);
+  for (const auto& [fault, active] : active_)
+    if (group == 0 ? active.change.realtime : active.change.monotonic) faults.push_back(fault);
   return faults;
 }
 
@@ -345,15 +345,15 @@ void NodeClocks::end(std::size_t fault) {
   now_ = sum_.shifts(clocks_now());
 }
 
-std::size_t NodeClocks::tell(const std::vector<pid_t>& pids) {
+std::size_t NodeClocks::update(const std::vector<pid_t>& pids) {
   const std::lock_guard lock(mutex_);
-  std::size_t told = 0;
+  std::size_t updated = 0;
   for (const pid_t pid : pids) {
     const Fd memory = memory_of(pid);
     const std::uint64_t block = memory ? block_in(memory.get(), vdso_of(pid)) : 0;
-    if (block != 0 && write_shifts(memory.get(), block, now_, announced())) ++told;
+    if (block != 0 && write_shifts(memory.get(), block, now_, announced())) ++updated;
   }
-  return told;
+  return updated;
 }
 
 // Hooks a newly executed program before it reads a clock. It has only one thread at that time. If another process has
@@ -404,10 +404,10 @@ void NodeClocks::was_read(int group) {
     if (on_read_) on_read_(fault);
 }
 
-bool NodeClocks::hears(const NotifiedCall& call) {
+bool NodeClocks::take_read_report(const NotifiedCall& call) {
   if (call.number() != SYS_clock_gettime || call.argument(1) - ROSE_CLOCK_READ >= ROSE_CLOCK_GROUPS) return false;
   was_read(static_cast<int>(call.argument(1) - ROSE_CLOCK_READ));
-  (void)tell({call.tid()});
+  (void)update({call.tid()});
   return true;
 }
 

@@ -52,24 +52,24 @@ class NodeClocks {
 
   // Called the first times that a process of the node reads a clock that the fault has made wrong: before anything else
   // is called, and from any thread.
-  void on_read(std::function<void(std::size_t fault)> told) { on_read_ = std::move(told); }
+  void on_read(std::function<void(std::size_t fault)> callback) { on_read_ = std::move(callback); }
 
   void begin(std::size_t fault, const schedule::ClockChange& change);
   void end(std::size_t fault);
-  // Tells these processes; how many of them have the hook.
-  std::size_t tell(const std::vector<pid_t>& pids);
+  // Writes the shifts into the hooks of these processes. Returns how many of them have the hook.
+  std::size_t update(const std::vector<pid_t>& pids);
 
-  // A notified call of the node, before it is answered. True: it is done, and `response` what it returns; false: it
-  // goes on, and `afterwards` (when set) is to be called once it has been let go.
+  // Decides about a notified call of the node before it is answered. `done`: the call has been made for the process and
+  // returns `result`. Otherwise the kernel executes it, and `afterwards` (if set) must be called once it continues.
   struct Answer {
     bool done = false;
     std::int64_t result = 0;
     std::function<void()> afterwards;
   };
   [[nodiscard]] Answer answer(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive);
-  // The call is none of the program's, but the hook's word that a clock was read while it was wrong. Takes note of it;
-  // its result is 0.
-  [[nodiscard]] bool hears(const NotifiedCall& call);
+  // True if this is not a call of the program, but the hook reporting that a clock was read while it was wrong. Records
+  // it; the call returns 0.
+  [[nodiscard]] bool take_read_report(const NotifiedCall& call);
 
  private:
   [[nodiscard]] rose_clock_shift shift_of(int clock) const;

@@ -102,11 +102,11 @@ class ListeningSocket final : public ExecSocket {
       if (watched[1].revents != 0) return;
       if (watched[0].revents == 0) continue;
       Fd visitor(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (visitor && let_in(visitor.get())) inside_.push_back(std::move(visitor));
+      if (visitor && admit(visitor.get())) inside_.push_back(std::move(visitor));
     }
   }
 
-  bool let_in(int visitor) {
+  bool admit(int visitor) {
     limit_waiting(visitor);
     ucred peer{};
     socklen_t size = sizeof peer;
@@ -119,10 +119,10 @@ class ListeningSocket final : public ExecSocket {
     const auto node = static_cast<std::size_t>(at - host_.nodes.begin());
     Reply reply;
     if (request.version != kVersion) {
-      say(reply, fmt::format("'rose exec' has version {}, this run {}", request.version, kVersion));
+      refuse(reply, fmt::format("'rose exec' has version {}, this run {}", request.version, kVersion));
     } else if (at == host_.nodes.end()) {
       auto hint = did_you_mean(name, host_.nodes);
-      say(reply, fmt::format("the deployment has no node '{}'{}{}", name, hint.empty() ? "" : ", ", hint));
+      refuse(reply, fmt::format("the deployment has no node '{}'{}{}", name, hint.empty() ? "" : ", ", hint));
     } else if (host_.syscalls[node].empty()) {
       reply.answer = Answer::nothing;
     } else {
@@ -144,7 +144,7 @@ class ListeningSocket final : public ExecSocket {
     return send_packet(visitor, reply) && send_descriptor(visitor, shared ? shared->fd() : socket_.get(), kMagic);
   }
 
-  static void say(Reply& reply, const std::string& text) {
+  static void refuse(Reply& reply, const std::string& text) {
     reply.answer = Answer::refused;
     std::strncpy(reply.text, text.c_str(), sizeof reply.text - 1);
   }
@@ -165,7 +165,7 @@ struct Meeting {
 };
 constexpr std::uint32_t kNone = 0, kHave = 1, kGo = 2, kGone = 3;
 
-void let_go(int listener, std::uint64_t id) {
+void continue_call(int listener, std::uint64_t id) {
   seccomp_notif_resp response{};
   response.id = id;
   response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -176,14 +176,14 @@ void let_go(int listener, std::uint64_t id) {
 // rose has ended, so let all calls continue. First those that it had received but not answered: the kernel assigns
 // consecutive ids (seccomp_next_notify_id), so they lie between the two in the ledger, or just after if rose could not
 // record the last one.
-void let_everything_go(int listener, const LedgerPage* ledger) {
+void continue_all(int listener, const LedgerPage* ledger) {
   constexpr std::uint64_t kMostIds = std::uint64_t{1} << 24;
   constexpr std::uint64_t kUnwritten = 16;
   if (const std::uint64_t newest = __atomic_load_n(&ledger->newest, __ATOMIC_ACQUIRE); newest != 0) {
     const std::uint64_t oldest = __atomic_load_n(&ledger->oldest, __ATOMIC_ACQUIRE);
     const std::uint64_t end = newest + kUnwritten;
     const std::uint64_t begin = oldest == 0 ? newest : end - oldest > kMostIds ? end - kMostIds : oldest;
-    for (std::uint64_t id = begin; id != end; ++id) let_go(listener, id);
+    for (std::uint64_t id = begin; id != end; ++id) continue_call(listener, id);
   }
   for (;;) {
     pollfd watched{listener, POLLIN, 0};
@@ -194,7 +194,7 @@ void let_everything_go(int listener, const LedgerPage* ledger) {
     }
     seccomp_notif request{};
     if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) continue;
-    let_go(listener, request.id);
+    continue_call(listener, request.id);
   }
 }
 
@@ -235,7 +235,7 @@ void let_everything_go(int listener, const LedgerPage* ledger) {
     char byte;
     if (watched[0].revents != 0 && ::recv(socket, &byte, 1, MSG_DONTWAIT) <= 0 && errno != EAGAIN) break;
   }
-  let_everything_go(listener, ledger);
+  continue_all(listener, ledger);
   ::_exit(0);
 }
 

@@ -18,29 +18,29 @@ bool carried_out(const PlannedChain& chain, const Follow& follow) {
   }
 }
 
-Said Follows::said(std::size_t chain) const {
+Remarks Follows::remarks(std::size_t chain) const {
   const std::lock_guard lock(mutex_);
-  return said_[chain];
+  return remarks_[chain];
 }
 
 void Follows::struck(std::size_t chain, std::vector<pid_t> pids) {
   const std::lock_guard lock(mutex_);
-  said_[chain].struck = std::move(pids);
+  remarks_[chain].struck = std::move(pids);
 }
 
 void Follows::call(std::size_t chain, std::string text) {
   const std::lock_guard lock(mutex_);
-  said_[chain].call = std::move(text);
+  remarks_[chain].call = std::move(text);
 }
 
 void Follows::detail(std::size_t chain, std::string text) {
   const std::lock_guard lock(mutex_);
-  said_[chain].detail = std::move(text);
+  remarks_[chain].detail = std::move(text);
 }
 
-void Follows::what_was_lost(std::size_t chain, std::string text) {
+void Follows::lost_data(std::size_t chain, std::string text) {
   const std::lock_guard lock(mutex_);
-  said_[chain].what_was_lost = std::move(text);
+  remarks_[chain].lost_data = std::move(text);
 }
 
 void Follows::trouble(std::size_t chain, const Error& error) {
@@ -51,7 +51,7 @@ void Follows::trouble(std::size_t chain, const Error& error) {
 
 void Follows::note(std::size_t chain, std::string trouble) {
   const std::lock_guard lock(mutex_);
-  said_[chain].trouble = std::move(trouble);
+  remarks_[chain].trouble = std::move(trouble);
 }
 
 }  // namespace rose::inject

@@ -19,7 +19,7 @@ struct Follow {
   std::atomic<bool> acted{false};          // it has been carried out, or is being carried out
   std::atomic<bool> complete{false};       // all of it is done and counted; see carried_out()
   std::atomic<std::uint64_t> ended_ns{0};  // 0: not ended
-  std::atomic<bool> nobody{false};         // crash, pause: there was no process
+  std::atomic<bool> no_process{false};     // crash, pause: there was no process
   std::atomic<bool> failed{false};         // a limit or power loss that failed; `trouble` has the reason
   std::atomic<bool> lost{false};           // a power loss that has been carried out, or cannot be
   std::atomic<bool> paused{false};
@@ -34,26 +34,26 @@ struct Follow {
 [[nodiscard]] bool carried_out(const PlannedChain& chain, const Follow& follow);
 
 // For messages.
-struct Said {
+struct Remarks {
   std::vector<pid_t> struck;  // signalled or stopped
   std::string call;           // the call at which it fired
   std::string detail;
-  std::string what_was_lost;
+  std::string lost_data;
   std::string trouble;
 };
 
 class Follows {
  public:
-  explicit Follows(const Plan& plan) : plan_(plan), chains_(plan.chains.size()), said_(plan.chains.size()) {}
+  explicit Follows(const Plan& plan) : plan_(plan), chains_(plan.chains.size()), remarks_(plan.chains.size()) {}
 
   [[nodiscard]] Follow& operator[](std::size_t chain) { return chains_[chain]; }
   [[nodiscard]] const Follow& operator[](std::size_t chain) const { return chains_[chain]; }
 
-  [[nodiscard]] Said said(std::size_t chain) const;
+  [[nodiscard]] Remarks remarks(std::size_t chain) const;
   void struck(std::size_t chain, std::vector<pid_t> pids);
   void call(std::size_t chain, std::string text);
   void detail(std::size_t chain, std::string text);
-  void what_was_lost(std::size_t chain, std::string text);
+  void lost_data(std::size_t chain, std::string text);
   // Also logs a warning.
   void trouble(std::size_t chain, const Error& error);
   void note(std::size_t chain, std::string trouble);
@@ -62,7 +62,7 @@ class Follows {
   const Plan& plan_;
   std::vector<Follow> chains_;
   mutable std::mutex mutex_;
-  std::vector<Said> said_;  // protected by mutex_
+  std::vector<Remarks> remarks_;  // protected by mutex_
 };
 
 }  // namespace rose::inject

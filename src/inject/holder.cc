@@ -128,7 +128,7 @@ class Tracer {
     __atomic_store_n(&shared_->released[chain], 1U, __ATOMIC_RELEASE);
     serve();
     if (threads_[chain] == 0) return;
-    go_on(threads_[chain], 0);
+    resume(threads_[chain], 0);
     threads_[chain] = 0;
   }
 
@@ -145,7 +145,7 @@ class Tracer {
     return nullptr;
   }
 
-  static void go_on(pid_t thread, int signal) {
+  static void resume(pid_t thread, int signal) {
     (void)::ptrace(PTRACE_CONT, thread, nullptr, static_cast<unsigned long>(signal));
   }
 
@@ -177,7 +177,7 @@ class Tracer {
                      nullptr);  // its process is stopped and stays so
       return;
     }
-    go_on(thread, event == 0 ? signal : 0);
+    resume(thread, event == 0 ? signal : 0);
   }
 
   void take(std::size_t chain, pid_t thread, bool with_process) {
@@ -187,14 +187,14 @@ class Tracer {
       // The signal has stopped all threads of the process: let the others continue and keep this one.
       if (!over) threads_[chain] = thread;
       ::kill(static_cast<pid_t>(chains_[chain].pid), SIGCONT);
-      if (over) go_on(thread, 0);
+      if (over) resume(thread, 0);
     } else {
       // Move it from the signal stop, without a signal, to a stop that has no effect after the tracer ends.
       if (!over) {
         (void)::ptrace(static_cast<__ptrace_request>(PTRACE_INTERRUPT), thread, nullptr, nullptr);
         threads_[chain] = thread;
       }
-      go_on(thread, 0);
+      resume(thread, 0);
     }
     __atomic_store_n(&shared_->held[chain], static_cast<std::uint32_t>(with_process ? Hold::stopped : Hold::alone),
                      __ATOMIC_RELEASE);

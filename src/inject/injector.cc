@@ -109,7 +109,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     }
     for (std::size_t i = 0; i < plan_->nodes.size() && jvms_ != nullptr; ++i) {
       jvms_->add_places(plan_->nodes[i], plan_->methods[i]);
-      if (i < plan_->java_stacks.size() && plan_->java_stacks[i]) jvms_->tell_stacks(plan_->nodes[i]);
+      if (i < plan_->java_stacks.size() && plan_->java_stacks[i]) jvms_->request_stacks(plan_->nodes[i]);
     }
     if (jvms_ != nullptr) stacks_->connect(*jvms_);
     if (!plan_->rules.empty()) cuts_ = std::make_unique<NodeWorker>();
@@ -180,15 +180,15 @@ class ScheduleInjector final : public Injector, private FaultActions {
       if (plan_->chains[i].data.kind == ROSE_CHAIN_PAUSE && state_->fired_ns(i) != 0) process_stops_->end_pause(i);
     }
     process_stops_->look();
-    tell_stacks();
+    resolve_stacks();
     const std::lock_guard lock(mutex_);
     if (jvms_ != nullptr) methods_.read(*plan_, *jvms_);
-    final_ = outcomes_->faults(told_);
+    final_ = outcomes_->faults(resolved_stacks_);
   }
 
   std::vector<schedule::FaultOutcome> outcomes() const override {
     const std::lock_guard lock(mutex_);
-    return final_ ? *final_ : outcomes_->faults(told_);
+    return final_ ? *final_ : outcomes_->faults(resolved_stacks_);
   }
 
   std::vector<schedule::OrderOutcome> order(std::string& broken) const override { return outcomes_->order(broken); }
@@ -209,7 +209,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       const auto& chain = plan_->chains[i];
       const bool pause = chain.data.kind == ROSE_CHAIN_PAUSE;
       if ((!pause && chain.data.kind != ROSE_CHAIN_CRASH && chain.fault->then_do != schedule::ThenDo::crash) ||
-          state_->state(i) != ROSE_FIRED || follow_[i].nobody)
+          state_->state(i) != ROSE_FIRED || follow_[i].no_process)
         continue;
       ProcessAction action{i,
                            plan_->nodes[state_->node_of(i)],
@@ -218,7 +218,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
                            pause,
                            chain.fault->scope == schedule::Scope::all,
                            chain.data.kind == ROSE_CHAIN_CRASH ? chain.fault->signal : SIGKILL,
-                           follow_.said(i).struck};
+                           follow_.remarks(i).struck};
       // The process that the kernel signalled directly.
       if (const auto done = static_cast<pid_t>(state_->chain(i).signalled); done != 0) action.pids.push_back(done);
       all.processes.push_back(std::move(action));
@@ -237,7 +237,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
           if (fault.times >= 0 && state_->injected(i) < static_cast<std::uint64_t>(fault.times)) return false;
           break;
         case schedule::FaultKind::crash:
-          if (process_stops_->loses_power(i) && !follow_[i].nobody && !follow_[i].lost) return false;
+          if (process_stops_->loses_power(i) && !follow_[i].no_process && !follow_[i].lost) return false;
           break;
         case schedule::FaultKind::pause:
         case schedule::FaultKind::partition:
@@ -437,14 +437,14 @@ class ScheduleInjector final : public Injector, private FaultActions {
       case ROSE_CHAIN_CLOCK: {
         if (!follow.acted.exchange(true)) {
           clocks_[state_->node_of(i)]->begin(i, chain.fault->clock);
-          tell_clocks(i);
+          update_clocks(i);
         }
         const auto until = state_->until_ns(i);
         if (follow.ended_ns != 0 || until == kNever) return kNever;
         if (until > now_ns()) return until;
         follow.ended_ns = until;
         clocks_[state_->node_of(i)]->end(i);
-        tell_clocks(i);
+        update_clocks(i);
         return kNever;
       }
       case ROSE_CHAIN_BLOCK: {
@@ -527,14 +527,14 @@ class ScheduleInjector final : public Injector, private FaultActions {
   }
 
   // Repeated a little later: a process that is being forked has its parent's clock and is not in the node's list yet.
-  void tell_clocks(std::size_t i) {
+  void update_clocks(std::size_t i) {
     const std::size_t node = state_->node_of(i);
     const bool ends = follow_[i].ended_ns != 0;
     workers_[node]->add([this, i, node, ends] {
       for (const unsigned after_us : {0U, 2'000U, 20'000U}) {
         ::usleep(after_us);
-        const std::size_t told = clocks_[node]->tell(deployment_->processes(node));
-        if (!ends) state_->add_injected(i, told > state_->injected(i) ? told - state_->injected(i) : 0);
+        const std::size_t hooked = clocks_[node]->update(deployment_->processes(node));
+        if (!ends) state_->add_injected(i, hooked > state_->injected(i) ? hooked - state_->injected(i) : 0);
       }
       follow_[i].complete = true;
     });
@@ -545,7 +545,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     for (std::size_t node = 0; node < clocks_.size(); ++node) {
       if (!clocks_[node] || deployment_ == nullptr) continue;
       for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) clocks_[node]->end(i);
-      (void)clocks_[node]->tell(deployment_->processes(node));
+      (void)clocks_[node]->update(deployment_->processes(node));
     }
   }
 
@@ -598,7 +598,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   }
 
   void turn_waits(std::size_t i) override {
-    waits_->came_early(i);
+    waits_->hold_for_turn(i);
     ring();
   }
 
@@ -619,18 +619,18 @@ class ScheduleInjector final : public Injector, private FaultActions {
     if (tgid != 0) stacks_->take(i, tgid, call.tid(), what_happens(*plan_, i, call.describe()));
   }
 
-  void tell_stacks() {
+  void resolve_stacks() {
     if (plan_->stacks == 0 || deployment_ == nullptr) return;
     std::vector<std::vector<pid_t>> living;
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) living.push_back(deployment_->processes(i));
-    auto told = stacks_->tell(
+    auto resolved = stacks_->resolve(
         living, [this](std::size_t i) { return state_->node_of(i); },
         [this](std::size_t i) { return what_happens(*plan_, i, programs_->fired_at(i)); });
-    for (auto& [i, stacks] : told) {
+    for (auto& [i, stacks] : resolved) {
       for (auto& stack : stacks) stack.ns = zero_.since(static_cast<std::uint64_t>(stack.ns)).value_or(0);
     }
     const std::lock_guard lock(mutex_);
-    told_ = std::move(told);
+    resolved_stacks_ = std::move(resolved);
   }
 
   std::unique_ptr<Plan> plan_;
@@ -654,7 +654,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   std::unique_ptr<Stacks> stacks_;
   std::unique_ptr<Limits> limits_;
   std::unique_ptr<Waits> waits_;
-  Stacks::Told told_;  // protected by mutex_
+  Stacks::ByFault resolved_stacks_;  // protected by mutex_
   MethodReports methods_;
   std::unique_ptr<OwnConditions> conditions_;
   std::unique_ptr<ProcessStops> process_stops_;

@@ -283,17 +283,17 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
   Node& node = *nodes_[index];
   const std::lock_guard lock(node.mutex);
   {
-    InForce& one = *faults_[f];
-    const std::lock_guard own(one.mutex);
-    one.node = index;
-    one.on = true;
+    InForce& limit = *faults_[f];
+    const std::lock_guard own(limit.mutex);
+    limit.node = index;
+    limit.on = true;
     if (fault.kind == FaultKind::disk_slow) {
       slow_.begin(f, index);
       return {};
     }
     if (const auto group = node.groups.find(fault.kind); group != node.groups.end())
-      one.felt_before = kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2);
-    one.met_before = met(f);
+      limit.felt_before = kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2);
+    limit.met_before = met(f);
   }
   node.on.push_back(f);
   auto done = fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind);
@@ -327,38 +327,39 @@ std::uint64_t Limits::met(std::size_t f) const {
 // Reads how often it has taken effect so far.
 void Limits::look(std::size_t f) {
   const Fault& fault = plan_.schedule.faults[f];
-  InForce& one = *faults_[f];
-  const std::lock_guard own(one.mutex);
-  if (!one.on) return;
-  one.met = met(f) - one.met_before;
-  one.count = felt(fault, one);
+  InForce& limit = *faults_[f];
+  const std::lock_guard own(limit.mutex);
+  if (!limit.on) return;
+  limit.met = met(f) - limit.met_before;
+  limit.count = felt(fault, limit);
 }
 
 // How often it has taken effect since it was set. Needs its mutex.
-std::uint64_t Limits::felt(const Fault& fault, const InForce& one) const {
-  if (!one.on) return one.count;
-  const auto& groups = nodes_[*one.node]->groups;
+std::uint64_t Limits::felt(const Fault& fault, const InForce& limit) const {
+  if (!limit.on) return limit.count;
+  const auto& groups = nodes_[*limit.node]->groups;
   const auto group = groups.find(fault.kind);
-  if (group == groups.end()) return one.count;
-  return kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2) - one.felt_before;
+  if (group == groups.end()) return limit.count;
+  return kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2) -
+         limit.felt_before;
 }
 
 Result<void> Limits::end(std::size_t f) {
-  InForce& one = *faults_[f];
+  InForce& limit = *faults_[f];
   std::size_t index = 0;
   {
-    const std::lock_guard own(one.mutex);
-    if (!one.on) return {};
-    index = *one.node;
+    const std::lock_guard own(limit.mutex);
+    if (!limit.on) return {};
+    index = *limit.node;
   }
   Node& node = *nodes_[index];
   const std::lock_guard lock(node.mutex);
   look(f);
   std::erase(node.on, f);
-  one.unsettled = false;
+  limit.unsettled = false;
   {
-    const std::lock_guard own(one.mutex);
-    one.on = false;
+    const std::lock_guard own(limit.mutex);
+    limit.on = false;
   }
   const Fault& fault = plan_.schedule.faults[f];
   if (fault.kind == FaultKind::disk_slow) {
@@ -408,17 +409,17 @@ void Limits::finish() {
 
 std::string Limits::no_effect(std::size_t f) const {
   const Fault& fault = plan_.schedule.faults[f];
-  const InForce& one = *faults_[f];
+  const InForce& limit = *faults_[f];
   if (fault.kind == FaultKind::disk_slow)
-    return told(f).second > 0 ? "" : "no request reached the disk during the fault";
-  const std::lock_guard own(one.mutex);
-  if (!one.node || (one.on ? met(f) - one.met_before : one.met) > 0) return {};
+    return effect(f).second > 0 ? "" : "no request reached the disk during the fault";
+  const std::lock_guard own(limit.mutex);
+  if (!limit.node || (limit.on ? met(f) - limit.met_before : limit.met) > 0) return {};
   // The kernel acted on the limit although its counter of attempts did not move: with cgroup v1 the limit follows the
   // usage down, and the page that is one too many may be charged to the killed process's last try.
   if (fault.kind == FaultKind::memory) {
-    if (felt(fault, one) > 0) return {};
+    if (felt(fault, limit) > 0) return {};
   }
-  const std::string& name = plan_.nodes[*one.node];
+  const std::string& name = plan_.nodes[*limit.node];
   switch (fault.kind) {
     case FaultKind::descriptors: return fmt::format("no call of {} reached the limit", name);
     case FaultKind::memory: return fmt::format("{} never reached the limit", name);
@@ -427,13 +428,13 @@ std::string Limits::no_effect(std::size_t f) const {
   }
 }
 
-std::pair<std::string, std::uint64_t> Limits::told(std::size_t f) const {
+std::pair<std::string, std::uint64_t> Limits::effect(std::size_t f) const {
   const Fault& fault = plan_.schedule.faults[f];
-  if (fault.kind == FaultKind::disk_slow) return slow_.told(f);
-  const InForce& one = *faults_[f];
-  const std::lock_guard own(one.mutex);
-  const std::uint64_t count = felt(fault, one);
-  const std::string name = one.node ? plan_.nodes[*one.node] : fault.node;
+  if (fault.kind == FaultKind::disk_slow) return slow_.effect(f);
+  const InForce& limit = *faults_[f];
+  const std::lock_guard own(limit.mutex);
+  const std::uint64_t count = felt(fault, limit);
+  const std::string name = limit.node ? plan_.nodes[*limit.node] : fault.node;
   switch (fault.kind) {
     case FaultKind::descriptors:
       return {fmt::format("{} of {} and their children: at most {} descriptors each", processes_text(count), name,
@@ -442,7 +443,7 @@ std::pair<std::string, std::uint64_t> Limits::told(std::size_t f) const {
     case FaultKind::memory: {
       std::string text =
           fmt::format("{} held to {}", name, format_size(static_cast<std::uint64_t>(fault.resource.limit)));
-      if (one.at_first != 0) text += fmt::format(", at first to the {} in use", format_size(one.at_first));
+      if (limit.at_first != 0) text += fmt::format(", at first to the {} in use", format_size(limit.at_first));
       return {fmt::format("{}; the kernel killed {} because of it", text,
                           count == 0 ? "no process" : processes_text(count)),
               count};
@@ -454,7 +455,7 @@ std::pair<std::string, std::uint64_t> Limits::told(std::size_t f) const {
     default:
       return {fmt::format("{} is full with {}",
                           fault.resource.folder.empty() ? name : fmt::format("{}/{}", name, fault.resource.folder),
-                          format_size(one.bytes)),
+                          format_size(limit.bytes)),
               count};
   }
 }

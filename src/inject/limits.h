@@ -43,7 +43,7 @@ class Limits {
   void finish();
 
   // A description, and the number of affected processes or how often the limit took effect.
-  [[nodiscard]] std::pair<std::string, std::uint64_t> told(std::size_t fault) const;
+  [[nodiscard]] std::pair<std::string, std::uint64_t> effect(std::size_t fault) const;
   // Why it changed nothing; "" if it had an effect, or if that cannot be known.
   [[nodiscard]] std::string no_effect(std::size_t fault) const;
 

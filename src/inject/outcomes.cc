@@ -9,11 +9,12 @@
 
 namespace rose::inject {
 
-std::vector<schedule::FaultOutcome> Outcomes::faults(const Stacks::Told& stacks) const {
+std::vector<schedule::FaultOutcome> Outcomes::faults(const Stacks::ByFault& stacks) const {
   std::vector<schedule::FaultOutcome> all;
   for (std::size_t i = 0; i < from_.plan.schedule.faults.size(); ++i) {
     all.push_back(fault(i));
-    if (const auto told = stacks.find(i); told != stacks.end() && all.back().fired) all.back().stacks = told->second;
+    if (const auto resolved = stacks.find(i); resolved != stacks.end() && all.back().fired)
+      all.back().stacks = resolved->second;
   }
   return all;
 }
@@ -22,11 +23,11 @@ schedule::FaultOutcome Outcomes::fault(std::size_t i) const {
   const auto& [plan, state, zero, programs, follows, limits, waits, process_stops, methods, nodes] = from_;
   const auto& chain = plan.chains[i];
   const auto& follow = follows[i];
-  const Said said = follows.said(i);
+  const Remarks remarks = follows.remarks(i);
   const auto now_state = state.state(i);
   schedule::FaultOutcome out;
   out.id = chain.fault->id;
-  out.fired = now_state == ROSE_FIRED && carried_out(plan.chains[i], follow) && !follow.nobody && !follow.failed &&
+  out.fired = now_state == ROSE_FIRED && carried_out(plan.chains[i], follow) && !follow.no_process && !follow.failed &&
               (!loses_power(i) || follow.lost);
   out.armed = out.fired || now_state == ROSE_FIRED || now_state == ROSE_ARMED;
   out.withdrawn = now_state != ROSE_FIRED && (now_state == ROSE_WITHDRAWN || state.lost(i));
@@ -39,11 +40,11 @@ schedule::FaultOutcome Outcomes::fault(std::size_t i) const {
     out.node = name_of(i);
   }
   out.ended_ns = zero.since(follow.ended_ns);
-  const auto at = said.call.empty() && now_state == ROSE_FIRED ? programs.fired_at(i) : said.call;
-  out.detail = said.detail.empty() ? at : at.empty() ? said.detail : fmt::format("{} at {}", said.detail, at);
-  tell_target(i, said, out);
-  if (!said.what_was_lost.empty()) out.detail += fmt::format("; {}", said.what_was_lost);
-  if (!said.trouble.empty()) out.detail += fmt::format(" ({})", said.trouble);
+  const auto at = remarks.call.empty() && now_state == ROSE_FIRED ? programs.fired_at(i) : remarks.call;
+  out.detail = remarks.detail.empty() ? at : at.empty() ? remarks.detail : fmt::format("{} at {}", remarks.detail, at);
+  describe_target(i, remarks, out);
+  if (!remarks.lost_data.empty()) out.detail += fmt::format("; {}", remarks.lost_data);
+  if (!remarks.trouble.empty()) out.detail += fmt::format(" ({})", remarks.trouble);
   const auto progress = state.progress(i);
   out.conditions = conditions(i, progress);
   if (!out.fired) out.why_not = why_not(i, progress, out.withdrawn);
@@ -56,7 +57,7 @@ std::string Outcomes::no_effect(std::size_t i) const {
   const auto& [plan, state, zero, programs, follows, limits, waits, process_stops, methods, nodes] = from_;
   const auto& chain = plan.chains[i];
   const auto& fault = *chain.fault;
-  const Said said = follows.said(i);
+  const Remarks remarks = follows.remarks(i);
   const bool changed = follows[i].changed > 0;
   switch (chain.data.kind) {
     case ROSE_CHAIN_PARTITION: return programs.stopped(i).packets > 0 ? "" : "no packet was stopped";
@@ -77,7 +78,7 @@ std::string Outcomes::no_effect(std::size_t i) const {
       return fmt::format("{} ended no process of {}", kernel::signal_name(fault.signal), name_of(i));
     case ROSE_CHAIN_PAUSE:
       if (changed || state.chain(i).signalled != 0) return {};
-      return said.trouble.empty() ? "no process was stopped" : said.trouble;
+      return remarks.trouble.empty() ? "no process was stopped" : remarks.trouble;
     case ROSE_CHAIN_EXCEPTION: return state.injected(i) > 0 ? "" : "it was not thrown";
     case ROSE_CHAIN_SYSCALL:
       if (plan.in_kernel() ? state.injected(i) > 0 : changed) return {};
@@ -87,7 +88,7 @@ std::string Outcomes::no_effect(std::size_t i) const {
 }
 
 // What was done to which processes and how often, as far as it applies to the fault's kind.
-void Outcomes::tell_target(std::size_t i, const Said& said, schedule::FaultOutcome& out) const {
+void Outcomes::describe_target(std::size_t i, const Remarks& remarks, schedule::FaultOutcome& out) const {
   const auto& chain = from_.plan.chains[i];
   const auto& fault = *chain.fault;
   switch (chain.data.kind) {
@@ -123,9 +124,9 @@ void Outcomes::tell_target(std::size_t i, const Said& said, schedule::FaultOutco
                        ? fmt::format("{}, for all processes that start", out.node)
                        : fmt::format("{}, {} that ran and all that start", out.node, processes_text(out.injected));
       return;
-    case ROSE_CHAIN_RESOURCE: std::tie(out.detail, out.injected) = from_.limits.told(i); return;
+    case ROSE_CHAIN_RESOURCE: std::tie(out.detail, out.injected) = from_.limits.effect(i); return;
     case ROSE_CHAIN_BLOCK:
-      out.detail = fmt::format("a thread {}", what_happens(from_.plan, i, said.call));
+      out.detail = fmt::format("a thread {}", what_happens(from_.plan, i, remarks.call));
       if (from_.waits.held(i) == Hold::stopped) out.detail += "; its process was stopped for a moment";
       return;
     case ROSE_CHAIN_EXCEPTION: {
@@ -218,23 +219,23 @@ std::string Outcomes::why_not(std::size_t i, std::uint64_t progress, bool withdr
     }
     return "another of its group fired first";
   }
-  if (follows[i].nobody) return fmt::format("{} had no living process when it was due", name_of(i));
+  if (follows[i].no_process) return fmt::format("{} had no living process when it was due", name_of(i));
   if (state.state(i) == ROSE_FIRED && loses_power(i) && !follows[i].lost) return "the run ended before the power loss";
-  if (follows[i].failed) return fmt::format("it was due, but {}", follows.said(i).trouble);
+  if (follows[i].failed) return fmt::format("it was due, but {}", follows.remarks(i).trouble);
   const auto position = ROSE_POSITION(progress);
   const bool held = waits.began(i);
-  if (position == ROSE_CLOSED || held) return what_is_missing(i, held);
+  if (position == ROSE_CLOSED || held) return missing_condition(i, held);
   if (position < chain.data.conditions) return why_unmet(i, progress);
   if (chain.data.kind == ROSE_CHAIN_MARK && (chain.data.flags & ROSE_WAITS_FOR_CALL) != 0)
     return follows[i].begun ? "it was started, and its command has not ended"
                             : fmt::format("it never happened: the workload did not call 'rose step {}'", fault.id);
   if (state.node(i) == 0)
     return fmt::format("its conditions were met, but no node was {}", plan.where(chain.data.node));
-  return why_nobody_came(i);
+  return why_not_reached(i);
 }
 
 // For something that comes after others.
-std::string Outcomes::what_is_missing(std::size_t i, bool held) const {
+std::string Outcomes::missing_condition(std::size_t i, bool held) const {
   const auto& plan = from_.plan;
   const auto& chain = plan.chains[i];
   if (chain.data.flags & ROSE_AT_WORKLOAD) return "the workload never started";
@@ -275,7 +276,7 @@ std::string Outcomes::why_unmet(std::size_t i, std::uint64_t progress) const {
 }
 
 // For an armed fault: its call or location.
-std::string Outcomes::why_nobody_came(std::size_t i) const {
+std::string Outcomes::why_not_reached(std::size_t i) const {
   const auto& chain = from_.plan.chains[i];
   const auto& fault = *chain.fault;
   const auto& methods = from_.methods;

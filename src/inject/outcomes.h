@@ -47,19 +47,19 @@ class Outcomes {
   explicit Outcomes(const OutcomeSources& from) : from_(from) {}
 
   // One per fault, in the order of the schedule. `stacks`: those resolved so far.
-  [[nodiscard]] std::vector<schedule::FaultOutcome> faults(const Stacks::Told& stacks) const;
+  [[nodiscard]] std::vector<schedule::FaultOutcome> faults(const Stacks::ByFault& stacks) const;
   // One per name in the schedule's order. `broken`: a sentence about what came too early, or "".
   [[nodiscard]] std::vector<schedule::OrderOutcome> order(std::string& broken) const;
 
  private:
   [[nodiscard]] schedule::FaultOutcome fault(std::size_t chain) const;
-  void tell_target(std::size_t chain, const Said& said, schedule::FaultOutcome& out) const;
+  void describe_target(std::size_t chain, const Remarks& remarks, schedule::FaultOutcome& out) const;
   [[nodiscard]] std::vector<schedule::ConditionOutcome> conditions(std::size_t chain, std::uint64_t progress) const;
   [[nodiscard]] std::string no_effect(std::size_t chain) const;
   [[nodiscard]] std::string why_not(std::size_t chain, std::uint64_t progress, bool withdrawn) const;
-  [[nodiscard]] std::string what_is_missing(std::size_t chain, bool held) const;
+  [[nodiscard]] std::string missing_condition(std::size_t chain, bool held) const;
   [[nodiscard]] std::string why_unmet(std::size_t chain, std::uint64_t progress) const;
-  [[nodiscard]] std::string why_nobody_came(std::size_t chain) const;
+  [[nodiscard]] std::string why_not_reached(std::size_t chain) const;
   [[nodiscard]] bool loses_power(std::size_t chain) const {
     return from_.plan.chains[chain].fault->lose != schedule::Loss::nothing;
   }

@@ -62,7 +62,7 @@ void ProcessStops::on_end(std::size_t node) {
     crash_once(i);
   }
   for (const std::size_t i : plan_.losses)
-    if (state_.state(i) == ROSE_FIRED && state_.node_of(i) == node && !follows_[i].nobody) lose_power(i);
+    if (state_.state(i) == ROSE_FIRED && state_.node_of(i) == node && !follows_[i].no_process) lose_power(i);
 }
 
 // Called before the signal, or right after the kernel has sent it. A process that ignores it may end for reasons of its
@@ -136,7 +136,7 @@ bool ProcessStops::crash(std::size_t i, int signal, pid_t caller) {
   if (done != 0 && listed && at_once) --count;
   // A syscall fault with then = "crash" counts changed calls, which the supervisor has done.
   if (chain.data.kind == ROSE_CHAIN_CRASH) state_.add_injected(i, count);
-  if (done == 0 && count == 0) follows_[i].nobody = true;
+  if (done == 0 && count == 0) follows_[i].no_process = true;
   follows_.detail(i, fmt::format("{} to {} of {}", kernel::signal_name(signal),
                                  processes_text(count + (done != 0 ? 1 : 0)), name_of(i)));
   follows_[i].complete = true;
@@ -150,7 +150,7 @@ void ProcessStops::lose_power(std::size_t i) {
     follows_[i].failed = true;
     follows_.trouble(i, lost.error());
   } else {
-    follows_.what_was_lost(i, std::move(*lost));
+    follows_.lost_data(i, std::move(*lost));
   }
   follows_[i].lost = true;
 }
@@ -158,7 +158,7 @@ void ProcessStops::lose_power(std::size_t i) {
 void ProcessStops::pause(std::size_t i) {
   const auto pids = targets(i);
   if (pids.empty() && state_.chain(i).signalled == 0) {
-    follows_[i].nobody = true;
+    follows_[i].no_process = true;
     follows_[i].complete = true;
     return;
   }

@@ -72,7 +72,7 @@ class Mapping {
 };
 
 // Information in notices beyond "check again".
-struct Notice {
+struct Notices {
   std::mutex mutex;
   std::vector<std::pair<std::size_t, Programs::Changed>> changed;
 };
@@ -83,10 +83,10 @@ int on_notice(void* context, void* data, std::size_t size) {
   std::memcpy(&notice, data, sizeof notice);
   if (notice.what == ROSE_PAGE_IN) page_in(static_cast<pid_t>(notice.chain), notice.ns);
   if (notice.what == ROSE_CHANGED) {
-    auto& heard = *static_cast<Notice*>(context);
-    const std::lock_guard lock(heard.mutex);
-    if (heard.changed.size() < kMostChangedCalls)
-      heard.changed.push_back(
+    auto& notices = *static_cast<Notices*>(context);
+    const std::lock_guard lock(notices.mutex);
+    if (notices.changed.size() < kMostChangedCalls)
+      notices.changed.push_back(
           {notice.chain,
            {static_cast<std::int64_t>(notice.ns), static_cast<pid_t>(notice.tid), static_cast<int>(notice.syscall)}});
   }
@@ -149,7 +149,7 @@ class LoadedPrograms final : public Programs {
     settings_.as<rose_settings>()->stacks = plan_.stacks;
     settings_.as<rose_settings>()->locks = kernel::is_old() ? 1 : 0;
     settings_.as<rose_settings>()->stack_slots = plan_.stack_slots();
-    ring_ = ring_buffer__new(bpf_map__fd(inject_->maps.rose_notices), on_notice, &heard_, nullptr);
+    ring_ = ring_buffer__new(bpf_map__fd(inject_->maps.rose_notices), on_notice, &notices_, nullptr);
     if (ring_ == nullptr) return kernel::bpf_failure("cannot open the ring buffer", errno);
     std::uint32_t first = 0;
     for (std::size_t i = 0; i < plan_.sites.size(); ++i) {
@@ -351,8 +351,8 @@ class LoadedPrograms final : public Programs {
   }
 
   std::vector<std::pair<std::size_t, Changed>> changed() const override {
-    const std::lock_guard lock(heard_.mutex);
-    return heard_.changed;
+    const std::lock_guard lock(notices_.mutex);
+    return notices_.changed;
   }
 
   Stopped stopped(std::size_t chain) const override {
@@ -453,7 +453,7 @@ class LoadedPrograms final : public Programs {
     host_links_.clear();
     // Nothing is delayed any more: remaining packets are sent on through the classifier that knows their way.
     if (hold_) hold_->stop();
-    let_go_.detach();
+    resend_.detach();
     open_loopback_.reset();
   }
 
@@ -578,7 +578,7 @@ class LoadedPrograms final : public Programs {
 
   Result<void> hold_packets(int bridge) {
     ROSE_TRY(hold_, PacketHold::create(plan_.holds, bridge));
-    ROSE_TRY(let_go_, kernel::PortLink::attach(network_->progs.rose_let_go, hold_->interface(), kernel::Way::in));
+    ROSE_TRY(resend_, kernel::PortLink::attach(network_->progs.rose_let_go, hold_->interface(), kernel::Way::in));
     settings_.as<rose_settings>()->hold = static_cast<__u32>(hold_->interface());
     return {};
   }
@@ -680,7 +680,7 @@ class LoadedPrograms final : public Programs {
   std::string run_id_;  // name of the run's cgroup
   bool left_ = false;   // the programs for sockets that stayed in that cgroup are attached
   Fd client_netns_;
-  mutable Notice heard_;
+  mutable Notices notices_;
   mutable std::mutex registers_mutex_;
   std::mutex mutex_;  // protects links and cgroups: nodes may start while others are detached
   bool detached_ = false;
@@ -694,7 +694,7 @@ class LoadedPrograms final : public Programs {
   Fd loopback_;
   Mapping links_;
   std::unique_ptr<PacketHold> hold_;
-  kernel::PortLink let_go_;
+  kernel::PortLink resend_;
   std::optional<deploy::OpenLoopback> open_loopback_;
   std::vector<kernel::PortLink> host_links_;
 };

@@ -74,7 +74,7 @@ void SlowDisks::end(std::size_t f) {
   set(disk(f));
 }
 
-std::pair<std::string, std::uint64_t> SlowDisks::told(std::size_t f) const {
+std::pair<std::string, std::uint64_t> SlowDisks::effect(std::size_t f) const {
   const std::lock_guard lock(mutex_);
   const Fault& fault = plan_.schedule.faults[f];
   const auto at = slow_.find(f);

@@ -28,7 +28,7 @@ class SlowDisks {
   void begin(std::size_t fault, std::size_t node);
   void end(std::size_t fault);
   // A description, and the number of delayed requests.
-  [[nodiscard]] std::pair<std::string, std::uint64_t> told(std::size_t fault) const;
+  [[nodiscard]] std::pair<std::string, std::uint64_t> effect(std::size_t fault) const;
 
  private:
   struct Slow {

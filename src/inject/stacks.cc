@@ -156,7 +156,7 @@ std::string_view language_of(const std::vector<schedule::Frame>& frames) {
 }
 
 // The condition under which such frames can be named.
-std::string_view told_when(std::string_view language) {
+std::string_view naming_condition(std::string_view language) {
   if (language == "Python") return "when it runs with -X perf (3.12 or later)";
   if (language == "JavaScript") return "when it runs with --perf-basic-prof --interpreted-frames-native-stack";
   return "when it writes a list for perf, /tmp/perf-PID.map";
@@ -326,8 +326,8 @@ void Stacks::note_root(std::size_t node, pid_t pid) {
   roots_[node] = std::move(root);
 }
 
-schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::vector<pid_t>& living,
-                                 std::int64_t limit_ns) const {
+schedule::Stack Stacks::resolve_stack(TakenStack taken, std::size_t node, const std::vector<pid_t>& living,
+                                      std::int64_t limit_ns) const {
   std::vector<std::string> roots;
   const auto add_root = [&](pid_t pid) {
     if (kernel::trusts_mounts_of(pid)) roots.push_back(fmt::format("/proc/{}/root", pid));
@@ -399,18 +399,19 @@ schedule::Stack Stacks::tell_one(TakenStack taken, std::size_t node, const std::
     add_reason(
         stack.incomplete,
         taken.snapshot.runtime_list.empty()
-            ? fmt::format("these are the runtime's frames: those of {} are recorded {}", language, told_when(language))
+            ? fmt::format("these are the runtime's frames: those of {} are recorded {}", language,
+                          naming_condition(language))
             : fmt::format("these are the runtime's frames: no function of {} was on this thread's stack", language));
   }
   return stack;
 }
 
-Stacks::Told Stacks::tell(const std::vector<std::vector<pid_t>>& living,
-                          const std::function<std::size_t(std::size_t)>& node_of,
-                          const std::function<std::string(std::size_t)>& why) const {
+Stacks::ByFault Stacks::resolve(const std::vector<std::vector<pid_t>>& living,
+                                const std::function<std::size_t(std::size_t)>& node_of,
+                                const std::function<std::string(std::size_t)>& why) const {
   const std::lock_guard lock(mutex_);
   const auto until = monotonic_ns() + kAllNs;
-  Told told;
+  ByFault resolved;
   std::map<std::size_t, std::vector<jvm::JavaStack>> noted;  // by node: what its JVMs recorded themselves
   const auto java_of = [&](std::size_t node, TakenStack& taken) {
     if (jvms_ == nullptr || node >= plan_.java_stacks.size() || !plan_.java_stacks[node]) return;
@@ -418,9 +419,10 @@ Stacks::Told Stacks::tell(const std::vector<std::vector<pid_t>>& living,
     if (fresh) known->second = jvm::noted(jvms_->state(plan_.nodes[node]));
     if (const jvm::JavaStack* stack = jvm::stack_of(known->second, taken.own_tid, taken.at_ns)) taken.java = *stack;
   };
-  const auto tell = [&](std::size_t chain, TakenStack taken) {
+  const auto resolve = [&](std::size_t chain, TakenStack taken) {
     const auto node = taken.node.value_or(node_of(chain));
-    told[chain].push_back(tell_one(std::move(taken), node, living[node], std::min(kOneNs, until - monotonic_ns())));
+    resolved[chain].push_back(
+        resolve_stack(std::move(taken), node, living[node], std::min(kOneNs, until - monotonic_ns())));
   };
   for (std::size_t chain = 0; chain < plan_.schedule.faults.size(); ++chain) {
     for (const auto* stack : programs_.stacks(chain)) {
@@ -429,13 +431,13 @@ Stacks::Told Stacks::tell(const std::vector<std::vector<pid_t>>& living,
       java_of(node_of(chain), taken);
       // A thread that still exists has continued since.
       if (!kernel::process_exists(taken.pid)) ask_python(taken);
-      tell(chain, std::move(taken));
+      resolve(chain, std::move(taken));
     }
     if (const auto own = taken_.find(chain); own != taken_.end()) {
-      for (const auto& taken : own->second) tell(chain, taken);
+      for (const auto& taken : own->second) resolve(chain, taken);
     }
   }
-  return told;
+  return resolved;
 }
 
 }  // namespace rose::inject

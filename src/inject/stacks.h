@@ -74,10 +74,10 @@ class Stacks {
 
   // The frames of everything recorded so far, by chain. `living`: the nodes' current processes. `why`: descriptions for
   // what BPF programs recorded.
-  using Told = std::map<std::size_t, std::vector<schedule::Stack>>;
-  [[nodiscard]] Told tell(const std::vector<std::vector<pid_t>>& living,
-                          const std::function<std::size_t(std::size_t)>& node_of,
-                          const std::function<std::string(std::size_t)>& why) const;
+  using ByFault = std::map<std::size_t, std::vector<schedule::Stack>>;
+  [[nodiscard]] ByFault resolve(const std::vector<std::vector<pid_t>>& living,
+                                const std::function<std::size_t(std::size_t)>& node_of,
+                                const std::function<std::string(std::size_t)>& why) const;
 
  private:
   [[nodiscard]] bool wanted(std::size_t chain);
@@ -88,8 +88,8 @@ class Stacks {
   [[nodiscard]] bool more_of(std::size_t chain);
   void ask_python(TakenStack& taken) const;
   void ask_java(pid_t tid, std::string_view maps, TakenStack& taken);
-  [[nodiscard]] schedule::Stack tell_one(TakenStack taken, std::size_t node, const std::vector<pid_t>& living,
-                                         std::int64_t limit_ns) const;
+  [[nodiscard]] schedule::Stack resolve_stack(TakenStack taken, std::size_t node, const std::vector<pid_t>& living,
+                                              std::int64_t limit_ns) const;
 
   const Plan& plan_;
   Programs& programs_;

@@ -131,7 +131,7 @@ class Supervisor::Listener {
       if (watched[1].revents != 0) {
         std::uint64_t count = 0;
         [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
-        let_go();
+        continue_released();
       }
       send_due();
       if ((watched[0].revents & POLLIN) != 0) {
@@ -176,11 +176,11 @@ class Supervisor::Listener {
       held_.emplace(id, chain);
     }
     // It may have been released or disarmed before it was in the list.
-    let_go();
+    continue_released();
   }
 
   // Releases held calls whose pause or block is over.
-  void let_go() {
+  void continue_released() {
     std::vector<std::uint64_t> ids;
     {
       const std::lock_guard lock(mutex_);
@@ -193,7 +193,7 @@ class Supervisor::Listener {
         }
       }
     }
-    for (const auto id : ids) go_on(id);
+    for (const auto id : ids) continue_call(id);
   }
 
   // False: the caller was killed meanwhile (ENOENT).
@@ -204,7 +204,7 @@ class Supervisor::Listener {
     if (ledger_) ledger_->answered(response.id);
     return sent;
   }
-  void go_on(std::uint64_t id) {
+  void continue_call(std::uint64_t id) {
     seccomp_notif_resp response{};
     response.id = id;
     response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -239,16 +239,16 @@ class Supervisor::Listener {
   void decide(const seccomp_notif& request) {
     const auto work = Work::begin(owner_);
     if (request.data.arch != kernel::kAuditArch || !work) {
-      go_on(request.id);
+      continue_call(request.id);
       return;
     }
     std::array<std::uint64_t, 6> arguments{};
     std::copy(std::begin(request.data.args), std::end(request.data.args), arguments.begin());
     auto call = std::make_shared<NotifiedCall>(request.data.nr, static_cast<pid_t>(request.pid), arguments, taker_);
-    if (owner_.clocks_ != nullptr && owner_.clocks_->hears(*call)) {
-      seccomp_notif_resp heard{};
-      heard.id = request.id;
-      send(heard);
+    if (owner_.clocks_ != nullptr && owner_.clocks_->take_read_report(*call)) {
+      seccomp_notif_resp response{};
+      response.id = request.id;
+      send(response);
       return;
     }
     const auto decision = owner_.decide(
@@ -257,7 +257,7 @@ class Supervisor::Listener {
       owner_.actions_.turn_waits(*decision.turn);
       hold(request.id, *decision.turn);
     } else if (decision.fault == nullptr) {
-      go_on_by_the_clock(*call, request);
+      answer_clock_call(*call, request);
     } else {
       hit(decision.chain, *call);
       carry(decision, call, request.id, *work);
@@ -272,21 +272,21 @@ class Supervisor::Listener {
       owner_.actions_.hit(chain, call);
       return;
     }
-    std::atomic<bool> told{false};
+    std::atomic<bool> finished{false};
     auto started = start_thread([&] {
       owner_.actions_.hit(chain, call);
-      told = true;
+      finished = true;
       add_to(wake_.get());
     });
     if (!started) return owner_.actions_.hit(chain, call);
     std::thread asking = *std::move(started);
-    while (!told) {
+    while (!finished) {
       pollfd watched[2] = {{listener_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
       if (::poll(watched, 2, kAskedPollMs) < 0 && errno != EINTR) break;
       if (watched[1].revents != 0) {
         std::uint64_t count = 0;
         [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
-        let_go();
+        continue_released();
       }
       send_due();
       if ((watched[0].revents & (POLLHUP | POLLERR | POLLNVAL)) != 0) break;
@@ -294,7 +294,7 @@ class Supervisor::Listener {
       if ((watched[0].revents & POLLIN) == 0 || ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0)
         continue;
       if (ledger_) ledger_->taken(request.id);
-      if (is_agents(static_cast<pid_t>(request.pid))) go_on(request.id);
+      if (is_agents(static_cast<pid_t>(request.pid))) continue_call(request.id);
       else later_.push_back(request);
     }
     asking.join();
@@ -304,13 +304,13 @@ class Supervisor::Listener {
   }
 
   // Not changed by syscall faults, but its node may have a changed clock.
-  void go_on_by_the_clock(NotifiedCall& call, const seccomp_notif& request) {
+  void answer_clock_call(NotifiedCall& call, const seccomp_notif& request) {
     const std::uint64_t id = request.id;
     NodeClocks::Answer answer;
     if (owner_.clocks_ != nullptr)
       answer = owner_.clocks_->answer(call, request.data.instruction_pointer, [this, id] { return alive(id); });
     if (!answer.done) {
-      go_on(id);
+      continue_call(id);
       if (answer.afterwards) answer.afterwards();
       return;
     }
@@ -329,7 +329,7 @@ class Supervisor::Listener {
     }
     if (fault.kind == schedule::FaultKind::pause) {
       if (owner_.actions_.pause_now(decision.chain, call->tgid())) hold(id, decision.chain);
-      else go_on(id);
+      else continue_call(id);
       return;
     }
     if (fault.kind == schedule::FaultKind::block) {
@@ -345,7 +345,7 @@ class Supervisor::Listener {
     if (!file) {
       log::warning("fault '{}': {} continues without the fault: rose does not act on this file", fault.id,
                    call->describe());
-      go_on(id);
+      continue_call(id);
       return;
     }
     const bool quick = file->quick;
@@ -403,7 +403,7 @@ class Supervisor::Listener {
     if (answer(response, fault.delay_ns)) owner_.actions_.had_effect(chain);
   }
 
-  void finish_crash(std::size_t chain, NotifiedCall& call, std::uint64_t id, int signal, bool go_on_when_spared) {
+  void finish_crash(std::size_t chain, NotifiedCall& call, std::uint64_t id, int signal, bool continue_if_spared) {
     const bool hit = owner_.actions_.crash_now(chain, call.tgid(), signal);
     if (hit) owner_.actions_.had_effect(chain);
     if (hit && signal == SIGKILL) {  // it is killed in this call, which is never executed
@@ -412,7 +412,7 @@ class Supervisor::Listener {
     }
     seccomp_notif_resp response{};
     response.id = id;
-    if (hit || !go_on_when_spared) {
+    if (hit || !continue_if_spared) {
       // The signal is delivered before the call returns to the program. If the program handles it, the call has failed.
       response.error = -EINTR;
     } else {
@@ -473,7 +473,7 @@ void Supervisor::add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> le
 void Supervisor::release(std::size_t chain) {
   {
     const std::lock_guard lock(counting_);
-    let_go_.insert(chain);
+    released_events_.insert(chain);
   }
   const std::lock_guard lock(listeners_mutex_);
   for (auto& listener : listeners_) listener->release(chain);
@@ -499,7 +499,7 @@ bool Supervisor::is_over(std::size_t chain) const {
   return fault.times >= 0 && state_.injected(chain) >= static_cast<std::uint64_t>(fault.times);
 }
 
-bool Supervisor::comes_too_early(std::uint32_t id, pid_t tid) {
+bool Supervisor::is_too_early(std::uint32_t id, pid_t tid) {
   const auto& condition = plan_.conditions[id].data;
   const auto& chain = plan_.chains[condition.chain].data;
   if ((chain.flags & (ROSE_IN_TURN | ROSE_HOLDS)) != ROSE_IN_TURN || condition.position + 1 != chain.conditions)
@@ -508,7 +508,7 @@ bool Supervisor::comes_too_early(std::uint32_t id, pid_t tid) {
       rose_is_current(&state_.chain(condition.chain), &condition, static_cast<__u32>(tid)) == 0)
     return false;
   if (++begun_[id] < condition.count) return false;
-  return state_.predecessors_left(condition.chain) > 0 && let_go_.count(condition.chain) == 0;
+  return state_.predecessors_left(condition.chain) > 0 && released_events_.count(condition.chain) == 0;
 }
 
 Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<bool()>& alive, bool& own_exec,
@@ -548,7 +548,7 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
   if (programs_ != nullptr && programs_->take_restart(call.tid(), call.number(), ip)) return {};
 
   for (const auto id : returning) {
-    if (comes_too_early(id, call.tid())) decision.turn = plan_.conditions[id].data.chain;
+    if (is_too_early(id, call.tid())) decision.turn = plan_.conditions[id].data.chain;
   }
 
   // Decide for all armed chains before the first one fires, so that a call cannot open a fault and match it too.

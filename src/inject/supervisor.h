@@ -78,7 +78,7 @@ class Supervisor {
   friend class Listener;
 
   // True if the call would complete its event before the event's turn.
-  [[nodiscard]] bool comes_too_early(std::uint32_t condition, pid_t tid);
+  [[nodiscard]] bool is_too_early(std::uint32_t condition, pid_t tid);
   // True if the fault has changed all the calls that it was meant to change.
   [[nodiscard]] bool is_over(std::size_t chain) const;
   Decision decide(NotifiedCall& call, const std::function<bool()>& alive, bool& own_exec, pid_t main_pid,
@@ -101,7 +101,7 @@ class Supervisor {
   // Protected by it, for events: calls that began while their condition was current, and events that are no longer
   // waited for.
   std::map<std::uint32_t, std::uint64_t> begun_;
-  std::set<std::size_t> let_go_;
+  std::set<std::size_t> released_events_;
   std::mutex listeners_mutex_;
   std::list<std::unique_ptr<Listener>> listeners_;
 };

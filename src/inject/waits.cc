@@ -83,7 +83,7 @@ void Waits::release(std::size_t i, std::uint64_t when) {
   host_.release_calls(i);
 }
 
-void Waits::came_early(std::size_t i) {
+void Waits::hold_for_turn(std::size_t i) {
   std::uint64_t never = 0;
   waits_[i].since_ns.compare_exchange_strong(never, clock_ns());
 }

@@ -43,7 +43,7 @@ class Waits {
   void release(std::size_t chain, std::uint64_t when);
 
   // A call of an event came before its turn and is held.
-  void came_early(std::size_t chain);
+  void hold_for_turn(std::size_t chain);
   // For an event that waits for its turn: returns true when it has come. `next`: when to check again.
   bool follow_turn(std::size_t chain, std::uint64_t& next);
 

@@ -47,9 +47,7 @@ Called read_command(const std::vector<std::string>& command) {
     constexpr std::string_view kModule = "--module=";
     const bool named_next = word == "-jar" || word == "-m" || word == "--module";
     if (named_next || word.starts_with(kModule)) {
-      const std::string name = !named_next             ? word.substr(kModule.size())
-                               : i + 1 < command.size() ? command[i + 1]
-                                                        : "";
+      const std::string name = !named_next ? word.substr(kModule.size()) : i + 1 < command.size() ? command[i + 1] : "";
       (word == "-jar" ? called.jar : called.main) = word == "-jar" ? name : class_of_module(name);
       return called;
     }

@@ -120,7 +120,7 @@ std::vector<CodeBook::Place> CodeBook::places(const std::string& node, const std
   return found;
 }
 
-bool CodeBook::knows(const std::string& node, const std::string& method) const {
+bool CodeBook::contains(const std::string& node, const std::string& method) const {
   const std::lock_guard lock(mutex_);
   const auto own = nodes_.find(node);
   return own != nodes_.end() && own->second.contains(method);

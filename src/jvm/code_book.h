@@ -27,7 +27,7 @@ class CodeBook {
   };
   // The calls in the method with this name; empty if no run has reported it.
   [[nodiscard]] std::vector<Place> places(const std::string& node, const std::string& method) const;
-  [[nodiscard]] bool knows(const std::string& node, const std::string& method) const;
+  [[nodiscard]] bool contains(const std::string& node, const std::string& method) const;
 
  private:
   using Methods = std::map<std::string, std::vector<CallSite>, std::less<>>;

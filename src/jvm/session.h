@@ -74,7 +74,7 @@ class Session {
   [[nodiscard]] const std::filesystem::path& agent() const { return agent_; }
   void add_places(const std::string& node, const std::vector<PlaceRequest>& places);
   // Requests that the node's JVMs report stacks.
-  void tell_stacks(const std::string& node) { asked_[node].stacks = true; }
+  void request_stacks(const std::string& node) { asked_[node].stacks = true; }
   void watch(const std::string& node, WatchRequest request) { asked_[node].watch = std::move(request); }
   void ask(const std::string& node, const AskRequest& request) { asked_[node].asks.push_back(request); }
   // Call this when all requests are known and before the nodes start. Their folders exist and belong to their users.

@@ -166,7 +166,7 @@ JavaStack ask(const std::filesystem::path& file, pid_t tid) {
   if (head.answer == static_cast<std::uint32_t>(StackAnswer::stranger)) return without("it is not a Java thread");
   const std::string bytes = read_used(fd.get());
   std::optional<JavaStack> stack =
-      head.answer == static_cast<std::uint32_t>(StackAnswer::told) ? stack_in(bytes, 0, head.names) : std::nullopt;
+      head.answer == static_cast<std::uint32_t>(StackAnswer::recorded) ? stack_in(bytes, 0, head.names) : std::nullopt;
   if (!stack || stack->tid != own) return without("the JVM does not report its Java frames");
   return *std::move(stack);
 }

@@ -43,8 +43,7 @@ struct JavaStack {
 // The same for the bytes of one file.
 [[nodiscard]] std::vector<JavaStack> parse_noted(std::string_view bytes);
 
-// The stack of a thread at the time at which something happened to it; nullptr if there is none. `tid` is in the
-// thread's own PID namespace.
+// The stack of a thread at the time of an event; nullptr if there is none. `tid` is in the thread's own PID namespace.
 [[nodiscard]] const JavaStack* stack_of(const std::vector<JavaStack>& stacks, int tid, std::int64_t at_ns);
 
 }  // namespace rose::jvm

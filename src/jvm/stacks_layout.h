@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kStackText = 500;
 inline constexpr char kAgentThread[] = "rose\n";  // as in /proc/TID/comm
 
 enum class StackAnswer : std::uint32_t {
-  told = 1,
+  recorded = 1,
   stranger = 2,  // not a Java thread
   refused = 3,   // refused by the JVM
 };

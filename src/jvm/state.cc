@@ -85,7 +85,7 @@ std::vector<std::string> complaints(const std::string& node, const std::vector<J
   if (states.empty())
     return {fmt::format(
         "no JVM of {} loaded rose's agent (JAVA_TOOL_OPTIONS must reach it): its methods are not watched", node)};
-  std::set<std::string> told;
+  std::set<std::string> messages;
   bool able = false, any = false;
   for (const JvmState& state : states) {
     able = able || state.breakpoints;
@@ -96,12 +96,13 @@ std::vector<std::string> complaints(const std::string& node, const std::vector<J
     // tool of the start script.
     if (able && !state.breakpoints) continue;
     for (const Note& note : state.notes) {
-      if (note.entry == kNoEntry) told.insert(fmt::format("{}: {}", node, note.text));
+      if (note.entry == kNoEntry) messages.insert(fmt::format("{}: {}", node, note.text));
     }
   }
   if (able && !any)
-    told.insert(fmt::format("no class that {} loaded has a method that matches its `functions` or `sources`", node));
-  return {told.begin(), told.end()};
+    messages.insert(
+        fmt::format("no class that {} loaded has a method that matches its `functions` or `sources`", node));
+  return {messages.begin(), messages.end()};
 }
 
 }  // namespace rose::jvm

@@ -52,12 +52,13 @@ std::string problem_in(std::string_view errors) {
 }
 
 std::string why_none(const Ended& end, const CollectOptions& options) {
-  const std::string said = problem_in(end.err);
-  if (!end.started) return said;
+  const std::string message = problem_in(end.err);
+  if (!end.started) return message;
   if (end.refused) return fmt::format("its dump is larger than {}, or cannot be stored here", format_size(kMostBytes));
   if (end.timed_out)
-    return fmt::format("no answer within {}{}", format_duration(options.deadline_ns), said.empty() ? "" : ": " + said);
-  if (!said.empty()) return said;
+    return fmt::format("no answer within {}{}", format_duration(options.deadline_ns),
+                       message.empty() ? "" : ": " + message);
+  if (!message.empty()) return message;
   return fmt::format("it ended with status {} without a message", end.exit_code);
 }
 

@@ -291,7 +291,7 @@ std::string others_than(const std::filesystem::path& socket) {
   return fmt::format("; there is {}", fmt::join(found, ", "));
 }
 
-Result<Fd> connect_or_say(const std::filesystem::path& socket) {
+Result<Fd> connect_to_tracer(const std::filesystem::path& socket) {
   std::error_code unreadable;
   if (const auto folder = socket.parent_path();
       !folder.empty() && !std::filesystem::exists(folder, unreadable) && !unreadable)
@@ -361,19 +361,19 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const std:
     }
     return bytes.empty() ? Result<void>() : file->write(bytes);
   };
-  ROSE_TRY(std::string said, request_dump(socket, sink, after_ns));
+  ROSE_TRY(std::string answer, request_dump(socket, sink, after_ns));
   ROSE_CHECK(file->commit());
-  return said;
+  return answer;
 }
 
 Result<std::string> request_dump(const std::filesystem::path& socket, const trace::DumpWriter::Sink& out,
                                  std::int64_t after_ns) {
   // Connect before waiting, so that a wrong path is reported immediately.
-  ROSE_TRY(Fd fd, connect_or_say(socket));
+  ROSE_TRY(Fd fd, connect_to_tracer(socket));
   if (after_ns > 0) {
     fd.reset();
     if (!cancel::sleep(after_ns)) ROSE_CHECK(cancel::check());
-    ROSE_TRY(fd, connect_or_say(socket));
+    ROSE_TRY(fd, connect_to_tracer(socket));
   }
   // A tracer that refuses the client may have closed the connection after sending the reason.
   const bool asked =
@@ -473,7 +473,7 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
 }
 
 Result<OpenRecordings> request_recordings(const std::filesystem::path& socket) {
-  ROSE_TRY(const Fd fd, connect_or_say(socket));
+  ROSE_TRY(const Fd fd, connect_to_tracer(socket));
   if (::send(fd.get(), kRecordingsRequest.data(), kRecordingsRequest.size(), MSG_NOSIGNAL) !=
       static_cast<ssize_t>(kRecordingsRequest.size()))
     return fail_errno(ErrorKind::input, fmt::format("asking the tracer at '{}'", socket.string()), errno);

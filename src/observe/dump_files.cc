@@ -293,7 +293,7 @@ Result<WrittenDump> DumpFiles::write(const Cause& cause, std::int64_t wall_ns, c
     const CopiedRecordings copied = copy_recordings(sources_->open(), target);
     for (const fs::path& file : copied.files)
       written_.back().recordings.push_back(file.lexically_relative(recordings_folder(target)).string());
-    for (const std::string& word : copied.words) log::warning("{}", word);
+    for (const std::string& problem : copied.problems) log::warning("{}", problem);
   }
   if (folder_) prune(target, others);
   return written_.back();

@@ -74,8 +74,8 @@ std::optional<Cause> DumpPlan::pending() const {
 }
 
 std::uint64_t DumpPlan::take_left_out() {
-  const std::uint64_t fresh = left_out_ - told_;
-  told_ = left_out_;
+  const std::uint64_t fresh = left_out_ - reported_left_out_;
+  reported_left_out_ = left_out_;
   return fresh;
 }
 

@@ -57,7 +57,7 @@ class DumpPlan {
   std::vector<Planned> planned_;  // at most one requested and one automatic dump
   std::int64_t retry_ns_ = kFirstRetry;
   std::optional<std::int64_t> last_ns_;
-  std::uint64_t left_out_ = 0, told_ = 0;
+  std::uint64_t left_out_ = 0, reported_left_out_ = 0;
 };
 
 // Interprets the answers of an oracle over time: after a hit, it must answer no before another hit counts.

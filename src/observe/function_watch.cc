@@ -27,7 +27,7 @@ constexpr std::size_t kCountedGroup = 128;
 constexpr std::size_t kRecordedGroup = 1024;
 constexpr std::size_t kMostGroups = 96;   // above this number, small groups are merged
 constexpr std::size_t kMostSamples = 64;  // functions attached again at once
-constexpr std::size_t kMostTold = 8;      // detached functions that are reported
+constexpr std::size_t kMostReported = 8;  // detached functions that are reported
 constexpr auto kCountingLook = 10ms;
 constexpr auto kRecordingLook = 250ms;
 // Without uprobe_multi links, each function needs a perf event, and detaching costs 0.1 s each.
@@ -62,9 +62,9 @@ RateLimits recording_limits(double hot_rate, double share, double entry_seconds)
 
 void warn_once(const std::string& text) {
   static std::mutex mutex;
-  static std::set<std::string> told;
+  static std::set<std::string> reported;
   const std::lock_guard lock(mutex);
-  if (told.size() < 256 && told.insert(text).second) log::warning(std::string_view(text));
+  if (reported.size() < 256 && reported.insert(text).second) log::warning(std::string_view(text));
 }
 
 void UnmapCounts::operator()(std::uint64_t* counts) const { ::munmap(counts, bytes); }
@@ -196,10 +196,10 @@ void FunctionWatch::failed(int binary, const std::vector<std::uint32_t>& functio
       fmt::format("functions of '{}' are temporarily not watched: {}", binaries_.name(binary).string(), why.message));
 }
 
-Result<void> FunctionWatch::attach(const bpf_program* program, int counts_map, OnLetGo on_let_go) {
+Result<void> FunctionWatch::attach(const bpf_program* program, int counts_map, OnDetach on_detach) {
   if (functions_.empty()) return {};
   program_ = program;
-  on_let_go_ = std::move(on_let_go);
+  on_detach_ = std::move(on_detach);
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t bytes = (counters() * sizeof(std::uint64_t) + page - 1) / page * page;
   void* memory = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, counts_map, 0);
@@ -277,21 +277,21 @@ void FunctionWatch::look() {
   if (!gone.empty()) drop(gone);
   take_again(now, counts);
   if (groups_.size() > kMostGroups) merge_groups();
-  if (counting() || !on_let_go_) return;
+  if (counting() || !on_detach_) return;
   for (const auto index : gone) {
     const auto own = counts.begin() + static_cast<std::ptrdiff_t>(index * (nodes_.size() + 1));
     const auto others = own + static_cast<std::ptrdiff_t>(nodes_.size());
-    if (!std::exchange(functions_[index].told, true)) {
-      if (++told_ <= kMostTold)
+    if (!std::exchange(functions_[index].reported, true)) {
+      if (++reported_ <= kMostReported)
         log::warning("'{}' is entered {:.0f} times a second{}: not recorded for {} s at a time while it is that busy",
                      functions_[index].name, rates_->last_rate(index),
                      *others > *std::max_element(own, others) ? ", mostly by processes that are not traced" : "",
                      rates_->pause_ns(index) / 1'000'000'000);
-      else if (told_ == kMostTold + 1)
+      else if (reported_ == kMostReported + 1)
         log::warning("further functions are as busy: they are detached in the same way, without a message");
     }
     for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
-      if (wanted(index, node)) on_let_go_(index, node);
+      if (wanted(index, node)) on_detach_(index, node);
     }
   }
 }

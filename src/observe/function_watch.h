@@ -34,7 +34,7 @@ struct UnmapCounts {
 class FunctionWatch {
  public:
   // Recording: called when a function was detached, for each node that requested it.
-  using OnLetGo = std::function<void(std::uint32_t function, std::uint32_t node)>;
+  using OnDetach = std::function<void(std::uint32_t function, std::uint32_t node)>;
 
   FunctionWatch() = default;
   ~FunctionWatch() { stop(); }
@@ -54,7 +54,7 @@ class FunctionWatch {
   }
 
   // Attaches `program`, which is loaded and prepared. `counts_map`: a mappable array of counters().
-  [[nodiscard]] Result<void> attach(const bpf_program* program, int counts_map, OnLetGo on_let_go);
+  [[nodiscard]] Result<void> attach(const bpf_program* program, int counts_map, OnDetach on_detach);
   // Recording: an entry was reported by the link with this number. Returns false if another link has already reported
   // it.
   [[nodiscard]] bool entered(std::uint32_t function, std::uint32_t link, std::uint32_t tid);
@@ -68,7 +68,7 @@ class FunctionWatch {
     std::string name;
     int binary = 0;
     std::uint64_t offset = 0;
-    bool told = false;  // it was reported as detached
+    bool reported = false;  // it was reported as detached
   };
   // Functions attached by one link.
   struct Group {
@@ -95,7 +95,7 @@ class FunctionWatch {
   double hot_rate_ = 0;
   double share_ = 0;
   symbols::Copies copies_ = symbols::Copies::none;
-  OnLetGo on_let_go_;
+  OnDetach on_detach_;
 
   const bpf_program* program_ = nullptr;
   std::uint32_t next_link_ = 0;
@@ -103,7 +103,7 @@ class FunctionWatch {
   std::int64_t merge_after_ns_ = 0;
   kernel::LinkCloser closer_;
   std::unique_ptr<FunctionRates> rates_;
-  std::size_t told_ = 0;                                // number of functions reported as detached
+  std::size_t reported_ = 0;                            // number of functions reported as detached
   std::unique_ptr<std::uint64_t, UnmapCounts> mapped_;  // counters of the BPF programs
 
   // The last entry of each thread while two links may report the same entry.

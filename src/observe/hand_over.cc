@@ -46,8 +46,8 @@ bool send_recordings(int socket, const OpenRecordings& recordings, const std::fu
                    one.file.get(), writable))
       return false;
   }
-  for (const std::string& word : recordings.words) {
-    if (!send_line(socket, fmt::format("word {}\n", one_line_of(word)), -1, writable)) return false;
+  for (const std::string& problem : recordings.problems) {
+    if (!send_line(socket, fmt::format("word {}\n", one_line_of(problem)), -1, writable)) return false;
   }
   return send_line(socket, "end\n", -1, writable);
 }
@@ -64,7 +64,7 @@ Result<OpenRecordings> receive_recordings(int socket, const std::function<bool()
       const std::size_t tab = line.find('\t');
       if (line == "end") return got;
       if (line.starts_with("word ")) {
-        got.words.push_back(printable(line.substr(5)));
+        got.problems.push_back(printable(line.substr(5)));
       } else if (line.starts_with("recording ") && tab != std::string::npos && !files.empty()) {
         OpenRecording one;
         one.node = line.substr(10, tab - 10);

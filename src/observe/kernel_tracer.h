@@ -23,9 +23,9 @@
 #include "observe/decode.h"
 #include "observe/function_watch.h"
 #include "observe/loaded_programs.h"
+#include "observe/message_watch.h"
 #include "observe/network_watch.h"
 #include "observe/ring.h"
-#include "observe/spoken_watch.h"
 #include "observe/storms.h"
 #include "observe/targets.h"
 #include "observe/traced_cgroups.h"
@@ -90,7 +90,7 @@ class KernelTracer final : public Tracer {
   void sample_waits();
   void sample_connections();
   void forget_pauses_that_were_none();
-  void note_let_go(std::uint32_t function, std::uint32_t node);
+  void note_detached(std::uint32_t function, std::uint32_t node);
   void write_node(std::size_t node);
   [[nodiscard]] int node_index(const std::string& name) const;
   [[nodiscard]] rose_stats kernel_stats() const;
@@ -143,7 +143,7 @@ class KernelTracer final : public Tracer {
   std::atomic<bool> stopping_ = false;
   std::thread reader_;
   ValueWatch values_;   // guarded by mutex_ once the reader runs
-  SpokenWatch spoken_;  // guarded in the same way
+  MessageWatch messages_;  // guarded in the same way
   std::vector<kernel::FunctionLink> method_links_;
   FunctionWatch functions_;            // last, because its thread calls back into this object
 };

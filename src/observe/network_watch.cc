@@ -361,9 +361,10 @@ void NetworkWatch::add_open(trace::Trace& trace, std::int64_t offset, const std:
     ++present;
     if (pair.node >= nodes.size() || static_cast<std::int64_t>(state.last_ns) > now) return;
     const std::uint64_t gap = static_cast<std::uint64_t>(now) - state.last_ns;
-    const std::uint64_t told = rose_told_ns(&state, pair.protocol == IPPROTO_TCP, static_cast<std::uint64_t>(now), gap,
-                                            static_cast<std::uint64_t>(delay_ns_));
-    if (told == 0) return;
+    const std::uint64_t reported_ns =
+        rose_told_ns(&state, pair.protocol == IPPROTO_TCP, static_cast<std::uint64_t>(now), gap,
+                     static_cast<std::uint64_t>(delay_ns_));
+    if (reported_ns == 0) return;
     decoded.event = {};
     describe_pair(pair, decoded);
     if (own_network_[pair.node] && decoded.src == decoded.dst) return;
@@ -373,7 +374,7 @@ void NetworkWatch::add_open(trace::Trace& trace, std::int64_t offset, const std:
     event.node = nodes[pair.node];
     event.src = trace.strings.intern(decoded.src);
     event.dst = trace.strings.intern(decoded.dst);
-    event.duration_ms = static_cast<std::int32_t>(std::min<std::uint64_t>(told / 1'000'000, INT32_MAX));
+    event.duration_ms = static_cast<std::int32_t>(std::min<std::uint64_t>(reported_ns / 1'000'000, INT32_MAX));
     event.packets = state.packets;
     event.flags = trace::kOpen;
     trace.events.push_back(event);

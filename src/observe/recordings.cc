@@ -183,7 +183,7 @@ OpenRecordings RecordingSources::open() {
       if (again >= 0) ::close(again);
       // A folder that the user named may be created later.
       if (place.folder || err != ENOENT)
-        found.words.push_back(
+        found.problems.push_back(
             fmt::format("the folder {} cannot be read: {}", printable(place.name.string()), std::strerror(err)));
       continue;
     }
@@ -193,7 +193,7 @@ OpenRecordings RecordingSources::open() {
       const std::string name = entry->d_name;
       if (name == "." || name == ".." || (!place.pattern.empty() && !fits_recording_name(place.pattern, name)))
         continue;
-      const std::string told = printable((place.name / name).string());
+      const std::string label = printable((place.name / name).string());
       OpenRecording one;
       one.file = open_regular_at(::dirfd(folder), name, O_NOFOLLOW);
       const int err = errno;
@@ -202,8 +202,8 @@ OpenRecordings RecordingSources::open() {
       const char* why = nullptr;
       if (!one.file) {
         if (!place.pattern.empty() && err != ENOENT)
-          found.words.push_back(fmt::format("{} cannot be opened: {}", told,
-                                            err == EINVAL ? "it is not a regular file" : std::strerror(err)));
+          found.problems.push_back(fmt::format("{} cannot be opened: {}", label,
+                                               err == EINVAL ? "it is not a regular file" : std::strerror(err)));
         continue;
       }
       if (::fstat(one.file.get(), &info) != 0 || !seen.emplace(info.st_dev, info.st_ino).second) continue;
@@ -211,7 +211,8 @@ OpenRecordings RecordingSources::open() {
       const bool whole = read_at(one.file.get(), head, sizeof head, 0) == sizeof head;
       if (!whole || rr::Reading::ring_bytes(head, one.bytes, &why) == 0) {
         if (!place.pattern.empty())
-          found.words.push_back(fmt::format("{}: {}", told, why != nullptr ? why : "it is too short for a recording"));
+          found.problems.push_back(
+              fmt::format("{}: {}", label, why != nullptr ? why : "it is too short for a recording"));
         continue;
       }
       // A copy needs only this much; the rest was never written.
@@ -227,8 +228,9 @@ OpenRecordings RecordingSources::open() {
     std::sort(all.begin(), all.end(),
               [](const OpenRecording& a, const OpenRecording& b) { return a.began_ns > b.began_ns; });
     if (all.size() > kMostLives) {
-      found.words.push_back(fmt::format("{} older recordings of {} are not copied: only the newest {} of each node are",
-                                        all.size() - kMostLives, node, kMostLives));
+      found.problems.push_back(
+          fmt::format("{} older recordings of {} are not copied: only the newest {} of each node are",
+                      all.size() - kMostLives, node, kMostLives));
       all.resize(kMostLives);
     }
   }
@@ -238,7 +240,7 @@ OpenRecordings RecordingSources::open() {
       if (life >= all.size()) continue;
       OpenRecording& one = all[life];
       if (one.bytes > left) {
-        found.words.push_back(
+        found.problems.push_back(
             fmt::format("the recording {} of {} is not copied: its {} exceed what is left of the limit for a dump "
                         "(--recordings-size)",
                         one.name, node, format_size(one.bytes)));
@@ -307,11 +309,11 @@ fs::path recordings_folder(const fs::path& dump) { return dump.string() + ".reco
 
 CopiedRecordings copy_recordings(OpenRecordings recordings, const fs::path& dump) {
   CopiedRecordings copied;
-  copied.words = std::move(recordings.words);
+  copied.problems = std::move(recordings.problems);
   struct stat there{};
   if (::lstat(dump.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) {
     if (!recordings.all.empty())
-      copied.words.push_back(fmt::format("no recording is copied: {} is not a file", dump.string()));
+      copied.problems.push_back(fmt::format("no recording is copied: {} is not a file", dump.string()));
     return copied;
   }
   const fs::path folder = recordings_folder(dump), fresh = folder.string() + ".new";
@@ -319,7 +321,7 @@ CopiedRecordings copy_recordings(OpenRecordings recordings, const fs::path& dump
   fs::remove_all(fresh, error);
   std::vector<fs::path> names;
   for (OpenRecording& one : recordings.all) {
-    const std::string told = fmt::format("the recording {} of {}", one.name, one.node);
+    const std::string label = fmt::format("the recording {} of {}", one.name, one.node);
     const fs::path into = fresh / file_word(one.node);
     fs::path name = one.name;
     for (int same = 2; fs::exists(into / name, error); ++same) name = fmt::format("{}-{}", same, one.name);
@@ -330,7 +332,7 @@ CopiedRecordings copy_recordings(OpenRecordings recordings, const fs::path& dump
     }
     if (done) done = copy_recording(one.file, into / name);
     if (!done) {
-      copied.words.push_back(fmt::format("{} is not copied: {}", told, done.error().message));
+      copied.problems.push_back(fmt::format("{} is not copied: {}", label, done.error().message));
       continue;
     }
     names.push_back(fs::path(file_word(one.node)) / name);
@@ -341,7 +343,7 @@ CopiedRecordings copy_recordings(OpenRecordings recordings, const fs::path& dump
     return copied;
   }
   if (::rename(fresh.c_str(), folder.c_str()) != 0) {
-    copied.words.push_back(
+    copied.problems.push_back(
         fmt::format("no recording is copied: cannot create {}: {}", folder.string(), std::strerror(errno)));
     fs::remove_all(fresh, error);
     return copied;

@@ -28,12 +28,12 @@ struct OpenRecording {
 };
 struct OpenRecordings {
   std::vector<OpenRecording> all;  // newest first, over all nodes
-  std::vector<std::string> words;  // what could not be opened, one sentence each
+  std::vector<std::string> problems;  // what could not be opened, one sentence each
 };
 
 struct CopiedRecordings {
   std::vector<std::filesystem::path> files;
-  std::vector<std::string> words;
+  std::vector<std::string> problems;
 };
 
 // Matches file names that ROSE_RR=record:NAME produces: %n and %p stand for numbers.

@@ -31,16 +31,16 @@ Result<void> Storms::open(int map_fd, std::size_t places, std::uint64_t most_byt
 }
 
 void Storms::remember(const Decoded& decoded, std::uint64_t position) {
-  Told& told = told_[decoded.storm];
-  if (told.position != 0) bytes_ -= size_of(told.event);
-  told.event = decoded;
-  told.position = position + 1;  // never 0
-  bytes_ += size_of(told.event);
+  Remembered& kept = remembered_[decoded.storm];
+  if (kept.position != 0) bytes_ -= size_of(kept.event);
+  kept.event = decoded;
+  kept.position = position + 1;  // never 0
+  bytes_ += size_of(kept.event);
 }
 
 bool Storms::complete(Decoded& counted) const {
-  const auto found = told_.find(counted.storm);
-  if (found == told_.end()) return false;
+  const auto found = remembered_.find(counted.storm);
+  if (found == remembered_.end()) return false;
   const auto event = counted.event;
   const auto first_ns = counted.first_ns;
   counted = found->second.event;
@@ -85,9 +85,9 @@ void Storms::fetch(bool all, std::int64_t now_ns, const Take& take) {
 
 void Storms::forget(const std::function<std::uint64_t()>& produced, std::uint64_t consumed, const Take& take) {
   if (forgetting_ && consumed >= forget_at_) {
-    std::erase_if(told_, [this](const auto& told) {
-      if (told.second.position > forget_before_) return false;
-      bytes_ -= size_of(told.second.event);
+    std::erase_if(remembered_, [this](const auto& entry) {
+      if (entry.second.position > forget_before_) return false;
+      bytes_ -= size_of(entry.second.event);
       return true;
     });
     forgetting_ = false;

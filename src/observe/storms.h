@@ -40,7 +40,7 @@ class Storms {
  private:
   void fetch(rose_storm& storm, bool all, bool reset, std::int64_t now_ns, const Take& take);
 
-  struct Told {
+  struct Remembered {
     Decoded event;
     std::uint64_t position = 0;
   };
@@ -49,7 +49,7 @@ class Storms {
   std::uint64_t bytes_ = 0, most_bytes_ = 0;
   bool forgetting_ = false;
   std::uint64_t forget_before_ = 0, forget_at_ = 0;  // positions in the ring
-  std::unordered_map<std::uint64_t, Told> told_;
+  std::unordered_map<std::uint64_t, Remembered> remembered_;  // by key
 };
 
 }  // namespace rose::observe

@@ -45,91 +45,93 @@ TcpSilences::Key TcpSilences::key_of(const rose_tcp& tcp) const {
 void TcpSilences::take(const rose_tcp& tcp) {
   const auto now_ns = static_cast<std::int64_t>(tcp.ts_ns);
   auto [at, fresh] = connections_.try_emplace(tcp.socket);
-  Connection& one = at->second;
-  if (!fresh && one.sample == sample_) return;  // shared by several processes
-  if (!fresh && !same_ends(one.ends, tcp.conn)) {
+  Connection& connection = at->second;
+  if (!fresh && connection.sample == sample_) return;  // shared by several processes
+  if (!fresh && !same_ends(connection.ends, tcp.conn)) {
     // Another connection reuses the memory of a closed one.
-    if (const auto pair = pairs_.find(one.key); pair != pairs_.end()) --pair->second.open;
-    one = {};
+    if (const auto pair = pairs_.find(connection.key); pair != pairs_.end()) --pair->second.open;
+    connection = {};
     fresh = true;
   }
   if (fresh) {
-    one.key = key_of(tcp);
-    one.ends = tcp.conn;
-    if (!pairs_.contains(one.key) && pairs_.size() >= options_.most_pairs) {
+    connection.key = key_of(tcp);
+    connection.ends = tcp.conn;
+    if (!pairs_.contains(connection.key) && pairs_.size() >= options_.most_pairs) {
       ++left_out_;
       connections_.erase(at);
       return;
     }
-    ++pairs_[one.key].open;
+    ++pairs_[connection.key].open;
   }
-  Pair& pair = pairs_.at(one.key);
+  Pair& pair = pairs_.at(connection.key);
   if (pair.first_ns == 0) pair.first_ns = now_ns;
-  one.sample = sample_;
-  one.missing = false;
+  connection.sample = sample_;
+  connection.missing = false;
 
   if (tcp.state != kSynSent) {
     // Ages are in whole jiffies: take the earliest possible time.
-    std::int64_t heard = now_ns - (std::int64_t{tcp.heard} + 1) * options_.tick_ns;
-    const std::uint32_t arrived = tcp.segments - one.segments;
+    std::int64_t received = now_ns - (std::int64_t{tcp.heard} + 1) * options_.tick_ns;
+    const std::uint32_t arrived = tcp.segments - connection.segments;
     // A segment that acknowledges nothing new and carries no data, such as a keep-alive, appears only in the number of
     // segments.
-    if (!fresh && arrived != 0 && heard <= one.heard_ns + options_.tick_ns) heard = now_ns;
+    if (!fresh && arrived != 0 && received <= connection.received_ns + options_.tick_ns) received = now_ns;
     pair.packets += arrived;
-    if (heard > one.heard_ns + 2 * options_.tick_ns) {
-      one.heard_ns = heard;
-      one.waiting_ns = 0;  // what was sent before may have been answered now
+    if (received > connection.received_ns + 2 * options_.tick_ns) {
+      connection.received_ns = received;
+      connection.waiting_ns = 0;  // what was sent before may have been answered now
     }
-    one.segments = tcp.segments;
-    pair.fresh_ns = std::max(pair.fresh_ns, one.heard_ns);
+    connection.segments = tcp.segments;
+    pair.fresh_ns = std::max(pair.fresh_ns, connection.received_ns);
   }
   const std::int64_t sent_ns = now_ns - std::int64_t{tcp.sent} * options_.tick_ns;
   const bool waits = tcp.unanswered > 0 || tcp.state == kSynSent;
-  if (!waits) one.waiting_ns = 0;
-  else if (one.waiting_ns == 0)
+  if (!waits) connection.waiting_ns = 0;
+  else if (connection.waiting_ns == 0)
     // Sent since the previous sample, and at least a retransmission delay ago; or it is the last data that was sent.
-    one.waiting_ns = tcp.state == kSynSent ? now_ns
-                     : tcp.resent > 0      ? std::max({before_ns_, one.heard_ns, now_ns - kLeastResend})
-                                           : std::clamp(sent_ns, std::min(one.heard_ns, now_ns), now_ns);
-  if (tcp.probes == 0) one.probing_ns = 0;
-  else if (one.probing_ns == 0) one.probing_ns = now_ns;
-  const bool probes = one.probing_ns != 0 && now_ns - one.probing_ns >= kAnswersEnd;
-  one.asking = tcp.resent > 0 || probes || (waits && tcp.state != kSynSent && now_ns - one.waiting_ns >= kAnswered);
-  if (!one.asking) return;
-  const std::int64_t since = one.waiting_ns != 0 ? one.waiting_ns : one.probing_ns;
+    connection.waiting_ns = tcp.state == kSynSent ? now_ns
+                            : tcp.resent > 0 ? std::max({before_ns_, connection.received_ns, now_ns - kLeastResend})
+                                             : std::clamp(sent_ns, std::min(connection.received_ns, now_ns), now_ns);
+  if (tcp.probes == 0) connection.probing_ns = 0;
+  else if (connection.probing_ns == 0) connection.probing_ns = now_ns;
+  const bool probes = connection.probing_ns != 0 && now_ns - connection.probing_ns >= kAnswersEnd;
+  connection.asking =
+      tcp.resent > 0 || probes || (waits && tcp.state != kSynSent && now_ns - connection.waiting_ns >= kAnswered);
+  if (!connection.asking) return;
+  const std::int64_t since = connection.waiting_ns != 0 ? connection.waiting_ns : connection.probing_ns;
   pair.asked_now_ns = pair.asked_now_ns == 0 ? since : std::min(pair.asked_now_ns, since);
 }
 
 // Connections that no file refers to any more: either their end was answered, or they are in `closing`.
 void TcpSilences::take_closed(std::span<const rose_closing> closing, std::int64_t now_ns) {
   for (auto at = connections_.begin(); at != connections_.end();) {
-    Connection& one = at->second;
-    if (one.sample == sample_) {
+    Connection& connection = at->second;
+    if (connection.sample == sample_) {
       ++at;
       continue;
     }
-    Pair& pair = pairs_.at(one.key);
+    Pair& pair = pairs_.at(connection.key);
     const auto end = std::find_if(closing.begin(), closing.end(),
-                                  [&](const rose_closing& each) { return same_ends(each.conn, one.ends); });
+                                  [&](const rose_closing& each) { return same_ends(each.conn, connection.ends); });
     const bool waits = end != closing.end() && static_cast<std::int64_t>(end->closed_ns) > pair.last_ns &&
                        now_ns - static_cast<std::int64_t>(end->closed_ns) < kRemembered;
     // The file disappears slightly before the end appears in `closing`.
-    if (end == closing.end() && !one.closing && !std::exchange(one.missing, true)) {
+    if (end == closing.end() && !connection.closing && !std::exchange(connection.missing, true)) {
       ++at;
       continue;
     }
     if (!waits) {
       // The peer answered the end of a connection after earlier data had stayed unanswered.
-      if (one.closing && one.asking && end == closing.end()) pair.fresh_ns = std::max(pair.fresh_ns, now_ns);
+      if (connection.closing && connection.asking && end == closing.end())
+        pair.fresh_ns = std::max(pair.fresh_ns, now_ns);
       --pair.open;
       at = connections_.erase(at);
       continue;
     }
-    one.closing = true;
+    connection.closing = true;
     const auto closed_ns = static_cast<std::int64_t>(end->closed_ns);
-    if (one.asking || now_ns - closed_ns >= kAnswersEnd) {
-      one.asking = true;
-      const std::int64_t since = one.waiting_ns != 0 ? std::min(one.waiting_ns, closed_ns) : closed_ns;
+    if (connection.asking || now_ns - closed_ns >= kAnswersEnd) {
+      connection.asking = true;
+      const std::int64_t since = connection.waiting_ns != 0 ? std::min(connection.waiting_ns, closed_ns) : closed_ns;
       pair.asked_now_ns = pair.asked_now_ns == 0 ? since : std::min(pair.asked_now_ns, since);
     }
     ++at;
@@ -149,7 +151,7 @@ rose_pair TcpSilences::pair_of(const Key& key) {
 }
 
 // True if the pair's silence up to `end_ns` is to be reported.
-bool TcpSilences::told(const Pair& pair, std::int64_t end_ns, Silence& out) const {
+bool TcpSilences::is_reported(const Pair& pair, std::int64_t end_ns, Silence& out) const {
   const std::int64_t gap = end_ns - pair.last_ns;
   if (pair.last_ns == 0 || gap < options_.delay_ns) return false;
   out.begin_ns = pair.last_ns;
@@ -192,8 +194,8 @@ std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> 
       Silence silence;
       silence.pair = pair_of(at->first);
       // Several packets since the previous sample: it is unknown which one was the first.
-      const bool tells = 2 * certain >= options_.delay_ns && told(pair, end, silence);
-      if (tells) {
+      const bool reported = 2 * certain >= options_.delay_ns && is_reported(pair, end, silence);
+      if (reported) {
         silence.end_within_ns = end - std::max(pair.seen_ns, pair.last_ns);
         ended.push_back(silence);
       }
@@ -203,9 +205,9 @@ std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> 
         pair.usual_ns -= static_cast<std::int64_t>(static_cast<double>(pair.usual_ns) / 8 * static_cast<double>(gap) /
                                                    static_cast<double>(options_.delay_ns));
         pair.usual_ns = std::max(pair.usual_ns, gap);
-      } else if (gap > pair.usual_ns && !(tells && silence.outstanding)) {
+      } else if (gap > pair.usual_ns && !(reported && silence.outstanding)) {
         // Repeated silences are the normal use of this pair, except those with unanswered data.
-        pair.usual_ns += (gap - pair.usual_ns) / (tells ? 4 : 2);
+        pair.usual_ns += (gap - pair.usual_ns) / (reported ? 4 : 2);
       }
       pair.last_ns = pair.fresh_ns;
       pair.asked_ns = 0;
@@ -227,7 +229,7 @@ std::vector<TcpSilences::Silence> TcpSilences::ongoing() const {
   for (const auto& [key, pair] : pairs_) {
     Silence silence;
     silence.pair = pair_of(key);
-    if (pair.open != 0 && told(pair, now_ns_, silence)) found.push_back(silence);
+    if (pair.open != 0 && is_reported(pair, now_ns_, silence)) found.push_back(silence);
   }
   return found;
 }

@@ -67,7 +67,7 @@ class TcpSilences {
     Key key;
     rose_connection ends{};
     std::uint32_t segments = 0;
-    std::int64_t heard_ns = 0;
+    std::int64_t received_ns = 0;
     std::int64_t waiting_ns = 0;  // since when bytes are unanswered; 0: none are
     std::int64_t probing_ns = 0;
     bool asking = false;       // at the last sample
@@ -83,7 +83,7 @@ class TcpSilences {
   [[nodiscard]] static rose_pair pair_of(const Key& key);
   void take(const rose_tcp& tcp);
   void take_closed(std::span<const rose_closing> closing, std::int64_t now_ns);
-  [[nodiscard]] bool told(const Pair& pair, std::int64_t end_ns, Silence& out) const;
+  [[nodiscard]] bool is_reported(const Pair& pair, std::int64_t end_ns, Silence& out) const;
 
   Options options_;
   std::uint64_t sample_ = 0;

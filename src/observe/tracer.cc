@@ -232,7 +232,7 @@ Result<void> KernelTracer::fill_maps() {
     const std::uint32_t value = node;
     bpf_map_update_elem(bpf_map__fd(maps.rose_freezable), &id, &value, BPF_NOEXIST);
   }
-  if (options_.messages) ROSE_CHECK(SpokenWatch::fill(bpf_map__fd(maps.rose_hearers), targets_));
+  if (options_.messages) ROSE_CHECK(MessageWatch::fill(bpf_map__fd(maps.rose_hearers), targets_));
   return {};
 }
 
@@ -307,7 +307,7 @@ Result<void> KernelTracer::attach() {
   }
   return functions_.attach(functions_.counting() ? progs.rose_function_count : progs.rose_function,
                            bpf_map__fd(skeleton_->maps.rose_entries),
-                           [this](std::uint32_t function, std::uint32_t node) { note_let_go(function, node); });
+                           [this](std::uint32_t function, std::uint32_t node) { note_detached(function, node); });
 }
 
 Result<void> KernelTracer::follow_processes() {
@@ -350,7 +350,7 @@ Result<void> KernelTracer::begin() {
                                          {CAP_NET_ADMIN, "to see packets arrive"}}));
   ROSE_CHECK(functions_.find(targets_, options_));
   ROSE_CHECK(values_.prepare(options_.values, targets_.size(), options_.values_share));
-  spoken_.prepare(targets_.size());
+  messages_.prepare(targets_.size());
   ROSE_CHECK(find_targets());
   ROSE_CHECK(load());
   wake_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

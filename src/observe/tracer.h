@@ -54,7 +54,7 @@ struct ValuePlace {
   std::filesystem::path binary;
   std::uint64_t offset = 0;  // in the file
   std::vector<symbols::Fetch> fetches;
-  bool told = false;  // not a location in a file: a JVM's agent (jvm) reads it, and its only fetch identifies it
+  bool by_agent = false;  // not a location in a file: the agent in a JVM reads it, and its only fetch identifies it
 };
 
 class KeptPrograms;  // programs that the kernel has already checked; see loaded_programs.h
@@ -99,7 +99,7 @@ struct SeenValues {
   std::vector<SeenValue> values;  // in the order of their arrival
   struct Place {
     std::uint64_t visits = 0;   // how often threads of the targets reached it while it was watched
-    bool let_go = false;        // it was detached at times because it was too busy
+    bool detached = false;      // it was detached at times because it was too busy
   };
   std::vector<Place> places;
   std::uint64_t left_out = 0;  // values that were dropped; the first and last ones of each location and node are kept

@@ -91,10 +91,10 @@ void KernelTracer::take(std::span<const std::byte> record) {
       return;
     }
   }
-  if (rose_spoken spoken; record.size() >= sizeof spoken) {
-    std::memcpy(&spoken, record.data(), sizeof spoken);
-    if (spoken.head.kind == ROSE_SPOKEN) {
-      if (!spoken_.take(spoken)) ++unreadable_;
+  if (rose_spoken message; record.size() >= sizeof message) {
+    std::memcpy(&message, record.data(), sizeof message);
+    if (message.head.kind == ROSE_SPOKEN) {
+      if (!messages_.take(message)) ++unreadable_;
       return;
     }
   }
@@ -252,11 +252,11 @@ SeenValues KernelTracer::take_values() {
 SeenMessages KernelTracer::take_messages() {
   const std::lock_guard lock(mutex_);
   drain(ring_.produced());
-  return spoken_.seen(bpf_map__fd(skeleton_->maps.rose_gates));
+  return messages_.seen(bpf_map__fd(skeleton_->maps.rose_gates));
 }
 
 // Marks in the dump where the recorded entries of a function end.
-void KernelTracer::note_let_go(std::uint32_t function, std::uint32_t node) {
+void KernelTracer::note_detached(std::uint32_t function, std::uint32_t node) {
   Decoded note;
   note.event.type = trace::EventType::af;
   note.event.ts_ns = monotonic_ns();

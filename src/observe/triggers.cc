@@ -97,7 +97,7 @@ class Watcher final : public Triggers {
         now = monotonic_ns();
         next_news = now + kFolderPoll;
       }
-      if (oracle_ && now >= oracle_until_) answer(true);
+      if (oracle_ && now >= oracle_until_) take_answer(true);
       // After Ctrl-C, the last dump is written immediately.
       while (!cancel::requested()) {
         const auto cause = plan_.due(monotonic_ns());
@@ -115,7 +115,7 @@ class Watcher final : public Triggers {
                           {cancel::dump_fd(), POLLIN, 0},
                           {options_.on_crash ? tracer_.ends_fd() : -1, POLLIN, 0},
                           {oracle_ ? oracle_->pidfd() : -1, POLLIN, 0},
-                          {oracle_ && oracle_talks_ ? oracle_->errors() : -1, POLLIN, 0}};
+                          {oracle_ && oracle_stderr_open_ ? oracle_->errors() : -1, POLLIN, 0}};
       const timespec ts{left / 1'000'000'000, left % 1'000'000'000};
       if (::ppoll(watched, std::size(watched), &ts, nullptr) < 0) continue;
       if (watched[0].revents != 0) break;
@@ -126,8 +126,8 @@ class Watcher final : public Triggers {
       if (watched[2].revents != 0) {
         for (const ProcessEnd& end : tracer_.take_ends()) trigger({TriggerKind::crash, describe_end(end)});
       }
-      if (watched[4].revents != 0) hear();
-      if (watched[3].revents != 0) answer(false);
+      if (watched[4].revents != 0) read_oracle_stderr();
+      if (watched[3].revents != 0) take_answer(false);
     }
     // The last dump names everything that was observed until now as its reason.
     if (options_.on_crash) {
@@ -154,10 +154,10 @@ class Watcher final : public Triggers {
     if (!written) {
       // If the disk is full, this fails repeatedly, possibly for days, so report it only once.
       const std::int64_t wait = plan_.failed(cause, monotonic_ns());
-      const std::string said = fmt::format("{}: {}", cause.text(), written.error().message);
-      if (said == failure_) return log::debug("{}; again in {}", said, format_duration(wait));
-      log::error(fmt::format("{}; will be tried again until it is written", said), written.error().hint);
-      failure_ = said;
+      const std::string failure = fmt::format("{}: {}", cause.text(), written.error().message);
+      if (failure == failure_) return log::debug("{}; again in {}", failure, format_duration(wait));
+      log::error(fmt::format("{}; will be tried again until it is written", failure), written.error().hint);
+      failure_ = failure;
       return;
     }
     if (!options_.together.empty()) known_.insert(written->file.filename().string());
@@ -203,8 +203,8 @@ class Watcher final : public Triggers {
 
   void ask(std::int64_t now) {
     oracle_until_ = now + options_.oracle_timeout_ns;
-    said_.clear();
-    oracle_talks_ = true;
+    oracle_stderr_.clear();
+    oracle_stderr_open_ = true;
     Result<HeldChild> child = HeldChild::fork_held({"/bin/sh", "-c", options_.oracle}, HeldChild::Kind::own_group);
     if (child) {
       tracer_.leave_out(child->pid());
@@ -221,19 +221,19 @@ class Watcher final : public Triggers {
   }
 
   // Reads the oracle's stderr so that it never blocks, and keeps the end of it.
-  void hear() {
+  void read_oracle_stderr() {
     char bytes[4096];
     const ssize_t n = ::read(oracle_->errors(), bytes, sizeof bytes);
     if (n <= 0) {
-      oracle_talks_ = n < 0 && (errno == EAGAIN || errno == EINTR);
+      oracle_stderr_open_ = n < 0 && (errno == EAGAIN || errno == EINTR);
       return;
     }
-    said_.append(bytes, static_cast<std::size_t>(n));
-    if (said_.size() > 2 * sizeof bytes) said_.erase(0, said_.size() - sizeof bytes);
+    oracle_stderr_.append(bytes, static_cast<std::size_t>(n));
+    if (oracle_stderr_.size() > 2 * sizeof bytes) oracle_stderr_.erase(0, oracle_stderr_.size() - sizeof bytes);
   }
 
-  void answer(bool timed_out) {
-    hear();
+  void take_answer(bool timed_out) {
+    read_oracle_stderr();
     const std::optional<int> status = oracle_->end(0);
     oracle_.reset();
     std::optional<int> code;
@@ -252,11 +252,11 @@ class Watcher final : public Triggers {
   void unclear(const std::string& how) {
     if (complained_) return;
     complained_ = true;
-    std::string_view words = said_;
-    while (!words.empty() && words.back() == '\n') words.remove_suffix(1);
-    words = words.substr(words.rfind('\n') == std::string_view::npos ? 0 : words.rfind('\n') + 1);
+    std::string_view line = oracle_stderr_;
+    while (!line.empty() && line.back() == '\n') line.remove_suffix(1);
+    line = line.substr(line.rfind('\n') == std::string_view::npos ? 0 : line.rfind('\n') + 1);
     log::warning("--dump-when did not decide: {}{} (0 means dump, 1 means no; reported once)", how,
-                 words.empty() ? "" : fmt::format(" and said '{}'", excerpt(words)));
+                 line.empty() ? "" : fmt::format(" and said '{}'", excerpt(line)));
   }
 
   TriggerOptions options_;
@@ -269,8 +269,8 @@ class Watcher final : public Triggers {
   std::set<std::string> known_;  // dumps in the shared folder
   std::optional<HeldChild> oracle_;
   std::int64_t oracle_until_ = 0;
-  bool oracle_talks_ = false;
-  std::string said_;
+  bool oracle_stderr_open_ = false;
+  std::string oracle_stderr_;
   bool complained_ = false;
   Fd stop_;
   std::thread thread_;

@@ -64,10 +64,10 @@ Result<void> ValueWatch::prepare(const std::vector<ValuePlace>& places, std::siz
         fmt::format("values at {} code locations are more than the {} that can be watched here", places.size(), most));
   for (const ValuePlace& place : places) {
     Place added{.what = place,
-                .binary = place.told ? 0 : binaries_.add(place.binary),
+                .binary = place.by_agent ? 0 : binaries_.add(place.binary),
                 .first = static_cast<std::uint32_t>(owners_.size()),
                 .link = {},
-                .let_go = false};
+                .detached = false};
     if (added.binary < 0)
       return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", place.binary.string()), errno);
     const bool good = std::all_of(place.fetches.begin(), place.fetches.end(),
@@ -110,7 +110,7 @@ Result<void> ValueWatch::attach(const bpf_program* program, int fetches_map, int
 
 Result<void> ValueWatch::attach_place(std::uint32_t index) {
   Place& place = places_[index];
-  if (place.what.told) return {};
+  if (place.what.by_agent) return {};
   const std::uint64_t cookie =
       index | std::uint64_t{place.first} << 16 | std::uint64_t{place.what.fetches.size()} << 32;
   auto attached = kernel::attach_functions(program_, binaries_.path(place.binary), {{place.what.offset, cookie}});
@@ -135,10 +135,10 @@ void ValueWatch::look(std::int64_t now_ns) {
   auto counts = read_counts();
   // The JVM's agent limits its own rate.
   for (std::size_t i = 0; i < places_.size(); ++i)
-    if (places_[i].what.told)
+    if (places_[i].what.by_agent)
       std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(i * (nodes_ + 1)), nodes_ + 1, 0);
   for (const std::uint32_t index : rates_->to_detach(now_ns, counts)) {
-    places_[index].let_go = true;
+    places_[index].detached = true;
     closer_.close(std::move(places_[index].link));
   }
   // Detaching locations one by one takes 0.1 s each, so do not attach busy ones again.
@@ -154,7 +154,7 @@ bool ValueWatch::take(const rose_value& value) {
   SeenValue seen;
   seen.place = owners_[value.fetch];
   if (value.failed == ROSE_TOO_MANY) {
-    places_[seen.place].let_go = true;
+    places_[seen.place].detached = true;
     return true;
   }
   seen.fetch = value.fetch - places_[seen.place].first;
@@ -190,7 +190,7 @@ SeenValues ValueWatch::seen() const {
   for (std::size_t i = 0; i < places_.size(); ++i) {
     SeenValues::Place place;
     for (std::size_t node = 0; node < nodes_; ++node) place.visits += counts[i * (nodes_ + 1) + node];
-    place.let_go = places_[i].let_go;
+    place.detached = places_[i].detached;
     out.places.push_back(place);
   }
   return out;

@@ -48,7 +48,7 @@ class ValueWatch {
     int binary = 0;
     std::uint32_t first = 0;  // index of its first fetch
     kernel::FunctionLink link;
-    bool let_go = false;
+    bool detached = false;
   };
   // For one fetch on one node.
   struct Kept {

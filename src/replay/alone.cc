@@ -91,20 +91,20 @@ Result<RecordingFacts> read_recording(const fs::path& path) {
   if (const char* why = reading.open(bytes.data(), bytes.file_bytes()))
     return fail(ErrorKind::input, fmt::format("{}: {}", path.string(), why));
   const rr::Facts& facts = reading.facts();
-  RecordingFacts told{path,
-                      printable(facts.node),
-                      printable(facts.host),
-                      printable(facts.program),
-                      facts.began_ns,
-                      facts.began_ns,
-                      facts.pid,
-                      facts.records,
-                      0,
-                      facts.unfinished,
-                      facts.end,
-                      facts.overwritten,
-                      facts.damaged,
-                      facts.ended};
+  RecordingFacts summary{path,
+                         printable(facts.node),
+                         printable(facts.host),
+                         printable(facts.program),
+                         facts.began_ns,
+                         facts.began_ns,
+                         facts.pid,
+                         facts.records,
+                         0,
+                         facts.unfinished,
+                         facts.end,
+                         facts.overwritten,
+                         facts.damaged,
+                         facts.ended};
   if (facts.lost != 0)
     return fail(
         ErrorKind::input,
@@ -112,22 +112,22 @@ Result<RecordingFacts> read_recording(const fs::path& path) {
         "the window was too small: record with a larger ROSE_RR_WINDOW");
   rr::Record record;
   for (std::uint64_t at = facts.begin; reading.next(at, record);) {
-    told.ended_ns = record.time_ns;
-    if (facts.overwritten && told.replayable == 0 &&
+    summary.ended_ns = record.time_ns;
+    if (facts.overwritten && summary.replayable == 0 &&
         (record.kind != rr::Kind::checkpoint || (record.flags & rr::kDigest) != 0))
       continue;
-    if (record.kind != rr::Kind::end) ++told.replayable;
+    if (record.kind != rr::Kind::end) ++summary.replayable;
   }
   if (facts.records == 0)
     return fail(ErrorKind::input,
                 fmt::format("{}: it contains no record{}", path.string(), facts.damaged ? " that is not damaged" : ""));
-  if (told.replayable == 0 && facts.overwritten)
+  if (summary.replayable == 0 && facts.overwritten)
     return fail(
         ErrorKind::input,
         fmt::format("{}: its beginning was overwritten, and no checkpoint is left to start from", path.string()),
         "record with a larger ROSE_RR_WINDOW, or let the program make checkpoints when rose_rr_checkpoint_due() says "
         "so");
-  return told;
+  return summary;
 }
 
 // Describes the record at which the replay diverged, if the process did not.

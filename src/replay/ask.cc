@@ -99,13 +99,13 @@ void ask_java(Asked& asked, const symbols::Query& query, std::vector<std::string
   request.name = query.name;
   request.members = query.members;
   request.place = static_cast<std::uint32_t>(asked.places.size());
-  asked.places.push_back({.binary = {}, .offset = 0, .fetches = {symbols::Fetch{}}, .told = true});
+  asked.places.push_back({.binary = {}, .offset = 0, .fetches = {symbols::Fetch{}}, .by_agent = true});
   asked.meanings.push_back({{question, symbols::Form{}}});
   asked.java.push_back({question, std::move(request), std::move(nodes)});
 }
 
 // Formats a value by the type that the JVM's agent reports.
-void tell_java(const observe::SeenValue& value, schedule::Value& one) {
+void format_java_value(const observe::SeenValue& value, schedule::Value& one) {
   using Kind = symbols::Form::Kind;
   const auto as = [&](Kind kind, std::uint8_t size) {
     symbols::Form form;
@@ -210,8 +210,8 @@ std::vector<JavaAnswer> java_answers(const Asked& asked, const std::filesystem::
   return out;
 }
 
-std::string unanswered(const Asked& asked, std::uint32_t question, const std::vector<JavaAnswer>& said) {
-  for (const JavaAnswer& one : said)
+std::string unanswered(const Asked& asked, std::uint32_t question, const std::vector<JavaAnswer>& answers) {
+  for (const JavaAnswer& one : answers)
     if (one.question == question && !one.why.empty()) return one.why;
   const auto java =
       std::find_if(asked.java.begin(), asked.java.end(), [&](const auto& one) { return one.question == question; });
@@ -245,8 +245,8 @@ std::vector<std::string> Askable::about(const std::string& function) {
   return questions;
 }
 
-std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues& seen,
-                                  const std::vector<std::string>& nodes, std::int64_t wall_offset_ns) {
+std::vector<schedule::Value> recorded_values(const Asked& asked, const observe::SeenValues& seen,
+                                             const std::vector<std::string>& nodes, std::int64_t wall_offset_ns) {
   std::vector<schedule::Value> out;
   out.reserve(seen.values.size());
   for (const observe::SeenValue& value : seen.values) {
@@ -265,7 +265,7 @@ std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues&
     } else if (value.null) {
       one.text = "null";
     } else if (value.form != 0) {
-      tell_java(value, one);
+      format_java_value(value, one);
     } else {
       symbols::FormattedValue words = symbols::format_value(meaning.form, value.bits, value.text);
       one.text = std::move(words.text);

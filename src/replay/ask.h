@@ -68,11 +68,13 @@ struct JavaAnswer {
 };
 // Reads what the JVMs of a node left in their files.
 [[nodiscard]] std::vector<JavaAnswer> java_answers(const Asked& asked, const std::filesystem::path& state);
-// Why no JVM answered a query, as a sentence. `said`: the JVMs' reports on it.
-[[nodiscard]] std::string unanswered(const Asked& asked, std::uint32_t question, const std::vector<JavaAnswer>& said);
+// Why no JVM answered a query, as a sentence. `answers`: the JVMs' reports on it.
+[[nodiscard]] std::string unanswered(const Asked& asked, std::uint32_t question,
+                                     const std::vector<JavaAnswer>& answers);
 
 // The recorded values by time. `nodes`: the tracer's targets. `wall_offset_ns` is added to the times.
-[[nodiscard]] std::vector<schedule::Value> told(const Asked& asked, const observe::SeenValues& seen,
-                                                const std::vector<std::string>& nodes, std::int64_t wall_offset_ns);
+[[nodiscard]] std::vector<schedule::Value> recorded_values(const Asked& asked, const observe::SeenValues& seen,
+                                                           const std::vector<std::string>& nodes,
+                                                           std::int64_t wall_offset_ns);
 
 }  // namespace rose::replay

@@ -118,7 +118,8 @@ Result<OracleResult> ask_oracle(const config::Config& config, deploy::Deployment
   if (ended.code == 1) asked.answer = schedule::OracleAnswer::miss;
   if (ended.code > 1) {
     // Keep its last message, because its log is removed with the run directory.
-    if (const std::string said = deploy::tail(run_dir / "oracle.log", 1, 256); !said.empty()) asked.note += ": " + said;
+    if (const std::string last_line = deploy::tail(run_dir / "oracle.log", 1, 256); !last_line.empty())
+      asked.note += ": " + last_line;
   }
   return asked;
 }
@@ -134,9 +135,9 @@ bool wait_readable(int fd, std::int64_t ns) {
 // Otherwise each of many runs would repeat the warning.
 void warn_once(const std::string& text) {
   static std::mutex mutex;
-  static std::set<std::string> told;
+  static std::set<std::string> warned;
   const std::lock_guard lock(mutex);
-  if (told.size() < 256 && told.insert(text).second) log::warning(std::string_view(text));
+  if (warned.size() < 256 && warned.insert(text).second) log::warning(std::string_view(text));
 }
 
 class OneRun {
@@ -170,38 +171,38 @@ class OneRun {
     if (options_.needs_work) doubt_idle_run();
     const bool left_alone = schedule_.faults.empty() && !options_.incident;
     if (left_alone) warn_of_ends();
-    if (run_.result.verdict == schedule::Verdict::inconclusive || left_alone) tell_last_words();
+    if (run_.result.verdict == schedule::Verdict::inconclusive || left_alone) log_last_lines();
     return std::move(run_);
   }
 
  private:
   // Reports the last messages of commands that failed, because their logs may be removed with the run directory.
-  void tell_last_words() const {
-    const auto tell = [&](const char* name) {
-      const std::string said = deploy::tail(options_.run_dir / fmt::format("{}.log", name), 5, 1024);
-      if (!said.empty()) log::info("run {}: last lines of {}.log:\n{}", options_.number, name, said);
+  void log_last_lines() const {
+    const auto log_end_of = [&](const char* name) {
+      const std::string lines = deploy::tail(options_.run_dir / fmt::format("{}.log", name), 5, 1024);
+      if (!lines.empty()) log::info("run {}: last lines of {}.log:\n{}", options_.number, name, lines);
       const config::Command& command =
           name == std::string_view("workload") ? config_.workload->command : config_.oracle->command;
       if (const std::string word = deploy::misplaced_word(command, config_.directory, options_.run_dir); !word.empty())
         log::info("run {}: {}", options_.number, word);
     };
-    if (config_.workload && !run_.workload.ok()) tell("workload");
-    if (config_.oracle && run_.result.oracle == schedule::OracleAnswer::unknown) tell("oracle");
+    if (config_.workload && !run_.workload.ok()) log_end_of("workload");
+    if (config_.oracle && run_.result.oracle == schedule::OracleAnswer::unknown) log_end_of("oracle");
   }
 
   // A node that ends by itself while nothing is injected was started incorrectly or has the bug anyway. Warn, because
   // without `ready` nothing else detects this. Exit status 0 and signals sent by the workload may be intended.
   void warn_of_ends() const {
-    std::set<std::size_t> told;
+    std::set<std::size_t> reported;
     for (const auto& [index, end] : observers_.ends()) {
-      const bool meant =
+      const bool intended =
           end.signalled ? end.code == SIGKILL || end.code == SIGTERM || end.code == SIGINT : end.code == 0;
-      if (meant || !told.insert(index).second) continue;
+      if (intended || !reported.insert(index).second) continue;
       const config::Node& node = config_.nodes[index];
-      const auto [log, said] = deploy::last_words(options_.run_dir / node.name);
+      const auto [log, lines] = deploy::last_words(options_.run_dir / node.name);
       std::string text = fmt::format("node {} {}, although no fault was injected and nothing stopped it", node.name,
                                      deploy::describe(end));
-      if (!said.empty()) text += fmt::format("; last lines of {}/{}:\n{}", node.name, log, said);
+      if (!lines.empty()) text += fmt::format("; last lines of {}/{}:\n{}", node.name, log, lines);
       if (const std::string word =
               deploy::misplaced_word(node.command, config_.directory, options_.run_dir / node.name);
           !word.empty() && !node.container)
@@ -218,9 +219,9 @@ class OneRun {
   }
 
   Error never_got_to_work(std::string_view name, const deploy::CommandResult& ended) const {
-    const std::string said = deploy::tail(options_.run_dir / fmt::format("{}.log", name), 1, 256);
+    const std::string last_line = deploy::tail(options_.run_dir / fmt::format("{}.log", name), 1, 256);
     return {ErrorKind::inconclusive,
-            fmt::format("the {} did no work: it {}{}{}", name, ended.note, said.empty() ? "" : ": ", said),
+            fmt::format("the {} did no work: it {}{}{}", name, ended.note, last_line.empty() ? "" : ": ", last_line),
             "status 127 means that a command was not found, 126 that it could not be executed; relative names are "
             "looked up in the run directory"};
   }
@@ -403,8 +404,8 @@ class OneRun {
       run_.incident = incident->wait();
       if (never_began(*run_.incident)) return Unexpected(never_got_to_work("incident", *run_.incident));
       // Keep its last message, because its log is removed with the run directory.
-      const std::string said = run_.incident->ok() ? "" : deploy::tail(options_.run_dir / "incident.log", 3, 512);
-      if (!said.empty()) run_.incident->note += ": " + said;
+      const std::string last_lines = run_.incident->ok() ? "" : deploy::tail(options_.run_dir / "incident.log", 3, 512);
+      if (!last_lines.empty()) run_.incident->note += ": " + last_lines;
     }
     ROSE_CHECK(cancel::check());
     measure_load();
@@ -531,7 +532,7 @@ class OneRun {
     if (options_.tracer.messages) take_messages();
     if (options_.asked == nullptr) return;
     run_.seen = tracer_->take_values();
-    run_.result.values = told(*options_.asked, run_.seen, traced_, wall_offset_);
+    run_.result.values = recorded_values(*options_.asked, run_.seen, traced_, wall_offset_);
     run_.seen.values.clear();
     if (!jvms_ || options_.asked->java.empty()) return;
     for (const config::Node& node : config_.nodes)

@@ -73,21 +73,20 @@ Result<RecordedRun> run_from(const Json& json) {
     read.fingerprint = json.at("fingerprint").get<std::string>();
     result.number = json.at("number").get<int>();
     const std::string verdict = json.at("verdict").get<std::string>();
-    const std::optional<schedule::Verdict> known_verdict = verdict_from(verdict);
-    if (!known_verdict) return fail(ErrorKind::input, fmt::format("unknown verdict '{}'", printable(verdict)));
-    result.verdict = *known_verdict;
+    const std::optional<schedule::Verdict> parsed = verdict_from(verdict);
+    if (!parsed) return fail(ErrorKind::input, fmt::format("unknown verdict '{}'", printable(verdict)));
+    result.verdict = *parsed;
     result.reason = json.at("reason").get<std::string>();
     result.doubt = json.value("doubt", std::string());
     const std::string answer = json.at("oracle").get<std::string>();
-    bool known_answer = false;
+    bool found = false;
     for (const auto known :
          {schedule::OracleAnswer::hit, schedule::OracleAnswer::miss, schedule::OracleAnswer::unknown})
       if (answer == answer_name(known)) {
         result.oracle = known;
-        known_answer = true;
+        found = true;
       }
-    if (!known_answer)
-      return fail(ErrorKind::input, fmt::format("unknown answer of the oracle '{}'", printable(answer)));
+    if (!found) return fail(ErrorKind::input, fmt::format("unknown answer of the oracle '{}'", printable(answer)));
     result.seconds = json.at("seconds").get<double>();
     if (const auto ns = json.value("workload_end_ns", std::int64_t{0}); ns != 0) result.workload_end_ns = ns;
     if (const auto ns = json.value("oracle_ns", std::int64_t{0}); ns != 0) result.oracle_ns = ns;

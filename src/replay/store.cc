@@ -142,9 +142,9 @@ Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
       return fail_errno(ErrorKind::input, fmt::format("cannot write {}", record.string()), errno);
   }
   const fs::path directory = run.result.directory;
-  const bool telling = run.result.verdict != schedule::Verdict::not_reproduced;
+  const bool informative = run.result.verdict != schedule::Verdict::not_reproduced;
   if (schedule.faults.empty() && keep_control_) return write_file(directory / "run.json", json_text(json, 2) + "\n");
-  if (!keep_all_ && !telling) {
+  if (!keep_all_ && !informative) {
     remove_tree(directory);
     run.result.directory.clear();
     return {};

@@ -278,8 +278,8 @@ __attribute__((destructor)) void unloading() {
 std::string_view checked(const char* key) {
   const std::size_t length = key == nullptr ? 0 : ::strnlen(key, kMostKey + 1);
   if (length != 0 && length <= kMostKey) return {key, length};
-  static std::atomic<bool> said = false;
-  if (!said.exchange(true)) warn("a key has 1 to 255 bytes, this one has %s", length == 0 ? "none" : "more");
+  static std::atomic<bool> warned = false;
+  if (!warned.exchange(true)) warn("a key has 1 to 255 bytes, this one has %s", length == 0 ? "none" : "more");
   return length == 0 ? std::string_view("(no key)") : std::string_view(key, kMostKey);
 }
 
@@ -292,8 +292,8 @@ void append(Kind kind, const char* name, const void* data, std::size_t size) {
     return;
   }
   if (!is_hash) {
-    static std::atomic<bool> said = false;
-    if (!said.exchange(true))
+    static std::atomic<bool> warned = false;
+    if (!warned.exchange(true))
       warn("'%s' has %zu bytes, more than a quarter of the window: it cannot be replayed (ROSE_RR_WINDOW)", name, size);
   }
   const Digest digest{size, hash_of(data, size, 0)};

@@ -604,21 +604,21 @@ class LineReader {
       case Key::unlinked: return flag(e, kUnlinked);
       case Key::truncated: return flag(e, kTruncated);
       case Key::injected: return flag(e, kInjected);
-      default: return event_word(key, e);
+      default: return read_name_field(key, e);
     }
   }
 
-  Maybe event_word(Key key, Event& e) {
+  Maybe read_name_field(Key key, Event& e) {
     std::string_view word;
     bool is_null = false;
     LINE_CHECK(string_or_null(word, is_null));
-    if (!is_null) return known_word(key, word, e);
+    if (!is_null) return read_name(key, word, e);
     if (key == Key::type) return Fault{"an event needs type", "one of scf, af, nd, ps, sys"};
     return std::nullopt;
   }
 
   // Fields whose text must be a name that rose knows.
-  static Maybe known_word(Key key, std::string_view word, Event& e) {
+  static Maybe read_name(Key key, std::string_view word, Event& e) {
     switch (key) {
       case Key::type:
         for (const EventType type : {EventType::scf, EventType::af, EventType::nd, EventType::ps, EventType::sys}) {
@@ -766,9 +766,9 @@ Result<Trace> parse_jsonl(std::string_view text, std::string_view name, std::str
       if (!names.empty()) names += ", ";
       names += shown(field);
     }
-    std::string said = fmt::format("{}:{}: unknown fields are ignored: {}", name, unknown.front().second, names);
-    if (warning != nullptr) *warning = std::move(said);
-    else log::warning(said);
+    std::string message = fmt::format("{}:{}: unknown fields are ignored: {}", name, unknown.front().second, names);
+    if (warning != nullptr) *warning = std::move(message);
+    else log::warning(message);
   }
   sort_by_time(trace);
   return trace;

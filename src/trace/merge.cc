@@ -223,13 +223,13 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
     }
     found = estimate_clocks(seen);
   }
-  std::vector<MergedClock> told(hosts.size());
+  std::vector<MergedClock> host_clocks(hosts.size());
   for (std::size_t h = 0; h < hosts.size(); ++h) {
-    told[h].host = hosts[h].name;
-    told[h].known = found[h].known;
-    told[h].ahead_ns = std::llround(found[h].ahead_end);
-    told[h].error_ns = static_cast<std::int64_t>(std::ceil(found[h].error_ns));
-    told[h].handshakes = found[h].handshakes;
+    host_clocks[h].host = hosts[h].name;
+    host_clocks[h].known = found[h].known;
+    host_clocks[h].ahead_ns = std::llround(found[h].ahead_end);
+    host_clocks[h].error_ns = static_cast<std::int64_t>(std::ceil(found[h].error_ns));
+    host_clocks[h].handshakes = found[h].handshakes;
   }
   for (const auto& [name, ahead_ns] : options.ahead_ns) {
     bool any = false;
@@ -239,7 +239,7 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
       found[h] = {};
       found[h].known = true;
       found[h].ahead_begin = found[h].ahead_end = static_cast<double>(ahead_ns);
-      told[h] = {hosts[h].name, true, true, ahead_ns, 0, 0, {}};
+      host_clocks[h] = {hosts[h].name, true, true, ahead_ns, 0, 0, {}};
     }
     if (any) continue;
     std::string names;
@@ -250,7 +250,8 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
   for (std::size_t h = 0; h < hosts.size(); ++h) {
     for (const auto i : hosts[h].traces) clock_of[i] = &found[h];
     // The first host is the reference, so it needs no sentence.
-    if ((h > 0 && options.estimate_clocks) || told[h].given) told[h].text = sentence(told[h], found[h], hosts[0].name);
+    if ((h > 0 && options.estimate_clocks) || host_clocks[h].given)
+      host_clocks[h].text = sentence(host_clocks[h], found[h], hosts[0].name);
   }
   merged.meta = moved(traces.front().meta, *clock_of[0]);
   merged.meta.nodes = node_names(traces.front());
@@ -260,7 +261,7 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
     if (i > 0) combine(merged.meta, traces[i], *clock_of[i]);
   }
   merged.events.reserve(total);
-  for (const auto& clock : told) {
+  for (const auto& clock : host_clocks) {
     if (!clock.text.empty()) merged.meta.clock.push_back(clock.text);
   }
   for (std::size_t t = 0; t < traces.size(); ++t) {
@@ -289,7 +290,7 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
     }
   }
   sort_by_time(merged);
-  if (clocks != nullptr) *clocks = std::move(told);
+  if (clocks != nullptr) *clocks = std::move(host_clocks);
   return merged;
 }
 

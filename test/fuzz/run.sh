@@ -37,7 +37,7 @@ fuzz() {
   echo "fuzz_$name: $(grep -oE 'number_of_executed_units: [0-9]+' "$seeds/$name.out" | grep -oE '[0-9]+') inputs"
 }
 failed=0
-names=$(sed -n '/^set(fuzz_targets/,/)$/s/^ *\([a-z]*\):.*/\1/p' test/fuzz/CMakeLists.txt)
+names=$(sed -n '/^set(fuzz_targets/,/)$/s/^ *\([a-z_]*\):.*/\1/p' test/fuzz/CMakeLists.txt)
 for name in $names; do
   while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n || failed=1; done
   fuzz "$name" &

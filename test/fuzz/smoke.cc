@@ -45,7 +45,7 @@ int fuzz_kept(const std::uint8_t* data, std::size_t size);
 int fuzz_logs(const std::uint8_t* data, std::size_t size);
 int fuzz_profile(const std::uint8_t* data, std::size_t size);
 int fuzz_rr(const std::uint8_t* data, std::size_t size);
-int fuzz_said(const std::uint8_t* data, std::size_t size);
+int fuzz_stack_traces(const std::uint8_t* data, std::size_t size);
 int fuzz_schedule(const std::uint8_t* data, std::size_t size);
 int fuzz_unwind(const std::uint8_t* data, std::size_t size);
 int fuzz_worker(const std::uint8_t* data, std::size_t size);
@@ -219,7 +219,7 @@ Seeds kept_seeds() {
                                                .enters(110, "give_up")
                                                .sends(130, "n1", "n2", "sorry")
                                                .takes(131, "n1", "n2", 5)
-                                               .says(900, 4, "not saved"));
+                                               .prints(900, 4, "not saved"));
     one.add(rose::explain::Group::sound, script::Run(2 * i + 1).enters(100, "request").has(103, 0, "12", 12));
   }
   rose::explain::Kept kept;
@@ -249,7 +249,7 @@ Seeds logs_seeds() {
   return seeds;
 }
 
-Seeds said_seeds() {
+Seeds stack_trace_seeds() {
   return {
       "java.lang.NullPointerException: no file\n\tat java.base/java.io.File.length(File.java:12)\n\tat "
       "org.x.Database.limit(Database.java:279)\n",
@@ -353,8 +353,8 @@ constexpr Target kTargets[] = {
     {"logs", fuzz_logs, logs_seeds, 750},
     {"profile", fuzz_profile, profile_seeds, 1500},
     {"rr", fuzz_rr, rr_seeds, 750},
-    {"said", fuzz_said, said_seeds, 1500},
     {"schedule", fuzz_schedule, schedule_seeds, 750},
+    {"stack_traces", fuzz_stack_traces, stack_trace_seeds, 1500},
     {"unwind", fuzz_unwind, unwind_seeds, 200},
     {"worker", fuzz_worker, worker_seeds, 2000},
 };

@@ -261,10 +261,10 @@ TEST_CASE("heal resumes only those processes of an attached node that rose stopp
 
 TEST_CASE("an attached node counts as started only once its observer was notified", "[attach]") {
   struct Slow : NodeObserver {
-    std::atomic<bool> heard{false};
+    std::atomic<bool> notified{false};
     void on_start(std::size_t, pid_t) override {
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
-      heard = true;
+      notified = true;
     }
   };
   Service service("heard");
@@ -275,5 +275,5 @@ TEST_CASE("an attached node counts as started only once its observer was notifie
   Slow observer;
   auto deployment = make(config, dir, &observer);
   REQUIRE_OK(deployment->start());
-  CHECK(observer.heard);
+  CHECK(observer.notified);
 }

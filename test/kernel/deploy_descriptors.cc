@@ -23,8 +23,8 @@ TEST_CASE("descriptors of another user's process are limited, or refused if that
     if (::write(ready[1], "x", 1) != 1) ::_exit(1);
     for (;;) ::pause();
   }
-  char told = 0;
-  CHECK(::read(ready[0], &told, 1) == 1);
+  char byte = 0;
+  CHECK(::read(ready[0], &byte, 1) == 1);
   deploy::DescriptorLimits limits;
   const auto changed =
       limits.apply([child] { return std::vector<pid_t>{child}; }, 8, [](const std::string&) { return Result<void>{}; });

@@ -20,7 +20,7 @@ TEST_CASE("limits that a container engine set are copied into a node's own cgrou
   const auto mount = kernel::cgroup2_mount();
   const auto base = deploy::cgroup::base();
   if (!mount || !base) test::skip_case("cgroup v2");
-  struct Known {
+  struct Limit {
     const char* controller;
     const char* file;
     const char* value;
@@ -28,9 +28,9 @@ TEST_CASE("limits that a container engine set are copied into a node's own cgrou
   std::string words = read_file(*mount / "cgroup.controllers", 4096).value_or("");
   std::replace(words.begin(), words.end(), '\n', ' ');
   const auto there = split(words, ' ');
-  std::vector<Known> usable;
-  for (const Known& one : {Known{"memory", "memory.max", "100663296"}, Known{"pids", "pids.max", "50"},
-                           Known{"cpu", "cpu.max", "50000 100000"}, Known{"hugetlb", "hugetlb.2MB.max", "4194304"}})
+  std::vector<Limit> usable;
+  for (const Limit& one : {Limit{"memory", "memory.max", "100663296"}, Limit{"pids", "pids.max", "50"},
+                           Limit{"cpu", "cpu.max", "50000 100000"}, Limit{"hugetlb", "hugetlb.2MB.max", "4194304"}})
     if (std::find(there.begin(), there.end(), one.controller) != there.end()) usable.push_back(one);
   if (usable.empty()) test::skip_case("a controller of memory, pids, cpu or hugetlb in cgroup v2");
 
@@ -39,7 +39,7 @@ TEST_CASE("limits that a container engine set are copied into a node's own cgrou
   const std::filesystem::path own = *base / ("rose-own-limits-" + std::to_string(::getpid()));
   const std::filesystem::path engines = own / "engines", node = own / "node";
   for (const auto& folder : {own, engines, node}) REQUIRE(deploy::cgroup::make(folder));
-  for (const Known& one : usable) {
+  for (const Limit& one : usable) {
     REQUIRE(kernel::pass_on(one.controller, *mount, own));
     REQUIRE(write_control(engines / one.file, one.value));
   }
@@ -55,7 +55,7 @@ TEST_CASE("limits that a container engine set are copied into a node's own cgrou
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("a word") != std::string::npos);
   CHECK(deploy::cgroup::destroy(own));
-  for (const Known& one : usable)
+  for (const Limit& one : usable)
     if (passed.find(one.controller) == std::string::npos)
       (void)write_control(*mount / "cgroup.subtree_control", std::string("-") + one.controller);
 }

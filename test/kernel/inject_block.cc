@@ -47,7 +47,7 @@ count = 2
 until = [ { log = "went", node = "n3" } ]
 )");
   REQUIRE(eventually([&] { return rig.lines("synced") == 2; }));
-  rig.wait_said("all", 1);
+  rig.wait_printed("all", 1);
   CHECK(rig.lines("synced", 1) == 3);
   const auto held = rig.injector->outcomes().at(0);
   CHECK(held.fired);
@@ -56,9 +56,9 @@ until = [ { log = "went", node = "n3" } ]
   CHECK(held.pid == rig.deployment->main_pid(0));
   CHECK(held.tid != held.pid);
   CHECK(stands_in(held, "74"));
-  CHECK_FALSE(rig.said("all"));
+  CHECK_FALSE(rig.printed("all"));
   rig.touch("go");
-  rig.wait_said("all");
+  rig.wait_printed("all");
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.fired);
   CHECK(outcome.seen == 2);
@@ -87,11 +87,11 @@ node = "n2"
 at = { syscall = "fsync" }
 duration = "600s"
 )");
-  rig.wait_said("all", 0);
+  rig.wait_printed("all", 0);
   REQUIRE(eventually([&] { return rig.lines("synced", 1) == 2; }));
   rig.injector->disarm();
   const auto outcomes = rig.injector->outcomes();
-  rig.wait_said("all", 1);  // released when the run ends
+  rig.wait_printed("all", 1);  // released when the run ends
   rig.finish();
   CHECK(*outcomes.at(0).ended_ns - outcomes.at(0).fired_ns == 200 * 1'000'000);
   CHECK(outcomes.at(0).detail.find("released after 200ms: what it waited for did not happen") != std::string::npos);
@@ -215,7 +215,7 @@ duration = "600s"
   REQUIRE(eventually([&] { return state_of(held.tid) == 't'; }));
   CHECK(rig.read("n1/calls") == "a1\n");
   rig.injector->disarm();
-  rig.wait_said("called");
+  rig.wait_printed("called");
   CHECK(rig.read("n1/calls") == "a1\nb1\n");
   CHECK(traced(held.pid) == 0);
   const auto outcome = rig.finish().at(0);
@@ -246,7 +246,7 @@ at = { function = "step_middle" }
 after = ["die"]
 duration = "300ms"
 )");
-  rig.wait_said("called");
+  rig.wait_printed("called");
   const auto outcomes = rig.finish();
   CHECK(outcomes.at(0).fired);
   CHECK(outcomes.at(1).fired);
@@ -269,13 +269,13 @@ at = { function = "step_function" }
 when = [ { elapsed = "0s" } ]
 duration = "600s"
 )");
-  rig.wait_said("up");
+  rig.wait_printed("up");
   const pid_t main = rig.deployment->main_pid(0);
   REQUIRE(::ptrace(static_cast<__ptrace_request>(PTRACE_SEIZE), main, nullptr, nullptr) == 0);
   rig.begin();
   rig.injector->catch_up();
   rig.touch("open");
-  rig.wait_said("called");
+  rig.wait_printed("called");
   REQUIRE(eventually([&] { return !rig.injector->outcomes().at(0).why_not.empty(); }));
   const auto outcome = rig.finish().at(0);
   CHECK_FALSE(outcome.fired);
@@ -293,7 +293,7 @@ TEST_CASE("a block at a function that is not entered does not fire, an unknown f
     Rig rig;
     rig.add({"print", "up", "gate", "../never"});
     rig.start(at("step_function"));
-    rig.wait_said("up");
+    rig.wait_printed("up");
     const auto outcome = rig.finish().at(0);
     CHECK_FALSE(outcome.fired);
     CHECK(outcome.why_not == "no thread of n1 reached step_function once it was armed");
@@ -332,18 +332,18 @@ at = { function = "step_function" }
 count = 2
 until = [ { log = "went", node = "n1" } ]
 )");
-    const auto said = [&](const std::string& what) {
+    const auto count_lines = [&](const std::string& what) {
       int n = 0;
       for (const auto& line : split(rig.read("theirs.log"), '\n')) n += line == what ? 1 : 0;
       return n;
     };
     const pid_t pid = rig.deployment->main_pid(1);
-    REQUIRE(eventually([&] { return said("up") == 1 && traced(pid) == 1; }));
+    REQUIRE(eventually([&] { return count_lines("up") == 1 && traced(pid) == 1; }));
     rig.touch("open");
-    REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired && said("called") == 2; }));
-    CHECK(said("all") == 0);
+    REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired && count_lines("called") == 2; }));
+    CHECK(count_lines("all") == 0);
     rig.touch("go");
-    REQUIRE(eventually([&] { return said("all") == 1; }));
+    REQUIRE(eventually([&] { return count_lines("all") == 1; }));
     rig.injector->disarm();
     CHECK(traced(pid) == 0);
     CHECK(::kill(pid, 0) == 0);  // it existed before the run, and continues

@@ -102,7 +102,7 @@ result = 2
   REQUIRE(write_file(rig.path("roots"), "hello", 0644));
   rig.touch("go");
   rig.begin();
-  rig.wait_said("done");
+  rig.wait_printed("done");
   (void)rig.finish();
   CHECK(rig.lines("fchmod = 0") == 2);
   CHECK(rig.lines("read = 2") == 1);
@@ -139,7 +139,7 @@ TEST_CASE("emulated socket calls use the caller's folder, root, mounts and crede
         "error = \"ECONNREFUSED\"\n",
         name, name);
   rig.start(schedule);
-  for (std::size_t node = 0; node < 2; ++node) rig.wait_said("done", node);
+  for (std::size_t node = 0; node < 2; ++node) rig.wait_printed("done", node);
   CHECK(rig.out(0) == "udgram = ECONNREFUSED\narrived near from itself = 4\ndone\n");
   CHECK(rig.out(1) == "udgram = ECONNREFUSED\narrived far from itself = 3\ndone\n");
   rig.finish_fired();

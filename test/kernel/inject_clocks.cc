@@ -26,7 +26,7 @@ double monotonic_minus_real() {
 }
 
 // How far a process's clocks were ahead of the real ones.
-struct Shown {
+struct Reading {
   double libc = 0, day = 0, raw = 0, monotonic = 0;  // us
   long time = 0;                                     // s
   double took = 0;                                   // us: they are not of one moment
@@ -40,16 +40,16 @@ struct Clocks : Rig {
     config.nodes.back().command.insert(config.nodes.back().command.end(), words.begin(), words.end());
   }
   // The last complete line of this kind written after the call. Of several, the one whose reading took the least time.
-  std::optional<Shown> shown(const std::string& what, std::size_t node = 0) {
+  std::optional<Reading> reading(const std::string& what, std::size_t node = 0) {
     const std::string until_now = out(node);  // whole lines, or a placeholder if the file does not exist yet
     const std::size_t before = until_now.rfind('\n') == std::string::npos ? 0 : until_now.size();
-    std::optional<Shown> found;
+    std::optional<Reading> found;
     (void)eventually([&] {
       const std::string all = out(node);
       const std::size_t end = all.rfind('\n');
       if (end == std::string::npos || end < before) return false;
       for (const std::string& line : split(all.substr(before, end - before), '\n')) {
-        Shown one;
+        Reading one;
         if (line.starts_with(what + " ") &&
             std::sscanf(line.c_str() + what.size(), " %lf %lf %ld %lf %lf %lf", &one.libc, &one.day, &one.time,
                         &one.raw, &one.monotonic, &one.took) == 6) {
@@ -64,13 +64,13 @@ struct Clocks : Rig {
   }
 };
 
-void all_ahead(const Shown& shown, double by) {
-  const double near = kMsInUs + shown.took;
-  CHECK(std::abs(shown.libc - by) < near);
-  CHECK(std::abs(shown.day - by) < near);
-  CHECK(std::abs(shown.raw - by) < near);
-  CHECK(std::abs(static_cast<double>(shown.time) * 1e6 - by) < 2.5e6);  // two clocks with a resolution of seconds
-  CHECK(std::abs(shown.monotonic) < near);
+void all_ahead(const Reading& reading, double by) {
+  const double near = kMsInUs + reading.took;
+  CHECK(std::abs(reading.libc - by) < near);
+  CHECK(std::abs(reading.day - by) < near);
+  CHECK(std::abs(reading.raw - by) < near);
+  CHECK(std::abs(static_cast<double>(reading.time) * 1e6 - by) < 2.5e6);  // two clocks with a resolution of seconds
+  CHECK(std::abs(reading.monotonic) < near);
 }
 
 }  // namespace
@@ -93,10 +93,10 @@ node = "n2"
 shift = "-90m"
 )");
   for (const char* what : {"now", "once"}) {
-    all_ahead(*rig.shown(what, 0), kHour);
-    all_ahead(*rig.shown(what, 1), -1.5 * kHour);
+    all_ahead(*rig.reading(what, 0), kHour);
+    all_ahead(*rig.reading(what, 1), -1.5 * kHour);
   }
-  all_ahead(*rig.shown("now", 2), 0);
+  all_ahead(*rig.reading("now", 2), 0);
   // None of their lines shows the real time, not even the first.
   for (const std::size_t node : {std::size_t{0}, std::size_t{1}}) {
     const double by = node == 0 ? kHour : -1.5 * kHour;
@@ -141,23 +141,23 @@ shift = "+1s"
 duration = "100ms"
 after = ["both"]
 )");
-  (void)rig.shown("once");
-  all_ahead(*rig.shown("now"), 0);  // now a child prints times, too
+  (void)rig.reading("once");
+  all_ahead(*rig.reading("now"), 0);  // now a child prints times, too
   rig.touch("go");
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).injected >= 2; }));
-  const Shown two = *rig.shown("now");
+  const Reading two = *rig.reading("now");
   CHECK(std::abs(two.libc - 20e6) < kMsInUs + two.took);
   CHECK(std::abs(two.monotonic - 30e6) < kMsInUs + two.took);
   rig.touch("less");
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).ended_ns.has_value(); }));
-  REQUIRE(eventually([&] { return std::abs(rig.shown("now")->libc - 30e6) < kSecond / 1e3; }));
-  const Shown one = *rig.shown("once");
+  REQUIRE(eventually([&] { return std::abs(rig.reading("now")->libc - 30e6) < kSecond / 1e3; }));
+  const Reading one = *rig.reading("once");
   CHECK(std::abs(one.libc - 30e6) < kMsInUs + one.took);
   CHECK(std::abs(one.monotonic - 30e6) < kMsInUs + one.took);
   rig.touch("stop");
   REQUIRE(eventually([&] { return rig.injector->finished(); }));
-  REQUIRE(eventually([&] { return std::abs(rig.shown("now")->libc) < kSecond / 1e3; }));
-  all_ahead(*rig.shown("once"), 0);
+  REQUIRE(eventually([&] { return std::abs(rig.reading("now")->libc) < kSecond / 1e3; }));
+  all_ahead(*rig.reading("once"), 0);
   const auto outcomes = rig.finish();
   CHECK(*outcomes.at(2).ended_ns - outcomes.at(2).fired_ns == 100'000'000);
 }
@@ -180,7 +180,7 @@ node = "n2"
 freeze = true
 shift = "+1h"
 )");
-  const double fast = rig.shown("now", 0)->libc, still = rig.shown("now", 1)->libc;
+  const double fast = rig.reading("now", 0)->libc, still = rig.reading("now", 1)->libc;
   const std::int64_t began = monotonic_ns();
   // A program that prints a clock may be delayed between reading and printing; the longer the test observes, the
   // smaller that share becomes.
@@ -188,8 +188,8 @@ shift = "+1h"
   REQUIRE(eventually(
       [&] {
         const auto passed = static_cast<double>(monotonic_ns() - began) / 1e3;
-        later = rig.shown("now", 0)->libc;
-        stood = rig.shown("now", 1)->libc;
+        later = rig.reading("now", 0)->libc;
+        stood = rig.reading("now", 1)->libc;
         return passed > 1e6 && later - fast >= 2 * 0.95 * passed && still - stood >= 0.95 * passed;
       },
       120 * kSecond));
@@ -238,10 +238,10 @@ shift = "-1h"
         300 * kSecond));
     std::printf("node %zu waited %ld %ld %ld %ld us\n", node + 1, least[0], least[1], least[2], least[3]);
     for (const long took : least) CHECK(took > 99'000);
-    CHECK_FALSE(rig.said("no ticks", node));
+    CHECK_FALSE(rig.printed("no ticks", node));
     // The program's own time value is restored in its memory; later only if it was scheduled so late that its wait was
     // over before it began.
-    CHECK_FALSE(rig.said("spoiled", node));
+    CHECK_FALSE(rig.printed("spoiled", node));
     // On a busy machine the first rounds may all be late.
     CHECK(eventually(
         [&] {

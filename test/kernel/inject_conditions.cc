@@ -22,7 +22,7 @@ TEST_CASE("a crash fires at every kind of condition") {
     const auto outcome = stage.finish().back();
     CHECK(outcome.fired);
     CHECK(outcome.node == "n1");
-    CHECK_FALSE(stage.said("survived"));
+    CHECK_FALSE(stage.printed("survived"));
     for (const auto& condition : outcome.conditions) CHECK(condition.met);
   }
 }
@@ -37,7 +37,7 @@ static bool pauses_at(const Moment& moment, int ms) {
   stage.touch("n1/done");
   ::usleep(100'000);
   const bool stood = stage.standing() == Stage::standing(moment);
-  stage.wait_said("survived");
+  stage.wait_printed("survived");
   const auto outcome = stage.finish().back();
   CHECK(*outcome.ended_ns - outcome.fired_ns >= ms * kMillisecond);
   return stood;
@@ -74,9 +74,9 @@ TEST_CASE("every kind of condition arms a syscall fault") {
     REQUIRE(eventually([&] { return stage.injector->outcomes().back().armed; }));
     stage.touch("n1/go");
     stage.touch("n1/done");
-    stage.wait_said("survived");
+    stage.wait_printed("survived");
     // The call that meets a condition is executed; the next one is not.
-    CHECK(stage.said("mkdir last = EDQUOT"));
+    CHECK(stage.printed("mkdir last = EDQUOT"));
     CHECK_FALSE(stage.exists("n1/last"));
     CHECK(stage.exists("n1/x1") == moment.x1);
     CHECK(stage.exists("n1/x2") == moment.x2);
@@ -104,7 +104,7 @@ struct Electorate : Rig {
   }
   void lead(int node) {
     touch(fmt::format("n{}/lead", node + 1));
-    wait_said("leads", static_cast<std::size_t>(node));
+    wait_printed("leads", static_cast<std::size_t>(node));
   }
   [[nodiscard]] bool lives(std::size_t node) const { return !deployment->processes(node).empty(); }
 };
@@ -189,7 +189,7 @@ TEST_CASE("a fault on a role is armed only once a node has the role") {
     REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).armed; }));
     for (int i = 0; i < 3; ++i) rig.touch(fmt::format("n{}/lead2", i + 1));
     if (fault.find("syscall") != std::string::npos) {
-      rig.wait_said("mkdir x = EIO", 2);
+      rig.wait_printed("mkdir x = EIO", 2);
       CHECK_FALSE(rig.exists("n3/x"));
     }
     REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
@@ -231,7 +231,7 @@ until = [ { log = "leads again" } ]
     CHECK_FALSE(reaches(2, 1, "300"));
     CHECK(reaches(0, 2));
     rig.touch("n3/lead2");
-    rig.wait_said("leads again", 2);
+    rig.wait_printed("leads again", 2);
     CHECK_FALSE(reaches(2, 1, "300"));
     rig.touch("n2/lead2");
     REQUIRE(eventually([&] { return reaches(2, 1); }));

@@ -119,7 +119,7 @@ TEST_CASE("effects: a fault that fired is effective, or the reason why not is gi
       INFO(rig.injector->outcomes().at(0).no_effect << rig.injector->outcomes().at(0).why_not);
       CHECK(effective);
     } else {
-      rig.wait_said("done");
+      rig.wait_printed("done");
       CHECK(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
     }
     const auto outcome = rig.finish_fired().at(0);
@@ -147,7 +147,7 @@ TEST_CASE("effects: a partition or bad link is effective only if packets met it"
     rig.add({"server", "7100", "print", "up", "gate", "../never"});
     rig.add({"print", "up", "gate", "../never"});
     rig.prepare("[[fault]]\nid = \"it\"\nnode = \"n2\"\n" + link.fault + "\n");
-    rig.wait_said("up", 0);
+    rig.wait_printed("up", 0);
     rig.begin();
     rig.injector->catch_up();
     const Answer answer = end_ping(start_ping(rig, 1, {"tcp", "10.251.9.1", "7100", "300"}));

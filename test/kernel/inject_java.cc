@@ -80,8 +80,8 @@ std::vector<int> caught(const Rig& rig) {
 }
 
 // The schedule's fault ends the JVM, and this is the last line that it prints.
-void ends_saying(const std::string& last, const std::string& part, int times, const std::string& schedule,
-                 std::vector<std::string> options = {}) {
+void ends_with_line(const std::string& last, const std::string& part, int times, const std::string& schedule,
+                    std::vector<std::string> options = {}) {
   Rig rig;
   add_jvm(rig, part, times, 1, std::move(options));
   rig.start(schedule);
@@ -112,12 +112,12 @@ TEST_CASE("a JVM is killed at the nth entry of a method, interpreted or compiled
     INFO(outcomes.at(0).why_not);
     CHECK(outcomes.at(0).fired);
     CHECK(last_line(rig) == (n == 1 ? "" : fmt::format("step {}", n - 1)));
-    CHECK_FALSE(rig.said(fmt::format("step {}\n", n)));
+    CHECK_FALSE(rig.printed(fmt::format("step {}\n", n)));
   }
 }
 
 TEST_CASE("entries of a method whose callers are compiled are counted exactly", "[java]") {
-  ends_saying("step 50000", "quiet", 60'000, crash("{ function = \"Victim.step\", count = 50001 }"));
+  ends_with_line("step 50000", "quiet", 60'000, crash("{ function = \"Victim.step\", count = 50001 }"));
 }
 
 TEST_CASE("entries by several threads are counted for the node as a whole", "[java]") {
@@ -155,7 +155,7 @@ TEST_CASE("a JVM thread is held at a method's entry or a line; other threads and
 TEST_CASE("a condition is met at a call site, and a JVM is killed between two calls of one method", "[java]") {
   const auto mode = GENERATE(range(std::size_t{0}, std::size_t{4}));
   INFO(fmt::format("{}", fmt::join(kModes[mode], " ")));
-  ends_saying(
+  ends_with_line(
       "between 7", "twice", 30,
       crash(fmt::format("{{ function = \"Victim.first\", count = 7 }}, {{ function = \"Victim.twice\", line = {} }}",
                         line_of("the second call"))),
@@ -163,7 +163,7 @@ TEST_CASE("a condition is met at a call site, and a JVM is killed between two ca
 }
 
 TEST_CASE("a jump to a method's first instruction is not an entry", "[java]") {
-  ends_saying("loop 11", "loop", 20, crash("{ function = \"Victim.loop\", count = 12 }"));
+  ends_with_line("loop 11", "loop", 20, crash("{ function = \"Victim.loop\", count = 12 }"));
 }
 
 TEST_CASE("parameter types choose among overloaded methods", "[java]") {
@@ -173,16 +173,16 @@ TEST_CASE("parameter types choose among overloaded methods", "[java]") {
   rig.wait_end();
   const auto outcomes = rig.finish();
   CHECK_FALSE(outcomes.at(0).fired);
-  CHECK(rig.said("done"));
+  CHECK(rig.printed("done"));
 
-  ends_saying("long 3", "long", 5, crash("{ function = \"Victim.step(long)\", count = 4 }"));
+  ends_with_line("long 3", "long", 5, crash("{ function = \"Victim.step(long)\", count = 4 }"));
 }
 
 TEST_CASE("constructors, inner classes, interface defaults and lambdas are found by name", "[java]") {
-  ends_saying("names 9 6", "names", 10,
-              crash("{ function = \"Victim.Inner.<init>\", count = 3 }, { function = \"Victim$Inner.own\" }, { "
-                    "function = \"Victim.Shape.area\" }, "
-                    "{ function = \"Victim.lambda$part$*\", count = 2 }"));
+  ends_with_line("names 9 6", "names", 10,
+                 crash("{ function = \"Victim.Inner.<init>\", count = 3 }, { function = \"Victim$Inner.own\" }, { "
+                       "function = \"Victim.Shape.area\" }, "
+                       "{ function = \"Victim.lambda$part$*\", count = 2 }"));
 }
 
 TEST_CASE("a JVM pauses at the entry of a method and continues", "[java]") {
@@ -195,22 +195,23 @@ TEST_CASE("a JVM pauses at the entry of a method and continues", "[java]") {
   const auto outcomes = rig.finish();
   CHECK(outcomes.at(0).fired);
   CHECK(*outcomes.at(0).ended_ns - outcomes.at(0).fired_ns >= 200'000'000);
-  CHECK(rig.said("done"));
+  CHECK(rig.printed("done"));
 }
 
 TEST_CASE("the node that entered a method last gets the role", "[java]") {
-  ends_saying("between 3", "twice", 50,
-              "[[role]]\nname = \"leader\"\nfunction = \"Victim.first\"\n"
-              "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { function = \"Victim.second\", "
-              "node = \"n1\", count = 3 } ]\n");
+  ends_with_line(
+      "between 3", "twice", 50,
+      "[[role]]\nname = \"leader\"\nfunction = \"Victim.first\"\n"
+      "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"@leader\"\nwhen = [ { function = \"Victim.second\", "
+      "node = \"n1\", count = 3 } ]\n");
 }
 
 TEST_CASE("a crash fires at the nth time that an exception leaves a method", "[java]") {
   for (const char* name : {"Victim.passes throws NoSuchFileException",
                            "org.rose.test.Victim.opens(int) throws java.nio.file.NoSuchFileException"}) {
     INFO(name);
-    ends_saying("threw 99", "throws", 1000, crash(fmt::format("{{ function = \"{}\", count = 50 }}", name)),
-                {"-XX:TieredStopAtLevel=1"});
+    ends_with_line("threw 99", "throws", 1000, crash(fmt::format("{{ function = \"{}\", count = 50 }}", name)),
+                   {"-XX:TieredStopAtLevel=1"});
   }
 }
 
@@ -235,7 +236,7 @@ TEST_CASE("an exception is thrown at a method's entry or call site exactly when 
   CHECK(rig.lines("stored 100") == 1);
   CHECK(rig.lines("stored 101") == 0);
   CHECK(outcomes.at(0).effective());
-  CHECK(rig.said("stored 301"));
+  CHECK(rig.printed("stored 301"));
 }
 
 TEST_CASE("exceptions wait for their conditions, have the requested message, and end with their times", "[java]") {
@@ -267,7 +268,7 @@ TEST_CASE("several exceptions at one place fire in turn", "[java]") {
   INFO(rig.out());
   CHECK(rig.lines("caught 5 java.io.IOException: injected by rose") == 1);
   CHECK(caught(rig).size() == 2);
-  CHECK(rig.said("java.lang.IllegalStateException"));
+  CHECK(rig.printed("java.lang.IllegalStateException"));
 }
 
 TEST_CASE("faults in a class that another agent redefines are kept", "[java]") {
@@ -324,7 +325,7 @@ TEST_CASE("what a JVM does not support is reported", "[java]") {
     rig.wait_end();
     const auto outcomes = rig.finish();
     INFO(one.schedule << rig.out());
-    CHECK(rig.said("done"));
+    CHECK(rig.printed("done"));
     CHECK_FALSE(outcomes.at(0).fired);
     INFO(outcomes.at(0).why_not);
     CHECK(outcomes.at(0).why_not.find(one.word) != std::string::npos);

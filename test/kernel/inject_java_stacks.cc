@@ -44,7 +44,7 @@ int line_of(const std::string& comment) {
   return 0;
 }
 
-std::string told(const schedule::Stack& stack) {
+std::string describe(const schedule::Stack& stack) {
   std::string text = fmt::format("{} {}/{} {}: {}\n", stack.node, stack.pid, stack.tid, stack.thread, stack.why);
   for (const auto& frame : stack.frames)
     text += fmt::format("  {} {}:{} {}+{:x}\n", frame.function, frame.file, frame.line, frame.module, frame.offset);
@@ -108,7 +108,7 @@ times = 4
                                                      3 + 7 * turn));
     REQUIRE(outcome.stacks.size() == 4);
     for (const auto& stack : outcome.stacks) {
-      INFO(told(stack));
+      INFO(describe(stack));
       CHECK(stack.incomplete == "");
       CHECK(first(own_frames(stack), 4) == expected);
       CHECK(stack.thread.starts_with("worker-"));
@@ -131,7 +131,7 @@ TEST_CASE("the stack of a failed call on a JVM's main thread is complete", "[jav
                                   "[[fault]]\nid = \"it\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = "
                                   "\"write\"\npath = \"*/lines.0\"\nerror = \"EIO\"\ncount = 2\n");
   REQUIRE(outcome.stacks.size() == 1);
-  INFO(told(outcome.stacks[0]));
+  INFO(describe(outcome.stacks[0]));
   CHECK(own_frames(outcome.stacks[0]).size() == 5);
   CHECK(outcome.stacks[0].frames.back().function == "org.rose.test.Stacks.main");
 }
@@ -145,7 +145,7 @@ TEST_CASE("the stack of a thread that is held in a call is read while its JVM ma
                                   "\"write\", path = \"*/lines.0\", count = 2 }\n"
                                   "when = [ { syscall = \"openat\", path = \"*/lines.0\" } ]\n");
   REQUIRE(outcome.stacks.size() == 1);
-  INFO(told(outcome.stacks[0]));
+  INFO(describe(outcome.stacks[0]));
   CHECK(outcome.stacks[0].incomplete == "");
   CHECK(own_frames(outcome.stacks[0]).size() == 5);
 }
@@ -159,7 +159,7 @@ TEST_CASE("stacks of a crash, a pause and an exception at a method of a JVM are 
     const auto outcome = outcome_of(
         rig, "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { " + place + ", count = 123 } ]\n");
     REQUIRE(outcome.stacks.size() == 1);
-    INFO(told(outcome.stacks[0]));
+    INFO(describe(outcome.stacks[0]));
     const auto own = own_frames(outcome.stacks[0]);
     REQUIRE(own.size() >= 3);
     CHECK(own[0].starts_with("step "));
@@ -173,9 +173,9 @@ TEST_CASE("stacks of a crash, a pause and an exception at a method of a JVM are 
     const auto outcome =
         outcome_of(rig, "[[fault]]\nid = \"it\"\nkind = \"pause\"\nnode = \"n1\"\nduration = \"300ms\"\nwhen = [ { " +
                             place + ", count = 50 } ]\n");
-    CHECK(rig.said("done"));
+    CHECK(rig.printed("done"));
     REQUIRE(!outcome.stacks.empty());
-    INFO(told(outcome.stacks[0]));
+    INFO(describe(outcome.stacks[0]));
     const auto own = own_frames(outcome.stacks[0]);
     REQUIRE(own.size() >= 3);
     CHECK(std::vector<std::string>{own[1], own[2]} == below);
@@ -190,7 +190,7 @@ TEST_CASE("stacks of a crash, a pause and an exception at a method of a JVM are 
     CHECK(rig.lines("caught injected by rose") == 3);
     REQUIRE(outcome.stacks.size() == 3);
     for (const auto& stack : outcome.stacks) {
-      INFO(told(stack));
+      INFO(describe(stack));
       CHECK(first(own_frames(stack), 2) == below);
     }
   }
@@ -212,10 +212,10 @@ TEST_CASE("a thread inside the JVM itself does not delay the others", "[java]") 
   const auto outcome = outcome_of(rig,
                                   "[[fault]]\nid = \"it\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = "
                                   "\"openat\"\npath = \"*/Stacks$Late.class\"\ndelay = \"10ms\"\n");
-  CHECK(rig.said("late 7"));
-  CHECK(rig.said("done"));
+  CHECK(rig.printed("late 7"));
+  CHECK(rig.printed("done"));
   REQUIRE(outcome.stacks.size() == 1);
-  INFO(told(outcome.stacks[0]));
+  INFO(describe(outcome.stacks[0]));
   CHECK(outcome.stacks[0].incomplete.find("the thread was inside the JVM") != std::string::npos);
   CHECK(std::any_of(outcome.stacks[0].frames.begin(), outcome.stacks[0].frames.end(),
                     [](const auto& frame) { return frame.module.ends_with("libjvm.so"); }));

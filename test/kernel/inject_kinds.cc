@@ -116,13 +116,13 @@ TEST_CASE("every other kind of fault fires at every kind of condition") {
     REQUIRE(eventually([&] { return stage.outcome("wait").fired; }));
     CHECK(std::abs(stage.ahead_s(0) - 3600) < 300);
     CHECK_FALSE(stage.exists("n1/last"));
-    CHECK_FALSE(stage.said("survived"));
+    CHECK_FALSE(stage.printed("survived"));
 
     stage.touch("n4/over");
-    stage.wait_said("survived");
+    stage.wait_printed("survived");
     stage.wait_ended();
     stage.touch("n1/over");
-    stage.wait_said("after");
+    stage.wait_printed("after");
     CHECK(std::abs(stage.ahead_s(1)) < 300);
     CHECK(eventually([&] { return stage.ping_ms() < 300; }));
     CHECK(descriptors_of(pid).rlim_cur == of_other.rlim_cur);

@@ -22,25 +22,25 @@ limit = 20
 when = [ { log = "forked" } ]
 until = [ { log = "EMFILE" } ]
 )");
-  rig.wait_said("forked", 1);
+  rig.wait_printed("forked", 1);
   std::vector<pid_t> others = rig.deployment->processes(1);
   const auto before = descriptors_of(others.at(0));
   REQUIRE(before.rlim_cur > 40);
-  rig.wait_said("forked", 0);
+  rig.wait_printed("forked", 0);
   const auto pids = rig.deployment->processes(0);
   REQUIRE(pids.size() == 2);
   for (const pid_t pid : pids) CHECK(eventually([&] { return has_descriptors(pid, 20); }));
   for (const pid_t pid : others) CHECK(descriptors_of(pid).rlim_cur == before.rlim_cur);
   rig.touch("go");
-  rig.wait_said("create c = EMFILE", 0);
+  rig.wait_printed("create c = EMFILE", 0);
   // The previous line was its last.
   for (const pid_t pid : pids)
     CHECK(eventually([&] {
       return descriptors_of(pid).rlim_max == before.rlim_max && descriptors_of(pid).rlim_cur == before.rlim_cur;
     }));
   rig.touch("after");
-  rig.wait_said("create d = 0", 0);
-  rig.wait_said("create d = 0", 1);
+  rig.wait_printed("create d = 0", 0);
+  rig.wait_printed("create d = 0", 1);
   CHECK(rig.out(1).find("EMFILE") == std::string::npos);
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.fired);
@@ -86,12 +86,12 @@ limit = "16MiB"
   rig.injector->catch_up();
   const auto folder = group_of(rig, kernel::Controller::memory, "n1");
   CHECK(in_force(folder, kernel::Controller::memory, 16 << 20));
-  rig.wait_said("up", 0);
+  rig.wait_printed("up", 0);
   CHECK(rig.deployment->processes(0).size() == 1);
   rig.touch("go");
   rig.wait_end(0);
-  rig.wait_said("use = 0", 1);
-  CHECK_FALSE(rig.said("use", 0));
+  rig.wait_printed("use = 0", 1);
+  CHECK_FALSE(rig.printed("use", 0));
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.fired);
   CHECK(outcome.injected == 1);
@@ -113,7 +113,7 @@ limit = "16MiB"
 when = [ { log = "grown" } ]
 until = [ { state = "started" } ]
 )");
-  rig.wait_said("grown");
+  rig.wait_printed("grown");
   const pid_t first = rig.deployment->main_pid(0);
   rig.injector->catch_up();
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired_ns != 0; }));
@@ -186,7 +186,7 @@ TEST_CASE("disk-full: nobody can write any more, not even root, and files are ke
                 "until = [ { state = \"crashed\", node = \"n2\" } ]\n");
     const std::string folder = rig.path("n1") + (inside.empty() ? "" : "/" + inside);
     CHECK(mounted(folder));
-    for (const std::size_t node : {0, 1}) rig.wait_said("up", node);  // later output would not fit on the full disk
+    for (const std::size_t node : {0, 1}) rig.wait_printed("up", node);  // later output would not fit on the full disk
     if (inside.empty()) CHECK(error_of_write(folder + "/before") == 0);
     rig.begin();
     if (!inside.empty()) CHECK(error_of_write(rig.path("n1/beside")) == 0);

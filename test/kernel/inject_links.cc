@@ -36,13 +36,13 @@ struct Links : ThreeNodes {
     end(start_at(*this, static_cast<std::size_t>(from), kTraffic,
                  {"send", ip(to), std::to_string(port(to)), std::to_string(number), std::to_string(count),
                   std::to_string(gap_us), text}));
-    return heard(to, number);
+    return report_of(to, number);
   }
   int next_burst() { return ++bursts_; }
   // The report of a burst whose sender has finished: once two reports in a row agree, no more packets arrive.
-  Burst heard(int node, int number) {
+  Burst report_of(int node, int number) {
     const std::string begin = fmt::format("burst {}:", number);
-    const auto said = [&] {
+    const auto reports = [&] {
       std::vector<std::string> found;
       std::string whole = out(static_cast<std::size_t>(node));
       whole.resize(whole.rfind('\n') + 1);
@@ -50,10 +50,10 @@ struct Links : ThreeNodes {
         if (line.starts_with(begin)) found.push_back(line);
       return found;
     };
-    const std::size_t before = said().size();
+    const std::size_t before = reports().size();
     std::vector<std::string> all;
     REQUIRE(eventually([&] {
-      all = said();
+      all = reports();
       return all.size() >= before + 2 && all[all.size() - 1] == all[all.size() - 2];
     }));
     Burst one;
@@ -383,9 +383,9 @@ delay = "30ms"
   CHECK(monotonic_ns() - began > 235'000'000);  // the handshake, and the answer: two round trips
   const int slowed = rig.next_burst(), not_slowed = rig.next_burst();
   client("send", 0, {std::to_string(slowed), "50", "1000"});
-  CHECK(rig.heard(0, slowed).p05 > 59'900);
+  CHECK(rig.report_of(0, slowed).p05 > 59'900);
   client("send", 1, {std::to_string(not_slowed), "50", "1000"});
-  CHECK(rig.heard(1, not_slowed).p05 < 20'000);
+  CHECK(rig.report_of(1, not_slowed).p05 < 20'000);
   const Burst both = rig.burst(1, 2, 50, 1000);
   CHECK(both.least > kLeast);
   CHECK(both.p05 < kMostOfTwentieth);  // delaying one of them twice would take at least 70 ms
@@ -420,7 +420,7 @@ when = [ { log = "^burst 2:", node = "n3" } ]
     const auto outcomes = rig.finish();
     CHECK(outcomes.at(0).injected == 20);
     CHECK(outcomes.at(1).injected == 20);
-    CHECK_FALSE(rig.said("burst 1:", 1));
+    CHECK_FALSE(rig.printed("burst 1:", 1));
   }
 }
 

@@ -132,7 +132,7 @@ TEST_CASE("an early event is held up to its timeout and reported as too early", 
   rig.add({"create", "log.1", "print", "written", "gate", rig.path("never")});
   rig.prepare("order = \"looked * written\"\n" + kWritten + "timeout = \"300ms\"\n");
   rig.begin();
-  rig.wait_said("written");
+  rig.wait_printed("written");
   rig.finish();
   std::string broken;
   const auto written = came(*rig.injector, "written", &broken);
@@ -153,7 +153,7 @@ when = [ { function = "step_function" } ]
 timeout = "300ms"
 )");
   rig.begin();
-  rig.wait_said("entered");
+  rig.wait_printed("entered");
   rig.finish();
   const auto entered = came(*rig.injector, "entered");
   CHECK(entered.came);
@@ -174,10 +174,10 @@ node = "n1"
 when = [ { syscall = "openat", path = "*/log.1", count = 2 } ]
 )" + kDie + "when = [ { log = \"second\" } ]\n");
   rig.begin();
-  rig.wait_said("first");
-  rig.wait_said("second", 1);
+  rig.wait_printed("first");
+  rig.wait_printed("second", 1);
   REQUIRE(eventually([&] { return came(*rig.injector, "written").why_not.starts_with("it was about to happen"); }));
-  CHECK_FALSE(rig.said("second"));
+  CHECK_FALSE(rig.printed("second"));
   CHECK_FALSE(came(*rig.injector, "written").came);
   CHECK(rig.injector->step("looked", Part::begin).has_value());
   CHECK(rig.injector->step("looked", Part::end).has_value());
@@ -248,12 +248,12 @@ name = "called"
 node = "n1"
 when = [ { function = "step_function" } ]
 )" + kDie);
-  rig.wait_said("append calls = 0");
+  rig.wait_printed("append calls = 0");
   REQUIRE(eventually([&] { return came(*rig.injector, "written").why_not.starts_with("it was about to happen"); }));
   CHECK(came(*rig.injector, "written").why_not ==
         "it was about to happen and waited for 'looked', which did not happen");
   rig.injector->disarm();
-  rig.wait_said("create log.1 = 0");
+  rig.wait_printed("create log.1 = 0");
   rig.finish();
   CHECK_FALSE(came(*rig.injector, "called").came);
 }

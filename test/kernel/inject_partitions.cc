@@ -40,10 +40,10 @@ struct Trio : ThreeNodes {
     REQUIRE(reaches(from, to));
     int in_use[2];
     REQUIRE(::pipe2(in_use, O_CLOEXEC) == 0);
-    const int told = ::fcntl(in_use[1], F_DUPFD, 3);
+    const int passed = ::fcntl(in_use[1], F_DUPFD, 3);
     const pid_t child = start_ping(*this, static_cast<std::size_t>(from),
-                                   {"stream", ip(to), std::to_string(port(to)), limit_ms, "-", std::to_string(told)});
-    ::close(told);
+                                   {"stream", ip(to), std::to_string(port(to)), limit_ms, "-", std::to_string(passed)});
+    ::close(passed);
     ::close(in_use[1]);
     char byte = 0;
     REQUIRE(::read(in_use[0], &byte, 1) == 1);

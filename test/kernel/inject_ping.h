@@ -75,8 +75,8 @@ class ThreeNodes : public Rig {
 
  protected:
   // Sets the readiness message of the node that was added last.
-  void is_ready_when(const std::string& said) {
-    config.nodes.back().ready = config::Ready{.tcp = {}, .log = said, .command = {}, .timeout_ns = 120 * kSecond};
+  void is_ready_when(const std::string& message) {
+    config.nodes.back().ready = config::Ready{.tcp = {}, .log = message, .command = {}, .timeout_ns = 120 * kSecond};
   }
 
  private:

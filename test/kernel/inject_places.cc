@@ -42,7 +42,7 @@ TEST_CASE("a probing run counts the sites of a function and changes nothing") {
   REQUIRE(places.size() > 8);
   rig.start(looks("step_function", places));
   rig.wait_end();
-  CHECK(rig.said("survived"));
+  CHECK(rig.printed("survived"));
   CHECK(rig.read("n1/data") == "a1\nb1\na2\nb2\n");
   const auto outcomes = rig.finish();
   REQUIRE(outcomes.size() == places.size());
@@ -77,7 +77,7 @@ TEST_CASE("a crash at a site: earlier calls are executed, the call at the site i
                     "{{ function = \"step_function\", offset = {} }} ]\n",
                     calls[i].offset));
     rig.wait_end();
-    CHECK_FALSE(rig.said("survived"));
+    CHECK_FALSE(rig.printed("survived"));
     CHECK(rig.read("n1/data") == (i == 0 ? "a1\nb1\n" : "a1\nb1\na2\n"));
     CHECK(rig.finish().front().fired);
   }
@@ -92,7 +92,7 @@ TEST_CASE("every site of a large function can be probed") {
   if (places.size() > 1500) places.resize(1500);
   rig.start(looks("main", places));
   rig.wait_end();
-  CHECK(rig.said("survived"));
+  CHECK(rig.printed("survived"));
   std::uint64_t passed = 0;
   for (const auto& outcome : rig.finish()) passed += outcome.conditions.back().seen > 0 ? 1 : 0;
   CHECK(passed > 3);
@@ -103,15 +103,15 @@ namespace {
 constexpr const char* kTraced = ROSE_PROGRAMS_DIR "/trace_places";
 
 // What a tracer reports about a call, and how often.
-struct Told {
+struct ReportedCall {
   std::string call, path, path2, peer;
   bool truncated = false;
-  auto operator<=>(const Told&) const = default;
+  auto operator<=>(const ReportedCall&) const = default;
 };
 
 // The victim prints what a tracer must report (another test compares that with a trace). Empty: the victim cannot run
 // here.
-std::map<Told, std::uint64_t> told_of(const std::string& mode, const std::string& folder) {
+std::map<ReportedCall, std::uint64_t> calls_of(const std::string& mode, const std::string& folder) {
   const auto run =
       run_command({"/bin/sh", "-c", fmt::format("echo go | {} {} {}", kTraced, mode, folder)}, {}, 300 * kSecond);
   REQUIRE(run);
@@ -126,7 +126,7 @@ std::map<Told, std::uint64_t> told_of(const std::string& mode, const std::string
       text.replace(dash + 12, std::string::npos, "*");
     return text;
   };
-  std::map<Told, std::uint64_t> all;
+  std::map<ReportedCall, std::uint64_t> all;
   for (const std::string& line : split(run->out, '\n')) {
     const auto fields = split(line, '\t');
     if (fields.size() != 9 || fields[0] != "expect" || fields[4] == "*") continue;
@@ -142,9 +142,9 @@ TEST_CASE("a schedule with attributes reported by a tracer matches the same call
   const Folder folder;
   const std::string place = folder.path + "/victim";
   std::filesystem::create_directory(place);
-  const auto told = told_of(mode, place);
-  if (told.empty()) rose::test::skip_case("needs what trace_places " + mode + " needs");
-  REQUIRE(told.size() > 20);
+  const auto reported = calls_of(mode, place);
+  if (reported.empty()) rose::test::skip_case("needs what trace_places " + mode + " needs");
+  REQUIRE(reported.size() > 20);
   std::filesystem::remove_all(place);
   std::filesystem::create_directory(place);
 
@@ -153,7 +153,7 @@ TEST_CASE("a schedule with attributes reported by a tracer matches the same call
   node.command = {"/bin/sh", "-c", fmt::format("echo go | {} {} {} >/dev/null; echo ended $?", kTraced, mode, place)};
   node.binaries.clear();
   std::string schedule;
-  std::vector<const Told*> in_order;
+  std::vector<const ReportedCall*> in_order;
   const auto quoted = [](const std::string& text) {
     std::string out = "\"";
     for (const char c : text) {
@@ -162,7 +162,7 @@ TEST_CASE("a schedule with attributes reported by a tracer matches the same call
     }
     return out + '"';
   };
-  for (const auto& [one, count] : told) {
+  for (const auto& [one, count] : reported) {
     // Faults that never fire: they count matching calls.
     if (one.truncated && one.path.ends_with("/the-end"))
       continue;  // longer than any path may be: refused before it is read
@@ -172,7 +172,7 @@ TEST_CASE("a schedule with attributes reported by a tracer matches the same call
     for (const std::string& path : paths) {
       if (Rig::overriding() && path.size() + one.truncated > ROSE_GLOB_BYTES) continue;  // refused by that backend
       schedule += fmt::format(
-          "[[fault]]\nid = \"told-{}\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\nerror = \"EIO\"\ncount = "
+          "[[fault]]\nid = \"call-{}\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\nerror = \"EIO\"\ncount = "
           "1000000000\n",
           in_order.size(), one.call);
       if (!path.empty()) schedule += "path = " + quoted((one.truncated ? "*" : "") + path) + "\n";
@@ -186,13 +186,13 @@ TEST_CASE("a schedule with attributes reported by a tracer matches the same call
   rig.start(schedule);
   rig.wait_end();
   INFO(rig.out());
-  CHECK(rig.said("ended 0"));
+  CHECK(rig.printed("ended 0"));
   const auto outcomes = rig.finish();
   REQUIRE(outcomes.size() == in_order.size());
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const Told& one = *in_order[i];
+    const ReportedCall& one = *in_order[i];
     INFO(one.call << " | " << one.path.substr(0, 200) << " | " << one.path2.substr(0, 200) << " | " << one.peer << ": "
                   << outcomes[i].why_not);
-    CHECK(outcomes[i].seen >= told.at(one));
+    CHECK(outcomes[i].seen >= reported.at(one));
   }
 }

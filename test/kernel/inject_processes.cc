@@ -65,14 +65,14 @@ scope = "{}"
 when = [ {{ syscall = "openat", path = "*/by-child" }} ]
 )",
                           scope));
-    rig.wait_said("child");
+    rig.wait_printed("child");
     const pid_t main = rig.deployment->main_pid(0);
     REQUIRE(main > 0);
     rig.touch("n1/go");
     if (scope == "others") {
       REQUIRE(eventually([&] { return rig.deployment->processes(0) == std::vector<pid_t>{main}; }));
       CHECK(rig.deployment->main_pid(0) == main);
-      CHECK_FALSE(rig.said("create by-child"));
+      CHECK_FALSE(rig.printed("create by-child"));
       const auto outcome = rig.finish().at(0);
       CHECK(outcome.fired);
       CHECK(outcome.injected == 1);
@@ -81,9 +81,9 @@ when = [ {{ syscall = "openat", path = "*/by-child" }} ]
     REQUIRE(eventually([&] { return rig.deployment->main_pid(0) != main; }));
     if (scope == "all") {
       REQUIRE(eventually([&] { return rig.deployment->processes(0).empty(); }));
-      CHECK_FALSE(rig.said("create by-child"));
+      CHECK_FALSE(rig.printed("create by-child"));
     } else {
-      rig.wait_said("create by-child = 0");
+      rig.wait_printed("create by-child = 0");
       CHECK(rig.deployment->processes(0).size() == 1);
     }
     const auto outcome = rig.finish().at(0);
@@ -118,7 +118,7 @@ TEST_CASE("a crash fires at a function's entry and at an offset inside it") {
     const auto outcome = rig.finish().at(0);
     REQUIRE(rig.read("n1/data") == (inside ? "a1\nb1\na2\nb2\na3\n" : "a1\nb1\na2\nb2\n"));
     REQUIRE(outcome.fired);
-    REQUIRE_FALSE(rig.said("survived"));
+    REQUIRE_FALSE(rig.printed("survived"));
   }
 }
 
@@ -159,7 +159,7 @@ before = { syscall = "openat", path = "*/b" }
   rig.wait_end();
   CHECK(rig.finish().at(0).fired);
   CHECK_FALSE(rig.exists("n1/b"));
-  CHECK_FALSE(rig.said("survived"));
+  CHECK_FALSE(rig.printed("survived"));
 }
 
 TEST_CASE("a crash at its time follows another fault, and the node's restart continues") {
@@ -353,10 +353,10 @@ before = { syscall = "openat", path = "*/n1/c" }
     return now >= rig.injector->outcomes().at(fault).fired_ns + 300 * kMillisecond;
   };
   CHECK(stands(0, [&] { return rig.out().empty() && !rig.exists("n1/b"); }));
-  REQUIRE(eventually([&] { return rig.said("create b = 0"); }));
+  REQUIRE(eventually([&] { return rig.printed("create b = 0"); }));
   CHECK(stands(1, [&] { return !rig.exists("n1/c"); }));
   rig.wait_end();
-  CHECK(rig.said("done"));
+  CHECK(rig.printed("done"));
   const auto outcomes = rig.finish();
   for (const auto& one : outcomes) {
     INFO(one.id << " " << one.why_not);
@@ -398,7 +398,7 @@ delay = "1h"
   CHECK_FALSE(rig.exists("n1/a"));
   rig.injector->disarm();
   rig.wait_end(0);
-  CHECK(rig.said("done"));
+  CHECK(rig.printed("done"));
   const int ticks = rig.lines("tick", 1);
   CHECK(eventually([&] { return rig.lines("tick", 1) > ticks + 3; }));
 }
@@ -469,10 +469,10 @@ when = [ { syscall = "openat", path = "*/n1/f" }, { syscall = "openat", path = "
 )");
   rig.wait_end();
   const auto outcomes = rig.finish();
-  CHECK(rig.said("create mark = EIO"));
-  CHECK(rig.said("append other-thread = 0"));
+  CHECK(rig.printed("create mark = EIO"));
+  CHECK(rig.printed("append other-thread = 0"));
   CHECK(rig.exists("n1/same-thread"));
-  CHECK_FALSE(rig.said("append same-thread"));
+  CHECK_FALSE(rig.printed("append same-thread"));
   CHECK(outcomes.at(0).fired);
   CHECK(outcomes.at(1).fired);
 }
@@ -494,7 +494,7 @@ kind = "crash"
 node = "n3"
 when = [ { state = "crashed", node = "n2" } ]
 )");
-  rig.wait_said("waiting", 1);
+  rig.wait_printed("waiting", 1);
   CHECK(rig.deployment->processes(1).size() == 1);
   rig.touch("go");
   rig.wait_end(1);
@@ -545,5 +545,5 @@ TEST_CASE("two injectors at the same time are independent") {
   CHECK_FALSE(b.finish().at(0).fired);
   CHECK(a.read("n1/data") == "a1\nb1\n");
   CHECK(b.read("n1/data") == "a1\nb1\na2\nb2\n");
-  CHECK(b.said("done"));
+  CHECK(b.printed("done"));
 }

@@ -100,7 +100,7 @@ class Rig {
   [[nodiscard]] bool exists(const std::string& file) const { return std::filesystem::exists(path(file)); }
   [[nodiscard]] std::string read(const std::string& file) const { return read_file(path(file)).value_or("<none>"); }
   [[nodiscard]] std::string out(std::size_t node = 0) const { return read(fmt::format("n{}/stdout.log", node + 1)); }
-  [[nodiscard]] bool said(const std::string& what, std::size_t node = 0) const {
+  [[nodiscard]] bool printed(const std::string& what, std::size_t node = 0) const {
     return out(node).find(what) != std::string::npos;
   }
   // How many lines of the node's output equal this line.
@@ -114,10 +114,10 @@ class Rig {
     INFO(out(node));
     REQUIRE(ended);
   }
-  void wait_said(const std::string& what, std::size_t node = 0) {
-    const bool heard = eventually([&] { return said(what, node); });
+  void wait_printed(const std::string& what, std::size_t node = 0) {
+    const bool appeared = eventually([&] { return printed(what, node); });
     INFO(out(node));
-    REQUIRE(heard);
+    REQUIRE(appeared);
   }
   // Ends the run; returns the outcomes in the order of the faults.
   std::vector<schedule::FaultOutcome> finish() {

@@ -40,7 +40,7 @@ TEST_CASE("a slow disk delays each request as requested, on that disk only, unti
                 "until = [ { state = \"crashed\", node = \"n2\" } ]\n");
     const std::string folder = rig.path("n1") + (inside.empty() ? "" : "/" + inside);
     CHECK(mounted(folder));
-    rig.wait_said("up", 1);
+    rig.wait_printed("up", 1);
     make_file(folder + "/file", 32 * kPage);
     make_file(rig.path("n2/file"), 32 * kPage);
     rig.begin();

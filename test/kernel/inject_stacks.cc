@@ -38,7 +38,7 @@ config::Node& add_victim(Rig& rig, int threads, int times, const std::string& pr
   return rig.config.nodes.back();
 }
 
-std::string told(const schedule::Stack& stack) {
+std::string describe(const schedule::Stack& stack) {
   std::string text = fmt::format("{} {}/{} {}: {}\n", stack.node, stack.pid, stack.tid, stack.thread, stack.why);
   for (const auto& frame : stack.frames)
     text += fmt::format("  {} {}:{} {}+{:x}\n", frame.function, frame.file, frame.line, frame.module, frame.offset);
@@ -60,7 +60,7 @@ struct ExpectedFrame {
 };
 
 void check_frames(const schedule::Stack& stack, const std::vector<ExpectedFrame>& expected, bool lines = true) {
-  INFO(told(stack));
+  INFO(describe(stack));
   const auto own = own_frames(stack);
   REQUIRE(own.size() >= expected.size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -107,7 +107,7 @@ TEST_CASE("the stack of a failed call has inlined functions and needs no frame p
   REQUIRE(outcome.stacks.size() == 1);
   const auto& stack = outcome.stacks[0];
   check_frames(stack, kEven);
-  INFO(told(stack));
+  INFO(describe(stack));
   CHECK(stack.node == "n1");
   CHECK(stack.thread == "stack_victim");
   CHECK(stack.pid == outcome.pid);
@@ -140,7 +140,7 @@ TEST_CASE("the stack of a failed call reports the missing symbols of a stripped 
   add_victim(rig, 1, 5, "stack_bare");
   const auto outcome = one_outcome(rig, kWriteFails);
   REQUIRE(outcome.stacks.size() == 1);
-  INFO(told(outcome.stacks[0]));
+  INFO(describe(outcome.stacks[0]));
   CHECK(own_frames(outcome.stacks[0]).size() >= 4);
   CHECK(outcome.stacks[0].incomplete.find("debug symbols") != std::string::npos);
 }
@@ -208,7 +208,7 @@ TEST_CASE("a crash before a call, and one when a call returns, has its stack") {
         one_outcome(rig, std::string("[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\n") + when);
     REQUIRE(outcome.stacks.size() == 1);
     check_frames(outcome.stacks[0], kEven);
-    INFO(told(outcome.stacks[0]));
+    INFO(describe(outcome.stacks[0]));
     CHECK(outcome.stacks[0].why.starts_with("gets SIGKILL"));
   }
 }
@@ -221,7 +221,7 @@ TEST_CASE("a pause at a function, and one before a call, has its stack") {
     const auto outcome = one_outcome(
         rig, std::string("[[fault]]\nid = \"it\"\nkind = \"pause\"\nnode = \"n1\"\nduration = \"100ms\"\n") + when);
     REQUIRE(outcome.stacks.size() == 1);
-    INFO(told(outcome.stacks[0]));
+    INFO(describe(outcome.stacks[0]));
     const auto own = own_frames(outcome.stacks[0]);
     REQUIRE(own.size() >= 3);
     CHECK(own[0].function == (std::string(when).starts_with("when") ? "checkpoint" : kEven[0].function));
@@ -238,13 +238,13 @@ TEST_CASE("a crash at its time has the stack of the running thread") {
     rig.stacks = true;
     rig.add({"print", "up", "spin"});
     rig.prepare("[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { elapsed = \"100ms\" } ]\n");
-    rig.wait_said("up");
+    rig.wait_printed("up");
     rig.begin();
     rig.wait_end();
     const auto outcome = rig.finish().at(0);
     REQUIRE(outcome.fired);
     REQUIRE(outcome.stacks.size() == 1);
-    INFO(told(outcome.stacks[0]));
+    INFO(describe(outcome.stacks[0]));
     const auto& frames = outcome.stacks[0].frames;
     seen = outcome.stacks[0].incomplete.empty();
     CHECK((seen || outcome.stacks[0].incomplete.starts_with("the thread was running")));

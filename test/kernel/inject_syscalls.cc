@@ -225,7 +225,7 @@ node = "n1"
 syscall = "fdatasync"
 delay = "300ms"
 )");
-  rig.wait_said("write = 1\nwrite = 1\n");
+  rig.wait_printed("write = 1\nwrite = 1\n");
   rig.wait_end();
   const auto took = monotonic_ns() - before;
   const auto outcomes = rig.finish();

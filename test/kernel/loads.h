@@ -28,7 +28,7 @@ struct Object {
 };
 
 // Called with the name and the kernel's message; an empty message: the program is accepted.
-using Told = std::function<void(const std::string&, const std::string&)>;
+using OnLoad = std::function<void(const std::string&, const std::string&)>;
 
 // The end of the verifier's log has the reason; the last line counts instructions.
 inline std::string reason(int error, const std::string& log) {
@@ -48,7 +48,7 @@ inline std::string reason(int error, const std::string& log) {
 // `prepare` sets what must be fixed before loading, and decides whether the named program is loaded here.
 template <typename Skeleton>
 void load_each(const Object<Skeleton>& object, const std::function<bool(Skeleton&, const std::string&)>& prepare,
-               const Told& told = {}) {
+               const OnLoad& on_load = {}) {
   kernel::route_libbpf_log();
   for (int chosen = 0;; ++chosen) {
     const std::unique_ptr<Skeleton, void (*)(Skeleton*)> skeleton(
@@ -70,13 +70,13 @@ void load_each(const Object<Skeleton>& object, const std::function<bool(Skeleton
     }
     if (!prepare(*skeleton, name)) continue;
     INFO(name);
-    std::string log(told ? 1 << 24 : 0, '\0');
+    std::string log(on_load ? 1 << 24 : 0, '\0');
     constexpr std::uint32_t kReason = 4;  // BPF_LOG_STATS: without a line for each instruction
-    if (told) bpf_program__set_log_buf(the_one, log.data(), log.size());
-    if (told) bpf_program__set_log_level(the_one, kReason);
+    if (on_load) bpf_program__set_log_buf(the_one, log.data(), log.size());
+    if (on_load) bpf_program__set_log_level(the_one, kReason);
     const int error = Skeleton::load(skeleton.get());
     CHECK(error == 0);
-    if (told) told(name, error == 0 ? "" : reason(error, log.c_str()));
+    if (on_load) on_load(name, error == 0 ? "" : reason(error, log.c_str()));
   }
 }
 
@@ -113,7 +113,7 @@ inline void check_alike(const void* (*now)(std::size_t*), const void* (*old)(std
 }
 
 // Prints one line for each program.
-inline Told table(const std::string& object) {
+inline OnLoad table(const std::string& object) {
   return [object](const std::string& name, const std::string& why) {
     fmt::print("{:<24} {:<20} {}\n", object, name, why.empty() ? "loaded" : why);
     std::fflush(stdout);

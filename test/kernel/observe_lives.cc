@@ -167,7 +167,7 @@ TEST_CASE("uninterruptible waits above the threshold are recorded during and aft
     return state == 'D' || state == 'Z';
   }));
   if (state_of(brief.pid()) == 'Z' && WEXITSTATUS(brief.wait()) == 77) rose::test::skip_case("needs userfaultfd");
-  brief.say("x");
+  brief.send("x");
   REQUIRE(brief.wait() == 0);
   const std::int64_t brief_ms = (monotonic_ns() - began_brief) / 1'000'000;
   const std::int64_t began = monotonic_ns();
@@ -180,9 +180,9 @@ TEST_CASE("uninterruptible waits above the threshold are recorded during and aft
   CHECK(is_open(open[0]));
   CHECK((open[0].flags & trace::kBlocked) != 0);
   REQUIRE(state_of(vforks.pid()) == 'D');  // all the time
-  vforks.say("x");
+  vforks.send("x");
   REQUIRE(vforks.wait() == 0);
-  blocked.say("x");
+  blocked.send("x");
   REQUIRE(blocked.wait() == 0);
   const std::int64_t took_ms = (monotonic_ns() - began) / 1'000'000;
   std::vector<trace::Event> over;
@@ -199,9 +199,9 @@ TEST_CASE("uninterruptible waits above the threshold are recorded during and aft
   CHECK(over[0].duration_ms >= open[0].duration_ms);
   CHECK(over[0].duration_ms <= took_ms + 200);  // of the next sample
   // The brief pause is reported only if the machine made it long: two samples contained it, and a third was due.
-  const bool brief_told = !processes(trace, brief.pid(), ProcessState::paused).empty();
-  CHECK((!brief_told || brief_ms >= 400));
-  CHECK(pauses(trace).size() == (brief_told ? 2 : 1));
+  const bool brief_reported = !processes(trace, brief.pid(), ProcessState::paused).empty();
+  CHECK((!brief_reported || brief_ms >= 400));
+  CHECK(pauses(trace).size() == (brief_reported ? 2 : 1));
 }
 
 TEST_CASE("children are traced from their first instruction, in any cgroup") {
@@ -231,7 +231,7 @@ TEST_CASE("5,000 short-lived threads and 1,000 children are recorded, and their 
   REQUIRE(victim.run() == 0);
   const double seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
   const auto trace = snapshot(*tracer);
-  std::size_t threads = 0, children = 0, ended = 0, told = 0, wrong = 0;
+  std::size_t threads = 0, children = 0, ended = 0, events = 0, wrong = 0;
   for (const auto& event : find(trace, {EventType::scf, "openat", "ENOENT", "", "", "", 0})) {
     if (!trace.str(event.path).starts_with("/rose-none/")) continue;
     if (trace.str(event.path) != "/rose-none/" + std::to_string(event.tid) + "/0") ++wrong;
@@ -240,7 +240,7 @@ TEST_CASE("5,000 short-lived threads and 1,000 children are recorded, and their 
   for (const auto& event : trace.events) {
     if (event.type == EventType::ps && event.state == ProcessState::exited && event.exit_code == 7) {
       ended += event.count;
-      ++told;
+      ++events;
     }
   }
   CHECK(wrong == 0);
@@ -249,7 +249,7 @@ TEST_CASE("5,000 short-lived threads and 1,000 children are recorded, and their 
   CHECK(ended == 1000);
   // Equal ends are reported individually only a few times per second and processor, however many there are.
   const auto processors = static_cast<double>(std::thread::hardware_concurrency());
-  CHECK(static_cast<double>(told) <= processors * (ROSE_STORM_FEW + 1) * (seconds + 2));
+  CHECK(static_cast<double>(events) <= processors * (ROSE_STORM_FEW + 1) * (seconds + 2));
   CHECK(trace.meta.lost == 0);
   CHECK(followed().empty());
 }
@@ -266,8 +266,8 @@ TEST_CASE("programs executed in rapid succession are all counted; infrequent eve
   const double seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
   const auto trace = snapshot(*tracer);
   struct {
-    std::uint64_t counted = 0, told = 0;
-    void add(const trace::Event& event) { counted += event.count, ++told; }
+    std::uint64_t counted = 0, events = 0;
+    void add(const trace::Event& event) { counted += event.count, ++events; }
   } started, executed, exited;
   for (const auto& event : trace.events) {
     if (event.pid == victim.pid()) continue;
@@ -275,12 +275,12 @@ TEST_CASE("programs executed in rapid succession are all counted; infrequent eve
     if (event.type == EventType::ps && event.state == ProcessState::started) started.add(event);
     if (event.type == EventType::ps && event.state == ProcessState::exited && event.exit_code == 7) exited.add(event);
   }
-  WARN(kPrograms << " programs in " << seconds << " s: " << started.told << " starts, " << executed.told << " calls, "
-                 << exited.told << " ends told");
+  WARN(kPrograms << " programs in " << seconds << " s: " << started.events << " starts, " << executed.events
+                 << " calls, " << exited.events << " ends in events");
   const double most = static_cast<double>(std::thread::hardware_concurrency()) * (ROSE_STORM_FEW + 1) * (seconds + 2);
   for (const auto& kind : {started, executed, exited}) {
     CHECK(kind.counted == kPrograms);
-    CHECK(static_cast<double>(kind.told) <= most);
+    CHECK(static_cast<double>(kind.events) <= most);
   }
   CHECK(trace.meta.lost == 0);
   CHECK(find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/before", "", "", victim.pid()}).size() == 1);

@@ -28,20 +28,20 @@ TEST_CASE("a silence of a busy connection is recorded, open and ended, over IPv4
                         Case{AF_INET6, SOCK_STREAM, tcp6, "::1", trace::Protocol::tcp},
                         Case{AF_INET, SOCK_DGRAM, udp4, "127.0.0.1", trace::Protocol::udp}}) {
     INFO(c.address << " " << c.port);
-    Speaker client(c.family, c.type, c.port);
-    client.speak_steadily();
+    Sender client(c.family, c.type, c.port);
+    client.send_steadily();
     client.fall_silent();
     const auto open = silences(until_missed(*tracer, client), client);
     REQUIRE(open.size() == 1);
     CHECK(open[0].duration_ms >= kDelay.count());
-    client.say(1);
-    const auto after = until_heard(*tracer, client);
+    client.send(1);
+    const auto after = until_silence_ended(*tracer, client);
     INFO(describe(after));
     const auto ended = silences(after, client);
     REQUIRE(ended.size() == 1);
     CHECK_FALSE(is_open(ended[0]));
     CHECK(ended[0].duration_ms >= open[0].duration_ms);
-    if (c.type == SOCK_DGRAM) CHECK(ended[0].packets + 1 == client.words());
+    if (c.type == SOCK_DGRAM) CHECK(ended[0].packets + 1 == client.packets());
     else CHECK(ended[0].packets >= 5);  // TCP combines writes
     CHECK(after.str(ended[0].src) == c.address);
     CHECK(after.str(ended[0].dst) == c.address);
@@ -60,17 +60,17 @@ TEST_CASE("an orderly closed connection is not silent") {
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
   auto tracer = start({target("n1", cgroup)}, quick());
-  Speaker client(AF_INET, SOCK_STREAM, tcp4);
+  Sender client(AF_INET, SOCK_STREAM, tcp4);
   {
     const Fd other = connect_to(AF_INET, SOCK_STREAM, tcp4);
-    client.speak_steadily();
+    client.send_steadily();
     client.close();
   }
   std::this_thread::sleep_for(2 * kDelay);
   CHECK(silences(snapshot(*tracer), client).empty());
   // The next connection of the same pair does not end a silence either.
-  Speaker again(AF_INET, SOCK_STREAM, tcp4);
-  again.say(3);
+  Sender again(AF_INET, SOCK_STREAM, tcp4);
+  again.send(3);
   const auto trace = snapshot(*tracer);
   for (const auto& event : silences(trace, client)) CHECK(again.explains(event));
 }
@@ -81,8 +81,8 @@ TEST_CASE("a reset, and the end of the traced process, end a connection without 
   {
     Victim server(&cgroup, {"serve"});
     const int tcp4 = server.number("tcp4");
-    Speaker client(AF_INET, SOCK_STREAM, tcp4);
-    client.speak_steadily();
+    Sender client(AF_INET, SOCK_STREAM, tcp4);
+    client.send_steadily();
     const linger hard{1, 0};
     ::setsockopt(client.fd(), SOL_SOCKET, SO_LINGER, &hard, sizeof hard);
     client.close();
@@ -91,8 +91,8 @@ TEST_CASE("a reset, and the end of the traced process, end a connection without 
   }
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
-  Speaker client(AF_INET, SOCK_STREAM, tcp4);
-  client.speak_steadily();
+  Sender client(AF_INET, SOCK_STREAM, tcp4);
+  client.send_steadily();
   ::kill(server.pid(), SIGKILL);
   server.wait();
   std::this_thread::sleep_for(2 * kDelay);
@@ -109,8 +109,8 @@ TEST_CASE("an abandoned connection to a partitioned peer is a silence, to an ans
     Victim server(&cgroup, {"serve"});
     const int tcp4 = server.number("tcp4");
     auto tracer = start({target("n1", cgroup)}, quick());
-    Speaker client(AF_INET, SOCK_STREAM, tcp4);
-    client.speak_steadily();
+    Sender client(AF_INET, SOCK_STREAM, tcp4);
+    client.send_steadily();
     client.fall_silent();
     if (cut) network.loopback(false);
     std::this_thread::sleep_for(3 * kDelay);
@@ -151,12 +151,12 @@ TEST_CASE("a reconnect from another ephemeral port continues the pair's statisti
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
   auto tracer = start({target("n1", cgroup)}, quick());
-  Speaker first(AF_INET, SOCK_STREAM, tcp4);  // stays open: it was partitioned, not closed
-  first.speak_steadily();
+  Sender first(AF_INET, SOCK_STREAM, tcp4);  // stays open: it was partitioned, not closed
+  first.send_steadily();
   first.fall_silent();
   (void)until_missed(*tracer, first);
-  Speaker second(AF_INET, SOCK_STREAM, tcp4);
-  second.say(1);
+  Sender second(AF_INET, SOCK_STREAM, tcp4);
+  second.send(1);
   const auto found = silences(snapshot(*tracer), first);
   REQUIRE(found.size() == 1);
   CHECK_FALSE(is_open(found[0]));
@@ -167,12 +167,12 @@ TEST_CASE("a silence of a rarely used connection is recorded once its pattern is
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
   auto tracer = start({target("n1", cgroup)}, quick());
-  Speaker client(AF_INET, SOCK_STREAM, tcp4);
+  Sender client(AF_INET, SOCK_STREAM, tcp4);
   // Each pause is as usual, unless the scheduler made one of them several times as long.
   std::size_t unusual = 0;
   for (int i = 0; i < 10; ++i) {
     const std::int64_t begin = monotonic_ns();
-    client.say(1);
+    client.send(1);
     client.fall_silent();
     std::this_thread::sleep_for(kDelay + 50ms);
     unusual += monotonic_ns() - begin > std::chrono::nanoseconds(3 * kDelay).count() ? 1 : 0;
@@ -210,8 +210,8 @@ TEST_CASE("silences of the nodes' addresses on whole interfaces are recorded by 
   CHECK(refused.error().kind == ErrorKind::usage);
   REQUIRE(started);
   const auto tracer = std::move(*started);
-  Speaker client(AF_INET, SOCK_STREAM, tcp4);
-  client.speak_steadily();
+  Sender client(AF_INET, SOCK_STREAM, tcp4);
+  client.send_steadily();
   client.fall_silent();
   // Both ends are on this interface, so the server's answers fall silent as well.
   const auto to_server = [&](bool open) {
@@ -222,7 +222,7 @@ TEST_CASE("silences of the nodes' addresses on whole interfaces are recorded by 
     });
   };
   REQUIRE(eventually([&] { return to_server(true) == 1; }));
-  client.say(1);
+  client.send(1);
   // The program runs when the packet is received, which on a busy machine is later than when it is sent.
   REQUIRE(eventually([&] { return to_server(false) == 1; }));
   CHECK(to_server(true) == 0);
@@ -235,14 +235,14 @@ TEST_CASE("a node in its own network is not silent towards itself") {
   Target first = target("n1", alone);
   first.own_network = true;
   auto tracer = start({first, target("n2", beside)}, quick());
-  Speaker to_itself(AF_INET, SOCK_STREAM, own.number("tcp4")), to_other(AF_INET, SOCK_STREAM, shared.number("tcp4"));
-  for (Speaker* speaker : {&to_itself, &to_other}) speaker->speak_steadily();
-  for (Speaker* speaker : {&to_itself, &to_other}) speaker->fall_silent();
+  Sender to_itself(AF_INET, SOCK_STREAM, own.number("tcp4")), to_other(AF_INET, SOCK_STREAM, shared.number("tcp4"));
+  for (Sender* sender : {&to_itself, &to_other}) sender->send_steadily();
+  for (Sender* sender : {&to_itself, &to_other}) sender->fall_silent();
   (void)until_missed(*tracer, to_other);
   const auto missed = [&] { return silences(snapshot(*tracer), to_itself.port()); };
   CHECK(missed().empty());
-  for (Speaker* speaker : {&to_itself, &to_other}) speaker->say(1);
-  (void)until_heard(*tracer, to_other);
+  for (Sender* sender : {&to_itself, &to_other}) sender->send(1);
+  (void)until_silence_ended(*tracer, to_other);
   CHECK(missed().empty());
 }
 
@@ -253,7 +253,7 @@ TEST_CASE("nodes whose processes share a cgroup each have their own silences") {
             udp_b = b.number("udp4"), tcp_c = stranger.number("tcp4");
   REQUIRE(udp_b > 0);
   // Some connections exist before tracing begins.
-  Speaker early_a(AF_INET, SOCK_STREAM, tcp_a), early_b(AF_INET, SOCK_STREAM, tcp_b);
+  Sender early_a(AF_INET, SOCK_STREAM, tcp_a), early_b(AF_INET, SOCK_STREAM, tcp_b);
   // If they waited to be accepted, they would be found only a second later.
   for (const auto* victim : {&a, &b}) {
     REQUIRE(eventually([&] {
@@ -269,20 +269,20 @@ TEST_CASE("nodes whose processes share a cgroup each have their own silences") {
   auto tracer = start({first, second}, quick());
   Victim late(&cgroup, {"serve"});  // a stranger too
   const int tcp_d = late.number("tcp4");
-  Speaker to_a(AF_INET, SOCK_DGRAM, udp_a), six_to_b(AF_INET6, SOCK_STREAM, six_b), to_b(AF_INET, SOCK_DGRAM, udp_b),
+  Sender to_a(AF_INET, SOCK_DGRAM, udp_a), six_to_b(AF_INET6, SOCK_STREAM, six_b), to_b(AF_INET, SOCK_DGRAM, udp_b),
       to_c(AF_INET, SOCK_STREAM, tcp_c), to_d(AF_INET, SOCK_STREAM, tcp_d);
   for (int i = 0; i < 20; ++i) {
-    for (Speaker* speaker : {&early_a, &to_a, &six_to_b, &to_b, &to_c, &to_d}) speaker->say(1);
+    for (Sender* sender : {&early_a, &to_a, &six_to_b, &to_b, &to_c, &to_d}) sender->send(1);
   }
   // The second falls silent while the first continues to send.
-  for (Speaker* speaker : {&six_to_b, &to_b, &to_c, &to_d}) speaker->fall_silent();
+  for (Sender* sender : {&six_to_b, &to_b, &to_c, &to_d}) sender->fall_silent();
   trace::Trace trace;
-  const auto missed = [&](const Speaker& speaker) {
-    const auto found = silences(trace, speaker);
+  const auto missed = [&](const Sender& sender) {
+    const auto found = silences(trace, sender);
     return std::count_if(found.begin(), found.end(), is_open) == 1;
   };
   const bool both = eventually([&] {
-    for (int i = 0; i < 5; ++i) early_a.say(1), to_a.say(1);
+    for (int i = 0; i < 5; ++i) early_a.send(1), to_a.send(1);
     trace = snapshot(*tracer);
     return missed(six_to_b) && missed(to_b);
   });
@@ -292,25 +292,25 @@ TEST_CASE("nodes whose processes share a cgroup each have their own silences") {
     if (event.type != EventType::nd || early_a.explains(event) || to_a.explains(event)) continue;
     CHECK(trace.str(event.node) == "n2");
   }
-  for (const Speaker* speaker : {&six_to_b, &to_b}) {
-    const auto found = silences(trace, *speaker);
+  for (const Sender* sender : {&six_to_b, &to_b}) {
+    const auto found = silences(trace, *sender);
     REQUIRE(found.size() == 1);
     CHECK(trace.str(found[0].node) == "n2");
   }
   CHECK(silences(trace, tcp_c).empty());
   CHECK(silences(trace, tcp_d).empty());
-  for (Speaker* speaker : {&early_a, &to_a}) speaker->fall_silent();
-  early_b.speak_steadily();
+  for (Sender* sender : {&early_a, &to_a}) sender->fall_silent();
+  early_b.send_steadily();
   early_b.fall_silent();
   // A connection whose SYN was not recorded is identified by either of its ports.
-  const auto of_either_port = [&](const Speaker& speaker) {
+  const auto of_either_port = [&](const Sender& sender) {
     sockaddr_in own{};
     socklen_t length = sizeof own;
-    REQUIRE(::getsockname(speaker.fd(), reinterpret_cast<sockaddr*>(&own), &length) == 0);
-    auto found = silences(trace, speaker);
+    REQUIRE(::getsockname(sender.fd(), reinterpret_cast<sockaddr*>(&own), &length) == 0);
+    auto found = silences(trace, sender);
     const auto more = silences(trace, ntohs(own.sin_port));
     found.insert(found.end(), more.begin(), more.end());
-    std::erase_if(found, [&](const auto& event) { return speaker.explains(event); });
+    std::erase_if(found, [&](const auto& event) { return sender.explains(event); });
     return found;
   };
   const bool all = eventually([&] {
@@ -321,9 +321,9 @@ TEST_CASE("nodes whose processes share a cgroup each have their own silences") {
   REQUIRE(all);
   REQUIRE(silences(trace, to_a).size() == 1);
   CHECK(trace.str(silences(trace, to_a)[0].node) == "n1");
-  const std::pair<const Speaker*, const char*> early[] = {{&early_a, "n1"}, {&early_b, "n2"}};
-  for (const auto& [speaker, node] : early) {
-    const auto found = of_either_port(*speaker);
+  const std::pair<const Sender*, const char*> early[] = {{&early_a, "n1"}, {&early_b, "n2"}};
+  for (const auto& [sender, node] : early) {
+    const auto found = of_either_port(*sender);
     REQUIRE(found.size() == 1);
     CHECK(trace.str(found[0].node) == node);
   }
@@ -339,10 +339,10 @@ TEST_CASE("a packet in nested node cgroups is counted once, for the innermost") 
   process.node = "process";
   process.pids = {c.pid()};
   auto tracer = start({target("outer", outer), target("inner", inner), process}, quick());
-  Speaker to_a(AF_INET, SOCK_DGRAM, udp_a), to_b(AF_INET, SOCK_DGRAM, udp_b), to_c(AF_INET, SOCK_DGRAM, udp_c);
-  const std::pair<Speaker*, const char*> expected[] = {{&to_a, "outer"}, {&to_b, "inner"}, {&to_c, "process"}};
+  Sender to_a(AF_INET, SOCK_DGRAM, udp_a), to_b(AF_INET, SOCK_DGRAM, udp_b), to_c(AF_INET, SOCK_DGRAM, udp_c);
+  const std::pair<Sender*, const char*> expected[] = {{&to_a, "outer"}, {&to_b, "inner"}, {&to_c, "process"}};
   for (int i = 0; i < 20; ++i) {
-    for (const auto& [speaker, node] : expected) speaker->say(1);
+    for (const auto& [sender, node] : expected) sender->send(1);
   }
   trace::Trace trace;
   REQUIRE(eventually([&] {
@@ -351,8 +351,8 @@ TEST_CASE("a packet in nested node cgroups is counted once, for the innermost") 
                        [&](const auto& one) { return !silences(trace, *one.first).empty(); });
   }));
   INFO(describe(trace));
-  for (const auto& [speaker, node] : expected) {
-    const auto found = silences(trace, *speaker);
+  for (const auto& [sender, node] : expected) {
+    const auto found = silences(trace, *sender);
     REQUIRE(found.size() == 1);
     CHECK(trace.str(found[0].node) == node);
   }

@@ -39,17 +39,17 @@ inline Fd connect_to(int family, int type, int port) {
 
 // Sends on its own connection, and records its own unplanned silences: on a busy machine the scheduler causes pauses
 // too, and the tracer reports those as well.
-class Speaker {
+class Sender {
  public:
-  Speaker(int family, int type, int port) : port_(port), fd_(connect_to(family, type, port)) {}
+  Sender(int family, int type, int port) : port_(port), fd_(connect_to(family, type, port)) {}
 
-  void say(int times) {
+  void send(int times) {
     for (int i = 0; i < times; ++i) {
       const std::int64_t begin = monotonic_ns();
       REQUIRE(::send(fd_.get(), "x", 1, MSG_NOSIGNAL) == 1);
       if (last_ns_ != 0) longest_ns_ = std::max(longest_ns_, monotonic_ns() - last_ns_);
       last_ns_ = begin;
-      ++words_;
+      ++packets_;
       std::this_thread::sleep_for(10ms);
     }
   }
@@ -58,11 +58,11 @@ class Speaker {
   // Sends for as long as a pair must be active before its silence is reported, without any pause that could count as
   // silence; and for several times as long, because the tracer samples a few times per second, and less often if a
   // sample is expensive.
-  void speak_steadily() {
+  void send_steadily() {
     const std::int64_t enough = std::chrono::nanoseconds(kDelay).count(), started = monotonic_ns();
     for (bool steady = false; !steady || monotonic_ns() - started < 5 * enough;) {
       const std::int64_t begin = monotonic_ns(), before = std::exchange(longest_ns_, 0);
-      while (monotonic_ns() - begin < enough) say(1);
+      while (monotonic_ns() - begin < enough) send(1);
       steady = longest_ns_ <= enough / 4;
       longest_ns_ = std::max(longest_ns_, before);
     }
@@ -70,7 +70,7 @@ class Speaker {
   void close() { fd_.reset(); }
 
   [[nodiscard]] int port() const { return port_; }
-  [[nodiscard]] std::uint32_t words() const { return words_; }
+  [[nodiscard]] std::uint32_t packets() const { return packets_; }
   [[nodiscard]] int fd() const { return fd_.get(); }
   [[nodiscard]] bool explains(const trace::Event& silence) const {
     return std::int64_t{silence.duration_ms} * 1'000'000 <= longest_ns_;
@@ -80,7 +80,7 @@ class Speaker {
   int port_;
   Fd fd_;
   std::int64_t last_ns_ = 0, longest_ns_ = 0;
-  std::uint32_t words_ = 0;
+  std::uint32_t packets_ = 0;
 };
 
 // Moves this thread, and the victims that it starts, to a network namespace with only a loopback interface.
@@ -115,10 +115,10 @@ inline std::vector<trace::Event> silences(const trace::Trace& trace, int port) {
   }
   return found;
 }
-// Without the speaker's own pauses.
-inline std::vector<trace::Event> silences(const trace::Trace& trace, const Speaker& speaker) {
-  auto found = silences(trace, speaker.port());
-  std::erase_if(found, [&](const auto& event) { return speaker.explains(event); });
+// Without the sender's own pauses.
+inline std::vector<trace::Event> silences(const trace::Trace& trace, const Sender& sender) {
+  auto found = silences(trace, sender.port());
+  std::erase_if(found, [&](const auto& event) { return sender.explains(event); });
   return found;
 }
 
@@ -128,12 +128,12 @@ inline std::vector<trace::Event> not_idle(std::vector<trace::Event> events) {
   return events;
 }
 
-// Waits until the tracer reports a silence of this speaker and no other. Returns the tracer's trace so far.
-inline trace::Trace until_missed(Tracer& tracer, const Speaker& speaker) {
+// Waits until the tracer reports a silence of this sender and no other. Returns the tracer's trace so far.
+inline trace::Trace until_missed(Tracer& tracer, const Sender& sender) {
   trace::Trace trace;
   const bool missed = eventually([&] {
     trace = snapshot(tracer);
-    const auto found = silences(trace, speaker);
+    const auto found = silences(trace, sender);
     return std::count_if(found.begin(), found.end(), is_open) == 1;
   });
   INFO(describe(trace));
@@ -141,17 +141,17 @@ inline trace::Trace until_missed(Tracer& tracer, const Speaker& speaker) {
   return trace;
 }
 
-// Waits until the silence of the speaker, which sends again, has ended: packets are recorded where they are received,
+// Waits until the silence of the sender, which sends again, has ended: packets are recorded where they are received,
 // which on a busy machine is later than where they are sent.
-inline trace::Trace until_heard(Tracer& tracer, const Speaker& speaker) {
+inline trace::Trace until_silence_ended(Tracer& tracer, const Sender& sender) {
   trace::Trace trace;
-  const bool heard = eventually([&] {
+  const bool ended = eventually([&] {
     trace = snapshot(tracer);
-    const auto found = silences(trace, speaker);
+    const auto found = silences(trace, sender);
     return !found.empty() && std::none_of(found.begin(), found.end(), is_open);
   });
   INFO(describe(trace));
-  REQUIRE(heard);
+  REQUIRE(ended);
   return trace;
 }
 

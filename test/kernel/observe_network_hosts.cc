@@ -369,18 +369,18 @@ TEST_CASE("twenty thousand pairs are tracked in bounded memory, and rare ones ev
   SECTION("with little memory rare pairs are evicted first, and evictions are counted") {
     options.memory = std::uint64_t{8} << 20;
     auto tracer = start({target("n1", cgroup)}, options);
-    const auto speak = [&] {
+    const auto send_from_frequent = [&] {
       for (int i = kPairs + 1; i <= kPairs + 50; ++i) send_from(i);
     };
     const std::int64_t begin = monotonic_ns();
-    for (int i = 0; i < 10; ++i) speak();
+    for (int i = 0; i < 10; ++i) send_from_frequent();
     for (int i = 1; i <= kPairs; ++i) {  // once, or twice, each
       send_from(i);
       if (i % 2 == 0) send_from(i);
-      if (i % 500 == 0) speak();
+      if (i % 500 == 0) send_from_frequent();
     }
     // A silence is reported only for pairs that were active for half of the delay, and a fast machine gets here sooner.
-    while (monotonic_ns() - begin < options.network_delay_ns) speak();
+    while (monotonic_ns() - begin < options.network_delay_ns) send_from_frequent();
     trace::Trace trace;
     CHECK(eventually([&] {
       trace = snapshot(*tracer);

@@ -53,7 +53,7 @@ bool compare(const std::string& mode, TracerOptions options = {}) {
   tree.pids = {victim.pid()};
   auto tracer = start({by_pid ? tree : target("n1", cgroup)}, options);
   victim.go();
-  const std::string said = victim.rest();
+  const std::string output = victim.rest();
   const int status = victim.wait();
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77) return false;
   REQUIRE(status == 0);
@@ -64,7 +64,7 @@ bool compare(const std::string& mode, TracerOptions options = {}) {
     if (by_pid) CHECK(event.pid == victim.pid());
   }
   std::size_t at = 0;
-  for (const auto& line : split(said, '\n')) {
+  for (const auto& line : split(output, '\n')) {
     auto wanted = split(line, '\t');
     if (wanted.empty() || wanted[0] != "expect") continue;
     wanted.erase(wanted.begin());

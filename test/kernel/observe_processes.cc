@@ -420,8 +420,8 @@ TEST_CASE("profiled functions that another build lacks are skipped, those in ano
     const auto trace = snapshot(*tracer);
     CHECK(entered(trace, victim.pid()).empty());
     CHECK(processes(trace, victim.pid(), ProcessState::exited).size() == 1);
-    const auto said = log::recent();
-    CHECK(std::count_if(said.begin(), said.end(), [](const std::string& line) {
+    const auto messages = log::recent();
+    CHECK(std::count_if(messages.begin(), messages.end(), [](const std::string& line) {
             return line.find("1 of 1 functions") != std::string::npos &&
                    line.find("'rose_victim_rare' of node 'n1'") != std::string::npos;
           }) == 1);

@@ -24,17 +24,17 @@ TEST_CASE("when the clock is set while tracing, times stay in order and the dump
   auto tracer = start({target("n1", cgroup)});
   const std::int64_t begin = snapshot(*tracer).meta.begin_ns;
   if (!set(20'000)) ::rose::test::skip_case("needs to set the machine's clock (CAP_SYS_TIME)");
-  const auto told = [&](const std::string& way) {
+  const auto reported = [&](const std::string& way) {
     const auto clock = snapshot(*tracer).meta.clock;
     return std::any_of(clock.begin(), clock.end(), [&](const std::string& text) {
       return text.find("the clock was set " + way) != std::string::npos;
     });
   };
-  const bool forward = eventually([&] { return told("forward by "); });
+  const bool forward = eventually([&] { return reported("forward by "); });
   const auto shifted = snapshot(*tracer).meta;
   REQUIRE(set(-20'000));
   CHECK(forward);
   // The beginning is converted with the current clock, like every event's time.
   CHECK(std::abs(shifted.begin_ns - begin - 20'000'000) < 2'000'000);
-  CHECK(eventually([&] { return told("back by "); }));
+  CHECK(eventually([&] { return reported("back by "); }));
 }

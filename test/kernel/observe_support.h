@@ -109,8 +109,8 @@ class Victim {
   Victim(const Victim&) = delete;
   Victim& operator=(const Victim&) = delete;
 
-  void go() { say("go"); }
-  void say(std::string_view bytes) {
+  void go() { send("go"); }
+  void send(std::string_view bytes) {
     REQUIRE(::write(in_.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
   }
   void end_input() { in_.reset(); }

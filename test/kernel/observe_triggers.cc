@@ -158,8 +158,8 @@ TEST_CASE("if the disk is full, a triggered dump is written once there is room",
   }
   std::ofstream(logs / "db.log") << "panic\n";
   const auto failed = [] {
-    const auto said = log::recent();
-    return std::any_of(said.begin(), said.end(), [](const std::string& line) {
+    const auto messages = log::recent();
+    return std::any_of(messages.begin(), messages.end(), [](const std::string& line) {
       return line.find("panic") != std::string::npos && line.find("No space left on device") != std::string::npos;
     });
   };
@@ -280,10 +280,10 @@ TEST_CASE("expected failures are counted by kind, and the noise list can be chan
   CHECK(recorded >= 3);
   CHECK(counted(plain, "openat", ENOENT) == 0);
 
-  const auto told = run({"open*:ENOENT"});
-  CHECK(find(told, {EventType::scf, "openat", "ENOENT"}).empty());
-  CHECK(find(told, {EventType::scf, "open", "ENOENT"}).empty());
-  CHECK(find(told, {EventType::scf, "execve", "ENOENT"}).size() == 1);
-  CHECK(counted(told, "openat", ENOENT) >= recorded);
-  CHECK(told.meta.suppressed >= counted(told, "openat", ENOENT));
+  const auto suppressed = run({"open*:ENOENT"});
+  CHECK(find(suppressed, {EventType::scf, "openat", "ENOENT"}).empty());
+  CHECK(find(suppressed, {EventType::scf, "open", "ENOENT"}).empty());
+  CHECK(find(suppressed, {EventType::scf, "execve", "ENOENT"}).size() == 1);
+  CHECK(counted(suppressed, "openat", ENOENT) >= recorded);
+  CHECK(suppressed.meta.suppressed >= counted(suppressed, "openat", ENOENT));
 }

@@ -42,7 +42,7 @@ struct Asked {
   }
 
   // By query, in order of arrival, as text.
-  [[nodiscard]] std::map<std::string, std::vector<std::string>> told(const SeenValues& seen) const {
+  [[nodiscard]] std::map<std::string, std::vector<std::string>> values_of(const SeenValues& seen) const {
     std::map<std::string, std::vector<std::string>> out;
     for (const SeenValue& value : seen.values) {
       const auto& [query, form] = meanings[value.place][value.fetch];
@@ -116,15 +116,15 @@ TEST_CASE("raw arguments and results of a thousand calls by four threads are rig
   options.values = asked.places;
   options.values_share = 1;
   auto tracer = start({target("n1", cgroup)}, options);
-  victim.say("go");
+  victim.send("go");
   REQUIRE(victim.number("done") > 0);
   const SeenValues seen = tracer->take_values();
-  auto told = asked.told(seen);
+  auto values = asked.values_of(seen);
   CHECK(seen.left_out == 0);
-  CHECK(sorted(told["plain(arg1)"]) == each([](long i) { return std::to_string(i); }));
-  CHECK(sorted(told["plain(arg2)"]).size() == 1000);
-  CHECK(sorted(told["negated(arg1)"]) == each([](long i) { return std::to_string(i); }));
-  CHECK(sorted(told["negated:return"]) == each([](long i) {
+  CHECK(sorted(values["plain(arg1)"]) == each([](long i) { return std::to_string(i); }));
+  CHECK(sorted(values["plain(arg2)"]).size() == 1000);
+  CHECK(sorted(values["negated(arg1)"]) == each([](long i) { return std::to_string(i); }));
+  CHECK(sorted(values["negated:return"]) == each([](long i) {
           return i == 0 ? "0" : std::to_string(4294967296 - i) + " (as int " + std::to_string(-i) + ")";
         }));
   std::set<int> tids;
@@ -147,7 +147,7 @@ TEST_CASE("raw arguments and results of a thousand calls by four threads are rig
   CHECK(eventually([&] { return std::none_of(loaded.begin(), loaded.end(), is_loaded); }));
   for (std::size_t i = 0; i < asked.places.size(); ++i)
     CHECK(bytes_at(victim.pid(), "value_bare", asked.places[i].offset) == code[i]);
-  victim.say("go");
+  victim.send("go");
   CHECK(victim.wait() == 0);
 }
 
@@ -165,20 +165,20 @@ TEST_CASE("with debug information values of all types are right, optimised or no
     options.values = asked.places;
     options.values_share = 1;
     auto tracer = start({target("n1", cgroup)}, options);
-    victim.say("go");
+    victim.send("go");
     REQUIRE(victim.number("done") > 0);
     const SeenValues seen = tracer->take_values();
-    auto told = asked.told(seen);
+    auto values = asked.values_of(seen);
     const auto is = [&](const char* query, const std::function<std::string(long)>& value) {
       CAPTURE(query);
-      CHECK(sorted(told[query]) == each(value));
+      CHECK(sorted(values[query]) == each(value));
     };
     const auto quoted = [](const std::string& text) { return "\"" + text + "\""; };
-    REQUIRE(told["plain:callers"].size() == 1000);
-    CAPTURE(told["plain:callers"].front());
-    for (const std::string& caller : told["plain:callers"])
+    REQUIRE(values["plain:callers"].size() == 1000);
+    CAPTURE(values["plain:callers"].front());
+    for (const std::string& caller : values["plain:callers"])
       CHECK(caller.find(" (value_victim.cc:") != std::string::npos);
-    if (program == std::string("value_victim")) CHECK(told["plain:callers"].front().starts_with("work(int, int) ("));
+    if (program == std::string("value_victim")) CHECK(values["plain:callers"].front().starts_with("work(int, int) ("));
     is("plain(number)", [](long i) { return std::to_string(i); });
     is("plain(large)", [](long i) { return std::to_string(i * 1'000'000'007L); });
     is("plain(small)", [](long i) { return std::to_string(i % 256); });
@@ -209,7 +209,7 @@ TEST_CASE("with debug information values of all types are right, optimised or no
         ++matched;
     CHECK(matched == 1000);
     tracer.reset();
-    victim.say("go");
+    victim.send("go");
     CHECK(victim.wait() == 0);
   }
 }
@@ -225,7 +225,7 @@ TEST_CASE("a frequently reached place is detached, and the number of its values 
   REQUIRE(victim.run() == 0);
   const SeenValues seen = tracer->take_values();
   REQUIRE(seen.places.size() == 1);
-  CHECK(seen.places[0].let_go);
+  CHECK(seen.places[0].detached);
   CHECK(seen.values.size() <= kMostValues);
   CHECK(seen.places[0].visits < 400'000);
   CHECK(seen.values.size() + seen.left_out <= seen.places[0].visits);

@@ -78,62 +78,71 @@ TEST_CASE("arguments, variables and fields of all Java types are right, from sev
     INFO(java);
     const std::string line = "Values.java:" + std::to_string(line_of("// behind `twice`")) + ":";
     const std::string plain = "org.rose.test.Values.plain", weigh = "org.rose.test.Values.Box.weigh";
-    Answers said(deployment(java), {plain + "(number)",
-                                    plain + "(arg2)",
-                                    plain + "(text)",
-                                    plain + "(share)",
-                                    plain + "(flag)",
-                                    plain + "(shade)",
-                                    plain + "(letter)",
-                                    plain + "(small)",
-                                    plain + "(arg9)",
-                                    line + "twice",
-                                    "org/rose/test/" + line + "number",
-                                    weigh + "(by)",
-                                    weigh + "(this)",
-                                    weigh + "(this.label)",
-                                    weigh + "(this.epoch)",
-                                    weigh + "(this.made)",
-                                    weigh + "(this.boxed)",
-                                    weigh + "(this.counter)",
-                                    weigh + "(this.next.label)",
-                                    weigh + "(this.next.next)",
-                                    weigh + "(this.next.next.label)",
-                                    weigh + "(this.parts)",
-                                    weigh + "(this.parts.length)",
-                                    "Bare.plain(arg1)",
-                                    "Bare.plain(arg2)",
-                                    "Values.loop(left)"});
-    said.all(plain + "(number)", [](int i) { return std::to_string(i); }, "int");
-    said.all(plain + "(arg2)", [](int i) { return std::to_string(3'000'000'000L * i); }, "long");
-    said.all(plain + "(text)", [](int i) { return quoted("text-" + std::to_string(i)); }, "String");
-    said.all(plain + "(share)", [](int i) { return number(i / 2.0); }, "double");
-    said.all(plain + "(flag)", [](int i) { return i % 2 == 0 ? "true" : "false"; }, "boolean");
-    said.all(plain + "(shade)", [](int i) { return i % 2 == 1 ? "DEEP" : "LIGHT"; });
-    said.all(
+    Answers answers(deployment(java), {plain + "(number)",
+                                       plain + "(arg2)",
+                                       plain + "(text)",
+                                       plain + "(share)",
+                                       plain + "(flag)",
+                                       plain + "(shade)",
+                                       plain + "(letter)",
+                                       plain + "(small)",
+                                       plain + "(arg9)",
+                                       line + "twice",
+                                       "org/rose/test/" + line + "number",
+                                       weigh + "(by)",
+                                       weigh + "(this)",
+                                       weigh + "(this.label)",
+                                       weigh + "(this.epoch)",
+                                       weigh + "(this.made)",
+                                       weigh + "(this.boxed)",
+                                       weigh + "(this.counter)",
+                                       weigh + "(this.next.label)",
+                                       weigh + "(this.next.next)",
+                                       weigh + "(this.next.next.label)",
+                                       weigh + "(this.parts)",
+                                       weigh + "(this.parts.length)",
+                                       "Bare.plain(arg1)",
+                                       "Bare.plain(arg2)",
+                                       "Values.loop(left)"});
+    answers.all(
+        plain + "(number)", [](int i) { return std::to_string(i); }, "int");
+    answers.all(
+        plain + "(arg2)", [](int i) { return std::to_string(3'000'000'000L * i); }, "long");
+    answers.all(
+        plain + "(text)", [](int i) { return quoted("text-" + std::to_string(i)); }, "String");
+    answers.all(
+        plain + "(share)", [](int i) { return number(i / 2.0); }, "double");
+    answers.all(
+        plain + "(flag)", [](int i) { return i % 2 == 0 ? "true" : "false"; }, "boolean");
+    answers.all(plain + "(shade)", [](int i) { return i % 2 == 1 ? "DEEP" : "LIGHT"; });
+    answers.all(
         plain + "(letter)", [](int i) { return "'" + std::string(1, static_cast<char>('a' + i % 26)) + "'"; }, "char");
-    said.all(plain + "(small)", [](int i) { return std::to_string(-i); }, "byte");
-    said.all(plain + "(arg9)", [](int) { return "null"; });
-    said.all(line + "twice", [](int i) { return std::to_string(2 * i); }, "int");
-    said.all("org/rose/test/" + line + "number", [](int i) { return std::to_string(i); });
-    said.all(weigh + "(by)", [](int i) { return std::to_string(i); }, "int");
-    said.all(weigh + "(this)", [](int) { return "(org.rose.test.Values$Box)"; });
-    said.all(weigh + "(this.label)", [](int i) { return quoted("box-" + std::to_string(i)); });
-    said.all(weigh + "(this.epoch)", [](int i) { return std::to_string(1000 + i); });
-    said.all(weigh + "(this.made)", [](int) { return "7"; });
-    said.all(weigh + "(this.boxed)", [](int i) { return std::to_string(2 * i); });
-    said.all(weigh + "(this.counter)", [](int i) { return std::to_string(-i); });
-    said.all(weigh + "(this.next.label)", [](int i) { return quoted("box-" + std::to_string(i + 1)); });
-    said.all(weigh + "(this.next.next)", [](int) { return "null"; });
-    said.all(weigh + "(this.next.next.label)", [](int) { return "(not readable)"; });
-    said.all(weigh + "(this.parts)", [](int) { return "(int[3])"; });
-    said.all(weigh + "(this.parts.length)", [](int) { return "3"; });
-    said.all("Bare.plain(arg1)", [](int i) { return std::to_string(i); }, "int");
-    said.all("Bare.plain(arg2)", [](int i) { return quoted("bare-" + std::to_string(i)); });
+    answers.all(
+        plain + "(small)", [](int i) { return std::to_string(-i); }, "byte");
+    answers.all(plain + "(arg9)", [](int) { return "null"; });
+    answers.all(
+        line + "twice", [](int i) { return std::to_string(2 * i); }, "int");
+    answers.all("org/rose/test/" + line + "number", [](int i) { return std::to_string(i); });
+    answers.all(
+        weigh + "(by)", [](int i) { return std::to_string(i); }, "int");
+    answers.all(weigh + "(this)", [](int) { return "(org.rose.test.Values$Box)"; });
+    answers.all(weigh + "(this.label)", [](int i) { return quoted("box-" + std::to_string(i)); });
+    answers.all(weigh + "(this.epoch)", [](int i) { return std::to_string(1000 + i); });
+    answers.all(weigh + "(this.made)", [](int) { return "7"; });
+    answers.all(weigh + "(this.boxed)", [](int i) { return std::to_string(2 * i); });
+    answers.all(weigh + "(this.counter)", [](int i) { return std::to_string(-i); });
+    answers.all(weigh + "(this.next.label)", [](int i) { return quoted("box-" + std::to_string(i + 1)); });
+    answers.all(weigh + "(this.next.next)", [](int) { return "null"; });
+    answers.all(weigh + "(this.next.next.label)", [](int) { return "(not readable)"; });
+    answers.all(weigh + "(this.parts)", [](int) { return "(int[3])"; });
+    answers.all(weigh + "(this.parts.length)", [](int) { return "3"; });
+    answers.all(
+        "Bare.plain(arg1)", [](int i) { return std::to_string(i); }, "int");
+    answers.all("Bare.plain(arg2)", [](int i) { return quoted("bare-" + std::to_string(i)); });
     // Once per call, not each time its loop returns to its first instruction.
-    said.all("Values.loop(left)", [](int) { return "(int[1])"; });
+    answers.all("Values.loop(left)", [](int) { return "(int[1])"; });
     std::set<int> tids;
-    for (const schedule::Value& value : said.values[plain + "(number)"]) {
+    for (const schedule::Value& value : answers.values[plain + "(number)"]) {
       CHECK(value.node == "n1");
       CHECK(value.is_number);
       tids.insert(value.tid);
@@ -146,26 +155,30 @@ TEST_CASE("results of Java methods are right, and an exception is not a result",
   for (const std::string& java : javas()) {
     INFO(java);
     const std::string values = "org.rose.test.Values.";
-    Answers said(deployment(java),
-                 {values + "plain:return", values + "longs:return", values + "texts:return", values + "shares:return",
-                  values + "odd:return", values + "shades:return", values + "lists:return", values + "failing:return",
-                  values + "inner:return", values + "narrow:return", values + "Box.weigh:return"});
-    said.all(values + "plain:return", [](int i) { return std::to_string(2 * i + 1); }, "int");
-    said.all(
+    Answers answers(deployment(java), {values + "plain:return", values + "longs:return", values + "texts:return",
+                                       values + "shares:return", values + "odd:return", values + "shades:return",
+                                       values + "lists:return", values + "failing:return", values + "inner:return",
+                                       values + "narrow:return", values + "Box.weigh:return"});
+    answers.all(
+        values + "plain:return", [](int i) { return std::to_string(2 * i + 1); }, "int");
+    answers.all(
         values + "longs:return", [](int i) { return std::to_string(i % 2 == 0 ? -1L * i : 1'000'000'000'000L + i); },
         "long");
-    said.all(
+    answers.all(
         values + "texts:return", [](int i) { return i % 3 == 0 ? "null" : quoted("text-" + std::to_string(i)); },
         "String");
-    said.all(values + "shares:return", [](int i) { return number(i / 4.0); }, "double");
-    said.all(values + "odd:return", [](int i) { return i % 2 == 1 ? "true" : "false"; }, "boolean");
-    said.all(values + "lists:return", [](int) { return "(java.util.ArrayList)"; });
-    said.all(values + "failing:return", [](int i) { return i % 2 == 1 ? "-" : std::to_string(i + 5); });
-    said.all(values + "inner:return", [](int i) { return i % 2 == 1 ? "-" : std::to_string(i + 5); });
-    said.all(values + "Box.weigh:return", [](int i) { return std::to_string(i + 3); });
-    CHECK(said.values[values + "shades:return"].size() == 2 * kTimes * kThreads);  // once() calls it twice
-    CHECK(said.values[values + "narrow:return"].size() == kTimes * kThreads + kTimes * kThreads / 2);
-    CHECK(std::count_if(said.values[values + "narrow:return"].begin(), said.values[values + "narrow:return"].end(),
+    answers.all(
+        values + "shares:return", [](int i) { return number(i / 4.0); }, "double");
+    answers.all(
+        values + "odd:return", [](int i) { return i % 2 == 1 ? "true" : "false"; }, "boolean");
+    answers.all(values + "lists:return", [](int) { return "(java.util.ArrayList)"; });
+    answers.all(values + "failing:return", [](int i) { return i % 2 == 1 ? "-" : std::to_string(i + 5); });
+    answers.all(values + "inner:return", [](int i) { return i % 2 == 1 ? "-" : std::to_string(i + 5); });
+    answers.all(values + "Box.weigh:return", [](int i) { return std::to_string(i + 3); });
+    CHECK(answers.values[values + "shades:return"].size() == 2 * kTimes * kThreads);  // once() calls it twice
+    CHECK(answers.values[values + "narrow:return"].size() == kTimes * kThreads + kTimes * kThreads / 2);
+    CHECK(std::count_if(answers.values[values + "narrow:return"].begin(),
+                        answers.values[values + "narrow:return"].end(),
                         [](const auto& value) { return value.text == "1"; }) == kTimes * kThreads / 2);
   }
 }
@@ -174,44 +187,44 @@ TEST_CASE("callers of a Java method are reported with the line", "[java]") {
   for (const std::string& java : javas()) {
     INFO(java);
     const std::string values = "org.rose.test.Values.";
-    Answers said(deployment(java), {values + "inner:callers", values + "plain:callers"});
-    said.all(
+    Answers answers(deployment(java), {values + "inner:callers", values + "plain:callers"});
+    answers.all(
         values + "inner:callers",
         [](int i) {
           return i % 2 == 1 ? "-"
                             : "org.rose.test.Values.failing (line " + std::to_string(line_of("return inner(i);")) + ")";
         },
         "a caller");
-    REQUIRE(said.values[values + "plain:callers"].size() == kTimes * kThreads);
-    CHECK(said.values[values + "plain:callers"].front().text.starts_with("org.rose.test.Values."));
+    REQUIRE(answers.values[values + "plain:callers"].size() == kTimes * kThreads);
+    CHECK(answers.values[values + "plain:callers"].front().text.starts_with("org.rose.test.Values."));
   }
 }
 
 TEST_CASE("values that Java cannot provide have a reason, and excess values are left out", "[java]") {
   const std::string java = javas().front(), values = "org.rose.test.Values.";
-  Answers said(deployment(java, {"busy"}),
-               {values + "plain(nothing)", values + "plain(arg12)", values + "Box.weigh(this.nothing)",
-                values + "loop:return", "Bare.plain(number)", values + "gone(arg1)", "Values.java:1:number",
-                values + "plain:calls", values + "busy(i)", values + "inner(this)"});
-  CHECK(said.why[values + "plain(nothing)"].find("has no 'nothing' in scope there: number, large, text") !=
+  Answers answers(deployment(java, {"busy"}),
+                  {values + "plain(nothing)", values + "plain(arg12)", values + "Box.weigh(this.nothing)",
+                   values + "loop:return", "Bare.plain(number)", values + "gone(arg1)", "Values.java:1:number",
+                   values + "plain:calls", values + "busy(i)", values + "inner(this)"});
+  CHECK(answers.why[values + "plain(nothing)"].find("has no 'nothing' in scope there: number, large, text") !=
         std::string::npos);
-  CHECK(said.why[values + "plain(arg12)"].find("has no argument 12") != std::string::npos);
-  CHECK(said.values[values + "Box.weigh(this.nothing)"].empty());
-  CHECK(std::any_of(said.run.java.begin(), said.run.java.end(), [](const auto& answer) {
+  CHECK(answers.why[values + "plain(arg12)"].find("has no argument 12") != std::string::npos);
+  CHECK(answers.values[values + "Box.weigh(this.nothing)"].empty());
+  CHECK(std::any_of(answers.run.java.begin(), answers.run.java.end(), [](const auto& answer) {
     return answer.why == "org.rose.test.Values$Box has no field 'nothing'";
   }));
-  CHECK(said.why[values + "loop:return"].find("returns nothing") != std::string::npos);
-  CHECK(said.why["Bare.plain(number)"].find("compiled without names of variables") != std::string::npos);
-  CHECK(said.why[values + "gone(arg1)"].find("no class that was loaded has a method") != std::string::npos);
-  CHECK(said.why["Values.java:1:number"].find("has code of line 1") != std::string::npos);
-  CHECK(said.why[values + "plain:calls"].find("are not recorded") != std::string::npos);
-  CHECK(said.why[values + "inner(this)"].find("is static") != std::string::npos);
+  CHECK(answers.why[values + "loop:return"].find("returns nothing") != std::string::npos);
+  CHECK(answers.why["Bare.plain(number)"].find("compiled without names of variables") != std::string::npos);
+  CHECK(answers.why[values + "gone(arg1)"].find("no class that was loaded has a method") != std::string::npos);
+  CHECK(answers.why["Values.java:1:number"].find("has code of line 1") != std::string::npos);
+  CHECK(answers.why[values + "plain:calls"].find("are not recorded") != std::string::npos);
+  CHECK(answers.why[values + "inner(this)"].find("is static") != std::string::npos);
   // 100,000 calls: some are reported, and the report states that not all are.
-  const auto busy = std::find_if(said.asked.questions.begin(), said.asked.questions.end(),
+  const auto busy = std::find_if(answers.asked.questions.begin(), answers.asked.questions.end(),
                                  [&](const auto& one) { return one.text == values + "busy(i)"; }) -
-                    said.asked.questions.begin();
-  CHECK(said.values[values + "busy(i)"].size() >= 300);
-  CHECK(said.values[values + "busy(i)"].size() < 50'000);
-  for (std::size_t i = 0; i < said.asked.meanings.size(); ++i)
-    if (said.asked.meanings[i].front().question == busy) CHECK(said.run.seen.places[i].let_go);
+                    answers.asked.questions.begin();
+  CHECK(answers.values[values + "busy(i)"].size() >= 300);
+  CHECK(answers.values[values + "busy(i)"].size() < 50'000);
+  for (std::size_t i = 0; i < answers.asked.meanings.size(); ++i)
+    if (answers.asked.meanings[i].front().question == busy) CHECK(answers.run.seen.places[i].detached);
 }

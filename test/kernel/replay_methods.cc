@@ -62,9 +62,9 @@ TEST_CASE("a profile counts the entries of methods, and detaches hot ones", "[ja
 TEST_CASE("a trace has method entries in order with calls, and of a hot method at most one second", "[java]") {
   for (const std::string& java : javas()) {
     INFO(java);
-    std::int64_t told_ns = 0;
+    std::int64_t reported_ns = 0;
     // A busy machine may take longer.
-    for (int tries = 0; tries < 3 && (tries == 0 || told_ns > kSecond); ++tries) {
+    for (int tries = 0; tries < 3 && (tries == 0 || reported_ns > kSecond); ++tries) {
       const auto run = run_with(deployment(java, "paced", 150),
                                 [](replay::RunOptions& options) { options.tracer.hot_function_rate = 50; });
       const trace::Trace& trace = run.result.trace;
@@ -98,9 +98,9 @@ TEST_CASE("a trace has method entries in order with calls, and of a hot method a
       REQUIRE(first != 0);
       REQUIRE(gone != 0);
       CHECK(busy < 15'000);  // of 30,000
-      told_ns = gone - first;
+      reported_ns = gone - first;
     }
-    CHECK(told_ns < kSecond);
+    CHECK(reported_ns < kSecond);
   }
 }
 
@@ -144,14 +144,14 @@ TEST_CASE("exceptions that leave methods are counted and recorded with thrower a
     }
     CHECK(find(profiled, victim + "catches" + missing) == nullptr);
     const auto traced = run_with(config, [](replay::RunOptions& options) { options.tracer.hot_function_rate = 1e6; });
-    std::map<std::string, std::size_t> told;
+    std::map<std::string, std::size_t> entries;
     for (const trace::Event& event : traced.result.trace.events)
       if (event.type == trace::EventType::af &&
           traced.result.trace.str(event.function).find(kThrows) != std::string_view::npos)
-        ++told[std::string(traced.result.trace.str(event.function))];
-    CHECK(told == std::map<std::string, std::size_t>{{victim + "itself throws java.lang.IllegalStateException", 20},
-                                                     {victim + "opens" + missing, 100},
-                                                     {victim + "passes" + missing, 100}});
+        ++entries[std::string(traced.result.trace.str(event.function))];
+    CHECK(entries == std::map<std::string, std::size_t>{{victim + "itself throws java.lang.IllegalStateException", 20},
+                                                        {victim + "opens" + missing, 100},
+                                                        {victim + "passes" + missing, 100}});
   }
 }
 

@@ -37,7 +37,7 @@ static int64_t libc_clock(clockid_t clock) {
   return ns_of(&now);
 }
 
-static void say(const char* what) {
+static void print_clocks(const char* what) {
   struct timespec raw;
   struct timeval day;
   const int64_t before = reference();
@@ -126,7 +126,7 @@ static void cost(void) {
 int main(int argc, char** argv) {
   const char* what = argc > 1 ? argv[1] : "";
   if (strcmp(what, "once") == 0) {
-    for (int i = 0; i < 20; i++) say("once");
+    for (int i = 0; i < 20; i++) print_clocks("once");
     return 0;
   }
   for (int round = 0;; round++) {
@@ -139,7 +139,7 @@ int main(int argc, char** argv) {
       cost();
     } else {
       if (round == 1) fork(); /* a child that does not execute anything watches too */
-      say("now");
+      print_clocks("now");
       if (strcmp(what, "spawn") == 0 && round % 10 == 0) spawn_once(argv[0]);
       usleep(5000);
     }

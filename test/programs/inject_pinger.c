@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   if (argc < 4) return 2;
   int stream = strcmp(argv[1], "stream") == 0, tcp = stream || strcmp(argv[1], "tcp") == 0,
       only_send = strcmp(argv[1], "send") == 0;
-  int limit = argc > 4 ? atoi(argv[4]) : 1000, err = 0, told = argc > 6 ? atoi(argv[6]) : -1,
+  int limit = argc > 4 ? atoi(argv[4]) : 1000, err = 0, in_use = argc > 6 ? atoi(argv[6]) : -1,
       flood = strcmp(argv[1], "flood") == 0;
   socklen_t size = sizeof err;
   struct sockaddr_in6 to, from;
@@ -69,9 +69,9 @@ int main(int argc, char** argv) {
     ssize_t got = recv(fd, &byte, 1, 0);
     if (got == 0) return 1;
     if (got < 0) return refusal(errno);
-    if (told >= 0 && write(told, &byte, 1) == 1) {
-      close(told);
-      told = -1;
+    if (in_use >= 0 && write(in_use, &byte, 1) == 1) {
+      close(in_use);
+      in_use = -1;
     }
     if (!stream || now_ms() > end) return 0;
     usleep(10000);

@@ -71,7 +71,7 @@ extern "C" __attribute__((noinline)) void step_function(int fd, int n) {
 
 namespace {
 
-void say(const std::string& step, long result) {
+void print_result(const std::string& step, long result) {
   std::string line = step + " = ";
   line += result < 0 ? strerrorname_np(errno) : std::to_string(result);
   line += '\n';
@@ -90,14 +90,14 @@ int bound(int family, int type, int port) {
   address.sin6_port = htons(static_cast<std::uint16_t>(port));  // where sockaddr_in has it too
   const socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof address;
   if (::bind(server, reinterpret_cast<sockaddr*>(&address), size) == 0) return server;
-  say("server", -1);
+  print_result("server", -1);
   std::exit(1);
 }
 
 void echo_tcp(int family, int port) {
   const int server = bound(family, SOCK_STREAM, port);
   if (::listen(server, 64) != 0) {
-    say("server", -1);
+    print_result("server", -1);
     std::exit(1);
   }
   std::thread([server] {
@@ -158,14 +158,14 @@ void run(const Steps& steps, int fd) {
                         : step == "append" ? O_WRONLY | O_CREAT | O_APPEND
                                            : O_RDONLY;
       const long got = ::syscall(SYS_openat, AT_FDCWD, path.c_str(), flags, 0644);
-      say(step + " " + path, got < 0 ? -1 : 0);
+      print_result(step + " " + path, got < 0 ? -1 : 0);
       if (got >= 0) fd = static_cast<int>(got);
     } else if (step == "openat") {
       const auto& folder = next();
       const auto& path = next();
       const int dir = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
       const long got = ::syscall(SYS_openat, dir, path.c_str(), O_RDWR | O_CREAT, 0644);
-      say("openat " + path, got < 0 ? -1 : 0);
+      print_result("openat " + path, got < 0 ? -1 : 0);
       ::close(dir);
       if (got >= 0) fd = static_cast<int>(got);
     } else if (step == "cold") {
@@ -176,7 +176,7 @@ void run(const Steps& steps, int fd) {
       ::close(names);
       ::madvise(page, 4096, MADV_RANDOM);
       const long got = ::syscall(SYS_openat, AT_FDCWD, page, O_RDWR | O_CREAT, 0644);
-      say("cold " + path, got < 0 ? -1 : 0);
+      print_result("cold " + path, got < 0 ? -1 : 0);
       if (got >= 0) fd = static_cast<int>(got);
     } else if (step == "unix" || step == "uconnect") {
       sockaddr_un address{};
@@ -184,10 +184,10 @@ void run(const Steps& steps, int fd) {
       std::strncpy(address.sun_path, next().c_str(), sizeof address.sun_path - 1);
       fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
       if (step == "uconnect") {
-        say(step, ::syscall(SYS_connect, fd, &address, sizeof address));
+        print_result(step, ::syscall(SYS_connect, fd, &address, sizeof address));
       } else {
         const int bound = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
-        say(step, bound < 0 ? -1 : ::listen(fd, 16));
+        print_result(step, bound < 0 ? -1 : ::listen(fd, 16));
       }
     } else if (step == "udgram") {
       sockaddr_un address{};
@@ -200,7 +200,7 @@ void run(const Steps& steps, int fd) {
       ::setsockopt(receiver, SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
       ::unlink(address.sun_path);
       ::bind(receiver, reinterpret_cast<sockaddr*>(&address), sizeof address);
-      say(step, ::syscall(SYS_sendto, sender, text.data(), text.size(), 0, &address, sizeof address));
+      print_result(step, ::syscall(SYS_sendto, sender, text.data(), text.size(), 0, &address, sizeof address));
       char data[64];
       iovec part{data, sizeof data};
       alignas(cmsghdr) char room[CMSG_SPACE(sizeof(ucred))]{};
@@ -214,9 +214,9 @@ void run(const Steps& steps, int fd) {
       for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head))
         if (head->cmsg_type == SCM_CREDENTIALS) std::memcpy(&from, CMSG_DATA(head), sizeof from);
       const bool itself = from.pid == ::getpid() && from.uid == ::getuid() && from.gid == ::getgid();
-      say("arrived " + std::string(data, got > 0 ? static_cast<std::size_t>(got) : 0) +
-              (itself ? " from itself" : " from another"),
-          got);
+      print_result("arrived " + std::string(data, got > 0 ? static_cast<std::size_t>(got) : 0) +
+                       (itself ? " from itself" : " from another"),
+                   got);
       ::close(receiver);
       ::close(sender);
     } else if (step == "connect6") {
@@ -225,47 +225,47 @@ void run(const Steps& steps, int fd) {
       address.sin6_port = htons(static_cast<std::uint16_t>(number()));
       address.sin6_addr = in6addr_loopback;
       fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      say(step, ::syscall(SYS_connect, fd, &address, sizeof address));
+      print_result(step, ::syscall(SYS_connect, fd, &address, sizeof address));
     } else if (step == "dup") {
       fd = ::dup(fd);
-      say(step, fd < 0 ? -1 : 0);
+      print_result(step, fd < 0 ? -1 : 0);
     } else if (step == "close") {
-      say(step, ::syscall(SYS_close, fd));
+      print_result(step, ::syscall(SYS_close, fd));
     } else if (step == "read") {
       std::string data(static_cast<std::size_t>(number()), '\0');
-      say(step, ::syscall(SYS_read, fd, data.data(), data.size()));
+      print_result(step, ::syscall(SYS_read, fd, data.data(), data.size()));
     } else if (step == "write") {
       const auto& text = next();
-      say(step, ::syscall(SYS_write, fd, text.data(), text.size()));
+      print_result(step, ::syscall(SYS_write, fd, text.data(), text.size()));
     } else if (step == "pwrite") {
       const auto& text = next();
       const long offset = number();
-      say(step, ::syscall(SYS_pwrite64, fd, text.data(), text.size(), offset));
+      print_result(step, ::syscall(SYS_pwrite64, fd, text.data(), text.size(), offset));
     } else if (step == "writev") {
       const auto& a = next();
       const auto& b = next();
       iovec parts[2] = {{const_cast<char*>(a.data()), a.size()}, {const_cast<char*>(b.data()), b.size()}};
-      say(step, ::syscall(SYS_writev, fd, parts, 2));
+      print_result(step, ::syscall(SYS_writev, fd, parts, 2));
     } else if (step == "fsync") {
-      say(step, ::syscall(SYS_fsync, fd));
+      print_result(step, ::syscall(SYS_fsync, fd));
     } else if (step == "fdatasync") {
-      say(step, ::syscall(SYS_fdatasync, fd));
+      print_result(step, ::syscall(SYS_fdatasync, fd));
     } else if (step == "ftruncate") {
-      say(step, ::syscall(SYS_ftruncate, fd, number()));
+      print_result(step, ::syscall(SYS_ftruncate, fd, number()));
     } else if (step == "fchmod") {
-      say(step, ::syscall(SYS_fchmod, fd, std::strtol(next().c_str(), nullptr, 8)));
+      print_result(step, ::syscall(SYS_fchmod, fd, std::strtol(next().c_str(), nullptr, 8)));
     } else if (step == "rename") {
       const auto& from = next();
       const auto& to = next();
-      say(step + " " + to, ::syscall(SYS_rename, from.c_str(), to.c_str()));
+      print_result(step + " " + to, ::syscall(SYS_rename, from.c_str(), to.c_str()));
     } else if (step == "unlink") {
       const auto& path = next();
-      say(step + " " + path, ::syscall(SYS_unlink, path.c_str()));
+      print_result(step + " " + path, ::syscall(SYS_unlink, path.c_str()));
     } else if (step == "mkdir") {
       const auto& path = next();
-      say(step + " " + path, ::syscall(SYS_mkdir, path.c_str(), 0755));
+      print_result(step + " " + path, ::syscall(SYS_mkdir, path.c_str(), 0755));
     } else if (step == "chdir") {
-      say(step, ::chdir(next().c_str()));
+      print_result(step, ::chdir(next().c_str()));
     } else if (step == "repeat") {
       const long times = number();
       const auto inner = block(steps, at);
@@ -320,10 +320,10 @@ void run(const Steps& steps, int fd) {
       char byte;
       long got = ::syscall(SYS_read, ends[0], &byte, 1);
       while (got < 0 && errno == EINTR) {
-        say("read", got);
+        print_result("read", got);
         got = ::syscall(SYS_read, ends[0], &byte, 1);
       }
-      say("read", got);
+      print_result("read", got);
       writer.join();
       ::close(ends[0]);
       ::close(ends[1]);
@@ -344,7 +344,7 @@ void run(const Steps& steps, int fd) {
       const long mib = number();
       char* memory = static_cast<char*>(std::malloc(static_cast<std::size_t>(mib) << 20));
       for (long page = 0; page < mib * 256; ++page) *const_cast<volatile char*>(memory + page * 4096) = 1;
-      say(step, 0);
+      print_result(step, 0);
     } else if (step == "spin") {
       for (;;) asm volatile("");
     } else if (step == "call") {
@@ -362,10 +362,10 @@ void run(const Steps& steps, int fd) {
       address.sin_family = AF_INET;
       address.sin_port = htons(static_cast<std::uint16_t>(port));
       ::inet_pton(AF_INET, host.c_str(), &address.sin_addr);
-      say(step, ::syscall(SYS_connect, fd, &address, sizeof address));
+      print_result(step, ::syscall(SYS_connect, fd, &address, sizeof address));
     } else if (step == "accept") {
       const long got = ::syscall(SYS_accept4, fd, nullptr, nullptr, 0);
-      say(step, got < 0 ? -1 : 0);
+      print_result(step, got < 0 ? -1 : 0);
       if (got >= 0) fd = static_cast<int>(got);
     } else if (step == "listen") {
       const long port = number();
@@ -376,13 +376,13 @@ void run(const Steps& steps, int fd) {
       address.sin_family = AF_INET;
       address.sin_port = htons(static_cast<std::uint16_t>(port));
       const int bound = ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address);
-      say(step, bound < 0 ? -1 : ::listen(fd, 16));
+      print_result(step, bound < 0 ? -1 : ::listen(fd, 16));
     } else if (step == "send") {
       const auto& text = next();
-      say(step, ::syscall(SYS_sendto, fd, text.data(), text.size(), MSG_NOSIGNAL, nullptr, 0));
+      print_result(step, ::syscall(SYS_sendto, fd, text.data(), text.size(), MSG_NOSIGNAL, nullptr, 0));
     } else if (step == "recv") {
       std::string data(static_cast<std::size_t>(number()), '\0');
-      say(step, ::syscall(SYS_recvfrom, fd, data.data(), data.size(), 0, nullptr, nullptr));
+      print_result(step, ::syscall(SYS_recvfrom, fd, data.data(), data.size(), 0, nullptr, nullptr));
     } else {
       std::fprintf(stderr, "unknown step '%s'\n", step.c_str());
       std::exit(98);

@@ -173,9 +173,9 @@ int window(int steps) {
 // Appends as fast as it can until it is killed. Each thread notes in FILE what has returned.
 int flood(const char* file, int threads) {
   const int fd = ::open(file, O_RDWR | O_CLOEXEC);
-  auto* told =
+  auto* returned =
       static_cast<std::atomic<std::uint64_t>*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
-  if (told == MAP_FAILED) return 1;
+  if (returned == MAP_FAILED) return 1;
   std::vector<std::thread> all;
   for (int i = 0; i < threads; ++i) {
     all.emplace_back([&, i] {
@@ -184,7 +184,7 @@ int flood(const char* file, int threads) {
       for (std::uint64_t n = 1;; ++n) {
         std::memcpy(bytes, &n, sizeof n);
         rose_rr_record(key.c_str(), bytes, 8 + n % 190);
-        told[8 * i].store(n);
+        returned[8 * i].store(n);
       }
     });
   }

@@ -81,9 +81,9 @@ static int starts(char *exe, const char *procs) {
   if (posix_spawn(&child, exe, 0, 0, spawned, 0) != 0 || reap(child) != 7) return 90;
 
   /* A daemon: its parent ends before it does anything. */
-  int told[2];
+  int ready[2];
   char c;
-  if (pipe(told) != 0) return 90;
+  if (pipe(ready) != 0) return 90;
   child = fork();
   if (child == 0) {
     setsid();
@@ -91,12 +91,12 @@ static int starts(char *exe, const char *procs) {
     if (fork() == 0) {
       while (getppid() == was) sleep_ms(1); /* until its parent has ended */
       fail_open("daemon");
-      if (write(told[1], "x", 1) != 1) _exit(1);
+      if (write(ready[1], "x", 1) != 1) _exit(1);
     }
     _exit(0);
   }
   if (reap(child) != 0) return 90;
-  if (read(told[0], &c, 1) != 1) return 90;
+  if (read(ready[0], &c, 1) != 1) return 90;
 
   child = fork();
   if (child == 0) {

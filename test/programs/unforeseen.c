@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static pthread_mutex_t saying = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t output_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static long long now(clockid_t clock) {
   struct timespec at;
@@ -24,15 +24,15 @@ static long long now(clockid_t clock) {
   return at.tv_sec * 1000000000LL + at.tv_nsec;
 }
 
-/* Says its time four times; which of the threads comes first is chance. */
+/* Prints its time four times; which of the threads comes first is chance. */
 static void* by_turns(void* name) {
   for (int i = 0; i < 4; i++) {
     long long at = now(CLOCK_MONOTONIC);
     uint32_t chance = 0;
     getrandom(&chance, sizeof chance, 0);
-    pthread_mutex_lock(&saying);
+    pthread_mutex_lock(&output_lock);
     printf("%s %d at %lld: %u\n", (const char*)name, i, at, chance);
-    pthread_mutex_unlock(&saying);
+    pthread_mutex_unlock(&output_lock);
   }
   return NULL;
 }

@@ -26,7 +26,7 @@ class Asked {
       ::dup2(pipe->write.get(), STDERR_FILENO);
       ::_exit(cancel::install() ? does() : 99);
     }
-    said_ = std::move(pipe->read);
+    stderr_ = std::move(pipe->read);
   }
   Asked(const Asked&) = delete;
   Asked& operator=(const Asked&) = delete;
@@ -38,17 +38,17 @@ class Asked {
 
   void ask(int signal) const { ::kill(pid_, signal); }
   // Reads until the child has printed this.
-  bool says(const std::string& word) {
+  bool prints(const std::string& word) {
     while (text_.find(word) == std::string::npos) {
       char bytes[256];
-      const ssize_t n = ::read(said_.get(), bytes, sizeof bytes);
+      const ssize_t n = ::read(stderr_.get(), bytes, sizeof bytes);
       if (n <= 0) return false;
       text_.append(bytes, static_cast<std::size_t>(n));
     }
     return true;
   }
   int end() {
-    (void)says(std::string(1, '\0'));  // up to its end
+    (void)prints(std::string(1, '\0'));  // up to its end
     int status = 0;
     ::waitpid(pid_, &status, 0);
     pid_ = 0;
@@ -58,11 +58,11 @@ class Asked {
 
  private:
   pid_t pid_ = 0;
-  Fd said_;
+  Fd stderr_;
   std::string text_;
 };
 
-void say(const std::string& word) { (void)!::write(STDERR_FILENO, word.data(), word.size()); }
+void print(const std::string& word) { (void)!::write(STDERR_FILENO, word.data(), word.size()); }
 
 void until(const std::function<bool()>& condition) {
   while (!condition()) ::usleep(1000);
@@ -72,21 +72,21 @@ void until(const std::function<bool()>& condition) {
 
 TEST_CASE("a hanging cleanup is reported at the next Ctrl-C and aborted at the one after it", "[cancel]") {
   Asked rose([] {
-    say("ready\n");
+    print("ready\n");
     until(cancel::requested);
-    say("cleaning up\n");
+    print("cleaning up\n");
     for (;;) ::pause();
     return 98;
   });
-  REQUIRE(rose.says("ready\n"));
+  REQUIRE(rose.prints("ready\n"));
   rose.ask(SIGINT);
-  REQUIRE(rose.says("cleaning up\n"));
+  REQUIRE(rose.prints("cleaning up\n"));
   // SIGHUP and SIGTERM do not count as impatience.
   rose.ask(SIGHUP);
   rose.ask(SIGTERM);
   rose.ask(SIGTERM);
   rose.ask(SIGINT);
-  REQUIRE(rose.says("once more"));
+  REQUIRE(rose.prints("once more"));
   rose.ask(SIGINT);
   CHECK(rose.end() == 4);
   CHECK(rose.text().find("'rose heal' undoes what is left") != std::string::npos);
@@ -96,25 +96,25 @@ TEST_CASE("each further Ctrl-C ends only the current wait of the cleanup", "[can
   Asked rose([] {
     {
       const cancel::Patience from_before;
-      say("ready\n");
+      print("ready\n");
       until(cancel::requested);
       if (from_before.over()) return 10;  // the first Ctrl-C asks for the cleanup and does not end it
-      say("first\n");
+      print("first\n");
       until([&] { return from_before.over(); });
     }
     {
       const cancel::Patience next;
       if (next.over()) return 11;
-      say("second\n");
+      print("second\n");
       until([&] { return next.over(); });
     }
     return 0;
   });
-  REQUIRE(rose.says("ready\n"));
+  REQUIRE(rose.prints("ready\n"));
   rose.ask(SIGINT);
-  REQUIRE(rose.says("first\n"));
+  REQUIRE(rose.prints("first\n"));
   rose.ask(SIGINT);
-  REQUIRE(rose.says("second\n"));
+  REQUIRE(rose.prints("second\n"));
   rose.ask(SIGINT);
   CHECK(rose.end() == 0);
   CHECK(rose.text() == "ready\nfirst\nsecond\n");

@@ -140,9 +140,9 @@ TEST_CASE("log messages escape control characters") {
   log::warning(
       "the tracer reports: \x1b[2J\xc2\x9b"
       "31mgone\nand more\r");
-  const auto said = log::recent();
-  REQUIRE_FALSE(said.empty());
-  CHECK(said.back() == "rose: warning: the tracer reports: \\x1b[2J\\xc2\\x9b31mgone\nand more\\x0d");
+  const auto messages = log::recent();
+  REQUIRE_FALSE(messages.empty());
+  CHECK(messages.back() == "rose: warning: the tracer reports: \\x1b[2J\\xc2\\x9b31mgone\nand more\\x0d");
 }
 
 TEST_CASE("durations are parsed") {

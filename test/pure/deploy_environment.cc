@@ -59,16 +59,17 @@ TEST_CASE("a failed command's message names a file that exists beside the config
   std::filesystem::create_directories(config_dir / "bin");
   for (const char* file : {"bin/x.pl", "server.py", "both"}) CHECK(write_file(config_dir / file, "x").has_value());
   CHECK(write_file(ran_in / "both", "x").has_value());
-  const auto told = [&](const config::Command& command) { return misplaced_word(command, config_dir, ran_in); };
-  CHECK(told({"perl", "bin/x.pl"}) == fmt::format("'bin/x.pl' names no file in {}, where the command ran, but one "
-                                                  "beside the configuration: write '${{config_dir}}/bin/x.pl' for that",
-                                                  ran_in.string()));
-  CHECK(told({"python3", "-u", "server.py"}).starts_with("'server.py' names no file in "));
-  CHECK(told({"bin/x.pl"}).empty());  // the first word is taken from there
-  CHECK(told({"perl", "both"}).empty());
-  CHECK(told({"perl", "bin/y.pl"}).empty());
-  CHECK(told({"perl", "bin"}).empty());  // a folder
-  CHECK(told({"perl", "${config_dir}/bin/x.pl", "/bin/x.pl", "-x", ""}).empty());
+  const auto misplaced = [&](const config::Command& command) { return misplaced_word(command, config_dir, ran_in); };
+  CHECK(misplaced({"perl", "bin/x.pl"}) ==
+        fmt::format("'bin/x.pl' names no file in {}, where the command ran, but one "
+                    "beside the configuration: write '${{config_dir}}/bin/x.pl' for that",
+                    ran_in.string()));
+  CHECK(misplaced({"python3", "-u", "server.py"}).starts_with("'server.py' names no file in "));
+  CHECK(misplaced({"bin/x.pl"}).empty());  // the first word is taken from there
+  CHECK(misplaced({"perl", "both"}).empty());
+  CHECK(misplaced({"perl", "bin/y.pl"}).empty());
+  CHECK(misplaced({"perl", "bin"}).empty());  // a folder
+  CHECK(misplaced({"perl", "${config_dir}/bin/x.pl", "/bin/x.pl", "-x", ""}).empty());
 }
 
 TEST_CASE("only rose's placeholders are replaced", "[deploy]") {

@@ -91,7 +91,7 @@ class AheadRunner final : public Runner {
   std::map<std::string, int> last_;
 };
 
-struct Told {
+struct SearchRecord {
   std::string search;                     // all that was tried, in its order
   // schedules in the order in which the search requested them, and in which workers started them
   std::vector<std::string> asked, begun;
@@ -102,7 +102,7 @@ struct Told {
 };
 
 // Twelve calls of each of eight kinds fail in production; the ninth of the last kind is the bug, in nine of ten runs.
-Told search_with(int workers) {
+SearchRecord search_with(int workers) {
   config::Config config = deployment(3);
   config.diagnose.levels = {1, 2};
   std::vector<Act> acts;
@@ -128,23 +128,23 @@ Told search_with(int workers) {
   const auto began = std::chrono::steady_clock::now();
   Result<Diagnosis> made = diagnose::diagnose(inputs, runner, {});
   REQUIRE(made);
-  Told told;
-  told.own_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count() /
-                std::max(1, made->runs);
+  SearchRecord record;
+  record.own_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count() /
+                  std::max(1, made->runs);
   REQUIRE(made->found);
   CHECK(made->target_reached);
   CHECK(runner.in_order);
   CHECK(runner.ahead.used() == made->runs);
-  for (const schedule::Schedule& one : play.made) told.search += schedule::fingerprint(one) + "\n";
-  for (const schedule::Schedule& one : play.made) told.asked.push_back(schedule::to_toml(one));
-  told.begun = crew.order;
-  told.began = crew.began;
-  told.search +=
+  for (const schedule::Schedule& one : play.made) record.search += schedule::fingerprint(one) + "\n";
+  for (const schedule::Schedule& one : play.made) record.asked.push_back(schedule::to_toml(one));
+  record.begun = crew.order;
+  record.began = crew.began;
+  record.search +=
       fmt::format("{} of {}\n{}", made->tally.reproduced, made->tally.conclusive(), schedule::to_toml(*made->found));
-  told.seconds = crew.now;
-  told.made = runner.ahead.made();
-  told.used = runner.ahead.used();
-  return told;
+  record.seconds = crew.now;
+  record.made = runner.ahead.made();
+  record.used = runner.ahead.used();
+  return record;
 }
 
 schedule::Schedule named(const std::string& name) {
@@ -161,9 +161,9 @@ schedule::Schedule named(const std::string& name) {
 }  // namespace
 
 TEST_CASE("runs made ahead: the search is the same with any number of workers, and faster") {
-  const Told alone = search_with(1);
+  const SearchRecord alone = search_with(1);
   for (const int workers : {2, 4, 16, 100, 1000}) {
-    const Told many = search_with(workers);
+    const SearchRecord many = search_with(workers);
     INFO(workers << " workers: " << many.made << " runs made, " << many.used << " of them of use; "
                  << alone.seconds / many.seconds << " times as fast, " << many.own_ms << " ms of its own a run");
     CHECK(many.search == alone.search);
@@ -173,21 +173,21 @@ TEST_CASE("runs made ahead: the search is the same with any number of workers, a
 }
 
 TEST_CASE("runs made ahead: with four workers the first four runs of a search all start at once") {
-  const Told told = search_with(4);
-  REQUIRE(told.begun.size() > 4);
-  REQUIRE(told.asked.size() > 4);
+  const SearchRecord record = search_with(4);
+  REQUIRE(record.begun.size() > 4);
+  REQUIRE(record.asked.size() > 4);
   // The run without faults, the survey, and the first tests.
   for (std::size_t i = 0; i < 4; ++i) {
     INFO(i);
-    CHECK(told.begun[i] == told.asked[i]);
-    CHECK(told.began[i] == 0);
+    CHECK(record.begun[i] == record.asked[i]);
+    CHECK(record.began[i] == 0);
   }
 }
 
 TEST_CASE("runs made ahead: their cost and benefit are printed", "[.simulation]") {
-  const Told alone = search_with(1);
+  const SearchRecord alone = search_with(1);
   for (const int workers : {1, 2, 4, 8, 16, 64, 256, 1000}) {
-    const Told many = search_with(workers);
+    const SearchRecord many = search_with(workers);
     fmt::print("{:5} workers: {:4} of {:4} runs of use, {:5.2f} times as fast, {:.2f} ms of its own a run\n", workers,
                many.used, many.made, alone.seconds / many.seconds, many.own_ms);
   }

@@ -284,7 +284,7 @@ TEST_CASE("a run is transferred with its record, trace, files and log write time
     CHECK_FALSE(fs::exists(fs::symlink_status(here / linked)));
   REQUIRE(all->growth.contains(here / "n1/stdout.log"));
   CHECK(all->growth.at(here / "n1/stdout.log")[1].ts_ns == 200);
-  CHECK(book.knows("n1", "a.B.c"));
+  CHECK(book.contains("n1", "a.B.c"));
   CHECK(book.texts() == code.texts());
 
   const rose::test::Folder logs, nothing;

@@ -22,7 +22,7 @@ script::Run usual(int number) {
   return run;
 }
 
-bool tells(const explain::Explanation& e, const std::string& words, bool missing = false) {
+bool reports(const explain::Explanation& e, const std::string& words, bool missing = false) {
   return std::any_of(e.differences.begin(), e.differences.end(),
                      [&](const auto& d) { return d.words == words && d.missing == missing; });
 }
@@ -32,18 +32,18 @@ bool tells(const explain::Explanation& e, const std::string& words, bool missing
 TEST_CASE("steps that only failing runs make after the fault are reported", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "give_up").says(105, 7, "gave up"));
-    one.add(Group::sound, usual(2 * i + 1).enters(104, "commit").says(300, 1, "saved"));
+    one.add(Group::failing, usual(2 * i).faulted(103).enters(104, "give_up").prints(105, 7, "gave up"));
+    one.add(Group::sound, usual(2 * i + 1).enters(104, "commit").prints(300, 1, "saved"));
   }
   const explain::Explanation e = one.explain();
   CHECK(e.verdict == explain::Verdict::explained);
   CHECK(e.fault == "fault");
   CHECK(e.failing == 5);
   CHECK(e.sound == 5);
-  CHECK(tells(e, "enters give_up"));
-  CHECK(tells(e, "enters commit", true));
-  CHECK(tells(e, "logs 'message 7'"));
-  CHECK_FALSE(tells(e, "enters request"));
+  CHECK(reports(e, "enters give_up"));
+  CHECK(reports(e, "enters commit", true));
+  CHECK(reports(e, "logs 'message 7'"));
+  CHECK_FALSE(reports(e, "enters request"));
   REQUIRE_FALSE(e.suspects.empty());
   CHECK((e.suspects[0].function == "give_up" || e.suspects[0].function == "store"));
   double all = 0;
@@ -64,9 +64,9 @@ TEST_CASE("steps before the fault that all runs make are not differences", "[exp
             script::Run(2 * i + 1).enters(at, "request").enters(at + 1, "prepare").enters(at + 3, "commit"));
   }
   const explain::Explanation e = one.explain();
-  CHECK(tells(e, "enters give_up"));
-  CHECK_FALSE(tells(e, "enters prepare"));
-  CHECK_FALSE(tells(e, "enters prepare", true));
+  CHECK(reports(e, "enters give_up"));
+  CHECK_FALSE(reports(e, "enters prepare"));
+  CHECK_FALSE(reports(e, "enters prepare", true));
   for (const explain::Run& run : one.input.runs) CHECK(run.found_cut);
 }
 
@@ -118,7 +118,7 @@ TEST_CASE("a difference that a weaker fault lacks although it triggers the bug w
   CHECK(find("enters restore").clean);
   CHECK_FALSE(find("enters reconnect").clean);
   CHECK(find("enters restore").weight > 1.5 * find("enters reconnect").weight);
-  CHECK_FALSE(tells(e, "enters rename"));
+  CHECK_FALSE(reports(e, "enters rename"));
   const auto score = [&](const std::string& function) {
     for (const explain::Suspect& suspect : e.suspects)
       if (suspect.function == function) return suspect.score;
@@ -172,8 +172,8 @@ TEST_CASE("steps that vary between runs of one group are noise", "[explain]") {
     one.add(Group::sound, sound);
   }
   const explain::Explanation e = one.explain();
-  CHECK(tells(e, "enters give_up"));
-  CHECK_FALSE(tells(e, "enters collect_garbage"));
+  CHECK(reports(e, "enters give_up"));
+  CHECK_FALSE(reports(e, "enters collect_garbage"));
 }
 
 TEST_CASE("a step later than a failing run's early end is not reported as missing", "[explain]") {
@@ -183,8 +183,8 @@ TEST_CASE("a step later than a failing run's early end is not reported as missin
     one.add(Group::sound, usual(2 * i + 1).enters(104, "commit").enters(900, "night_job"));
   }
   const explain::Explanation e = one.explain();
-  CHECK(tells(e, "enters commit", true));
-  CHECK_FALSE(tells(e, "enters night_job", true));
+  CHECK(reports(e, "enters commit", true));
+  CHECK_FALSE(reports(e, "enters night_job", true));
 }
 
 TEST_CASE("functions that were detached are not reported as missing", "[explain]") {
@@ -194,7 +194,7 @@ TEST_CASE("functions that were detached are not reported as missing", "[explain]
     one.add(Group::sound, usual(2 * i + 1).enters(104, "busy"));
   }
   const explain::Explanation e = one.explain();
-  CHECK_FALSE(tells(e, "enters busy", true));
+  CHECK_FALSE(reports(e, "enters busy", true));
   CHECK(std::any_of(e.limits.begin(), e.limits.end(),
                     [](const auto& limit) { return limit.find("too often") != std::string::npos; }));
 }
@@ -213,12 +213,12 @@ TEST_CASE("a step that only failing runs make is reported even if it is so frequ
   };
   Case known = with(0), one_unknown = with(1);
   const explain::Explanation e = known.explain();
-  CHECK(tells(e, "enters spin"));
+  CHECK(reports(e, "enters spin"));
   CHECK(std::none_of(e.limits.begin(), e.limits.end(),
                      [](const auto& limit) { return limit.find("too often") != std::string::npos; }));
   const explain::Explanation other = one_unknown.explain();
-  CHECK_FALSE(tells(other, "enters spin"));
-  CHECK(tells(other, "enters give_up"));
+  CHECK_FALSE(reports(other, "enters spin"));
+  CHECK(reports(other, "enters give_up"));
   CHECK(std::any_of(other.limits.begin(), other.limits.end(),
                     [](const auto& limit) { return limit.starts_with("1 function was entered too often"); }));
 }
@@ -265,7 +265,7 @@ TEST_CASE("nothing is found in pairs of groups that do not differ", "[explain]")
     const int noises = pair % 5;
     for (int i = 0; i < 10; ++i) {
       script::Run run = usual(i).faulted(103);
-      run.enters(104, "carry_on").says(120, 3, "all is well");
+      run.enters(104, "carry_on").prints(120, 3, "all is well");
       for (int k = 0; k < noises; ++k) {
         if (!coin(0.2 + 0.15 * k)) continue;
         run.enters(200 + k, "by_chance_" + std::to_string(k))
@@ -308,11 +308,11 @@ TEST_CASE("a step of one failing run is not reported beside a step of all failin
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing,
-            usual(2 * i).faulted(103).enters(104, "give_up").says(300, static_cast<std::uint32_t>(20 + i), "name"));
-    one.add(Group::sound, usual(2 * i + 1).says(300, static_cast<std::uint32_t>(40 + i), "name"));
+            usual(2 * i).faulted(103).enters(104, "give_up").prints(300, static_cast<std::uint32_t>(20 + i), "name"));
+    one.add(Group::sound, usual(2 * i + 1).prints(300, static_cast<std::uint32_t>(40 + i), "name"));
   }
   const explain::Explanation e = one.explain();
-  CHECK(tells(e, "enters give_up"));
+  CHECK(reports(e, "enters give_up"));
   for (const explain::DifferenceText& d : e.differences) CHECK_FALSE(d.words.starts_with("logs"));
   for (const explain::StoryLine& line : e.story) CHECK(line.evidence.find("1 of 5") == std::string::npos);
 }
@@ -336,7 +336,7 @@ TEST_CASE("if noise could explain the difference, more runs are requested and se
   CHECK(explain::needs_more_runs(few.input));
   CHECK(few.explain().verdict == explain::Verdict::nothing_found);
   CHECK_FALSE(explain::needs_more_runs(many.input));
-  CHECK(tells(many.explain(), "enters give_up"));
+  CHECK(reports(many.explain(), "enters give_up"));
   // Equal runs without any difference need no further runs.
   for (int i = 0; i < 5; ++i) {
     quiet.add(Group::failing, usual(2 * i).faulted(103));
@@ -364,7 +364,7 @@ TEST_CASE("one outlier hides nothing if there are enough other runs", "[explain]
     CHECK(few.explain().verdict == explain::Verdict::nothing_found);
     CHECK_FALSE(explain::needs_more_runs(enough.input));
     const explain::Explanation e = enough.explain();
-    CHECK(tells(e, "enters hand_out"));
+    CHECK(reports(e, "enters hand_out"));
     REQUIRE(!e.suspects.empty());
     CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "hand_out"; }));
     CHECK(std::none_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; }));
@@ -426,7 +426,7 @@ TEST_CASE("steps of rose's own agent in a JVM are ignored", "[explain]") {
     one.add(Group::failing, usual(2 * i)
                                 .faulted(103)
                                 .does(104, "openat", "/run/rose.jvm/n1/1.stacks")
-                                .says(105, 7, "Picked up JAVA_TOOL_OPTIONS: -agentpath:/x"));
+                                .prints(105, 7, "Picked up JAVA_TOOL_OPTIONS: -agentpath:/x"));
     one.add(Group::sound, usual(2 * i + 1));
   }
   CHECK(one.explain().verdict == explain::Verdict::nothing_found);
@@ -436,11 +436,11 @@ TEST_CASE("steps between the last common step and the fault are not reported as 
   // Before the workload: the fault comes after `ready`, whose time varies; only the start is common.
   Case early, stepped;
   for (int i = 0; i < 5; ++i) {
-    early.add(Group::failing, script::Run(2 * i).says(-400 + 10 * i, 3, "ready").faulted(-300));
-    early.add(Group::sound, script::Run(2 * i + 1).says(-200 + 10 * i, 3, "ready"));
+    early.add(Group::failing, script::Run(2 * i).prints(-400 + 10 * i, 3, "ready").faulted(-300));
+    early.add(Group::sound, script::Run(2 * i + 1).prints(-200 + 10 * i, 3, "ready"));
     stepped.add(Group::failing,
-                script::Run(2 * i).enters(100, "begin").says(150, 3, "ready").faulted(160).enters(300, "end"));
-    stepped.add(Group::sound, script::Run(2 * i + 1).enters(100, "begin").says(150, 3, "ready").enters(300, "end"));
+                script::Run(2 * i).enters(100, "begin").prints(150, 3, "ready").faulted(160).enters(300, "end"));
+    stepped.add(Group::sound, script::Run(2 * i + 1).enters(100, "begin").prints(150, 3, "ready").enters(300, "end"));
   }
   CHECK(early.explain().verdict == explain::Verdict::nothing_found);
   CHECK(stepped.explain().verdict == explain::Verdict::nothing_found);
@@ -460,8 +460,9 @@ TEST_CASE("a repeated step that stops in failing runs after the fault is reporte
   }
   const explain::Explanation e = one.explain();
   CHECK(e.verdict == explain::Verdict::explained);
-  CHECK(std::any_of(e.differences.begin(), e.differences.end(),
-                    [](const auto& told) { return told.missing && told.words.starts_with("fdatasync"); }));
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& difference) {
+    return difference.missing && difference.words.starts_with("fdatasync");
+  }));
 }
 
 TEST_CASE("a step of failing runs is reported even if it occurs on different nodes", "[explain]") {
@@ -472,7 +473,7 @@ TEST_CASE("a step of failing runs is reported even if it occurs on different nod
   }
   const explain::Explanation e = one.explain();
   CHECK(e.verdict == explain::Verdict::explained);
-  CHECK(tells(e, "enters lead"));
+  CHECK(reports(e, "enters lead"));
   REQUIRE_FALSE(e.suspects.empty());
   CHECK(std::any_of(e.story.begin(), e.story.end(),
                     [](const auto& line) { return line.node == "n2" && line.text.starts_with("enters lead"); }));
@@ -490,8 +491,8 @@ TEST_CASE("a step of the bug on varying nodes is reported beside effects of the 
   REQUIRE(e.verdict == explain::Verdict::explained);
   REQUIRE_FALSE(e.suspects.empty());
   CHECK(e.suspects[0].function == "forget");
-  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& told) {
-    return told.only_bug && told.node.empty() && told.words.find("forget") != std::string::npos;
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(), [](const auto& difference) {
+    return difference.only_bug && difference.node.empty() && difference.words.find("forget") != std::string::npos;
   }));
 }
 
@@ -509,10 +510,10 @@ TEST_CASE("a failed lookup of one of many similar files is not a step", "[explai
     }
     return one.explain();
   };
-  CHECK(tells(runs(3), "newfstatat fails with ENOENT (*/app/GivesUp.class)"));
+  CHECK(reports(runs(3), "newfstatat fails with ENOENT (*/app/GivesUp.class)"));
   const explain::Explanation many = runs(25);
-  CHECK_FALSE(tells(many, "newfstatat fails with ENOENT (*/app/GivesUp.class)"));
-  CHECK(tells(many, "enters give_up"));
+  CHECK_FALSE(reports(many, "newfstatat fails with ENOENT (*/app/GivesUp.class)"));
+  CHECK(reports(many, "enters give_up"));
 }
 
 TEST_CASE("the fewest runs that can exclude chance are computed beforehand", "[explain]") {

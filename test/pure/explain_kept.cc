@@ -13,7 +13,7 @@ using script::Case;
 namespace {
 
 // Failing runs log an error with a path of this machine, enter another function and have other values.
-Case telling() {
+Case sample_case() {
   Case one;
   one.input.schedule.name = "kv";
   one.input.questions.push_back({"save(len)", "save", "int", "", {"only its first 8 bytes"}});
@@ -30,7 +30,7 @@ Case telling() {
                                 .fails(120, "rename", 2, "/srv/machine/runs/run-2/n1/data/snapshot")
                                 .sends(130, "n1", "n2", "sorry 7")
                                 .takes(131, "n1", "n2", 5)
-                                .says(900, 4, "not saved: token 0123456789abcdef0123456789abcdef of 10.1.2.3"));
+                                .prints(900, 4, "not saved: token 0123456789abcdef0123456789abcdef of 10.1.2.3"));
     one.add(
         Group::sound,
         script::Run(2 * i + 1).enters(100, "request").enters(101, "save").has(103, 0, "12", 12).enters(110, "commit"));
@@ -64,8 +64,8 @@ std::vector<std::string> words_of(const explain::Explanation& e) {
     out.push_back(fmt::format("{} {} {}:{} {} {}", s.function, s.score, s.file, s.line, s.node, s.why));
   for (const explain::StoryLine& line : e.story)
     out.push_back(fmt::format("{} {} {} {}", line.ts_ns, line.node, line.text, line.evidence));
-  for (const explain::DifferenceText& told : e.differences)
-    out.push_back(fmt::format("{} {}", told.words, told.weight));
+  for (const explain::DifferenceText& difference : e.differences)
+    out.push_back(fmt::format("{} {}", difference.words, difference.weight));
   for (const explain::ValueTable& table : e.values) out.push_back(table.query + " " + table.differs);
   for (const explain::ExchangeTable& table : e.exchanges) out.push_back(table.from + " " + table.differs);
   out.insert(out.end(), e.limits.begin(), e.limits.end());
@@ -75,7 +75,7 @@ std::vector<std::string> words_of(const explain::Explanation& e) {
 }  // namespace
 
 TEST_CASE("kept runs give the same explanation as the original runs", "[explain]") {
-  Case one = telling();
+  Case one = sample_case();
   explain::Kept kept = kept_of(one);
   const auto bytes = explain::pack(kept, kNothing);
   REQUIRE(bytes);
@@ -113,7 +113,7 @@ TEST_CASE("runs that could not be compared are kept with the reason", "[explain]
 }
 
 TEST_CASE("kept runs name no folder of the machine, and on request no address, host or token", "[explain]") {
-  Case one = telling();
+  Case one = sample_case();
   const explain::Kept kept = kept_of(one);
   Redactor redact({}, {});
   explain::Scrub scrub;
@@ -139,7 +139,7 @@ TEST_CASE("kept runs name no folder of the machine, and on request no address, h
 }
 
 TEST_CASE("damaged and foreign files are refused", "[explain]") {
-  Case one = telling();
+  Case one = sample_case();
   const std::string bytes = explain::pack(kept_of(one), kNothing).value();
   const auto why = [](const std::string& text) {
     const auto read = explain::unpack(text, "DIR/explained.runs");

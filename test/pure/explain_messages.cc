@@ -157,12 +157,12 @@ TEST_CASE("a message that only failing runs send is reported, with what the rece
   CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
     return s.function == "give_up" && s.why.find("sends n2 \"abort") != std::string::npos;
   }));
-  const explain::StoryLine* told = line(e, "sends n2 \"abort");
-  REQUIRE(told != nullptr);
-  CHECK(told->node == "n1");
-  CHECK(told->text ==
+  const explain::StoryLine* line_found = line(e, "sends n2 \"abort");
+  REQUIRE(line_found != nullptr);
+  CHECK(line_found->node == "n1");
+  CHECK(line_found->text ==
         "sends n2 \"abort <n>\" (port 7000); n2 has it 2.0 ms later: its thread 5 enters forget: only with the fault");
-  CHECK(told->evidence.starts_with("thread 1, 7 bytes; "));
+  CHECK(line_found->evidence.starts_with("thread 1, 7 bytes; "));
 }
 
 TEST_CASE("a message that all runs send but failing runs never receive is reported", "[explain]") {
@@ -176,8 +176,8 @@ TEST_CASE("a message that all runs send but failing runs never receive is report
   CHECK(find(e, "takes n1's \"beat\" (port 7000)", true) != nullptr);
   CHECK(find(e, "sends n2 \"beat\" (port 7000)") == nullptr);
   // The faulted node's next message is reported although runs without the bug have it, too.
-  const explain::StoryLine* told = line(e, "sends n2 \"beat\" (port 7000); n2 does not take it");
-  REQUIRE(told != nullptr);
+  const explain::StoryLine* line_found = line(e, "sends n2 \"beat\" (port 7000); n2 does not take it");
+  REQUIRE(line_found != nullptr);
 }
 
 TEST_CASE("variation in messages is noise: it is not reported and hides nothing else", "[explain]") {

@@ -17,7 +17,7 @@ Run run(Group group, std::vector<RecordedMessage> recorded) {
   run.recorded = std::move(recorded);
   return run;
 }
-RecordedMessage said(int ms, const char* key, const char* what, std::uint64_t record, const char* node = "n1") {
+RecordedMessage message_at(int ms, const char* key, const char* what, std::uint64_t record, const char* node = "n1") {
   return {ms * kMillisecond, node, key, what, record, "n1/recording.1.rr"};
 }
 
@@ -26,14 +26,16 @@ RecordedMessage said(int ms, const char* key, const char* what, std::uint64_t re
 Input input_of(int failing, int sound, const char* third) {
   Input input;
   for (int i = 0; i < failing; ++i)
-    input.runs.push_back(run(
-        Group::failing,
-        {said(50, "client/1", i % 2 == 0 ? "x" : "y", 1), said(i == 0 ? 92 : 110, "client/1", "GET <*>", 2),
-         said(115 + i, "client/2", "PING", 3), said(120, "client/1", "SET <*>", 4), said(130, "client/1", third, 5)}));
+    input.runs.push_back(
+        run(Group::failing,
+            {message_at(50, "client/1", i % 2 == 0 ? "x" : "y", 1),
+             message_at(i == 0 ? 92 : 110, "client/1", "GET <*>", 2), message_at(115 + i, "client/2", "PING", 3),
+             message_at(120, "client/1", "SET <*>", 4), message_at(130, "client/1", third, 5)}));
   for (int i = 0; i < sound; ++i)
-    input.runs.push_back(run(Group::sound, {said(60, "client/1", "z", 1), said(111, "client/1", "GET <*>", 2),
-                                            said(118 - i, "client/2", "PING", 3), said(121, "client/1", "SET <*>", 4),
-                                            said(131, "client/1", "GET <*>", 5)}));
+    input.runs.push_back(
+        run(Group::sound, {message_at(60, "client/1", "z", 1), message_at(111, "client/1", "GET <*>", 2),
+                           message_at(118 - i, "client/2", "PING", 3), message_at(121, "client/1", "SET <*>", 4),
+                           message_at(131, "client/1", "GET <*>", 5)}));
   return input;
 }
 
@@ -88,7 +90,8 @@ TEST_CASE("recordings without a divergence and too few recordings are reported a
   // Of many keys that differ in every run, one separates the sides by accident.
   input = input_of(2, 2, "MOVE <*>");
   for (std::size_t i = 0; i < input.runs.size(); ++i)
-    input.runs[i].recorded.push_back(said(140, i % 2 == 0 ? "peer/1" : "peer/2", "at most 32 bytes, the first 6d", 6));
+    input.runs[i].recorded.push_back(
+        message_at(140, i % 2 == 0 ? "peer/1" : "peer/2", "at most 32 bytes, the first 6d", 6));
   CHECK(recorded_divergences(input, words).empty());
   REQUIRE(words.size() == 1);
   CHECK(words.front().find("may be chance") != std::string::npos);

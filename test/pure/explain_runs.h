@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "explain/explain.h"
-#include "explain/said/said_frames.h"
+#include "explain/stack_traces/stack_traces.h"
 #include "kernel/syscalls.h"
 
 namespace script {
@@ -41,7 +41,7 @@ class Run {
     e.path = result_.trace.strings.intern(path);
     return *this;
   }
-  Run& says(int ms, std::uint32_t kind, const std::string& text, const std::string& node = "n1") {
+  Run& prints(int ms, std::uint32_t kind, const std::string& text, const std::string& node = "n1") {
     lines_.push_back({kZero + ms * kMillisecond,
                       node,
                       kind,
@@ -51,9 +51,9 @@ class Run {
                       {}});
     return *this;
   }
-  Run& says_trace(int ms, std::uint32_t kind, const std::string& text, const std::string& node = "n1") {
-    says(ms, kind, text, node);
-    lines_.back().frames = explain::said_frames(text);
+  Run& prints_trace(int ms, std::uint32_t kind, const std::string& text, const std::string& node = "n1") {
+    prints(ms, kind, text, node);
+    lines_.back().frames = explain::read_stack_trace(text);
     return *this;
   }
   Run& has(int ms, std::uint32_t question, const std::string& text, double number, int tid = 1,
@@ -98,11 +98,11 @@ class Run {
   // One connection per pair; byte numbers start near the end of their range.
   Run& sends(int ms, const std::string& from, const std::string& to, const std::string& text, int tid = 1,
              bool answer = false) {
-    return speaks(ms, from, to, text, tid, answer, false);
+    return add_message(ms, from, to, text, tid, answer, false);
   }
   // All data in one call, including data that was sent earlier and not received yet.
   Run& takes(int ms, const std::string& from, const std::string& to, int tid = 1, bool answer = false) {
-    return speaks(ms, from, to, {}, tid, answer, true);
+    return add_message(ms, from, to, {}, tid, answer, true);
   }
   Run& talkative(const std::string& node) {
     result_.talkative.push_back(node);
@@ -147,8 +147,8 @@ class Run {
     result_.trace.events.push_back(e);
     return result_.trace.events.back();
   }
-  Run& speaks(int ms, const std::string& from, const std::string& to, const std::string& text, int tid, bool answer,
-              bool taken) {
+  Run& add_message(int ms, const std::string& from, const std::string& to, const std::string& text, int tid,
+                   bool answer, bool taken) {
     result_.trace.meta.addresses = {"n1=10.0.0.1", "n2=10.0.0.2", "n3=10.0.0.3"};
     const auto address = [](const std::string& node) { return "10.0.0." + node.substr(1); };
     std::uint32_t& end = ends_[from + ">" + to + (answer ? "!" : "")];
@@ -192,8 +192,8 @@ class Case {
   Case() { input.schedule = one_fault(); }
   void add(explain::Group group, Run run) {
     input.runs.push_back(explain::condense(run.result(), run.lines(), group, input.kinds));
-    if (group != explain::Group::failing || told_) return;
-    told_ = true;
+    if (group != explain::Group::failing || story_taken_) return;
+    story_taken_ = true;
     input.story_run = input.runs.size() - 1;
     input.story = std::move(run.result());
     input.lines = std::move(run.lines());
@@ -205,7 +205,7 @@ class Case {
   explain::Input input;
 
  private:
-  bool told_ = false;
+  bool story_taken_ = false;
 };
 
 }  // namespace script

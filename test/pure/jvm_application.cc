@@ -1,7 +1,7 @@
 // Which methods belong to the application itself, according to the java command line.
-#include <catch2/catch.hpp>
 #include <zip.h>
 #include <zlib.h>
+#include <catch2/catch.hpp>
 
 #include <fstream>
 
@@ -59,9 +59,9 @@ TEST_CASE("the own methods of an application in a jar are those of the main clas
                                     {"com/acme/shop/orders/Main.class", "x"}});
   CHECK(jvm::own_methods({"java", "-Xmx64m", "-jar", "server.jar", "org.x.Other"}, folder) == Words{"com.acme.shop.*"});
   CHECK(jvm::own_methods({"java", "-jar", (folder / "server.jar").string()}, "/") == Words{"com.acme.shop.*"});
-  write_jar(folder / "boot.jar", {{"META-INF/MANIFEST.MF",
-                                   version + "Main-Class: org.springframework.boot.loader.JarLauncher\r\n"
-                                             "Start-Class: com.acme.Application\r\n"}});
+  write_jar(folder / "boot.jar",
+            {{"META-INF/MANIFEST.MF", version + "Main-Class: org.springframework.boot.loader.JarLauncher\r\n"
+                                                "Start-Class: com.acme.Application\r\n"}});
   CHECK(jvm::own_methods({"java", "-jar", "boot.jar"}, folder) == Words{"com.acme.*"});
   write_jar(folder / "small.jar", {{"META-INF/MANIFEST.MF", version + "Main-Class: Sessions\r\n"},
                                    {"Sessions.class", "x"},

@@ -124,7 +124,7 @@ TEST_CASE("a stack request gets an answer, or a reason why there is none") {
       slot->tid = head->asked_tid;
       slot->count = 1;
       slot->frames[0] = 1;
-      head->answer = static_cast<std::uint32_t>(StackAnswer::told);
+      head->answer = static_cast<std::uint32_t>(StackAnswer::recorded);
       head->begun = head->asked;
       __atomic_store_n(&head->answered, head->asked, __ATOMIC_RELEASE);
       ::syscall(SYS_futex, &head->answered, FUTEX_WAKE, 1, nullptr, nullptr, 0);

@@ -198,7 +198,7 @@ TEST_CASE("the code book distinguishes system calls, also made through helpers, 
   CHECK(places[1].site.loop);
   CHECK_FALSE(places[2].syscall);  // it calls itself
   CHECK(book.places("n2", "x.A.save").empty());
-  CHECK_FALSE(book.knows("n1", "x.A"));
+  CHECK_FALSE(book.contains("n1", "x.A"));
   // The same text from another run is recorded only once.
   book.learn_text("n1", "method\tx.A.save\ncall\t4\t10\t0\tjava.util.Map.put\n");
   CHECK(book.places("n1", "x.A.save").size() == 3);

@@ -46,7 +46,7 @@ TEST_CASE("an interruption between two readings of a clock is not a clock step")
 TEST_CASE("of many clock steps the latest are recorded, with the number of earlier ones") {
   ClockSteps steps(kOffset);
   for (int i = 1; i <= 40; ++i) steps.look(i * kSecond, [&] { return kOffset + i * kSecond; });
-  const auto told = steps.sentences("h1", kOffset + 40 * kSecond);
-  REQUIRE(told.size() == 33);
-  CHECK(told[0] == "h1: the clock was set 8 times more before");
+  const auto sentences = steps.sentences("h1", kOffset + 40 * kSecond);
+  REQUIRE(sentences.size() == 33);
+  CHECK(sentences[0] == "h1: the clock was set 8 times more before");
 }

@@ -80,9 +80,9 @@ TEST_CASE("a dump requested over the socket contains the tracer's window") {
     REQUIRE(::stat(socket.c_str(), &status) == 0);
     CHECK((status.st_mode & 0777) == 0600);
     for (int round = 0; round < 3; ++round) {
-      const auto said = request_dump(socket, out, 0);
-      REQUIRE(said);
-      CHECK(*said == "5000 events, 3 lost");
+      const auto answer = request_dump(socket, out, 0);
+      REQUIRE(answer);
+      CHECK(*answer == "5000 events, 3 lost");
       const auto read = trace::read_dump(out);
       REQUIRE(read);
       CHECK_FALSE(read->damage);
@@ -135,11 +135,11 @@ TEST_CASE("the tracer's errors are returned to the client") {
     return fail(ErrorKind::environment, "no\nwindow", "look\taround");
   });
   REQUIRE(server);
-  const auto said = request_dump(socket, out, 0);
-  REQUIRE_FALSE(said);
-  CHECK(said.error().kind == ErrorKind::environment);
-  CHECK(said.error().message.find("no window") != std::string::npos);
-  CHECK(said.error().hint == "look around");
+  const auto answer = request_dump(socket, out, 0);
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().kind == ErrorKind::environment);
+  CHECK(answer.error().message.find("no window") != std::string::npos);
+  CHECK(answer.error().hint == "look around");
   CHECK_FALSE(fs::exists(out));
 }
 
@@ -324,11 +324,11 @@ TEST_CASE("an endless answer from a server that is not a tracer is refused and l
   const auto refused = [&](const std::string& answer, const std::string& forever) {
     fs::remove(socket);
     Impostor impostor(socket, answer, forever);
-    const auto said = request_dump(socket, out, 0);
-    REQUIRE_FALSE(said);
+    const auto result = request_dump(socket, out, 0);
+    REQUIRE_FALSE(result);
     CHECK_FALSE(fs::exists(out));
     CHECK(impostor.sent < (std::uint64_t{64} << 20));
-    return said.error().message;
+    return result.error().message;
   };
   // A piece of four gigabytes, no dump, and a line without end.
   CHECK(refused("rose 2 ok\n\xff\xff\xff\xff", std::string(65536, 'x')).find("more than any tracer's window") !=
@@ -347,8 +347,8 @@ TEST_CASE("a dump that the tracer aborts leaves no file") {
     return fail(ErrorKind::environment, "no more");
   });
   REQUIRE(server);
-  const auto said = request_dump(socket, folder / "d", 0);
-  REQUIRE_FALSE(said);
-  CHECK(said.error().message.find("after") != std::string::npos);
+  const auto answer = request_dump(socket, folder / "d", 0);
+  REQUIRE_FALSE(answer);
+  CHECK(answer.error().message.find("after") != std::string::npos);
   CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);  // the socket
 }

@@ -29,9 +29,9 @@ void make_recording(const fs::path& folder, const std::string& name, std::uint64
   for (int i = 0; i < records; ++i) ring.append(rr::Kind::value, 0, {"k", 1}, {&i, sizeof i});
 }
 
-bool has_word(const std::vector<std::string>& words, const std::string& part) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](const std::string& word) { return word.find(part) != std::string::npos; });
+bool has_problem(const std::vector<std::string>& problems, const std::string& part) {
+  return std::any_of(problems.begin(), problems.end(),
+                     [&](const std::string& problem) { return problem.find(part) != std::string::npos; });
 }
 
 Result<DumpTotals> plain_dump(const fs::path& path, const DumpRoom&) {
@@ -109,16 +109,16 @@ TEST_CASE("the newest recordings of a folder are opened up to a total size, and 
   CHECK(open.all[0].name == "n.6.rr");
   CHECK(open.all[1].node == "n2");
   CHECK(open.all[4].name == "n.3.rr");
-  CHECK(has_word(open.words, "2 older recordings of n1"));
-  CHECK(has_word(open.words, "n.9.rr: it is too short for a recording"));
-  CHECK(has_word(open.words, "n.10.rr cannot be opened"));
-  CHECK(open.words.size() == 3);
+  CHECK(has_problem(open.problems, "2 older recordings of n1"));
+  CHECK(has_problem(open.problems, "n.9.rr: it is too short for a recording"));
+  CHECK(has_problem(open.problems, "n.10.rr cannot be opened"));
+  CHECK(open.problems.size() == 3);
 
   RecordingSources small(3 * (rr::kHeadBytes + 1000));
   REQUIRE(small.add("n1", folder / "a", "n.%n.rr"));
   open = small.open();
   CHECK(open.all.size() == 3);
-  CHECK(has_word(open.words, "n.3.rr of n1 is not copied"));
+  CHECK(has_problem(open.problems, "n.3.rr of n1 is not copied"));
   RecordingSources none(0);
   REQUIRE(none.add("n1", folder / "a", ""));
   CHECK(none.open().all.empty());
@@ -173,7 +173,7 @@ TEST_CASE("recordings are stored beside their dump and removed with it") {
 
   const auto to_pipe = copy_recordings(sources->open(), "/dev/null");
   CHECK(to_pipe.files.empty());
-  CHECK(has_word(to_pipe.words, "is not a file"));
+  CHECK(has_problem(to_pipe.problems, "is not a file"));
 }
 
 TEST_CASE("a tracer sends recordings on request") {
@@ -186,18 +186,18 @@ TEST_CASE("a tracer sends recordings on request") {
       socket, [](const trace::DumpWriter::Sink&) -> Result<std::string> { return "0 events"; },
       [&] {
         OpenRecordings open = sources.open();
-        open.words.push_back("a\nword");
+        open.problems.push_back("a\nword");
         return open;
       });
   REQUIRE(server);
   auto got = request_recordings(socket);
   REQUIRE(got);
-  CHECK(got->words == std::vector<std::string>{"a word"});
+  CHECK(got->problems == std::vector<std::string>{"a word"});
   REQUIRE(got->all.size() == 4);
   fs::remove_all(folder / "own");  // an open descriptor keeps them
   REQUIRE(plain_dump(folder / "dump.bin", {}));
   const auto copied = copy_recordings(std::move(*got), folder / "dump.bin");
-  CHECK(copied.words == std::vector<std::string>{"a word"});
+  CHECK(copied.problems == std::vector<std::string>{"a word"});
   REQUIRE(copied.files.size() == 4);
   CHECK(Read(read_file(copied.files[0]).value()).records.size() == 4);
   CHECK(copied.files[0] == folder / "dump.bin.recordings" / "n1" / "r.4");

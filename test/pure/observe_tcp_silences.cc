@@ -34,12 +34,12 @@ rose_connection ends(int peer, int port, int own_port) {
 struct Socket {
   rose_connection conn = ends(2, 7000, 41000);
   std::uint64_t id = 1;
-  std::int64_t heard = 0, sent = 0;
+  std::int64_t received_ns = 0, sent = 0;
   std::uint32_t unanswered = 0, segments = 0;
   std::uint8_t state = 1, resent = 0, probes = 0;
 
-  void hears(std::int64_t now, std::uint32_t packets = 1) {
-    heard = now;
+  void receives(std::int64_t now, std::uint32_t packets = 1) {
+    received_ns = now;
     segments += packets;
     unanswered = 0;
     resent = probes = 0;
@@ -49,7 +49,7 @@ struct Socket {
     tcp.socket = id;
     tcp.ts_ns = static_cast<std::uint64_t>(now);
     tcp.conn = conn;
-    tcp.heard = static_cast<std::uint32_t>(now / kTick - heard / kTick);
+    tcp.heard = static_cast<std::uint32_t>(now / kTick - received_ns / kTick);
     tcp.sent = static_cast<std::uint32_t>(now / kTick - sent / kTick);
     tcp.unanswered = unanswered;
     tcp.segments = segments;
@@ -82,7 +82,7 @@ std::int64_t s(double seconds) { return kStart + static_cast<std::int64_t>(secon
 struct Line {
   std::int64_t period = kSecond, from = INT64_MAX, to = INT64_MAX;
   Socket socket;
-  std::int64_t next_ns = kStart, resend_ns = INT64_MAX, wait_ns = 200 * kMillisecond, first_heard_ns = 0;
+  std::int64_t next_ns = kStart, resend_ns = INT64_MAX, wait_ns = 200 * kMillisecond, first_received_ns = 0;
 
   void advance(std::int64_t now) {
     for (;;) {
@@ -93,8 +93,8 @@ struct Line {
       const bool cut = event >= from && event < to;
       if (!resends) next_ns += period;
       if (!cut && (resends || socket.unanswered == 0)) {
-        if (event >= to && first_heard_ns == 0) first_heard_ns = event;
-        socket.hears(event, 2);
+        if (event >= to && first_received_ns == 0) first_received_ns = event;
+        socket.receives(event, 2);
         resend_ns = INT64_MAX;
         wait_ns = 200 * kMillisecond;
         continue;
@@ -118,7 +118,7 @@ TEST_CASE("tcp silences: of two equally long silences the one with unanswered da
   idle.conn = ends(3, 7000, 41001);
   std::int64_t now = s(0);
   for (; now < s(10); now += kPeriod) {
-    for (Socket* socket : {&asks, &idle}) socket->hears(now), socket->sent = now;
+    for (Socket* socket : {&asks, &idle}) socket->receives(now), socket->sent = now;
     watch.look(now, {&asks, &idle});
   }
   asks.unanswered = 36;
@@ -138,7 +138,7 @@ TEST_CASE("tcp silences: of two equally long silences the one with unanswered da
   CHECK_FALSE(open[1].outstanding);
   CHECK(open[1].begin_within_ns == -1);
   CHECK(open[1].usual_ns < kSecond);
-  for (Socket* socket : {&asks, &idle}) socket->hears(now);
+  for (Socket* socket : {&asks, &idle}) socket->receives(now);
   watch.look(now, {&asks, &idle});
   CHECK(watch.ended.size() == 2);
   CHECK(watch.open().empty());
@@ -147,7 +147,7 @@ TEST_CASE("tcp silences: of two equally long silences the one with unanswered da
 TEST_CASE("tcp silences: a partition right after a connect is found") {
   Watch watch;
   Socket young;
-  young.hears(s(0), 1);  // only the answer to its SYN
+  young.receives(s(0), 1);  // only the answer to its SYN
   young.unanswered = 10;
   young.sent = s(0.01);
   for (std::int64_t now = s(0.1); now < s(12); now += kPeriod) {
@@ -184,8 +184,8 @@ TEST_CASE("tcp silences: the intervals for begin and end contain the partition's
     CHECK(silence.begin_ns <= line.from);
     CHECK(silence.begin_ns + silence.begin_within_ns + kTick >= line.from);
     CHECK(silence.begin_within_ns <= line.period + kPeriod + 50 * kMillisecond + kTick);
-    CHECK(silence.end_ns + kTick >= line.first_heard_ns);
-    CHECK(silence.end_ns - silence.end_within_ns <= line.first_heard_ns + kTick);
+    CHECK(silence.end_ns + kTick >= line.first_received_ns);
+    CHECK(silence.end_ns - silence.end_within_ns <= line.first_received_ns + kTick);
   }
 }
 
@@ -208,13 +208,13 @@ TEST_CASE("tcp silences: idle and bursty traffic without faults is never unanswe
       std::vector<Socket*> all;
       for (std::size_t i = 0; i < sockets.size(); ++i) {
         Socket& socket = sockets[i];
-        if (socket.unanswered != 0 || socket.probes != 0) socket.hears(now - between(0, kPeriod - kMillisecond));
+        if (socket.unanswered != 0 || socket.probes != 0) socket.receives(now - between(0, kPeriod - kMillisecond));
         if (now >= next[i]) {
           next[i] = now + between(0, longest);
           const std::int64_t kind = between(0, 9);
           if (kind == 0) socket.probes = 1;  // a keep-alive is in flight at that moment
           else if (kind < 4) socket.unanswered = 100, socket.sent = now - between(0, kMillisecond);
-          else socket.hears(now, static_cast<std::uint32_t>(between(1, 9)));
+          else socket.receives(now, static_cast<std::uint32_t>(between(1, 9)));
         }
         all.push_back(&socket);
       }
@@ -231,7 +231,7 @@ TEST_CASE("tcp silences: repeated idleness is not reported again") {
   std::int64_t now = s(0);
   for (int burst = 0; burst < 20; ++burst) {
     for (const std::int64_t end = now + 10 * kSecond; now < end; now += kPeriod) {
-      socket.hears(now);
+      socket.receives(now);
       watch.look(now, {&socket});
     }
     for (const std::int64_t end = now + 20 * kSecond; now < end; now += kPeriod) watch.look(now, {&socket});
@@ -246,7 +246,7 @@ TEST_CASE("tcp silences: keep-alives count as requests when sent and as data whe
   asks.conn = ends(3, 7000, 41001);
   for (std::int64_t now = s(0); now < s(30); now += kPeriod) {
     if (now < s(10)) {
-      for (Socket* socket : {&asked, &asks}) socket->hears(now);
+      for (Socket* socket : {&asked, &asks}) socket->receives(now);
     } else {
       if ((now - s(0)) % (2 * kSecond) == 0) ++asked.segments;  // arrives, but contains no data
       if (now >= s(12)) asks.probes = static_cast<std::uint8_t>(1 + (now - s(12)) / kSecond);
@@ -265,7 +265,7 @@ TEST_CASE("tcp silences: an answered close is no silence, an unanswered one cont
   Socket socket;
   std::int64_t now = s(0);
   for (; now < s(10); now += kPeriod) {
-    socket.hears(now);
+    socket.receives(now);
     watch.look(now, {&socket});
   }
   for (; now < s(13); now += kPeriod) watch.look(now, {&socket});
@@ -290,7 +290,7 @@ TEST_CASE("tcp silences: a failing reconnect continues a silence, a new connecti
   Socket first;
   std::int64_t now = s(0);
   for (; now < s(10); now += kPeriod) {
-    first.hears(now);
+    first.receives(now);
     watch.look(now, {&first});
   }
   Socket again;
@@ -302,7 +302,7 @@ TEST_CASE("tcp silences: a failing reconnect continues a silence, a new connecti
   REQUIRE(watch.open().size() == 1);
   CHECK(watch.open()[0].outstanding);
   again.state = 1;
-  again.hears(now);
+  again.receives(now);
   watch.look(now, {&again});
   REQUIRE(watch.ended.size() == 1);
   CHECK(watch.ended[0].outstanding);
@@ -314,17 +314,17 @@ TEST_CASE("tcp silences: a failing reconnect continues a silence, a new connecti
   never.conn = ends(9, 7000, 41003);
   never.state = 2;
   never.resent = 4;
-  for (; now < s(40); now += kPeriod) again.hears(now), watch.look(now, {&again, &never});
+  for (; now < s(40); now += kPeriod) again.receives(now), watch.look(now, {&again, &never});
   CHECK(watch.open().empty());
 }
 
 TEST_CASE("tcp silences: a reused socket address is taken as another connection") {
   Watch watch;
   Socket one;
-  for (std::int64_t now = s(0); now < s(5); now += kPeriod) one.hears(now), watch.look(now, {&one});
+  for (std::int64_t now = s(0); now < s(5); now += kPeriod) one.receives(now), watch.look(now, {&one});
   one.conn = ends(4, 7000, 41007);
   one.segments = 1;
-  for (std::int64_t now = s(5); now < s(30); now += kPeriod) one.hears(now), watch.look(now, {&one});
+  for (std::int64_t now = s(5); now < s(30); now += kPeriod) one.receives(now), watch.look(now, {&one});
   CHECK(watch.open().empty());
   CHECK(watch.ended.empty());
 }

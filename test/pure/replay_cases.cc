@@ -28,7 +28,7 @@ struct Tests : test::Folder {
   void schedule(const fs::path& name) const { file(name, "version = 1\n"); }
 };
 
-std::string told(const CaseQuery& query) {
+std::string cases_of(const CaseQuery& query) {
   const auto cases = find_cases(query);
   if (!cases) return "error: " + cases.error().message;
   std::string out;
@@ -50,29 +50,29 @@ TEST_CASE("schedules are found in files and folders with their configuration", "
   tests.file("rose.toml", "name = 'here'\n");
 
   const std::string both = "a/x/one=suite/a/x/one.toml@suite/rose.toml b=suite/b/schedule.toml@suite/b/rose.toml ";
-  CHECK(told({{"suite"}, "rose.toml", {}, {}}) == both);
-  CHECK(told({{"./suite/"}, "rose.toml", {}, {}}) == both);
-  CHECK(told({{"."}, "rose.toml", {"*one"}, {}}) == "suite/a/x/one=./suite/a/x/one.toml@suite/rose.toml ");
+  CHECK(cases_of({{"suite"}, "rose.toml", {}, {}}) == both);
+  CHECK(cases_of({{"./suite/"}, "rose.toml", {}, {}}) == both);
+  CHECK(cases_of({{"."}, "rose.toml", {"*one"}, {}}) == "suite/a/x/one=./suite/a/x/one.toml@suite/rose.toml ");
   // One configuration for all.
-  CHECK(told({{"suite"}, "./rose.toml", {}, {"a*"}}) == "b=suite/b/schedule.toml@./rose.toml ");
+  CHECK(cases_of({{"suite"}, "./rose.toml", {}, {"a*"}}) == "b=suite/b/schedule.toml@./rose.toml ");
   // Files are used as given; a name is used once.
-  CHECK(told({{"suite/b/schedule.toml"}, "rose.toml", {}, {}}) == "b=suite/b/schedule.toml@rose.toml ");
-  CHECK(told({{"suite/b/schedule.toml", "suite/b"}, "rose.toml", {}, {}}) ==
+  CHECK(cases_of({{"suite/b/schedule.toml"}, "rose.toml", {}, {}}) == "b=suite/b/schedule.toml@rose.toml ");
+  CHECK(cases_of({{"suite/b/schedule.toml", "suite/b"}, "rose.toml", {}, {}}) ==
         "b=suite/b/schedule.toml@rose.toml b-2=suite/b/schedule.toml@suite/b/rose.toml ");
   CHECK(CaseQuery{{"suite/b/schedule.toml"}, "", {}, {}}.is_single());
   CHECK_FALSE(CaseQuery{{"suite"}, "", {}, {}}.is_single());
   // A configuration in the current folder applies to all; one that exists nowhere is reported as missing.
   tests.file("mine.toml", "");
-  CHECK(told({{"suite/b"}, "mine.toml", {}, {}}) == "b=suite/b/schedule.toml@mine.toml ");
-  CHECK(told({{"suite/b"}, "fixed.toml", {}, {}}) ==
+  CHECK(cases_of({{"suite/b"}, "mine.toml", {}, {}}) == "b=suite/b/schedule.toml@mine.toml ");
+  CHECK(cases_of({{"suite/b"}, "fixed.toml", {}, {}}) ==
         "error: suite/b/schedule.toml: no fixed.toml beside it or above it");
 
-  CHECK(told({{"suite", "nowhere"}, "rose.toml", {}, {}}) == "error: nowhere: there is no such schedule or folder");
-  CHECK(told({{"suite"}, "rose.toml", {"c"}, {}}) == "error: --filter and --exclude leave no schedule");
+  CHECK(cases_of({{"suite", "nowhere"}, "rose.toml", {}, {}}) == "error: nowhere: there is no such schedule or folder");
+  CHECK(cases_of({{"suite"}, "rose.toml", {"c"}, {}}) == "error: --filter and --exclude leave no schedule");
   fs::create_directory("empty");
-  CHECK(told({{"empty"}, "rose.toml", {}, {}}) == "error: empty: no schedule in this folder");
+  CHECK(cases_of({{"empty"}, "rose.toml", {}, {}}) == "error: empty: no schedule in this folder");
   // A broken file could be a test whose absence would go unnoticed: it is never skipped.
   tests.file("suite/broken.toml", "version = = 1\n");
-  CHECK(told({{"suite"}, "rose.toml", {}, {}}).starts_with("error: suite/broken.toml:1"));
-  CHECK(told({{"suite"}, "rose.toml", {}, {"broken"}}) == both);
+  CHECK(cases_of({{"suite"}, "rose.toml", {}, {}}).starts_with("error: suite/broken.toml:1"));
+  CHECK(cases_of({{"suite"}, "rose.toml", {}, {"broken"}}) == both);
 }

@@ -35,7 +35,7 @@ TEST_CASE("the newest and the requested folders of runs are kept, old ones are r
     auto folder = make_runs_folder(temporary.path);
     REQUIRE(folder);
     made.push_back(folder->path);
-    REQUIRE(write_file(folder->path / "log", "said"));
+    REQUIRE(write_file(folder->path / "log", "text"));
     open.push_back(std::move(*folder));
   }
   CHECK(std::set<fs::path>(made.begin(), made.end()).size() == 9);
@@ -94,7 +94,7 @@ TEST_CASE("folders that one command kept are removed only by its own later runs"
   const auto kept_by = [&](const std::string& command) {
     auto folder = make_runs_folder(temporary.path, command);
     REQUIRE(folder);
-    REQUIRE(write_file(folder->path / "log", "said"));
+    REQUIRE(write_file(folder->path / "log", "text"));
     keep_runs_folder(folder->path, false, command);
     return folder->path;
   };

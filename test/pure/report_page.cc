@@ -622,14 +622,14 @@ TEST_CASE("the page of a large trace is bounded in size and counts combined mark
   CHECK(marks > 1000);
   CHECK(marks <= 3600);
   // The marks' counts add up to all of them: nothing is dropped.
-  std::uint64_t told = 0;
+  std::uint64_t counted = 0;
   const std::string marked = alone.substr(alone.find("class=\"z\""));
   for (std::size_t at = 0; (at = marked.find("<title>", at)) != std::string::npos; ++at) {
     const std::string_view words = std::string_view(marked).substr(at + 7, marked.find("</title>", at) - at - 7);
     const std::string_view first = words.substr(0, words.find('\n'));
     const std::size_t colon = first.find(": ");
     if (colon == std::string_view::npos) {
-      told += 1;
+      counted += 1;
       continue;
     }
     std::uint64_t number = 0;
@@ -637,9 +637,9 @@ TEST_CASE("the page of a large trace is bounded in size and counts combined mark
       if (c == ' ') break;
       if (c != ',') number = 10 * number + static_cast<std::uint64_t>(c - '0');
     }
-    told += number;
+    counted += number;
   }
-  CHECK(told == large.events.size());
+  CHECK(counted == large.events.size());
 
   // Long paths of the characters that grow most when escaped.
   trace::Trace wide = trace::test::realistic_trace(4, 20'000);
@@ -670,9 +670,9 @@ TEST_CASE("an explanation as HTML, Markdown and JSON escapes hostile names", "[p
     suspect.line = 12;
     suspect.score = 0.9;
     e.suspects = {suspect, suspect};
-    explain::DifferenceText told;
-    told.node = told.words = evil;
-    e.differences = {told};
+    explain::DifferenceText difference;
+    difference.node = difference.words = evil;
+    e.differences = {difference};
     schedule::Stack stack;
     stack.node = stack.thread = stack.why = stack.incomplete = evil;
     stack.frames.resize(2);

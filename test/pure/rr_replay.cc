@@ -78,7 +78,7 @@ TEST_CASE("a replay that diverges reports where, and exits with 1") {
   const Recorded made({"differs"});
   REQUIRE(made.output.out == "done\n");
   CHECK(made.replay({"differs"}).exit_code == 0);
-  const auto [variant, said] = GENERATE(table<std::string, std::string>({
+  const auto [variant, message] = GENERATE(table<std::string, std::string>({
       {"size", "rose-rr: diverged at record 2 of 4: expected value 'two' of 8 bytes, got value 'two' of 4 bytes\n"},
       {"key", "rose-rr: diverged at record 2 of 4: expected value 'two' of 8 bytes, got only calls of 'other'\n"},
       {"kind", "rose-rr: diverged at record 2 of 4: expected value 'two' of 8 bytes, got lock 'two'\n"},
@@ -91,7 +91,7 @@ TEST_CASE("a replay that diverges reports where, and exits with 1") {
   INFO(variant);
   const Output again = made.replay({"differs"}, {"VARIANT=" + variant, "ROSE_RR_PATIENCE=1s"});
   CHECK(again.exit_code == 1);
-  CHECK(again.err == said);
+  CHECK(again.err == message);
   const Output hashed = made.replay({"differs"}, {"VARIANT=hash"});
   CHECK(hashed.exit_code == 1);
   CHECK(hashed.err.find("rose-rr: diverged at record 4 of 4: expected compare 'large' of 100 bytes with hash ") == 0);
@@ -177,7 +177,7 @@ TEST_CASE("an invalid request is reported, and the program runs unrecorded") {
   const auto run = [&](const std::string& rr, const std::string& more) {
     return victim({"ROSE_RR=" + rr, more}, {"on"});
   };
-  for (const auto& [rr, more, said] : std::vector<std::array<std::string, 3>>{
+  for (const auto& [rr, more, message] : std::vector<std::array<std::string, 3>>{
            {"tape:x", "A=", "rose-rr: ROSE_RR='tape:x': expected record:FILE or replay:FILE; nothing is recorded\n"},
            {"record:" + folder.path + "/none/r", "A=", "none/: No such file or directory; nothing is recorded\n"},
            {"record:" + file, "ROSE_RR_WINDOW=lots",
@@ -189,7 +189,7 @@ TEST_CASE("an invalid request is reported, and the program runs unrecorded") {
     const Output output = run(rr, more);
     CHECK(output.exit_code == 0);
     CHECK(output.out == "0\n");
-    CHECK(output.err.find(said) != std::string::npos);
+    CHECK(output.err.find(message) != std::string::npos);
   }
   CHECK_FALSE(std::filesystem::exists(file));
   // An existing file is not overwritten.

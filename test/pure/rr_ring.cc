@@ -169,21 +169,21 @@ TEST_CASE("files that are not recordings are refused with the reason") {
 TEST_CASE("a kill by SIGKILL loses no call that had returned") {
   for (int round = 0; round < 20; ++round) {
     const rose::test::Folder folder;
-    const std::string told_file = folder / "told", recording = folder / "r";
-    REQUIRE(write_file(told_file, std::string(4096, '\0')).has_value());
-    const int fd = ::open(told_file.c_str(), O_RDWR | O_CLOEXEC);
-    auto* told =
+    const std::string counts_file = folder / "counts", recording = folder / "r";
+    REQUIRE(write_file(counts_file, std::string(4096, '\0')).has_value());
+    const int fd = ::open(counts_file.c_str(), O_RDWR | O_CLOEXEC);
+    auto* counts =
         static_cast<std::atomic<std::uint64_t>*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
     ::close(fd);
-    REQUIRE(told != MAP_FAILED);
+    REQUIRE(counts != MAP_FAILED);
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     const std::string window = round % 2 == 0 ? "64KiB" : "4MiB";
     const auto pid = spawn_process(
-        {"env", "ROSE_RR=record:" + recording, "ROSE_RR_WINDOW=" + window, ROSE_RR_VICTIM, "flood", told_file, "8"},
+        {"env", "ROSE_RR=record:" + recording, "ROSE_RR_WINDOW=" + window, ROSE_RR_VICTIM, "flood", counts_file, "8"},
         null, null, null);
     ::close(null);
     REQUIRE(pid.has_value());
-    while (told[8 * (round % 8)].load() < 2000U + 100U * static_cast<unsigned>(round)) {
+    while (counts[8 * (round % 8)].load() < 2000U + 100U * static_cast<unsigned>(round)) {
       REQUIRE(::waitpid(*pid, nullptr, WNOHANG) == 0);
       ::usleep(500);
     }
@@ -213,10 +213,10 @@ TEST_CASE("a kill by SIGKILL loses no call that had returned") {
     for (int i = 0; i < 8; ++i) {
       const auto at = last.find("t" + std::to_string(i));
       if (at == last.end()) continue;  // all of its records were overwritten, or it had written none
-      const std::uint64_t returned = told[8 * i].load();
+      const std::uint64_t returned = counts[8 * i].load();
       CHECK(at->second >= returned);
       CHECK(at->second <= returned + 1);
     }
-    ::munmap(told, 4096);
+    ::munmap(counts, 4096);
   }
 }

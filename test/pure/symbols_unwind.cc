@@ -90,16 +90,16 @@ TEST_CASE("frames of this program are unwound innermost first") {
   taken = {};
   unwind_first();
   taken.maps = own_maps();
-  const auto told = unwind(taken);
-  std::string text = told.incomplete;
-  for (const auto& frame : told.frames) text += "\n" + frame.function + " " + frame.binary;
+  const auto result = unwind(taken);
+  std::string text = result.incomplete;
+  for (const auto& frame : result.frames) text += "\n" + frame.function + " " + frame.binary;
   INFO(text);
-  REQUIRE(told.frames.size() >= 6);
-  CHECK(told.frames[0].function.find("take_snapshot") != std::string::npos);
-  CHECK(told.frames[1].function == "unwind_third()");
-  for (int i = 2; i < 5; ++i) CHECK(told.frames[static_cast<std::size_t>(i)].function == "unwind_second(int)");
-  CHECK(told.frames[5].function == "unwind_first()");
-  CHECK(told.frames[5].binary.find("pure_symbols") != std::string::npos);
+  REQUIRE(result.frames.size() >= 6);
+  CHECK(result.frames[0].function.find("take_snapshot") != std::string::npos);
+  CHECK(result.frames[1].function == "unwind_third()");
+  for (int i = 2; i < 5; ++i) CHECK(result.frames[static_cast<std::size_t>(i)].function == "unwind_second(int)");
+  CHECK(result.frames[5].function == "unwind_first()");
+  CHECK(result.frames[5].binary.find("pure_symbols") != std::string::npos);
 }
 
 TEST_CASE("a truncated copy of the stack is reported as such") {
@@ -107,27 +107,27 @@ TEST_CASE("a truncated copy of the stack is reported as such") {
   unwind_first();
   taken.maps = own_maps();
   taken.stack.resize(64);
-  const auto told = unwind(taken);
-  std::string text = told.incomplete;
-  for (const auto& frame : told.frames) text += "\n" + frame.function + " " + frame.binary;
+  const auto result = unwind(taken);
+  std::string text = result.incomplete;
+  for (const auto& frame : result.frames) text += "\n" + frame.function + " " + frame.binary;
   INFO(text);
-  CHECK(told.incomplete.find("deeper than the 64 bytes") != std::string::npos);
-  REQUIRE(!told.frames.empty());
-  CHECK(told.frames[0].function.find("take_snapshot") != std::string::npos);
+  CHECK(result.incomplete.find("deeper than the 64 bytes") != std::string::npos);
+  REQUIRE(!result.frames.empty());
+  CHECK(result.frames[0].function.find("take_snapshot") != std::string::npos);
 }
 
 TEST_CASE("without maps or readable files there is one frame and a reason") {
   taken = {};
   unwind_first();
-  auto told = unwind(taken);
-  REQUIRE(told.frames.size() == 1);
-  CHECK(told.incomplete.find("memory map is not known") != std::string::npos);
+  auto result = unwind(taken);
+  REQUIRE(result.frames.size() == 1);
+  CHECK(result.incomplete.find("memory map is not known") != std::string::npos);
   taken.maps = own_maps();
   for (auto& map : taken.maps) map.file = "/nonexistent";
-  told = unwind(taken);
-  REQUIRE(told.frames.size() == 1);
-  CHECK(told.frames[0].binary.find("pure_symbols") != std::string::npos);
-  CHECK(told.incomplete.find("can be read") != std::string::npos);
+  result = unwind(taken);
+  REQUIRE(result.frames.size() == 1);
+  CHECK(result.frames[0].binary.find("pure_symbols") != std::string::npos);
+  CHECK(result.incomplete.find("can be read") != std::string::npos);
 }
 
 TEST_CASE("unterminated strings of debug information are not read") {
@@ -158,10 +158,10 @@ TEST_CASE("unterminated strings of debug information are not read") {
   for (auto& map : taken.maps)
     if (map.name.find("pure_symbols") != std::string::npos) map.file = copy;
   // Builds without debug information have nothing to truncate.
-  const auto told = unwind(taken);
-  REQUIRE(told.frames.size() >= 6);
-  CHECK(told.frames[1].function == "unwind_third()");
-  if (cut > 0) CHECK(told.frames[1].line == 0);
+  const auto result = unwind(taken);
+  REQUIRE(result.frames.size() >= 6);
+  CHECK(result.frames[1].function == "unwind_third()");
+  if (cut > 0) CHECK(result.frames[1].line == 0);
 }
 
 TEST_CASE("overlapping or wrapping maps are handled") {
@@ -226,13 +226,13 @@ TEST_CASE("frames of a runtime's generated code have the names of its list, at a
     sink = sink + 1;
     taken.maps = own_maps();
     const auto handle = [&] {
-      auto told = unwind(taken);
-      std::string text = told.incomplete;
-      for (const auto& frame : told.frames) text += "\n" + frame.function + " " + frame.binary;
+      auto result = unwind(taken);
+      std::string text = result.incomplete;
+      for (const auto& frame : result.frames) text += "\n" + frame.function + " " + frame.binary;
       INFO(text);
-      const auto behind = std::find_if(told.frames.begin(), told.frames.end(),
+      const auto behind = std::find_if(result.frames.begin(), result.frames.end(),
                                        [](const auto& frame) { return frame.function == "unwind_first()"; });
-      REQUIRE(told.frames.end() - behind >= 2);
+      REQUIRE(result.frames.end() - behind >= 2);
       CHECK(behind[1].binary == "");
       return behind[1];
     };

@@ -214,12 +214,14 @@ TEST_CASE("a function's caller is found by its return address, also after the fi
   };
   const Function plain = find("plain"), negated = find("negated");
   CHECK(site.offset == plain.offset);
-  const auto told = [&](std::uint64_t address) { return format_value(site.form, address - plain.address, {}).text; };
-  CAPTURE(told(negated.address + 1));
+  const auto describe = [&](std::uint64_t address) {
+    return format_value(site.form, address - plain.address, {}).text;
+  };
+  CAPTURE(describe(negated.address + 1));
   // A call that never returns has its return address right after the function's last instruction.
-  CHECK(told(negated.address + negated.size).starts_with("negated (value_victim.cc:"));
-  CHECK(told(negated.address + 1).starts_with("negated (value_victim.cc:"));
-  CHECK(told(std::uint64_t{1} << 40) == "code outside the file");
+  CHECK(describe(negated.address + negated.size).starts_with("negated (value_victim.cc:"));
+  CHECK(describe(negated.address + 1).starts_with("negated (value_victim.cc:"));
+  CHECK(describe(std::uint64_t{1} << 40) == "code outside the file");
 }
 
 TEST_CASE("a function's calls are found with callee and line, and its possible queries are listed") {
@@ -229,9 +231,9 @@ TEST_CASE("a function's calls are found with callee and line, and its possible q
   REQUIRE(calls.sites[0].form.names);
   for (const Site& site : calls.sites) {
     CHECK(site.fetch.at.base == kNoRegister);
-    const std::string told = format_value(site.form, site.fetch.at.offsets[0], {}).text;
-    CHECK(told.find(" (") != std::string::npos);
-    CHECK(told.ends_with(")"));
+    const std::string text = format_value(site.form, site.fetch.at.offsets[0], {}).text;
+    CHECK(text.find(" (") != std::string::npos);
+    CHECK(text.ends_with(")"));
   }
   auto file = ValueFile::open(victim("value_fast"));
   REQUIRE(file);
@@ -280,7 +282,7 @@ TEST_CASE("a query for something missing is an error that lists what exists") {
 }
 
 TEST_CASE("values are printed by their form") {
-  const auto told = [](Form::Kind kind, std::uint8_t size, std::uint64_t bits, std::uint8_t shift = 0) {
+  const auto format = [](Form::Kind kind, std::uint8_t size, std::uint64_t bits, std::uint8_t shift = 0) {
     Form form;
     form.kind = kind;
     form.size = size;
@@ -288,21 +290,21 @@ TEST_CASE("values are printed by their form") {
     return format_value(form, bits, {}).text;
   };
   using Kind = Form::Kind;
-  CHECK(told(Kind::integer, 4, 0xffffffff) == "-1");
-  CHECK(told(Kind::integer, 4, 0xdeadbeef00000005) == "5");
-  CHECK(told(Kind::natural, 4, 0xffffffffffffffff) == "4294967295");
-  CHECK(told(Kind::natural, 8, ~0ULL) == "18446744073709551615");
-  CHECK(told(Kind::integer, 2, 0x0000ffff00000000, 32) == "-1");
-  CHECK(told(Kind::boolean, 1, 0x100) == "false");
-  CHECK(told(Kind::boolean, 1, 1) == "true");
-  CHECK(told(Kind::pointer, 8, 0) == "null");
-  CHECK(told(Kind::pointer, 8, 0x1234) == "0x1234");
-  CHECK(told(Kind::character, 1, 'a') == "'a'");
-  CHECK(told(Kind::real, 8, 0x3ff8000000000000) == "1.5");
-  CHECK(told(Kind::real, 4, 0x3fc00000) == "1.5");
-  CHECK(told(Kind::raw, 8, 0xffffffff) == "4294967295 (as int -1)");
-  CHECK(told(Kind::raw, 8, ~0ULL) == "-1");
-  CHECK(told(Kind::raw, 8, 7) == "7");
+  CHECK(format(Kind::integer, 4, 0xffffffff) == "-1");
+  CHECK(format(Kind::integer, 4, 0xdeadbeef00000005) == "5");
+  CHECK(format(Kind::natural, 4, 0xffffffffffffffff) == "4294967295");
+  CHECK(format(Kind::natural, 8, ~0ULL) == "18446744073709551615");
+  CHECK(format(Kind::integer, 2, 0x0000ffff00000000, 32) == "-1");
+  CHECK(format(Kind::boolean, 1, 0x100) == "false");
+  CHECK(format(Kind::boolean, 1, 1) == "true");
+  CHECK(format(Kind::pointer, 8, 0) == "null");
+  CHECK(format(Kind::pointer, 8, 0x1234) == "0x1234");
+  CHECK(format(Kind::character, 1, 'a') == "'a'");
+  CHECK(format(Kind::real, 8, 0x3ff8000000000000) == "1.5");
+  CHECK(format(Kind::real, 4, 0x3fc00000) == "1.5");
+  CHECK(format(Kind::raw, 8, 0xffffffff) == "4294967295 (as int -1)");
+  CHECK(format(Kind::raw, 8, ~0ULL) == "-1");
+  CHECK(format(Kind::raw, 8, 7) == "7");
   Form text;
   text.kind = Kind::text;
   CHECK(format_value(text, 0, "").text == "\"\"");

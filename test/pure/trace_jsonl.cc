@@ -291,7 +291,7 @@ TEST_CASE("lines of other tools are read", "[jsonl]") {
 
 TEST_CASE("unknown fields are ignored with one warning per file", "[jsonl]") {
   std::string text;
-  const std::string said = stderr_of([&] {
+  const std::string output = stderr_of([&] {
     const Trace trace = parsed(
         "{\"meta\":{\"tool\":\"x\"}}\n"
         "{\"ts\":1,\"type\":\"scf\",\"cpu\":3,\"args\":[1,{\"a\":[]},\"x\",-1.5e-3,true,null]}\n"
@@ -300,7 +300,7 @@ TEST_CASE("unknown fields are ignored with one warning per file", "[jsonl]") {
     CHECK(trace.events.size() == 2);
     CHECK(trace.str(trace.events[1].path) == "/x");
   });
-  CHECK(said == "rose: warning: e.jsonl:1: unknown fields are ignored: 'tool', 'cpu', 'args'\n");
+  CHECK(output == "rose: warning: e.jsonl:1: unknown fields are ignored: 'tool', 'cpu', 'args'\n");
   CHECK(text.find("cpu") == std::string::npos);
   CHECK(stderr_of([] { (void)parsed(kContract); }).empty());
 }

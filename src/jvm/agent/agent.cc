@@ -308,22 +308,22 @@ void Agent::on_breakpoint(Jni jni, Object thread, MethodId method, Location loca
   const bool entered = t_jumping != place || location != 0;
   t_jumping = nullptr;
   if (location == 0 && entered && place->watched != nullptr) watched_.entered(*place->watched);
-  if (location == 0 && entered) tell(jni, place->at_entry);
-  tell(jni, place->at_pass);
+  if (location == 0 && entered) report_values(jni, place->at_entry);
+  report_values(jni, place->at_pass);
   // The next method that this thread leaves is this one. Enable the exit event only until then, because it is
   // expensive.
   if (!place->at_return.empty() && jvmti_.set_event(true, Event::method_exit, thread) == kNone) t_returning = place;
-  const Visit& told = location == 0 && entered ? place->entered : place->passed;
-  const bool thrown = !told.entries.empty() && visit(jni, told);
+  const Visit& arrival = location == 0 && entered ? place->entered : place->passed;
+  const bool thrown = !arrival.entries.empty() && visit(jni, arrival);
   // Set last, because the code that visit() runs in this thread reaches other breakpoints.
   t_jumping = thrown ? nullptr : place->jumps_to;
 }
 
-void Agent::tell(Jni jni, const std::vector<const Asking*>& all) {
+void Agent::report_values(Jni jni, const std::vector<const Asking*>& all) {
   for (const Asking* asking : all) {
     std::string missing;
-    if (asking->spec->where == AskWhere::caller) tell_caller(jvmti_, jni, *asking);
-    else tell_variable(jvmti_, jni, *asking, missing);
+    if (asking->spec->where == AskWhere::caller) report_caller(jvmti_, jni, *asking);
+    else report_variable(jvmti_, jni, *asking, missing);
     if (missing.empty()) continue;
     const Lock lock(mutex_);
     complain(*asking->spec, missing);
@@ -337,7 +337,7 @@ void Agent::on_method_exit(Jni jni, Object thread, MethodId method, bool by_exce
   if (place == nullptr || place->method != method || by_exception) return;
   for (const Asking* asking : place->at_return) {
     std::string missing;
-    tell_returned(jvmti_, jni, *asking, value, missing);
+    report_returned(jvmti_, jni, *asking, value, missing);
     if (missing.empty()) continue;
     const Lock lock(mutex_);
     complain(*asking->spec, missing);
@@ -349,10 +349,10 @@ void Agent::on_exception(Jni jni, Object exception, MethodId catcher) {
   if (!exceptions_.may_look(first)) {
     if (!first) return;
     constexpr std::int64_t kPauseNs = 10'000'000'000;
-    __atomic_store_n(&unheard_until_ns_, now_ns() + kPauseNs, __ATOMIC_RELEASE);
+    __atomic_store_n(&paused_until_ns_, now_ns() + kPauseNs, __ATOMIC_RELEASE);
     (void)jvmti_.set_event(false, Event::exception);
     const Lock lock(mutex_);
-    if (!std::exchange(told_of_many_, true))
+    if (!std::exchange(reported_many_, true))
       state_.note("more than 1000 exceptions a second: while there are so many, none is reported for 10 s at a time");
     return;
   }

@@ -53,10 +53,10 @@ class Agent {
   bool variable(const Class& klass, std::size_t index, AskSpec& ask, Location location, Asking& asking);
   void placed(const Class& klass, std::size_t index, AskSpec& ask, std::string_view type);
   void complain(AskSpec& ask, std::string_view text);
-  void tell(Jni jni, const std::vector<const Asking*>& all);
+  void report_values(Jni jni, const std::vector<const Asking*>& all);
   void guard(const Class& klass, std::size_t index, Wanted& wanted);
   void publish(Class& klass, std::size_t index, Wanted& wanted);
-  void tell_code(const Class& klass);
+  void write_code(const Class& klass);
   void hold(Jni jni, Place& place);
   void release(Jni jni, Place& place);
   void look_at_watched(Jni jni);
@@ -77,8 +77,8 @@ class Agent {
   WatchedMethods watched_;
   Exceptions exceptions_;
   // atomic: exceptions are ignored until then, because there are too many; 0: they are handled
-  std::int64_t unheard_until_ns_ = 0;
-  bool told_of_many_ = false;
+  std::int64_t paused_until_ns_ = 0;
+  bool reported_many_ = false;
   CodeFile code_;
   std::uint32_t signal_ = 0;
   bool breakpoints_ = false;

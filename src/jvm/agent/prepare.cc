@@ -69,16 +69,16 @@ struct Agent::Class {
 
 // Collects the requests for locations in a method before they are published.
 struct Agent::Wanted {
-  struct One {
+  struct Target {
     Location location = 0;
     std::vector<const PlaceSpec*> entered, passed;
     std::vector<const Asking*> at_entry, at_pass, at_return;
     bool guard = false, jumps = false, watched = false;
   };
-  std::vector<One> places;
+  std::vector<Target> places;
 
-  One& at(Location location) {
-    for (One& one : places) {
+  Target& at(Location location) {
+    for (Target& one : places) {
       if (one.location == location) return one;
     }
     places.push_back(
@@ -91,36 +91,36 @@ struct Agent::Wanted {
 void Agent::prepare(Jni jni, Object klass) {
   char* signature = nullptr;
   if (jvmti_.class_signature(klass, &signature) != kNone) return;
-  Class one{.jni = jni,
-            .klass = klass,
-            .name = class_of_signature(signature),
-            .source = {},
-            .methods = {},
-            .places = {},
-            .asks = {},
-            .watched = false};
+  Class info{.jni = jni,
+             .klass = klass,
+             .name = class_of_signature(signature),
+             .source = {},
+             .methods = {},
+             .places = {},
+             .asks = {},
+             .watched = false};
   jvmti_.deallocate(signature);
   // Generated for a lambda or a method handle: the code is elsewhere.
-  if (one.name.find("$$Lambda") != std::string::npos || one.name.find("LambdaForm") != std::string::npos) return;
+  if (info.name.find("$$Lambda") != std::string::npos || info.name.find("LambdaForm") != std::string::npos) return;
   for (PlaceSpec* place : spec_.places) {
-    if (place->pattern.may_be_in(one.name)) one.places.push_back(place);
+    if (place->pattern.may_be_in(info.name)) info.places.push_back(place);
   }
-  one.watched = watched_.may_be_in(one.name, {});
+  info.watched = watched_.may_be_in(info.name, {});
   bool lines = false;
   for (AskSpec* ask : spec_.asks) {
     lines = lines || ask->where == AskWhere::line;
-    if (ask->where != AskWhere::line && ask->pattern.may_be_in(one.name)) one.asks.push_back(ask);
+    if (ask->where != AskWhere::line && ask->pattern.may_be_in(info.name)) info.asks.push_back(ask);
   }
-  if (one.places.empty() && !one.watched && one.asks.empty() && !lines) return;
+  if (info.places.empty() && !info.watched && info.asks.empty() && !lines) return;
   char* source = nullptr;
   if (jvmti_.source_file(klass, &source) == kNone) {
-    one.source = source;
+    info.source = source;
     jvmti_.deallocate(source);
   }
-  one.watched = one.watched && watched_.may_be_in(one.name, one.source.empty() ? "?" : one.source);
+  info.watched = info.watched && watched_.may_be_in(info.name, info.source.empty() ? "?" : info.source);
   for (AskSpec* ask : spec_.asks)
-    if (ask->where == AskWhere::line && is_file(one.name, one.source, ask->file)) one.asks.push_back(ask);
-  if (one.places.empty() && !one.watched && one.asks.empty()) return;
+    if (ask->where == AskWhere::line && is_file(info.name, info.source, ask->file)) info.asks.push_back(ask);
+  if (info.places.empty() && !info.watched && info.asks.empty()) return;
 
   std::int32_t count = 0;
   MethodId* methods = nullptr;
@@ -130,17 +130,17 @@ void Agent::prepare(Jni jni, Object klass) {
     std::int32_t flags = 0;
     if (jvmti_.method_name(methods[i], &name, &descriptor) != kNone) continue;
     (void)jvmti_.modifiers(methods[i], &flags);
-    one.methods.push_back({methods[i], name, descriptor, static_cast<std::uint32_t>(flags), {}});
+    info.methods.push_back({methods[i], name, descriptor, static_cast<std::uint32_t>(flags), {}});
     jvmti_.deallocate(name);
     jvmti_.deallocate(descriptor);
   }
   jvmti_.deallocate(methods);
-  for (PlaceSpec* place : one.places) place->method_seen = place->placed = false;
-  for (std::size_t i = 0; i < one.methods.size(); ++i) prepare_method(one, i);
-  if (one.watched && code_.wanted()) tell_code(one);
-  for (const PlaceSpec* place : one.places) {
+  for (PlaceSpec* place : info.places) place->method_seen = place->placed = false;
+  for (std::size_t i = 0; i < info.methods.size(); ++i) prepare_method(info, i);
+  if (info.watched && code_.wanted()) write_code(info);
+  for (const PlaceSpec* place : info.places) {
     if (!place->method_seen || place->placed) continue;
-    std::string text = one.name + " has '" + place->pattern.text() + "', but ";
+    std::string text = info.name + " has '" + place->pattern.text() + "', but ";
     if (place->where == Where::line) text += "no code of line " + decimal(place->number) + " in it";
     else if (place->where == Where::offset)
       text += "no instruction begins at offset " + decimal(place->number) + " of it";
@@ -150,7 +150,7 @@ void Agent::prepare(Jni jni, Object klass) {
 }
 
 // Records the calls in the class's watched methods.
-void Agent::tell_code(const Class& klass) {
+void Agent::write_code(const Class& klass) {
   std::int32_t count = 0, size = 0;
   unsigned char* bytes = nullptr;
   if (jvmti_.constant_pool(klass.klass, &count, &size, &bytes) != kNone) return;
@@ -193,7 +193,7 @@ void Agent::prepare_method(Class& klass, std::size_t index) {
     place->method_seen = true;
     if (!place->escaping.empty()) {
       place->placed = true;
-      if (std::exchange(place->told, true)) continue;
+      if (std::exchange(place->reported, true)) continue;
       if (StateRecord* record = state_.add(RecordKind::place, klass.display(index))) record->entry = place->entry;
       continue;
     }
@@ -262,12 +262,12 @@ void Agent::places_of(const Class& klass, std::size_t index, PlaceSpec& spec, Wa
     case Where::line: found = stretches_of(own.id, code, spec.number, true); break;
   }
   for (const Location location : found) {
-    auto& one = wanted.at(location);
-    one.entered.push_back(&spec);
-    if (spec.where != Where::entry) one.passed.push_back(&spec);
+    auto& target = wanted.at(location);
+    target.entered.push_back(&spec);
+    if (spec.where != Where::entry) target.passed.push_back(&spec);
     spec.placed = true;
   }
-  if (found.empty() || std::exchange(spec.told, true)) return;
+  if (found.empty() || std::exchange(spec.reported, true)) return;
   if (StateRecord* record = state_.add(RecordKind::place, klass.display(index))) record->entry = spec.entry;
 }
 
@@ -280,7 +280,7 @@ void Agent::complain(AskSpec& ask, std::string_view text) {
 }
 
 void Agent::placed(const Class& klass, std::size_t index, AskSpec& ask, std::string_view type) {
-  if (std::exchange(ask.told, true)) return;
+  if (std::exchange(ask.reported, true)) return;
   if (StateRecord* record = state_.add(RecordKind::asked, klass.display(index) + '|' + std::string(type))) {
     record->entry = ask.fetch;
     record->flags = kAskedPlaced;
@@ -398,7 +398,7 @@ void Agent::asks_of(const Class& klass, std::size_t index, Wanted& wanted) {
 // See Place::jumps_to.
 void Agent::guard(const Class& klass, std::size_t index, Wanted& wanted) {
   bool at_entry = false;
-  for (const auto& one : wanted.places) at_entry = at_entry || one.location == 0;
+  for (const auto& target : wanted.places) at_entry = at_entry || target.location == 0;
   if (!at_entry) return;
   const Code code(klass.methods[index].code);
   for (std::size_t at = 0; at < code.size();) {
@@ -441,18 +441,18 @@ void Agent::publish(Class& klass, std::size_t index, Wanted& wanted) {
   std::vector<Place*> made;
   Place* entry = nullptr;
   Watched* watched = nullptr;
-  for (const auto& one : wanted.places) {
+  for (const auto& target : wanted.places) {
     auto* place = new Place;
     place->method = method;
-    place->location = one.location;
+    place->location = target.location;
     place->klass = klass.weak;
-    fill(place->entered, one.entered);
-    fill(place->passed, one.passed);
-    place->at_entry = one.at_entry;
-    place->at_pass = one.at_pass;
-    place->at_return = one.at_return;
-    if (one.location == 0) entry = place;
-    if (one.watched) watched = watched_.of(method, klass.display(index), state_);
+    fill(place->entered, target.entered);
+    fill(place->passed, target.passed);
+    place->at_entry = target.at_entry;
+    place->at_pass = target.at_pass;
+    place->at_return = target.at_return;
+    if (target.location == 0) entry = place;
+    if (target.watched) watched = watched_.of(method, klass.display(index), state_);
     made.push_back(place);
   }
   for (std::size_t i = 0; i < made.size(); ++i) {

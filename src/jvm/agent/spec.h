@@ -31,7 +31,7 @@ struct PlaceSpec {
   bool noted = false;         // record the thread's stack before the visit
   bool method_seen = false;   // a class had such a method
   bool placed = false;        // ... with this location in it
-  bool told = false;          // its location was reported to rose
+  bool reported = false;      // its location was reported to rose
 };
 
 // Methods whose entries are watched. All lists except the patterns are sorted.
@@ -63,7 +63,7 @@ struct AskSpec {
   std::string file;                  // for a line: the end of the source file's path
   std::string name;                  // name of the variable
   std::vector<std::string> members;  // fields to follow
-  bool told = false;                 // its location was reported to rose
+  bool reported = false;             // its location was reported to rose
   // Atomic:
   std::int64_t second_ns = 0;
   std::uint64_t in_second = 0;

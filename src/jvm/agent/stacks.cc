@@ -66,7 +66,7 @@ bool ThreadStacks::open(const std::string& path, Jvmti jvmti) {
   memory_ = static_cast<unsigned char*>(memory);
   auto* head = new (memory_) StacksHead;
   head->pid = ::getpid();
-  known_.resize(1024);
+  named_locations_.resize(1024);
   head_ = head;
   return true;
 }
@@ -141,29 +141,29 @@ bool ThreadStacks::fill(Jni jni, Object thread, int tid, StackSlot& slot) {
 // Each location is named once, because naming is slower than taking the stack.
 std::uint32_t ThreadStacks::name(Jni jni, MethodId method, Location location) {
   const Lock lock(names_mutex_);
-  const auto slot_of = [&](const std::vector<Known>& table) {
+  const auto slot_of = [&](const std::vector<NamedLocation>& table) {
     std::size_t hash = reinterpret_cast<std::size_t>(method) / 8 * 0x9e3779b97f4a7c15ULL +
                        static_cast<std::size_t>(location) * 0xff51afd7ed558ccdULL;
     hash ^= hash >> 29;
     for (;; ++hash) {
-      const Known& one = table[hash & (table.size() - 1)];
+      const NamedLocation& one = table[hash & (table.size() - 1)];
       if (one.id == 0 || (one.method == method && one.location == location)) return hash & (table.size() - 1);
     }
   };
-  std::size_t at = slot_of(known_);
-  if (known_[at].id != 0) return known_[at].id;
+  std::size_t at = slot_of(named_locations_);
+  if (named_locations_[at].id != 0) return named_locations_[at].id;
   const std::uint32_t id = make_name(jni, method, location);
   if (id == 0) return 0;
-  known_[at] = {method, location, id};
-  if (head_->names * 2 > known_.size()) {
-    std::vector<Known> larger(known_.size() * 2);
-    for (const Known& one : known_) {
+  named_locations_[at] = {method, location, id};
+  if (head_->names * 2 > named_locations_.size()) {
+    std::vector<NamedLocation> larger(named_locations_.size() * 2);
+    for (const NamedLocation& one : named_locations_) {
       if (one.id == 0) continue;
       method = one.method;
       location = one.location;
       larger[slot_of(larger)] = one;
     }
-    known_.swap(larger);
+    named_locations_.swap(larger);
   }
   return id;
 }
@@ -225,7 +225,7 @@ void ThreadStacks::answer(Jni jni) {
   StackAnswer answer = StackAnswer::stranger;
   if (thread != nullptr) {
     // No lock is held, because this may wait for a thread inside the JVM for any time.
-    answer = fill(jni, thread, tid, slots()[0]) ? StackAnswer::told : StackAnswer::refused;
+    answer = fill(jni, thread, tid, slots()[0]) ? StackAnswer::recorded : StackAnswer::refused;
     jni.delete_local(thread);
   }
   head_->answer = static_cast<std::uint32_t>(answer);

@@ -44,7 +44,7 @@ class ThreadStacks {
     int tid = 0;
     Object weak = nullptr;
   };
-  struct Known {
+  struct NamedLocation {
     MethodId method = nullptr;
     Location location = 0;
     std::uint32_t id = 0;  // 0: unused
@@ -63,7 +63,7 @@ class ThreadStacks {
   pthread_mutex_t threads_mutex_ = PTHREAD_MUTEX_INITIALIZER;
   std::vector<Thread> threads_;
   pthread_mutex_t names_mutex_ = PTHREAD_MUTEX_INITIALIZER;  // protects everything below
-  std::vector<Known> known_;
+  std::vector<NamedLocation> named_locations_;
   std::uint32_t names_room_ = 0;
 };
 

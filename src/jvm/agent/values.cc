@@ -29,7 +29,7 @@ enum class Form : std::uint8_t {
 };
 enum class Failure : std::uint8_t { none = 0, unreadable = 1, null = 2, too_many = 3 };
 
-struct Told {
+struct Report {
   std::uint32_t fetch = 0;
   Failure failed = Failure::none;
   std::uint8_t length = 0;
@@ -38,15 +38,15 @@ struct Told {
   std::uint64_t word = 0;
   unsigned char text[64] = {};
 };
-static_assert(sizeof(Told) == 80);
+static_assert(sizeof(Report) == 80);
 
-void tell(const AskSpec& spec, Told& told) {
-  told.fetch = spec.fetch;
-  rose_jvm_value(&told, spec.place);
+void send(const AskSpec& spec, Report& report) {
+  report.fetch = spec.fetch;
+  rose_jvm_value(&report, spec.place);
 }
 
 // Limits the number of reports per second. The first one above the limit is reported as a gap.
-bool may_tell(AskSpec& spec) {
+bool may_report(AskSpec& spec) {
   const std::int64_t now = now_ns(), begin = __atomic_load_n(&spec.second_ns, __ATOMIC_RELAXED);
   if (now - begin > kSecondNs) {
     __atomic_store_n(&spec.second_ns, now, __ATOMIC_RELAXED);
@@ -55,21 +55,21 @@ bool may_tell(AskSpec& spec) {
   const std::uint64_t before = __atomic_fetch_add(&spec.in_second, 1, __ATOMIC_RELAXED);
   if (before < kMostASecond) return true;
   if (before == kMostASecond) {
-    Told told;
-    told.failed = Failure::too_many;
-    tell(spec, told);
+    Report report;
+    report.failed = Failure::too_many;
+    send(spec, report);
   }
   return false;
 }
 
-void put_text(Told& told, std::string_view text) {
-  told.length = static_cast<std::uint8_t>(text.size() < sizeof told.text ? text.size() : sizeof told.text);
-  std::memcpy(told.text, text.data(), told.length);
-  told.word = text.size();
+void put_text(Report& report, std::string_view text) {
+  report.length = static_cast<std::uint8_t>(text.size() < sizeof report.text ? text.size() : sizeof report.text);
+  std::memcpy(report.text, text.data(), report.length);
+  report.word = text.size();
 }
 
 // Converts UTF-16 to UTF-8, without cutting characters.
-void put_string(Jni jni, Object string, Told& told) {
+void put_string(Jni jni, Object string, Report& report) {
   const std::int32_t length = jni.string_length(string);
   const std::int32_t part = length < kMostCharacters ? length : kMostCharacters;
   std::uint16_t units[kMostCharacters];
@@ -93,26 +93,26 @@ void put_string(Jni jni, Object string, Told& told) {
       bytes[n++] = static_cast<char>(0x80 | (c >> 6 & 0x3f));
     }
     if (c >= 0x80) bytes[n++] = static_cast<char>(0x80 | (c & 0x3f));
-    if (text.size() + n > sizeof told.text) break;
+    if (text.size() + n > sizeof report.text) break;
     text.append(bytes, n);
   }
-  put_text(told, text);
-  told.word = static_cast<std::uint64_t>(length) > text.size() && length > part ? static_cast<std::uint64_t>(length)
-                                                                                : text.size();
-  told.form = Form::text;
+  put_text(report, text);
+  report.word = static_cast<std::uint64_t>(length) > text.size() && length > part ? static_cast<std::uint64_t>(length)
+                                                                                  : text.size();
+  report.form = Form::text;
 }
 
-void put_number(Told& told, Value value, char type) {
+void put_number(Report& report, Value value, char type) {
   switch (type) {
-    case 'Z': told.form = Form::boolean; break;
-    case 'C': told.form = Form::character; break;
-    case 'F': told.form = Form::single_float; break;
-    case 'D': told.form = Form::double_float; break;
-    default: told.form = Form::integer; break;
+    case 'Z': report.form = Form::boolean; break;
+    case 'C': report.form = Form::character; break;
+    case 'F': report.form = Form::single_float; break;
+    case 'D': report.form = Form::double_float; break;
+    default: report.form = Form::integer; break;
   }
-  if (type == 'F') std::memcpy(&told.word, &value.f, sizeof value.f);
-  else if (type == 'D') std::memcpy(&told.word, &value.d, sizeof value.d);
-  else told.word = static_cast<std::uint64_t>(value.j);
+  if (type == 'F') std::memcpy(&report.word, &value.f, sizeof value.f);
+  else if (type == 'D') std::memcpy(&report.word, &value.d, sizeof value.d);
+  else report.word = static_cast<std::uint64_t>(value.j);
 }
 
 std::string signature_of(Jvmti jvmti, Object klass) {
@@ -172,26 +172,26 @@ std::string array_name(std::string_view signature) {
   return name + brackets;
 }
 
-void put_object(Jvmti jvmti, Jni jni, Object object, Told& told) {
+void put_object(Jvmti jvmti, Jni jni, Object object, Report& report) {
   if (object == nullptr) {
-    told.failed = Failure::null;
+    report.failed = Failure::null;
     return;
   }
   const Object klass = jni.class_of(object);
   const std::string signature = signature_of(jvmti, klass);
-  if (signature == "Ljava/lang/String;") return put_string(jni, object, told);
+  if (signature == "Ljava/lang/String;") return put_string(jni, object, report);
   if (!signature.empty() && signature.front() == '[') {
     std::string name = array_name(signature);
     const auto end = name.find("[]");
     name.insert(end == std::string::npos ? name.size() : end + 1, decimal(jni.array_length(object)));
-    put_text(told, name);
-    told.form = Form::object;
+    put_text(report, name);
+    report.form = Form::object;
     return;
   }
   if (is_boxed(signature)) {
     const Field field = find_field(jvmti, jni, klass, "value");
     if (field.id != nullptr && !is_object(field.type))
-      return put_number(told, jni.field(object, field.id, field.type, false), field.type);
+      return put_number(report, jni.field(object, field.id, field.type, false), field.type);
   }
   // A constant of an enumeration may have its own subclass.
   Object above = jni.superclass(klass);
@@ -200,25 +200,25 @@ void put_object(Jvmti jvmti, Jni jni, Object object, Told& told) {
     const Field field = find_field(jvmti, jni, above, "name");
     const Object name = field.id != nullptr && field.type == 'L' ? jni.field(object, field.id, 'L', false).l : nullptr;
     if (name == nullptr) break;
-    put_string(jni, name, told);
-    told.form = Form::constant;
+    put_string(jni, name, report);
+    report.form = Form::constant;
     return;
   }
-  put_text(told, class_of_signature(signature));
-  told.form = Form::object;
+  put_text(report, class_of_signature(signature));
+  report.form = Form::object;
 }
 
 // Follows the members and reports the value found there.
-void tell_value(Jvmti jvmti, Jni jni, const Asking& asking, Value value, char type, std::string& missing) {
-  Told told;
+void report_value(Jvmti jvmti, Jni jni, const Asking& asking, Value value, char type, std::string& missing) {
+  Report report;
   for (const std::string& member : asking.spec->members) {
     if (!is_object(type)) {
       missing = "'" + member + "' cannot be read: the value that should have this field is not an object";
       return;
     }
     if (value.l == nullptr) {
-      told.failed = Failure::unreadable;
-      return tell(*asking.spec, told);
+      report.failed = Failure::unreadable;
+      return send(*asking.spec, report);
     }
     const Object klass = jni.class_of(value.l);
     if (type == '[' || signature_of(jvmti, klass).substr(0, 1) == "[") {
@@ -240,9 +240,9 @@ void tell_value(Jvmti jvmti, Jni jni, const Asking& asking, Value value, char ty
     value = jni.field(field.fixed ? field.klass : value.l, field.id, field.type, field.fixed);
     type = field.type;
   }
-  if (is_object(type)) put_object(jvmti, jni, value.l, told);
-  else put_number(told, value, type);
-  tell(*asking.spec, told);
+  if (is_object(type)) put_object(jvmti, jni, value.l, report);
+  else put_number(report, value, type);
+  send(*asking.spec, report);
 }
 
 // Frees local references at the end of a callback. Otherwise they would stay in the application's frame as long as it
@@ -284,8 +284,8 @@ std::string_view returned(std::string_view descriptor) {
   return end == std::string_view::npos ? std::string_view("V") : descriptor.substr(end + 1);
 }
 
-void tell_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& missing) {
-  if (!may_tell(*asking.spec)) return;
+void report_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& missing) {
+  if (!may_report(*asking.spec)) return;
   const LocalFrame frame(jni);
   Value value;
   value.j = 0;
@@ -302,35 +302,35 @@ void tell_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& miss
       break;
   }
   if (error != kNone) {
-    Told told;
-    told.failed = Failure::unreadable;
-    return tell(*asking.spec, told);
+    Report report;
+    report.failed = Failure::unreadable;
+    return send(*asking.spec, report);
   }
-  tell_value(jvmti, jni, asking, value, asking.type, missing);
+  report_value(jvmti, jni, asking, value, asking.type, missing);
 }
 
-void tell_caller(Jvmti jvmti, Jni jni, const Asking& asking) {
-  if (!may_tell(*asking.spec)) return;
+void report_caller(Jvmti jvmti, Jni jni, const Asking& asking) {
+  if (!may_report(*asking.spec)) return;
   const LocalFrame frame(jni);
-  Told told;
+  Report report;
   FrameInfo above[1];
   std::int32_t count = 0;
   CodePlace place;
   if (jvmti.stack_trace(nullptr, 1, 1, above, &count) != kNone || count != 1 ||
       !place_of(jvmti, jni, above[0].method, above[0].location, place)) {
-    told.failed = Failure::unreadable;
-    return tell(*asking.spec, told);
+    report.failed = Failure::unreadable;
+    return send(*asking.spec, report);
   }
   // The end of a long name is more informative than its beginning.
   const std::string_view name = place.function;
-  put_text(told, name.size() > sizeof told.text ? name.substr(name.size() - sizeof told.text) : name);
-  told.word = place.line;
-  told.form = Form::caller;
-  tell(*asking.spec, told);
+  put_text(report, name.size() > sizeof report.text ? name.substr(name.size() - sizeof report.text) : name);
+  report.word = place.line;
+  report.form = Form::caller;
+  send(*asking.spec, report);
 }
 
-void tell_returned(Jvmti jvmti, Jni jni, const Asking& asking, Value value, std::string& missing) {
-  if (!may_tell(*asking.spec)) return;
+void report_returned(Jvmti jvmti, Jni jni, const Asking& asking, Value value, std::string& missing) {
+  if (!may_report(*asking.spec)) return;
   const LocalFrame frame(jni);
   // A narrow value is valid only in its first bytes.
   switch (asking.type) {
@@ -341,7 +341,7 @@ void tell_returned(Jvmti jvmti, Jni jni, const Asking& asking, Value value, std:
     case 'I': value.j = static_cast<std::int32_t>(value.j); break;
     default: break;
   }
-  tell_value(jvmti, jni, asking, value, asking.type, missing);
+  report_value(jvmti, jni, asking, value, asking.type, missing);
 }
 
 }  // namespace rose::jvm

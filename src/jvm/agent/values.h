@@ -30,9 +30,9 @@ struct Asking {
 
 // For the topmost frame of the calling thread. `missing`: why the value cannot be read in any object of this type, or
 // "".
-void tell_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& missing);
+void report_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& missing);
 // The caller of the method that the thread enters.
-void tell_caller(Jvmti jvmti, Jni jni, const Asking& asking);
-void tell_returned(Jvmti jvmti, Jni jni, const Asking& asking, Value value, std::string& missing);
+void report_caller(Jvmti jvmti, Jni jni, const Asking& asking);
+void report_returned(Jvmti jvmti, Jni jni, const Asking& asking, Value value, std::string& missing);
 
 }  // namespace rose::jvm

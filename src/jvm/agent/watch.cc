@@ -53,9 +53,9 @@ void Agent::watch(Jni jni) {
       if (!redefined_.empty()) follow_redefined(jni);
       if (watched_.on()) look_at_watched(jni);
     }
-    if (const std::int64_t until = __atomic_load_n(&unheard_until_ns_, __ATOMIC_ACQUIRE);
+    if (const std::int64_t until = __atomic_load_n(&paused_until_ns_, __ATOMIC_ACQUIRE);
         until != 0 && now_ns() >= until) {
-      __atomic_store_n(&unheard_until_ns_, 0, __ATOMIC_RELEASE);
+      __atomic_store_n(&paused_until_ns_, 0, __ATOMIC_RELEASE);
       (void)jvmti_.set_event(true, Event::exception);
     }
     stacks_.wait(kLookNs);

@@ -13,7 +13,7 @@ namespace {
 
 // The cost of an entry: counting needs only the breakpoint's callback, reporting also enters the kernel.
 constexpr double kCountSeconds = 0.3e-6;
-constexpr double kTellSeconds = 7e-6;
+constexpr double kReportSeconds = 7e-6;
 // The cost of setting or removing a breakpoint: the JVM stops its threads for one or two milliseconds, discards the
 // compiled code of the method and of all methods that inline it, and compiles them again.
 constexpr double kAgainSeconds = 30e-3;
@@ -22,7 +22,7 @@ constexpr std::int64_t kEstimateNs = 250'000'000;
 
 RateLimits limits_of(const WatchSpec& spec) {
   RateLimits limits;
-  limits.entry_seconds = spec.count ? kCountSeconds : kTellSeconds;
+  limits.entry_seconds = spec.count ? kCountSeconds : kReportSeconds;
   if (spec.count) {
     limits.hot_rate = 2 * spec.rate;
     limits.pause_seconds = 1;

@@ -162,10 +162,10 @@ class Call {
   }
   explicit operator bool() const { return on_; }
   // True if the C library must be called.
-  [[nodiscard]] bool asks() const { return !replaying_; }
+  [[nodiscard]] bool needs_library() const { return !replaying_; }
   // Records `data`, or replaces it by what was recorded.
-  void is(void* data, std::size_t bytes) { rose_rr_record(key_, data, bytes); }
-  std::size_t is(void* data, std::size_t bytes, std::size_t room) {
+  void record_or_replay(void* data, std::size_t bytes) { rose_rr_record(key_, data, bytes); }
+  std::size_t record_or_replay(void* data, std::size_t bytes, std::size_t room) {
     return rose_rr_record_sized(key_, data, bytes, room);
   }
 
@@ -175,35 +175,35 @@ class Call {
 };
 
 // For calls that cannot fail and whose only result is a number.
-template <typename Ask>
-auto number(unsigned source, const char* name, Ask ask) {
+template <typename Function>
+auto number(unsigned source, const char* name, Function function) {
   Call call(source, name);
-  if (!call) return ask();
-  auto answer = call.asks() ? ask() : decltype(ask()){};
-  call.is(&answer, sizeof answer);
+  if (!call) return function();
+  auto answer = call.needs_library() ? function() : decltype(function()){};
+  call.record_or_replay(&answer, sizeof answer);
   return answer;
 }
 
 template <typename Result, typename Value>
-struct Said {
+struct Outcome {
   Result result;
   int err;
   Value value;
 };
 
-template <typename Result, typename Value, typename Ask>
-Result told(Call& call, Value* into, Ask ask) {
-  Said<Result, Value> said;
-  std::memset(static_cast<void*>(&said), 0, sizeof said);  // padding is recorded too
-  if (call.asks()) {
-    said.result = ask();
-    said.err = errno;
-    if (into != nullptr) std::memcpy(static_cast<void*>(&said.value), into, sizeof said.value);
+template <typename Result, typename Value, typename Function>
+Result call_recorded(Call& call, Value* into, Function function) {
+  Outcome<Result, Value> outcome;
+  std::memset(static_cast<void*>(&outcome), 0, sizeof outcome);  // padding is recorded too
+  if (call.needs_library()) {
+    outcome.result = function();
+    outcome.err = errno;
+    if (into != nullptr) std::memcpy(static_cast<void*>(&outcome.value), into, sizeof outcome.value);
   }
-  call.is(&said, sizeof said);
-  if (into != nullptr) std::memcpy(static_cast<void*>(into), &said.value, sizeof said.value);
-  if (said.result == static_cast<Result>(-1)) errno = said.err;
-  return said.result;
+  call.record_or_replay(&outcome, sizeof outcome);
+  if (into != nullptr) std::memcpy(static_cast<void*>(into), &outcome.value, sizeof outcome.value);
+  if (outcome.result == static_cast<Result>(-1)) errno = outcome.err;
+  return outcome.result;
 }
 
 // CPU time clocks are not recorded: in a replay they must show its own CPU time.
@@ -212,27 +212,27 @@ bool is_wall(clockid_t clock) {
 }
 
 // For calls that return bytes: records the result, then the bytes.
-template <typename Ask>
-ssize_t told_bytes(Call& call, void* to, std::size_t room, Ask ask) {
+template <typename Function>
+ssize_t call_recorded_bytes(Call& call, void* to, std::size_t room, Function function) {
   struct {
     ssize_t result;
     long err;
-  } said{0, 0};
-  if (call.asks()) {
-    said.result = ask();
-    said.err = errno;
+  } outcome{0, 0};
+  if (call.needs_library()) {
+    outcome.result = function();
+    outcome.err = errno;
   }
-  call.is(&said, sizeof said);
-  if (said.result > 0) call.is(to, static_cast<std::size_t>(said.result), room);
-  if (said.result < 0) errno = static_cast<int>(said.err);
-  return said.result;
+  call.record_or_replay(&outcome, sizeof outcome);
+  if (outcome.result > 0) call.record_or_replay(to, static_cast<std::size_t>(outcome.result), room);
+  if (outcome.result < 0) errno = static_cast<int>(outcome.err);
+  return outcome.result;
 }
 
 // The data that epoll returns for a descriptor is chosen by the program and often an address, which differs in a
 // replay. So descriptors are recorded and mapped back.
 class Watched {
  public:
-  void is(int set, int fd, const epoll_event* event) {
+  void update(int set, int fd, const epoll_event* event) {
     ::pthread_mutex_lock(&lock_);
     std::size_t at = 0;
     while (at < count_ && (all_[at].set != set || all_[at].fd != fd)) ++at;
@@ -242,7 +242,7 @@ class Watched {
         const std::size_t room = room_ == 0 ? 64 : 2 * room_;
         void* more = ::realloc(all_, room * sizeof *all_);
         if (more == nullptr) ::abort();
-        all_ = static_cast<One*>(more);
+        all_ = static_cast<Registration*>(more);
         room_ = room;
       }
       all_[count_++] = {set, fd, event->data.u64};
@@ -267,13 +267,13 @@ class Watched {
   }
 
  private:
-  struct One {
+  struct Registration {
     int set, fd;
     std::uint64_t data;
   };
   // Later registrations come last and take precedence: closing a descriptor is not reported, so an earlier registration
   // may be outdated.
-  One* all_ = nullptr;
+  Registration* all_ = nullptr;
   std::size_t count_ = 0, room_ = 0;
   pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
 };
@@ -286,30 +286,30 @@ struct Ready {
 };
 
 // The number of ready descriptors, or an errno.
-template <typename Ask>
-int told_result(Call& call, Ask ask) {
+template <typename Function>
+int call_recorded_status(Call& call, Function function) {
   struct {
     int result, err;
-  } said{0, 0};
-  if (call.asks()) {
-    said.result = ask();
-    said.err = errno;
+  } outcome{0, 0};
+  if (call.needs_library()) {
+    outcome.result = function();
+    outcome.err = errno;
   }
-  call.is(&said, sizeof said);
-  if (said.result < 0) errno = said.err;
-  return said.result;
+  call.record_or_replay(&outcome, sizeof outcome);
+  if (outcome.result < 0) errno = outcome.err;
+  return outcome.result;
 }
 
-template <typename Ask>
-int told_epoll(Call& call, int set, epoll_event* events, int most, Ask ask) {
-  const int result = told_result(call, ask);
+template <typename Function>
+int call_recorded_epoll(Call& call, int set, epoll_event* events, int most, Function function) {
+  const int result = call_recorded_status(call, function);
   for (int i = 0; i < result && i < most; ++i) {
     Ready ready{events[i].events, -1, events[i].data.u64};
-    if (call.asks()) ready.fd = watched.fd_of(set, events[i].data.u64);
+    if (call.needs_library()) ready.fd = watched.fd_of(set, events[i].data.u64);
     if (ready.fd >= 0) ready.data = 0;
-    call.is(&ready, sizeof ready);
+    call.record_or_replay(&ready, sizeof ready);
     events[i].events = ready.events;
-    if (call.asks()) continue;
+    if (call.needs_library()) continue;
     events[i].data.u64 = ready.data;
     if (ready.fd >= 0 && !watched.data_of(set, ready.fd, ready.data))
       continue;  // the next records show how its execution differed
@@ -318,16 +318,16 @@ int told_epoll(Call& call, int set, epoll_event* events, int most, Ask ask) {
   return result;
 }
 
-template <typename Ask>
-int told_poll(Call& call, pollfd* fds, nfds_t count, Ask ask) {
-  const int result = told_result(call, ask);
+template <typename Function>
+int call_recorded_poll(Call& call, pollfd* fds, nfds_t count, Function function) {
+  const int result = call_recorded_status(call, function);
   constexpr nfds_t kAtOnce = 64;
   for (nfds_t from = 0; result > 0 && from < count; from += kAtOnce) {
-    short came[kAtOnce] = {};
+    short revents[kAtOnce] = {};
     const nfds_t part = count - from < kAtOnce ? count - from : kAtOnce;
-    for (nfds_t i = 0; i < part; ++i) came[i] = fds[from + i].revents;
-    call.is(came, part * sizeof came[0]);
-    for (nfds_t i = 0; i < part; ++i) fds[from + i].revents = came[i];
+    for (nfds_t i = 0; i < part; ++i) revents[i] = fds[from + i].revents;
+    call.record_or_replay(revents, part * sizeof revents[0]);
+    for (nfds_t i = 0; i < part; ++i) fds[from + i].revents = revents[i];
   }
   for (nfds_t i = 0; result == 0 && i < count; ++i) fds[i].revents = 0;
   return result;
@@ -337,26 +337,26 @@ struct Sets {
   fd_set read, write, failed;
   timeval left;
 };
-template <typename Ask>
-int told_select(Call& call, fd_set* read, fd_set* write, fd_set* failed, timeval* left, Ask ask) {
-  Said<int, Sets> said;
-  std::memset(static_cast<void*>(&said), 0, sizeof said);
-  if (call.asks()) {
-    said.result = ask();
-    said.err = errno;
-    if (read != nullptr) said.value.read = *read;
-    if (write != nullptr) said.value.write = *write;
-    if (failed != nullptr) said.value.failed = *failed;
-    if (left != nullptr) said.value.left = *left;
+template <typename Function>
+int call_recorded_select(Call& call, fd_set* read, fd_set* write, fd_set* failed, timeval* left, Function function) {
+  Outcome<int, Sets> outcome;
+  std::memset(static_cast<void*>(&outcome), 0, sizeof outcome);
+  if (call.needs_library()) {
+    outcome.result = function();
+    outcome.err = errno;
+    if (read != nullptr) outcome.value.read = *read;
+    if (write != nullptr) outcome.value.write = *write;
+    if (failed != nullptr) outcome.value.failed = *failed;
+    if (left != nullptr) outcome.value.left = *left;
   }
-  call.is(&said, sizeof said);
-  if (said.result < 0) errno = said.err;
-  if (left != nullptr) *left = said.value.left;
-  if (said.result < 0) return said.result;
-  if (read != nullptr) *read = said.value.read;
-  if (write != nullptr) *write = said.value.write;
-  if (failed != nullptr) *failed = said.value.failed;
-  return said.result;
+  call.record_or_replay(&outcome, sizeof outcome);
+  if (outcome.result < 0) errno = outcome.err;
+  if (left != nullptr) *left = outcome.value.left;
+  if (outcome.result < 0) return outcome.result;
+  if (read != nullptr) *read = outcome.value.read;
+  if (write != nullptr) *write = outcome.value.write;
+  if (failed != nullptr) *failed = outcome.value.failed;
+  return outcome.result;
 }
 
 struct Begin {
@@ -414,25 +414,25 @@ ROSE_LIBC int pthread_create(pthread_t* thread, const pthread_attr_t* how, void*
 ROSE_LIBC int clock_gettime(clockid_t clock, timespec* now) noexcept {
   if (is_wall(clock))
     if (Call call(kTime, "clock_gettime"); call)
-      return told<int>(call, now, [&] { return (*next_clock_gettime)(clock, now); });
+      return call_recorded<int>(call, now, [&] { return (*next_clock_gettime)(clock, now); });
   return (*next_clock_gettime)(clock, now);
 }
 ROSE_LIBC int gettimeofday(timeval* now, void* zone) noexcept {
   if (Call call(kTime, "gettimeofday"); call)
-    return told<int>(call, now, [&] { return (*next_gettimeofday)(now, zone); });
+    return call_recorded<int>(call, now, [&] { return (*next_gettimeofday)(now, zone); });
   return (*next_gettimeofday)(now, zone);
 }
 ROSE_LIBC time_t time(time_t* now) noexcept {
   Call call(kTime, "time");
   if (!call) return (*next_time)(now);
-  time_t seconds = call.asks() ? (*next_time)(nullptr) : 0;
-  call.is(&seconds, sizeof seconds);
+  time_t seconds = call.needs_library() ? (*next_time)(nullptr) : 0;
+  call.record_or_replay(&seconds, sizeof seconds);
   if (now != nullptr) *now = seconds;
   return seconds;
 }
 ROSE_LIBC int timespec_get(timespec* now, int base) noexcept {
   if (Call call(kTime, "timespec_get"); call)
-    return told<int>(call, now, [&] { return (*next_timespec_get)(now, base); });
+    return call_recorded<int>(call, now, [&] { return (*next_timespec_get)(now, base); });
   return (*next_timespec_get)(now, base);
 }
 
@@ -440,14 +440,14 @@ ROSE_LIBC int timespec_get(timespec* now, int base) noexcept {
 
 ROSE_LIBC ssize_t getrandom(void* to, size_t bytes, unsigned flags) noexcept {
   if (Call call(kRandom, "getrandom"); call)
-    return told_bytes(call, to, bytes, [&] { return (*next_getrandom)(to, bytes, flags); });
+    return call_recorded_bytes(call, to, bytes, [&] { return (*next_getrandom)(to, bytes, flags); });
   return (*next_getrandom)(to, bytes, flags);
 }
 ROSE_LIBC int getentropy(void* to, size_t bytes) noexcept {
   Call call(kRandom, "getentropy");
   if (!call) return (*next_getentropy)(to, bytes);
-  return told_bytes(call, to, bytes,
-                    [&] { return (*next_getentropy)(to, bytes) == 0 ? static_cast<ssize_t>(bytes) : -1; }) < 0
+  return call_recorded_bytes(call, to, bytes,
+                             [&] { return (*next_getentropy)(to, bytes) == 0 ? static_cast<ssize_t>(bytes) : -1; }) < 0
              ? -1
              : 0;
 }
@@ -456,8 +456,8 @@ ROSE_LIBC std::uint32_t arc4random(void) noexcept {
 }
 ROSE_LIBC void arc4random_buf(void* to, size_t bytes) noexcept {
   Call call(kRandom, "arc4random_buf");
-  if (!call || call.asks()) (*next_arc4random_buf)(to, bytes);
-  if (call) call.is(to, bytes);
+  if (!call || call.needs_library()) (*next_arc4random_buf)(to, bytes);
+  if (call) call.record_or_replay(to, bytes);
 }
 ROSE_LIBC std::uint32_t arc4random_uniform(std::uint32_t bound) noexcept {
   return number(kRandom, "arc4random_uniform", [&] { return (*next_arc4random_uniform)(bound); });
@@ -475,7 +475,7 @@ ROSE_LIBC int gethostname(char* name, size_t room) noexcept {
   Call call(kHostname, "gethostname");
   if (!call) return (*next_gethostname)(name, room);
   char whole[256] = {};
-  const int result = told<int>(call, &whole, [&] { return (*next_gethostname)(whole, sizeof whole - 1); });
+  const int result = call_recorded<int>(call, &whole, [&] { return (*next_gethostname)(whole, sizeof whole - 1); });
   if (result != 0) return result;
   const std::size_t length = std::strlen(whole);
   std::memcpy(name, whole, length < room ? length + 1 : room);
@@ -483,21 +483,21 @@ ROSE_LIBC int gethostname(char* name, size_t room) noexcept {
   errno = ENAMETOOLONG;
   return -1;
 }
-ROSE_LIBC int uname(utsname* told_name) noexcept {
-  if (Call call(kHostname, "uname"); call) return told<int>(call, told_name, [&] { return (*next_uname)(told_name); });
-  return (*next_uname)(told_name);
+ROSE_LIBC int uname(utsname* name) noexcept {
+  if (Call call(kHostname, "uname"); call) return call_recorded<int>(call, name, [&] { return (*next_uname)(name); });
+  return (*next_uname)(name);
 }
 
 // --- ready
 
 ROSE_LIBC int poll(pollfd* fds, nfds_t count, int timeout) {
   if (Call call(kReady, "poll"); call)
-    return told_poll(call, fds, count, [&] { return (*next_poll)(fds, count, timeout); });
+    return call_recorded_poll(call, fds, count, [&] { return (*next_poll)(fds, count, timeout); });
   return (*next_poll)(fds, count, timeout);
 }
 ROSE_LIBC int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const sigset_t* mask) {
   if (Call call(kReady, "ppoll"); call)
-    return told_poll(call, fds, count, [&] { return (*next_ppoll)(fds, count, timeout, mask); });
+    return call_recorded_poll(call, fds, count, [&] { return (*next_ppoll)(fds, count, timeout, mask); });
   return (*next_ppoll)(fds, count, timeout, mask);
 }
 // The variants that programs compiled with _FORTIFY_SOURCE call.
@@ -515,15 +515,15 @@ ROSE_LIBC int __gethostname_chk(char* name, size_t room, size_t bytes) {
 }
 ROSE_LIBC int select(int count, fd_set* read, fd_set* write, fd_set* failed, timeval* timeout) {
   if (Call call(kReady, "select"); call)
-    return told_select(call, read, write, failed, timeout,
-                       [&] { return (*next_select)(count, read, write, failed, timeout); });
+    return call_recorded_select(call, read, write, failed, timeout,
+                                [&] { return (*next_select)(count, read, write, failed, timeout); });
   return (*next_select)(count, read, write, failed, timeout);
 }
 ROSE_LIBC int pselect(int count, fd_set* read, fd_set* write, fd_set* failed, const timespec* timeout,
                       const sigset_t* mask) {
   if (Call call(kReady, "pselect"); call)
-    return told_select(call, read, write, failed, nullptr,
-                       [&] { return (*next_pselect)(count, read, write, failed, timeout, mask); });
+    return call_recorded_select(call, read, write, failed, nullptr,
+                                [&] { return (*next_pselect)(count, read, write, failed, timeout, mask); });
   return (*next_pselect)(count, read, write, failed, timeout, mask);
 }
 ROSE_LIBC int epoll_ctl(int set, int what, int fd, epoll_event* event) noexcept {
@@ -531,18 +531,19 @@ ROSE_LIBC int epoll_ctl(int set, int what, int fd, epoll_event* event) noexcept 
   // In a replay, a descriptor may not support epoll. The result is taken from the recording.
   if ((sources.load(std::memory_order_relaxed) & kReady) != 0 && (result == 0 || rose_rr_replaying() != 0)) {
     const int err = errno;
-    watched.is(set, fd, what == EPOLL_CTL_DEL ? nullptr : event);
+    watched.update(set, fd, what == EPOLL_CTL_DEL ? nullptr : event);
     errno = err;
   }
   return result;
 }
 ROSE_LIBC int epoll_wait(int set, epoll_event* events, int most, int timeout) {
   if (Call call(kReady, "epoll_wait"); call)
-    return told_epoll(call, set, events, most, [&] { return (*next_epoll_wait)(set, events, most, timeout); });
+    return call_recorded_epoll(call, set, events, most, [&] { return (*next_epoll_wait)(set, events, most, timeout); });
   return (*next_epoll_wait)(set, events, most, timeout);
 }
 ROSE_LIBC int epoll_pwait(int set, epoll_event* events, int most, int timeout, const sigset_t* mask) {
   if (Call call(kReady, "epoll_pwait"); call)
-    return told_epoll(call, set, events, most, [&] { return (*next_epoll_pwait)(set, events, most, timeout, mask); });
+    return call_recorded_epoll(call, set, events, most,
+                               [&] { return (*next_epoll_pwait)(set, events, most, timeout, mask); });
   return (*next_epoll_pwait)(set, events, most, timeout, mask);
 }

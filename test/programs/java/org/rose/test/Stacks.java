@@ -7,7 +7,7 @@ import java.io.IOException;
 public final class Stacks {
   static volatile long sum;
 
-  static synchronized void say(String what) {
+  static synchronized void print(String what) {
     System.out.println(what);
     System.out.flush();
   }
@@ -26,7 +26,7 @@ public final class Stacks {
         try {
           append(file, i);  // stack: write
         } catch (IOException e) {
-          say(id + " fails: " + e.getMessage());
+          print(id + " fails: " + e.getMessage());
         }
       }
     }
@@ -45,7 +45,7 @@ public final class Stacks {
       try {
         outer(i);  // stack: steps
       } catch (IllegalStateException e) {
-        say("caught " + e.getMessage());
+        print("caught " + e.getMessage());
       }
     }
   }
@@ -67,9 +67,9 @@ public final class Stacks {
       if (name.equals("write")) write(id, times);  // stack: part
       if (name.equals("steps")) steps(times);
       if (name.equals("deep")) deep(300, times);
-      if (name.equals("late")) say("late " + Late.value());
+      if (name.equals("late")) print("late " + Late.value());
     } catch (IOException e) {
-      say("died " + e);
+      print("died " + e);
     }
   }
 
@@ -78,7 +78,7 @@ public final class Stacks {
     final int times = Integer.parseInt(arguments[1]);
     if (threads == 0) {
       part(arguments[0], 0, times);
-      say("done");
+      print("done");
       return;
     }
     final Thread[] all = new Thread[threads];
@@ -88,6 +88,6 @@ public final class Stacks {
       all[t].start();
     }
     for (Thread one : all) one.join();
-    say("done");
+    print("done");
   }
 }

@@ -9,7 +9,7 @@ import java.util.function.IntUnaryOperator;
 public final class Victim {
   static long sum;
 
-  static void say(String what) {
+  static void print(String what) {
     System.out.println(what);
     System.out.flush();
   }
@@ -32,13 +32,13 @@ public final class Victim {
 
   static void twice(int i) {
     first(i);
-    say("between " + i);
+    print("between " + i);
     second(i);  // the second call
   }
 
   static int store(int i) throws IOException {
     step(i);
-    say("stored " + i);  // behind the step
+    print("stored " + i); // behind the step
     return i;
   }
 
@@ -107,13 +107,13 @@ public final class Victim {
 
   /** Before and after its class is changed; afterwards the agent has its time. */
   static void changed() throws IOException {
-    say("before " + throwing(1));
+    print("before " + throwing(1));
     try {
-      say("changes " + Changer.change());
+      print("changes " + Changer.change());
       for (int i = 0; i < 2000 && !throwing(2); ++i) Thread.sleep(5);
-      say("after " + throwing(3));
+      print("after " + throwing(3));
     } catch (Exception e) {
-      say("died " + e);
+      print("died " + e);
     }
   }
 
@@ -158,35 +158,35 @@ public final class Victim {
     switch (name) {
       case "step":
         step(i);
-        say("step " + i);
+        print("step " + i);
         break;
       case "quiet":  // says only what was last, now and then: calls enough for the compilers
         step(i);
-        if (i % 1000 == 0) say("step " + i);
+        if (i % 1000 == 0) print("step " + i);
         break;
       case "long":
         step((long) i);
-        say("long " + i);
+        print("long " + i);
         break;
       case "twice":
         twice(i);
-        say("twice " + i);
+        print("twice " + i);
         break;
       case "store":
         try {
           store(i);
         } catch (Exception e) {
-          say("caught " + i + " " + e);
+          print("caught " + i + " " + e);
         }
         break;
       case "loop":
         loop(new int[] {5});
-        say("loop " + i);
+        print("loop " + i);
         break;
       case "throws":
         catches(i);
         if (i % 10 == 0) itself(i);
-        say("threw " + i);
+        print("threw " + i);
         break;
       case "crowd":
         new Another().load();
@@ -203,7 +203,7 @@ public final class Victim {
         break;
       case "names":
         IntUnaryOperator doubled = x -> x + x;
-        say("names " + new Inner(i).own() + " " + doubled.applyAsInt(i));
+        print("names " + new Inner(i).own() + " " + doubled.applyAsInt(i));
         break;
       default:
         throw new IllegalArgumentException(name);
@@ -219,12 +219,12 @@ public final class Victim {
         try {
           for (int i = 1; i <= times; ++i) part(arguments[0], i);
         } catch (IOException e) {
-          say("died " + e);
+          print("died " + e);
         }
       });
     }
     for (Thread one : all) one.start();
     for (Thread one : all) one.join();
-    say("done");
+    print("done");
   }
 }

@@ -1,4 +1,4 @@
-#include "observe/spoken_watch.h"
+#include "observe/message_watch.h"
 
 #include <bpf/bpf.h>
 
@@ -16,11 +16,11 @@ constexpr std::uint8_t kTcp = 6, kUdp = 17;
 
 }  // namespace
 
-Result<void> SpokenWatch::fill(int hearers_map, const std::vector<Target>& targets) {
+Result<void> MessageWatch::fill(int receivers_map, const std::vector<Target>& targets) {
   const auto add = [&](std::string_view text) -> Result<void> {
     const auto address = parse_address(text);
     const std::uint8_t one = 1;
-    if (address && bpf_map_update_elem(hearers_map, address->bytes.data(), &one, BPF_ANY) != 0)
+    if (address && bpf_map_update_elem(receivers_map, address->bytes.data(), &one, BPF_ANY) != 0)
       return kernel::bpf_failure("cannot set the nodes' addresses in the kernel", errno);
     return {};
   };
@@ -33,33 +33,33 @@ Result<void> SpokenWatch::fill(int hearers_map, const std::vector<Target>& targe
   return {};
 }
 
-bool SpokenWatch::take(const rose_spoken& spoken) {
-  if (spoken.head.node >= left_out_.size() || spoken.length > ROSE_SPOKEN_BYTES ||
-      (spoken.protocol != kTcp && spoken.protocol != kUdp))
+bool MessageWatch::take(const rose_spoken& message) {
+  if (message.head.node >= left_out_.size() || message.length > ROSE_SPOKEN_BYTES ||
+      (message.protocol != kTcp && message.protocol != kUdp))
     return false;
   if (all_.size() >= kMostMessages) {
-    left_out_[spoken.head.node] = true;
+    left_out_[message.head.node] = true;
     return true;
   }
   SeenMessage seen;
-  seen.node = spoken.head.node;
-  seen.pid = static_cast<std::int32_t>(spoken.head.tgid);
-  seen.tid = static_cast<std::int32_t>(spoken.head.tid);
-  seen.ts_ns = static_cast<std::int64_t>(spoken.head.ts_ns);
-  seen.taken = spoken.taken != 0;
-  seen.tcp = spoken.protocol == kTcp;
-  seen.own = address_of(spoken.conn.local).text();
-  seen.peer = address_of(spoken.conn.remote).text();
-  seen.own_port = spoken.conn.local_port;
-  seen.peer_port = spoken.conn.remote_port;
-  seen.end = spoken.end;
-  seen.bytes = spoken.bytes;
-  seen.data.assign(reinterpret_cast<const char*>(spoken.data), spoken.length);
+  seen.node = message.head.node;
+  seen.pid = static_cast<std::int32_t>(message.head.tgid);
+  seen.tid = static_cast<std::int32_t>(message.head.tid);
+  seen.ts_ns = static_cast<std::int64_t>(message.head.ts_ns);
+  seen.taken = message.taken != 0;
+  seen.tcp = message.protocol == kTcp;
+  seen.own = address_of(message.conn.local).text();
+  seen.peer = address_of(message.conn.remote).text();
+  seen.own_port = message.conn.local_port;
+  seen.peer_port = message.conn.remote_port;
+  seen.end = message.end;
+  seen.bytes = message.bytes;
+  seen.data.assign(reinterpret_cast<const char*>(message.data), message.length);
   all_.push_back(std::move(seen));
   return true;
 }
 
-SeenMessages SpokenWatch::seen(int gates_map) const {
+SeenMessages MessageWatch::seen(int gates_map) const {
   SeenMessages out;
   out.messages = all_;
   std::stable_sort(out.messages.begin(), out.messages.end(),

@@ -33,39 +33,39 @@ std::vector<std::string> data(const std::vector<SeenMessage>& messages) {
 
 TEST_CASE("every send and receive is recorded with its size, and both ends count the same") {
   const OwnNetwork network;
-  const TestCgroup first("says"), second("hears");
-  Victim hearer(&second, {"hear"}, "trace_speaker");
-  const int tcp = hearer.number("tcp"), udp = hearer.number("udp");
+  const TestCgroup first("sender"), second("receiver");
+  Victim receiver(&second, {"receive"}, "trace_messages");
+  const int tcp = receiver.number("tcp"), udp = receiver.number("udp");
   REQUIRE(udp > 0);
-  Victim speaker(&first, {"say", std::to_string(tcp), std::to_string(udp)}, "trace_speaker");
+  Victim sender(&first, {"send", std::to_string(tcp), std::to_string(udp)}, "trace_messages");
   auto tracer = start({target("n1", first), target("n2", second)}, watched());
-  speaker.go();
-  REQUIRE(speaker.number("done") == 1);
+  sender.go();
+  REQUIRE(sender.number("done") == 1);
   const SeenMessages seen = tracer->take_messages();
-  const auto sent = of(seen, 0, false), heard = of(seen, 1, true), answers = of(seen, 1, false),
+  const auto sent = of(seen, 0, false), received = of(seen, 1, true), answers = of(seen, 1, false),
              answered = of(seen, 0, true);
   // A call that only peeks at data (MSG_PEEK) receives none; data from a file has no beginning in memory.
   CHECK(data(sent) ==
         std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "", "datagram-1", "datagram-2"});
-  CHECK(data(heard) == std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "sendfile!",
-                                                "datagram-1", "datagram-2"});
+  CHECK(data(received) == std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "sendfile!",
+                                                   "datagram-1", "datagram-2"});
   CHECK(data(answers) == std::vector<std::string>{"k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8"});
   CHECK(data(answered) == data(answers));
   REQUIRE(sent.size() == 8);
-  REQUIRE(heard.size() == 8);
+  REQUIRE(received.size() == 8);
   for (std::size_t i = 0; i < sent.size(); ++i) {
     CAPTURE(i);
     const bool is_tcp = i < 6;
     CHECK(sent[i].tcp == is_tcp);
-    CHECK(sent[i].bytes == heard[i].bytes);
+    CHECK(sent[i].bytes == received[i].bytes);
     CHECK(sent[i].peer == "127.0.0.1");
     CHECK(sent[i].peer_port == (is_tcp ? tcp : udp));
-    CHECK(heard[i].own_port == sent[i].peer_port);
-    CHECK(sent[i].pid == speaker.pid());
-    CHECK(heard[i].tid == hearer.pid());
+    CHECK(received[i].own_port == sent[i].peer_port);
+    CHECK(sent[i].pid == sender.pid());
+    CHECK(received[i].tid == receiver.pid());
     if (!is_tcp) continue;
-    CHECK(heard[i].peer_port == sent[i].own_port);
-    CHECK(heard[i].end == sent[i].end);
+    CHECK(received[i].peer_port == sent[i].own_port);
+    CHECK(received[i].end == sent[i].end);
     if (i > 0) CHECK(sent[i].end - sent[i - 1].end == sent[i].bytes);
   }
   CHECK(sent[5].bytes == 9);
@@ -77,14 +77,14 @@ TEST_CASE("every send and receive is recorded with its size, and both ends count
 TEST_CASE("nodes with too many messages are left out with a note, foreign messages are not recorded") {
   const OwnNetwork network;
   const TestCgroup first("floods"), second("quiet");
-  Victim hearer(&second, {"hear"}, "trace_speaker");
-  const int udp = hearer.number("udp");
+  Victim receiver(&second, {"receive"}, "trace_messages");
+  const int udp = receiver.number("udp");
   Target one = target("n1", first), other = target("n2", second);
   SECTION("to a node") {
-    Victim speaker(&first, {"flood", std::to_string(udp), "30000"}, "trace_speaker");
+    Victim sender(&first, {"flood", std::to_string(udp), "30000"}, "trace_messages");
     auto tracer = start({one, other}, watched());
-    speaker.go();
-    REQUIRE(speaker.number("done") == 1);
+    sender.go();
+    REQUIRE(sender.number("done") == 1);
     const SeenMessages seen = tracer->take_messages();
     // However long it took: the number of reports per second is limited.
     CHECK((seen.messages.size() == 30000 || seen.left_out[0]));
@@ -94,17 +94,17 @@ TEST_CASE("nodes with too many messages are left out with a note, foreign messag
   SECTION("to an address of no node") {
     one.addresses = {"10.99.0.1"};
     other.addresses = {"10.99.0.2"};
-    Victim speaker(&first, {"flood", std::to_string(udp), "100"}, "trace_speaker");
+    Victim sender(&first, {"flood", std::to_string(udp), "100"}, "trace_messages");
     auto tracer = start({one, other}, watched());
-    speaker.go();
-    REQUIRE(speaker.number("done") == 1);
+    sender.go();
+    REQUIRE(sender.number("done") == 1);
     CHECK(tracer->take_messages().messages.empty());
   }
   SECTION("messages are not requested") {
-    Victim speaker(&first, {"flood", std::to_string(udp), "100"}, "trace_speaker");
+    Victim sender(&first, {"flood", std::to_string(udp), "100"}, "trace_messages");
     auto tracer = start({one, other});
-    speaker.go();
-    REQUIRE(speaker.number("done") == 1);
+    sender.go();
+    REQUIRE(sender.number("done") == 1);
     CHECK(tracer->take_messages().messages.empty());
   }
 }

@@ -1,6 +1,6 @@
 /* Sends and receives messages by every call that can, one after another; each is received before the next is sent.
- *   hear            a TCP and a UDP socket on loopback; prints "tcp PORT" and "udp PORT"
- *   say TCP UDP     after "go" on stdin; prints "done 1"
+ *   receive         a TCP and a UDP socket on loopback; prints "tcp PORT" and "udp PORT"
+ *   send TCP UDP    after "go" on stdin; prints "done 1"
  *   flood UDP N     after "go": N datagrams at once, received by no particular socket; prints "done 1" */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -38,7 +38,7 @@ static int bound(int type) {
   return fd;
 }
 
-static void hear(void) {
+static void receive_all(void) {
   char text[256], rest[256];
   struct iovec parts[2] = {{text, 3}, {rest, sizeof rest}};
   struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
@@ -64,10 +64,11 @@ static void hear(void) {
   need(write(fd, "k7", 2), "answer");
   need(recv(datagrams, text, sizeof text, 0), "datagram");
   need(write(fd, "k8", 2), "answer");
-  while (read(0, text, 1) > 0) {}
+  while (read(0, text, 1) > 0) {
+  }
 }
 
-static void say(int tcp, int udp) {
+static void send_all(int tcp, int udp) {
   char answer[8];
   struct sockaddr_in to = at(tcp), datagrams = at(udp);
   struct iovec parts[3] = {{"wri", 3}, {"", 0}, {"tev", 3}}, one = {"sendmsg", 7}, two = {"sendmmsg", 8},
@@ -77,7 +78,7 @@ static void say(int tcp, int udp) {
       {.msg_hdr = {.msg_iov = &two, .msg_iovlen = 1}},
       {.msg_hdr = {.msg_iov = &three, .msg_iovlen = 1, .msg_name = &datagrams, .msg_namelen = sizeof datagrams}}};
   int fd = socket(AF_INET, SOCK_STREAM, 0), plain = socket(AF_INET, SOCK_DGRAM, 0), yes = 1;
-  int file = memfd_create("said", 0);
+  int file = memfd_create("message", 0);
   need(write(file, "sendfile!", 9), "file");
   lseek(file, 0, SEEK_SET);
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
@@ -102,9 +103,9 @@ static void say(int tcp, int udp) {
 
 int main(int argc, char **argv) {
   char go[2];
-  if (argc == 2 && strcmp(argv[1], "hear") == 0) return hear(), 0;
+  if (argc == 2 && strcmp(argv[1], "receive") == 0) return receive_all(), 0;
   if (argc != 4 || read(0, go, 2) != 2) return 98;
-  if (strcmp(argv[1], "say") == 0) say(atoi(argv[2]), atoi(argv[3]));
+  if (strcmp(argv[1], "send") == 0) send_all(atoi(argv[2]), atoi(argv[3]));
   if (strcmp(argv[1], "flood") == 0) {
     struct sockaddr_in to = at(atoi(argv[2]));
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -112,6 +113,7 @@ int main(int argc, char **argv) {
   }
   printf("done 1\n");
   fflush(stdout);
-  while (read(0, go, 1) > 0) {}
+  while (read(0, go, 1) > 0) {
+  }
   return 0;
 }

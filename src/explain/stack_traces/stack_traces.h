@@ -9,10 +9,10 @@
 
 namespace rose::explain {
 
-inline constexpr std::size_t kMostSaidFrames = 64;
+inline constexpr std::size_t kMostTraceFrames = 64;
 
 // The frames of the first trace, innermost first; for Java exceptions those of the root cause. Empty if the text has
 // none.
-[[nodiscard]] std::vector<schedule::Frame> said_frames(std::string_view text);
+[[nodiscard]] std::vector<schedule::Frame> read_stack_trace(std::string_view text);
 
 }  // namespace rose::explain

@@ -1,4 +1,4 @@
-#include "explain/said/said_frames.h"
+#include "explain/stack_traces/stack_traces.h"
 
 #include <algorithm>
 #include <charconv>
@@ -22,7 +22,7 @@ std::vector<schedule::Frame> java(std::string_view text) {
   const std::vector<logs::StackTrace> traces = logs::read_traces(text);
   if (traces.empty() || traces.front().empty()) return out;
   for (const logs::Frame& one : traces.front().back().frames) {
-    if (out.size() == kMostSaidFrames) break;
+    if (out.size() == kMostTraceFrames) break;
     schedule::Frame frame;
     frame.function = one.class_name + "." + one.method;
     frame.file = one.file;
@@ -194,7 +194,7 @@ std::vector<schedule::Frame> rust(const std::vector<std::string>& lines) {
 
 }  // namespace
 
-std::vector<schedule::Frame> said_frames(std::string_view text) {
+std::vector<schedule::Frame> read_stack_trace(std::string_view text) {
   if (std::vector<schedule::Frame> frames = java(text); !frames.empty()) return frames;
   struct Form {
     std::string_view sign;  // identifies a trace of this language
@@ -212,7 +212,7 @@ std::vector<schedule::Frame> said_frames(std::string_view text) {
     if (lines.empty()) lines = split(text, '\n');
     std::vector<schedule::Frame> frames = form.read(lines);
     std::erase_if(frames, [](const schedule::Frame& frame) { return frame.function.empty(); });
-    if (frames.size() > kMostSaidFrames) frames.resize(kMostSaidFrames);
+    if (frames.size() > kMostTraceFrames) frames.resize(kMostTraceFrames);
     if (!frames.empty()) return frames;
   }
   return {};

@@ -11,13 +11,13 @@
 
 namespace rose::observe {
 
-class SpokenWatch {
+class MessageWatch {
  public:
   void prepare(std::size_t nodes) { left_out_.assign(nodes, false); }
   // Writes the nodes' addresses to a hash map by address; for a node without its own address, those of this host.
-  [[nodiscard]] static Result<void> fill(int hearers_map, const std::vector<Target>& targets);
+  [[nodiscard]] static Result<void> fill(int receivers_map, const std::vector<Target>& targets);
   // Returns false if the record is malformed.
-  bool take(const rose_spoken& spoken);
+  bool take(const rose_spoken& message);
   // `gates_map`: an array of rose_spoken_gate by node.
   [[nodiscard]] SeenMessages seen(int gates_map) const;
 
