@@ -22,6 +22,7 @@ using knowledge::Statement;
 constexpr double kLeastSlowDisk = 100e6;                       // ns: a disk with moving parts takes less under load
 constexpr std::int64_t kSlowDiskUnsaid = 1'000'000'000;        // ns: what systems warn of, where no duration is stated
 constexpr double kLongestSpan = 3600e9;                        // ns
+constexpr std::size_t kLongestAnswer = 160;                    // characters between who answered and the error
 constexpr std::size_t kUnitBehind = 28;                        // characters between a number and its unit
 constexpr std::size_t kBeforeNumber = 28, kBehindNumber = 12;  // characters beside a number that make it a bound
 
@@ -120,6 +121,7 @@ class MessageReader {
   [[nodiscard]] Operation find_operation(std::size_t from, const Found& error) const;
   [[nodiscard]] bool says_start() const;
   [[nodiscard]] bool is_relayed(const Statement& said) const;
+  [[nodiscard]] bool is_answered(std::size_t begin) const;
   void read_stop();
   [[nodiscard]] std::vector<Stated> spans() const;
   [[nodiscard]] std::int64_t stood() const;
@@ -219,6 +221,7 @@ bool MessageReader::says_start() const {
 // n2 failed: FATAL: the system is shutting down". What follows from a failure has no subject: "cannot connect:
 // exiting".
 bool MessageReader::is_relayed(const Statement& said) const {
+  if (is_answered(said.begin)) return true;
   return std::any_of(said_.begin(), said_.end(), [&](const Statement& one) {
     const bool of_peer = one.entry->says == Says::lost || one.entry->says == Says::closed;
     if ((!of_peer && one.entry->says != Says::relayed) || one.end > said.begin) return false;
@@ -229,6 +232,16 @@ bool MessageReader::is_relayed(const Statement& said) const {
       return word.begin > one.end + colon && word.end <= said.begin;
     });
     return one.entry->says == Says::relayed || words >= 2;
+  });
+}
+
+// "n2 answered that its disk is full", "rpc error: code = Unknown desc = write /x: no space left on device": whether
+// what begins there is another node's, reported without a colon or behind more than one. What a comma parts is not.
+bool MessageReader::is_answered(std::size_t begin) const {
+  return std::any_of(said_.begin(), said_.end(), [&](const Statement& one) {
+    if (one.entry->says != Says::answered || one.begin > begin) return false;
+    const std::string_view between = low().substr(one.end, begin - std::min(begin, one.end));
+    return between.size() <= kLongestAnswer && between.find_first_of(",;\n") == std::string_view::npos;
   });
 }
 
@@ -420,6 +433,7 @@ void MessageReader::conclude_from_error() {
 Meaning MessageReader::read() {
   error_ = find_error();
   meaning_.error = error_.error, meaning_.vague = error_.vague;
+  meaning_.of_peer = kernel::resource_error(meaning_.error) && is_answered(error_.at);
   read_lost();
   meaning_.outcast = is_outcast();
   meaning_.late = says(Says::late) && !says(Says::stood) && !meaning_.outcast;
