@@ -108,6 +108,7 @@ class MessageReader {
   [[nodiscard]] std::string_view low() const { return sentence_.low(); }
 
   void read_lost();
+  [[nodiscard]] bool names_node_behind(const Statement& said) const;
   void read_end();
   void read_failure();
   void read_in_vain();
@@ -360,6 +361,10 @@ void MessageReader::read_failure() {
   if (before) meaning_.operation = find_operation(error_.at, error_);
   if (!meaning_.exact && meaning_.operation == Operation::unknown) meaning_.operation = find_operation(0, error_);
   meaning_.path = find_path(text_, error_);
+  // Connections have no path: what took the last descriptor too many was the file.
+  if (meaning_.operation == Operation::unknown && !meaning_.path.empty() &&
+      (meaning_.error == EMFILE || meaning_.error == ENFILE))
+    meaning_.operation = Operation::open;
 }
 
 // "Error saving the database, unable to open x.new": of several things that failed, the last one is the call.
@@ -398,7 +403,28 @@ void MessageReader::read_lost() {
   // "failed to send out heartbeat on time": it is late itself, and misses nobody.
   if (lost != nullptr && stood != nullptr && lost->begin < stood->end && stood->begin < lost->end) lost = nullptr;
   meaning_.closed = closed != nullptr;
-  if (const Statement* said = lost != nullptr ? lost : closed) meaning_.lost = true, meaning_.lost_at = said->end;
+  const Statement* said = lost != nullptr ? lost : closed;
+  if (said == nullptr) return;
+  meaning_.lost = true;
+  meaning_.lost_at = said->end;
+  // "Lost half of the members. Current members are [n1], lost members are [n2]": of several such words those count that
+  // the name of a node follows.
+  for (const Statement& one : said_)
+    if ((one.entry->says == Says::lost || one.entry->says == Says::closed) && names_node_behind(one)) {
+      meaning_.lost_at = one.end;
+      return;
+    }
+}
+
+// "members are [n2]", "member: n2": no other word stands between.
+bool MessageReader::names_node_behind(const Statement& said) const {
+  const auto& words = sentence_.words();
+  const auto next = std::find_if(words.begin(), words.end(), [&](const knowledge::Word& word) {
+    return word.begin >= said.end && word.text != "is" && word.text != "are" && word.text != "was" &&
+           word.text != "were";
+  });
+  return next != words.end() && next->node == knowledge::kOtherNode &&
+         low().substr(said.end, next->begin - said.end).find_first_of(",;") == std::string_view::npos;
 }
 
 // "This node was removed"; but not "this node's peer n2 was removed".
