@@ -171,6 +171,10 @@ TEST_CASE("a message's error, call, path and peer are read") {
       {"fork failed: Cannot allocate memory at /usr/share/perl5/Shop/Master.pm line 412.", ENOMEM, "clone", "", ""},
       {"[Errno 30] Read-only file system: '//config/shop.db' -> '//config/shop.db.old'", EROFS, "rename",
        "/config/shop.db", ""},
+      {"IO error: /mnt/farmer.db/047369.ldb: Muitos arquivos abertos", EMFILE, "openat", "/mnt/farmer.db/047369.ldb",
+       ""},
+      {"kann /srv/x.db nicht schreiben: Auf dem Ger\u00e4t ist kein Speicherplatz mehr verf\u00fcgbar", ENOSPC, "write",
+       "/srv/x.db", ""},
       {"db shop died with reason {{badmatch,{error,enospc}},[{couch_btree,write_node,3,[{file,\"src/couch_btree.erl\"},"
        "{line,444}]}]}",
        ENOSPC, "write", "", ""},
