@@ -11,13 +11,14 @@ ROSE_EMBED_FILE(rose_knowledge_nodes, ROSE_KNOWLEDGE "/nodes.toml");
 ROSE_EMBED_FILE(rose_knowledge_disks, ROSE_KNOWLEDGE "/disks.toml");
 ROSE_EMBED_FILE(rose_knowledge_processes, ROSE_KNOWLEDGE "/processes.toml");
 ROSE_EMBED_FILE(rose_knowledge_clocks, ROSE_KNOWLEDGE "/clocks.toml");
+ROSE_EMBED_FILE(rose_knowledge_languages, ROSE_KNOWLEDGE "/languages.toml");
 ROSE_EMBED_FILE(rose_knowledge_verbs, ROSE_KNOWLEDGE "/verbs.toml");
 
 namespace rose::knowledge {
 
 std::span<const std::pair<std::string_view, std::string_view>> files() {
   // In this order: of several errors in one message the first entry counts.
-  static const std::array<std::pair<std::string_view, std::string_view>, 7> all = {{
+  static const std::array<std::pair<std::string_view, std::string_view>, 8> all = {{
       {"errors.toml", ROSE_EMBEDDED(rose_knowledge_errors)},
       {"operations.toml", ROSE_EMBEDDED(rose_knowledge_operations)},
       {"peers.toml", ROSE_EMBEDDED(rose_knowledge_peers)},
@@ -25,6 +26,7 @@ std::span<const std::pair<std::string_view, std::string_view>> files() {
       {"disks.toml", ROSE_EMBEDDED(rose_knowledge_disks)},
       {"processes.toml", ROSE_EMBEDDED(rose_knowledge_processes)},
       {"clocks.toml", ROSE_EMBEDDED(rose_knowledge_clocks)},
+      {"languages.toml", ROSE_EMBEDDED(rose_knowledge_languages)},
   }};
   return all;
 }

@@ -44,6 +44,7 @@ enum class Says : std::uint8_t {
   lookup,     // a name was not resolved
   clock,      // a clock is wrong; `name` says how
   relayed,    // behind it stands what somebody else said
+  answered,   // the same of the node that the message names, be it an error or a stop
   other       // the words mean nothing, whatever other patterns say of them
 };
 

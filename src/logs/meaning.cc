@@ -22,6 +22,7 @@ using knowledge::Statement;
 constexpr double kLeastSlowDisk = 100e6;                       // ns: a disk with moving parts takes less under load
 constexpr std::int64_t kSlowDiskUnsaid = 1'000'000'000;        // ns: what systems warn of, where no duration is stated
 constexpr double kLongestSpan = 3600e9;                        // ns
+constexpr std::size_t kLongestAnswer = 160;                    // characters between who answered and the error
 constexpr std::size_t kUnitBehind = 28;                        // characters between a number and its unit
 constexpr std::size_t kBeforeNumber = 28, kBehindNumber = 12;  // characters beside a number that make it a bound
 
@@ -107,6 +108,7 @@ class MessageReader {
   [[nodiscard]] std::string_view low() const { return sentence_.low(); }
 
   void read_lost();
+  [[nodiscard]] bool names_node_behind(const Statement& said) const;
   void read_end();
   void read_failure();
   void read_in_vain();
@@ -120,6 +122,7 @@ class MessageReader {
   [[nodiscard]] Operation find_operation(std::size_t from, const Found& error) const;
   [[nodiscard]] bool says_start() const;
   [[nodiscard]] bool is_relayed(const Statement& said) const;
+  [[nodiscard]] bool is_answered(std::size_t begin) const;
   void read_stop();
   [[nodiscard]] std::vector<Stated> spans() const;
   [[nodiscard]] std::int64_t stood() const;
@@ -219,6 +222,7 @@ bool MessageReader::says_start() const {
 // n2 failed: FATAL: the system is shutting down". What follows from a failure has no subject: "cannot connect:
 // exiting".
 bool MessageReader::is_relayed(const Statement& said) const {
+  if (is_answered(said.begin)) return true;
   return std::any_of(said_.begin(), said_.end(), [&](const Statement& one) {
     const bool of_peer = one.entry->says == Says::lost || one.entry->says == Says::closed;
     if ((!of_peer && one.entry->says != Says::relayed) || one.end > said.begin) return false;
@@ -229,6 +233,16 @@ bool MessageReader::is_relayed(const Statement& said) const {
       return word.begin > one.end + colon && word.end <= said.begin;
     });
     return one.entry->says == Says::relayed || words >= 2;
+  });
+}
+
+// "n2 answered that its disk is full", "rpc error: code = Unknown desc = write /x: no space left on device": whether
+// what begins there is another node's, reported without a colon or behind more than one. What a comma parts is not.
+bool MessageReader::is_answered(std::size_t begin) const {
+  return std::any_of(said_.begin(), said_.end(), [&](const Statement& one) {
+    if (one.entry->says != Says::answered || one.begin > begin) return false;
+    const std::string_view between = low().substr(one.end, begin - std::min(begin, one.end));
+    return between.size() <= kLongestAnswer && between.find_first_of(",;\n") == std::string_view::npos;
   });
 }
 
@@ -347,6 +361,10 @@ void MessageReader::read_failure() {
   if (before) meaning_.operation = find_operation(error_.at, error_);
   if (!meaning_.exact && meaning_.operation == Operation::unknown) meaning_.operation = find_operation(0, error_);
   meaning_.path = find_path(text_, error_);
+  // Connections have no path: what took the last descriptor too many was the file.
+  if (meaning_.operation == Operation::unknown && !meaning_.path.empty() &&
+      (meaning_.error == EMFILE || meaning_.error == ENFILE))
+    meaning_.operation = Operation::open;
 }
 
 // "Error saving the database, unable to open x.new": of several things that failed, the last one is the call.
@@ -385,7 +403,28 @@ void MessageReader::read_lost() {
   // "failed to send out heartbeat on time": it is late itself, and misses nobody.
   if (lost != nullptr && stood != nullptr && lost->begin < stood->end && stood->begin < lost->end) lost = nullptr;
   meaning_.closed = closed != nullptr;
-  if (const Statement* said = lost != nullptr ? lost : closed) meaning_.lost = true, meaning_.lost_at = said->end;
+  const Statement* said = lost != nullptr ? lost : closed;
+  if (said == nullptr) return;
+  meaning_.lost = true;
+  meaning_.lost_at = said->end;
+  // "Lost half of the members. Current members are [n1], lost members are [n2]": of several such words those count that
+  // the name of a node follows.
+  for (const Statement& one : said_)
+    if ((one.entry->says == Says::lost || one.entry->says == Says::closed) && names_node_behind(one)) {
+      meaning_.lost_at = one.end;
+      return;
+    }
+}
+
+// "members are [n2]", "member: n2": no other word stands between.
+bool MessageReader::names_node_behind(const Statement& said) const {
+  const auto& words = sentence_.words();
+  const auto next = std::find_if(words.begin(), words.end(), [&](const knowledge::Word& word) {
+    return word.begin >= said.end && word.text != "is" && word.text != "are" && word.text != "was" &&
+           word.text != "were";
+  });
+  return next != words.end() && next->node == knowledge::kOtherNode &&
+         low().substr(said.end, next->begin - said.end).find_first_of(",;") == std::string_view::npos;
 }
 
 // "This node was removed"; but not "this node's peer n2 was removed".
@@ -420,6 +459,7 @@ void MessageReader::conclude_from_error() {
 Meaning MessageReader::read() {
   error_ = find_error();
   meaning_.error = error_.error, meaning_.vague = error_.vague;
+  meaning_.of_peer = kernel::resource_error(meaning_.error) && is_answered(error_.at);
   read_lost();
   meaning_.outcast = is_outcast();
   meaning_.late = says(Says::late) && !says(Says::stood) && !meaning_.outcast;

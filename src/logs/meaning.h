@@ -58,6 +58,7 @@ struct Meaning {
   bool unresolved = false;    // a name was not resolved: the one that answers for names may be what is missed
   bool outcast = false;       // others took the one that writes for gone
   bool closed = false;        // lost: its machine answered, as when its process ends; one that is cut off says nothing
+  bool of_peer = false;       // the error is not the writer's: another node reported it
   bool failed = false;        // something with a file was tried in vain, and why is not said: `error` is 0
   bool late = false;          // a timeout, a missed heartbeat, a slow disk, a stopped clock: something waited
   std::int64_t stood_ns = 0;  // it stood still for so long, as it says itself; 0: no word of that

@@ -131,13 +131,14 @@ std::string find_path(std::string_view text, const Found& error) {
     }
     std::string_view word = text.substr(begin, at - begin);
     const std::string_view before = text.substr(line, begin - line), behind = text.substr(at);
+    const bool frame = before.ends_with("{file,\"");  // Erlang's, of a stack trace: {file,"src/x.erl"},{line,7}
     const bool url = begin >= 1 && text[begin - 1] == ':' && word.starts_with("//");
     const bool quoted = begin > 0 && (text[begin - 1] == '"' || text[begin - 1] == '\'');
     while (!word.empty() && (word.back() == '.' || word.back() == '=')) word.remove_suffix(1);
     const std::size_t slash = word.find('/');
     const std::size_t equals = word.rfind('=', std::min(slash, word.size()));
     if (equals != std::string_view::npos && equals < slash) word.remove_prefix(equals + 1);
-    if (url || is_request(before) || word.find('/') == std::string_view::npos || word.size() < 3 ||
+    if (url || frame || is_request(before) || word.find('/') == std::string_view::npos || word.size() < 3 ||
         (word.starts_with("//") && !quoted))
       continue;
     const std::size_t letters = static_cast<std::size_t>(

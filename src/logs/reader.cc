@@ -35,6 +35,8 @@ constexpr std::size_t kLongestHost = 64;      // of a name that is printed
 constexpr std::size_t kLongestHeading = 120;  // of a line that says whose part of a file follows
 constexpr std::size_t kWordsOfHeading = 5;
 constexpr std::size_t kLongestPrompt = 60;
+constexpr std::size_t kLeastBackward = 2;     // lines whose times go back, of a file that begins with the newest one,
+constexpr std::size_t kMostlyBackward = 20;   // so many to each whose time goes forward
 constexpr std::size_t kMostStrangers = 8;     // of hosts that are no nodes, that are reported
 constexpr std::size_t kExceptionsInKind = 3;  // lines of a stack trace that count for the kind
 
@@ -287,6 +289,19 @@ class Sink {
       incomplete_.emplace_back(place, kind_of_time_);
   }
 
+  // `journalctl -r`, and what web pages show and export: the times of nearly all lines go back. A clock that is set
+  // back does so once among many lines that go forward.
+  [[nodiscard]] bool is_newest_first() const {
+    std::size_t back = 0, forth = 0;
+    for (std::size_t i = 1; i < out_.messages.size(); ++i) {
+      const std::int64_t before = out_.messages[i - 1].ts_ns, ts = out_.messages[i].ts_ns;
+      if (before == kNoTime) continue;
+      back += ts < before ? 1 : 0;
+      forth += ts > before ? 1 : 0;
+    }
+    return back >= kLeastBackward && forth * kMostlyBackward <= back;
+  }
+
   void finish_source() {
     Source& source = out_.source;
     source.kept = out_.messages.size();
@@ -299,11 +314,13 @@ class Sink {
       if (source.first_ns == kNoTime || one.ts_ns < source.first_ns) source.first_ns = one.ts_ns;
       if (source.last_ns == kNoTime || one.ts_ns > source.last_ns) source.last_ns = one.ts_ns;
     }
+    source.newest_first = is_newest_first();
     // Lines before the first time get that time.
     for (Message& one : out_.messages) {
       if (one.ts_ns != kNoTime) break;
       one.ts_ns = source.first_ns;
     }
+    if (source.newest_first) std::reverse(out_.messages.begin(), out_.messages.end());
     if (out_.streams.empty()) out_.streams.emplace_back();
     out_.counts.resize(out_.kinds.size());
   }
@@ -857,6 +874,7 @@ std::string words(const Source& source) {
                      source.form);
   if (!source.packing.empty()) out += fmt::format(" ({})", source.packing);
   if (source.rest != 0) out += fmt::format("; {} lines belong to the previous message", source.rest);
+  if (source.newest_first) out += "; it begins with the newest, and is read from its end";
   if (source.timed != 0 && source.time_kind == TimeKind::no_date)
     out += "; times have no date: it follows from when the file was written";
   if (source.timed != 0 && source.time_kind == TimeKind::no_year)

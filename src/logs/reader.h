@@ -56,6 +56,7 @@ struct Source {
   std::uint64_t cut = 0;                     // lines longer than is kept
   std::uint64_t overflow = 0;                // messages of no kind: there were too many
   bool zoned = false;                        // times say their zone
+  bool newest_first = false;                 // its lines stood in the opposite order
   TimeKind time_kind = TimeKind::date_time;  // the poorest form of time it has
   std::int64_t shifted_ns = 0;               // added to its times so that they meet those of the other files
   std::int64_t first_ns = kNoTime, last_ns = kNoTime;

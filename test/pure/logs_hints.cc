@@ -540,3 +540,23 @@ TEST_CASE("messages below a repeated heading are read separately", "[logs]") {
   REQUIRE(one.find(Hint::Kind::call, "n1") != nullptr);
   CHECK(one.find(Hint::Kind::call, "n1")->path == "/srv/x.db");
 }
+
+TEST_CASE("an error that another node answers with is that node's", "[logs]") {
+  const auto fails = [](const std::string& text) {
+    const Hinted one({"2026-01-02 03:04:05 INFO up\n2026-01-02 03:04:06 ERROR " + text + "\n"}, {});
+    std::string nodes;
+    for (const std::string node : {"n1", "n2"})
+      if (one.find(Hint::Kind::call, node) != nullptr) nodes += node;
+    if (nodes == "n2")
+      for (const Hint& hint : one.evidence.hints) CHECK(hint.kind != Hint::Kind::silence);
+    return nodes;
+  };
+  CHECK(fails("cannot store batch 18, n2 answered that there is no space left on its disk") == "n2");
+  CHECK(fails("replica n2 returned \"Input/output error\" for append of segment 4") == "n2");
+  CHECK(fails("ask 10.0.0.2:7000: rpc error: code = Unknown desc = write /data/1.log: no space left on device") ==
+        "n2");
+  CHECK(fails("upload to 10.0.0.2:9000 was rejected with status 507 (Insufficient Storage)") == "n2");
+  // Its own: what another one sent, it could not keep.
+  CHECK(fails("cannot write batch 18 of n2: No space left on device") == "n1");
+  CHECK(fails("n2 answered in 3 ms, write /data/1.log: no space left on device") == "n1");
+}

@@ -171,6 +171,16 @@ TEST_CASE("a message's error, call, path and peer are read") {
       {"fork failed: Cannot allocate memory at /usr/share/perl5/Shop/Master.pm line 412.", ENOMEM, "clone", "", ""},
       {"[Errno 30] Read-only file system: '//config/shop.db' -> '//config/shop.db.old'", EROFS, "rename",
        "/config/shop.db", ""},
+      {"IO error: /mnt/farmer.db/047369.ldb: Muitos arquivos abertos", EMFILE, "openat", "/mnt/farmer.db/047369.ldb",
+       ""},
+      {"kann /srv/x.db nicht schreiben: Auf dem Ger\u00e4t ist kein Speicherplatz mehr verf\u00fcgbar", ENOSPC, "write",
+       "/srv/x.db", ""},
+      {"db shop died with reason {{badmatch,{error,enospc}},[{couch_btree,write_node,3,[{file,\"src/couch_btree.erl\"},"
+       "{line,444}]}]}",
+       ENOSPC, "write", "", ""},
+      {"index [shop] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has read-only "
+       "block]",
+       ENOSPC, "write", "", ""},
   };
   for (const Row& row : rows) {
     INFO(row.text);
@@ -436,6 +446,9 @@ TEST_CASE("the length of a pause that a program reports is read") {
   const Row rows[] = {
       {"Not marking nodes down due to local pause of 8123456789ns > 5000000000ns", 8123},      // Cassandra
       {"Detected pause in JVM or host machine (eg GC): pause of approximately 5210ms", 5210},  // Hadoop
+      {"Can't keep up! Did the system time change, or is the server overloaded? Running 2823ms behind, skipping 56 "
+       "tick(s)",
+       2823},  // Minecraft
       {"We slept 35000ms instead of 3000ms, this is likely due to a long garbage collecting pause", 35000},  // HBase
       {"[gc][old][1234][5] duration [12.3s], collections [1]/[12.5s], total [12.3s]/[15s]", 12300},  // Elasticsearch
       {R"({"msg":"leader failed to send out heartbeat on time; took too long, leader is overloaded likely from slow disk","heartbeat-interval":"100ms","expected-duration":"200ms","exceeded-duration":"8.391798121s"})",
@@ -523,6 +536,9 @@ TEST_CASE("messages about clocks give whose clock is wrong and by how much", "[l
       {"[10.0.0.1]:5701 [dev] [3.12] System clock apparently jumped from 2026-01-02 03:04:05.123 to 2026-01-02 "
        "04:04:10.127 since last heartbeat (+3600004 ms)",
        3'600'004, false, true, true},
+      {"Warning: A system time change of 3600 seconds (0d 1h 0m 0s backwards in time) has been detected. "
+       "Compensating...",
+       -3'600'000, false, true, true},
       {"[WARN ][o.e.t.ThreadPool] [n1] absolute clock went backwards by [2s/2000ms] while timer thread was sleeping",
        -2'000, false, true, true},
       {"java.lang.RuntimeException: Clock moved backwards.  Refusing to generate id for 5000 milliseconds", -5'000,
@@ -689,6 +705,7 @@ TEST_CASE("in a list of members the lost peer is the one after the words that re
   CHECK(missed("members [10.92.1.2, 10.92.1.3, 10.92.1.1] with suspected members: [10.92.1.1]: ask [10.92.1.2]") ==
         "n1 ");
   CHECK(missed("n2 is unreachable, asking n1") == "n2 ");
+  CHECK(missed("Lost at least half of the members. Current members are [n1], lost members are [n2]") == "n2 ");
   CHECK(missed("members n1, n2: lost connection") == "n1 n2 ");  // any of them
   CHECK(missed("lost connection with n2") == "n2 ");
   CHECK(missed("zone example.org/IN: refresh: failure trying primary 10.92.1.2#5300 (source 0.0.0.0#0): operation "

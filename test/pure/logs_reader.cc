@@ -1,5 +1,6 @@
 #include "logs_support.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <cstdlib>
@@ -332,6 +333,35 @@ TEST_CASE("final untimed lines are not part of an everyday message") {
   CHECK(Read(up + "  and too many open files\n").messages().size() == 2);  // indented
   CHECK(Read(up + "and 17 more\n").messages().size() == 2);
   CHECK(Read(up + "2026-11-22 18:24:23 ERROR cannot save\ntoo many open files\n").messages().size() == 3);
+}
+
+TEST_CASE("a file that begins with its newest line is read from its end") {
+  const auto line = [](int second, const char* text) {
+    return fmt::format("2026-01-02 03:04:{:02} {}\n", second, text);
+  };
+  const Read one(line(9, "INFO stopped") + line(7, "ERROR cannot flush: Input/output error\n  at x.Y.z(Y.java:7)") +
+                 line(7, "INFO flushing") + line(1, "INFO up"));
+  REQUIRE(one.messages().size() == 4);
+  CHECK(one.source().newest_first);
+  CHECK(one.logs.jumps.empty());
+  CHECK(one.text(0) == "up");
+  CHECK(one.messages()[0].line == 5);
+  CHECK(one.text(2) == "cannot flush: Input/output error\n  at x.Y.z(Y.java:7)");
+  CHECK(one.text(3) == "stopped");
+  CHECK(words(one.source()).find("it begins with the newest") != std::string::npos);
+  // What a clock does that is set back, or two threads that write at once.
+  CHECK_FALSE(Read(line(9, "a") + line(10, "b") + line(3, "c") + line(4, "d") + line(5, "e")).source().newest_first);
+  CHECK_FALSE(Read(line(9, "a") + line(8, "b")).source().newest_first);
+}
+
+TEST_CASE("a web page's timestamp before the program's own may have no blank behind it") {
+  const Read one(
+      "3/7/2026 10:32:39 PM2026-03-07 21:32:39,103 - store - WARNING - cannot ask\n"
+      "3/7/2026 10:32:39 PM  before or while it asked\n"
+      "3/7/2026 10:32:40 PM2026-03-07 21:32:40,103 - store - INFO - asked\n");
+  CHECK(one.source().timed >= 2);
+  CHECK(one.messages().back().ts_ns - one.messages()[0].ts_ns == 1'000'000'000);
+  CHECK(one.text(0).find("2026") == std::string::npos);
 }
 
 TEST_CASE("one error line does not turn a program's timestamps into a tool's") {

@@ -80,6 +80,8 @@ class NodeReports {
     std::string other;  // the node it speaks of
   };
 
+  // The error is that of another node, which answered with it.
+  [[nodiscard]] static bool is_of_other(const Kind& kind) { return kind.meaning.of_peer && !kind.other.empty(); }
   // Gives back what the lines behind the message tell of a call, if they do.
   std::optional<FailedCall> read_behind(const Message& message);
   // Whether the next message was taken for a part of this one.
@@ -87,7 +89,7 @@ class NodeReports {
   [[nodiscard]] bool is_nothing(const Message& message, const Meaning& meaning) const;
   [[nodiscard]] bool misses_at_debug(const Message& message, const Kind& kind) const;
   void keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind);
-  void keep_failure(const Message& message, const Meaning& meaning, double weight,
+  void keep_failure(const Message& message, const Kind& kind, double weight,
                     const std::optional<FailedCall>& told_behind);
   void keep_missing(const Message& message, const Kind& kind, double weight);
   void keep_clock(const Message& message, const Kind& kind, double weight);
@@ -104,6 +106,7 @@ class NodeReports {
   std::size_t n_;
   const NodeLog& here_;
   std::map<FailedCall, Report> calls_;
+  std::map<std::pair<std::string, FailedCall>, Report> calls_of_others_;  // by the node whose calls they are
   std::map<std::pair<Operation, std::string>, Report> in_vain_;  // operation, path
   std::map<std::string, Report> peers_, refusing_, unnamed_;     // by node
   std::set<std::string> answered_;                               // of peers_: whose machine answered
@@ -198,10 +201,11 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
     names_looked_up_.insert(kind.other);
   }
   if (meaning.outcast) put(outcast_, message, meaning, weight);
-  const bool misses = !meaning.clock && !meaning.cut_off && meaning.slow_disk_ns == 0 && (meaning.lost || meaning.late);
+  const bool misses = !is_of_other(kind) && !meaning.clock && !meaning.cut_off && meaning.slow_disk_ns == 0 &&
+                      (meaning.lost || meaning.late);
   const bool for_a_reason = misses && found_.misses_for_a_reason(n_, kind.other, message.ts_ns);
   if (for_a_reason) weight = std::min(weight, kUsual);
-  keep_failure(message, meaning, weight * weight_of(message.level), told_behind);
+  keep_failure(message, kind, weight * weight_of(message.level), told_behind);
   if (meaning.clock) keep_clock(message, kind, weight);
   else if (misses && !for_a_reason) keep_missing(message, kind, weight);
   if (meaning.stood_ns >= kLeastStood && (longest_.first == nullptr || meaning.stood_ns > longest_.meaning.stood_ns)) {
@@ -222,8 +226,13 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
       message, meaning, weight);
 }
 
-void NodeReports::keep_failure(const Message& message, const Meaning& meaning, double weight,
+void NodeReports::keep_failure(const Message& message, const Kind& kind, double weight,
                                const std::optional<FailedCall>& told_behind) {
+  const Meaning& meaning = kind.meaning;
+  if (is_of_other(kind)) {
+    if (fails_some_call(meaning)) put(calls_of_others_[{kind.other, call_of(meaning)}], message, meaning, weight);
+    return;
+  }
   if (fails_some_call(meaning) && !no_route_to_peer(meaning) && told_behind != call_of(meaning))
     put(calls_[call_of(meaning)], message, meaning, weight);
   if (meaning.failed) put(in_vain_[{meaning.operation, meaning.path}], message, meaning, weight);
@@ -261,6 +270,11 @@ void NodeReports::add_hints() {
   for (const auto& [key, report] : calls_) {
     add_call(found_, n_, report);
     add_end_behind_socket(found_, n_, report);
+  }
+  for (const auto& [key, report] : calls_of_others_) {
+    const std::size_t before = found_.hints.size();
+    add_call(found_, n_, report);
+    for (std::size_t i = before; i < found_.hints.size(); ++i) found_.hints[i].node = key.first;
   }
   for (const auto& [key, report] : in_vain_)
     if (!is_of_an_end(report)) add_in_vain(found_, n_, report);

@@ -266,9 +266,18 @@ bool is_pod_name(std::string_view word) {
 // A time with a date and a zone, a blank, and the program's line: `kubectl logs --timestamps`, `docker logs -t`.
 bool read_timestamp(std::string_view line, Outside& out) {
   const auto time = read_time(line);
-  if (!time || !time->zoned || time->kind != TimeKind::date_time || !is_digit(line[0])) return false;
+  if (!time || time->kind != TimeKind::date_time || !is_digit(line[0])) return false;
   std::string_view rest = line.substr(time->length);
-  if (!rest.empty() && rest[0] != ' ') return false;
+  // What is copied from a web page may have no blank, and no zone: "3/7/2019 10:32:39 PM2019-03-07 21:32:39,103 - ...".
+  const std::string_view of_time = line.substr(0, time->length);
+  const bool of_page = of_time.ends_with(" PM") || of_time.ends_with(" AM");
+  if (!time->zoned && !of_page) return false;
+  if (!rest.empty() && rest[0] != ' ') {
+    if (!of_page) return false;
+    out.time = time;
+    out.text = rest;
+    return true;
+  }
   out.time = time;
   out.text = rest.substr(std::min<std::size_t>(1, rest.size()));
   return true;

@@ -44,7 +44,7 @@ void clock_time(TimeCursor& cursor, DateTime& moment) {
     hour = hour % 12 + (letter == 'P' ? 12 : 0);
   }
   cursor.need(seconds || named);
-  cursor.need(!is_digit(cursor.peek()));
+  cursor.need(named || !is_digit(cursor.peek()));  // a web page's text may follow at once: "10:32:39 PM2019-03-07"
   moment.in_day += ((hour * 60 + minute) * 60 + second) * kSecond;
 }
 
