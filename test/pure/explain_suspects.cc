@@ -853,6 +853,8 @@ TEST_CASE("failed calls that a runtime makes routinely are not steps", "[explain
     one.add(Group::failing, failing(2 * i)
                                 .fails(103, "openat", ENOENT, "/usr/share/locale/C.UTF-8/LC_MESSAGES/libc.mo")
                                 .fails(104, "epoll_ctl", EPERM, "/data/log")
+                                .fails(104, "ioctl", ENOTTY, "/data/log")
+                                .fails(104, "lseek", ESPIPE, "")
                                 .fails(105, "openat", ENOENT, "/data/other"));
     one.add(Group::sound, sound(2 * i + 1));
   }
