@@ -101,12 +101,17 @@ void never_done(const World& world, std::vector<std::string>& warnings) {
   const trace::Trace& usual = world.survey.trace;
   if (!world.contexts || usual.events.empty()) return;
   std::vector<std::string> never;
-  for (const Candidate* c : likeliest(world.plan)) {
+  const std::vector<const Candidate*> likely = likeliest(world.plan);
+  for (const Candidate* c : likely) {
     const auto number = world.node_numbers.find(c->node);
     if (hits_by_count(c->kind) || number == world.node_numbers.end()) continue;
+    // What a node does after a fault may be due to it, and no longer workload brings that about.
+    std::int64_t until = c->first_ts;
+    for (const Candidate* other : likely)
+      if (other->node == c->node) until = std::min(until, other->first_ts);
     std::set<std::string> seen;
     for (const ContextEvent& event :
-         world.contexts->before(number->second, std::numeric_limits<std::int64_t>::min(), c->first_ts, 64)) {
+         world.contexts->before(number->second, std::numeric_limits<std::int64_t>::min(), until, 64)) {
       if (!seen.insert(event.key).second) continue;
       if (seen.size() > kMostKindsBefore) break;
       if (std::none_of(usual.events.begin(), usual.events.end(),

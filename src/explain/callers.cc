@@ -62,7 +62,7 @@ std::vector<Suspect>::iterator find_suspect(std::vector<Suspect>& suspects, cons
 // function.
 bool may_be_suspect(const Call& call) {
   return !call.caller.empty() && call.caller != symbols::kOutsideFile && key_of(call.caller) != key_of(call.function) &&
-         !is_library(frame_at(call, call.caller));
+         is_applications(frame_at(call, call.caller));
 }
 
 // Gives the caller of a suspect the feature, unless it has more of it. `may_add`: a caller that is not a suspect yet

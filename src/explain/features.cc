@@ -185,6 +185,7 @@ struct OnStack {
   std::map<Feature, double> values;  // added up over the runs
   std::size_t runs = 0, innermost = 0;
   bool by_time = true;  // of all faults that found it there
+  bool at_call = false;
   std::string node, why, called;
 };
 
@@ -233,6 +234,8 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
           if (i == 0) innermost.insert(frame.function);
           OnStack& on = seen[frame.function];
           on.by_time = on.by_time && comes_by_time(input, fault->id);
+          on.at_call = on.at_call || (planned != nullptr && (planned->kind == schedule::FaultKind::syscall ||
+                                                             planned->kind == schedule::FaultKind::exception));
           on.node = stack.node.empty() ? fault->node : stack.node;
           if (on.why.empty()) on.why = stack.why.empty() ? fault->detail : stack.why;
           if (i > 0 && on.called.empty()) on.called = frames[i - 1]->function;
@@ -271,19 +274,21 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
       evidence.features.raise(feature, once * value / static_cast<double>(of));
       weight = std::max(weight, (feature == Feature::waiting ? 0.3 : 1) * evidence.features[feature]);
     }
+    evidence.at_failed_call = on.at_call;
     evidence.tell(weight, on.node, std::move(reason));
   }
   return known;
 }
 
-// A memory limit hits the process that needs the first page beyond it, whenever that is.
-const Step* killed_by(const Input& input, const Run& run, const schedule::FaultOutcome& fault) {
+// The first step by which the fault takes effect, if that is later than its beginning: a full disk does nothing until
+// somebody writes, and a memory limit hits the process that needs the first page beyond it.
+const Step* effect_of(const Input& input, const Run& run, const schedule::FaultOutcome& fault) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
-  if (planned == nullptr || planned->kind != schedule::FaultKind::memory) return nullptr;
+  if (planned == nullptr) return nullptr;
   for (const Step& step : run.steps) {
     const Kind& kind = input.kinds[step.kind];
-    if (step.ts_ns >= run.zero_ns + fault.fired_ns && kind.out_of_memory &&
-        (kind.node.empty() || kind.node == fault.node))
+    if (step.ts_ns >= run.zero_ns + fault.fired_ns && (kind.node.empty() || kind.node == fault.node) &&
+        takes_effect(planned->kind, kind))
       return &step;
   }
   return nullptr;
@@ -295,8 +300,8 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
   struct Entered {
     double share = 0;  // added up over the runs
     std::size_t runs = 0;
-    bool last = false, killed = false;
-    std::string node;
+    bool last = false;
+    std::string before, node;
   };
   std::map<std::string, Entered> seen;
   for (const Run& run : input.runs) {
@@ -305,23 +310,28 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
     for (const schedule::FaultOutcome* fault : fired(run)) {
       if (std::any_of(fault->stacks.begin(), fault->stacks.end(), in_application)) continue;
       const std::int32_t tid = thread_of(*fault);
-      const Step* killed = killed_by(input, run, *fault);
-      const std::int64_t at = killed != nullptr ? killed->ts_ns : run.zero_ns + fault->fired_ns;
-      double share = killed == nullptr && comes_by_time(input, fault->id) ? kByChance : 1;
+      const Step* effect = effect_of(input, run, *fault);
+      const std::int64_t at = effect != nullptr ? effect->ts_ns : run.zero_ns + fault->fired_ns;
+      // The kernel ends a process, but one thread makes a call.
+      const bool killed = effect != nullptr && input.kinds[effect->kind].what == StepKind::process;
+      double share = effect == nullptr && comes_by_time(input, fault->id) ? kByChance : 1;
       std::size_t count = 0;
       std::set<std::string> of_fault;
       for (auto step = run.steps.rbegin(); step != run.steps.rend() && count < kMostEntered; ++step) {
         const Kind& kind = input.kinds[step->kind];
         if (step->ts_ns > at || kind.what != StepKind::function) continue;
-        if (killed != nullptr ? step->pid != killed->pid
-            : tid != 0        ? step->tid != tid
-                              : fault->node.empty() || kind.node != fault->node)
+        if (killed              ? step->pid != effect->pid
+            : effect != nullptr ? step->tid != effect->tid
+            : tid != 0          ? step->tid != tid
+                                : fault->node.empty() || kind.node != fault->node)
           continue;
         if (!of_fault.insert(kind.function).second) continue;
         Entered& entered = seen[kind.function];
         if (here.insert(kind.function).second) ++entered.runs, entered.share += share;
         entered.last = entered.last || count == 0;
-        entered.killed = entered.killed || killed != nullptr;
+        if (effect != nullptr)
+          entered.before = killed ? "the kernel ended the process for lack of memory"
+                                  : "the fault took effect: " + input.kinds[effect->kind].words;
         entered.node = kind.node;
         share *= kEnteredBefore;
         ++count;
@@ -331,11 +341,11 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
   for (const auto& [function, entered] : seen) {
     Evidence& evidence = out[function];
     evidence.features.raise(Feature::entered_before, entered.share / static_cast<double>(failing));
-    evidence.tell(0.6 * evidence.features[Feature::entered_before], entered.node,
-                  fmt::format("{} before {}, in {} failing runs (no stack is known)",
-                              entered.last ? "the last watched function that was entered" : "entered shortly",
-                              entered.killed ? "the kernel ended the process for lack of memory" : "the fault arrived",
-                              times(entered.runs, failing)));
+    evidence.tell(
+        0.6 * evidence.features[Feature::entered_before], entered.node,
+        fmt::format("{} before {}, in {} failing runs (no stack is known)",
+                    entered.last ? "the last watched function that was entered" : "entered shortly",
+                    entered.before.empty() ? "the fault arrived" : entered.before, times(entered.runs, failing)));
   }
 }
 
@@ -446,6 +456,8 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
     if (kind.what == StepKind::message && !d.missing) from_trace(input, d, d.weight, runs, out);
     switch (kind.what) {
       case StepKind::function:
+        // A later fault made it start again: nothing that speaks against the function that an earlier one hit.
+        if (out[kind.function].at_failed_call && d.earlier > kUnknown && !d.missing) break;
         if (d.clean && !d.missing && (d.only_bug || near == 0 || (!bug_alone && !(known_broken_off && d.harmless))))
           out[kind.function].fresh = true;
         if (d.clean && d.missing) out[kind.function].lost = true;

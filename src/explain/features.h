@@ -53,6 +53,7 @@ struct Evidence {
   std::string file;
   int line = 0;
   std::set<std::string> nodes;
+  bool at_failed_call = false;  // on the stack of a call that a fault made fail
   bool fresh = false;          // all failing runs enter it after the fault, and no others
   bool lost = false;           // no failing run enters it after the fault, and all correct ones do
   std::string named_by;        // the symptom's word

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kLookBack = 60;                // steps before the fault among which a common one is looked for
 constexpr std::int64_t kAboutTheSame = 500'000'000;  // ns
+constexpr std::string_view kFailsWith = " fails with ", kInPart = " does only a part";
 constexpr std::size_t kMostWords = 160;              // bytes of a path or message in a kind's words
 
 std::string_view letter(StepKind kind) {
@@ -57,7 +58,10 @@ std::string call_words(const trace::Trace& trace, const trace::Event& e,
                        const std::map<std::string, std::string>& nodes) {
   const std::string place = place_of(trace, e, nodes);
   std::string words(kernel::syscall_name(e.syscall));
-  if (e.type == trace::EventType::scf) words += fmt::format(" fails with {}", kernel::errno_name(e.err));
+  if (e.type == trace::EventType::scf)
+    words += e.err != 0      ? fmt::format("{}{}", kFailsWith, kernel::errno_name(e.err))
+             : e.signal != 0 ? fmt::format(" ends in {}", kernel::signal_name(e.signal))
+                             : std::string(kInPart);
   if (!place.empty()) words += fmt::format(" ({})", place);
   return words;
 }
@@ -193,6 +197,24 @@ std::optional<Kind> kind_of(const trace::Trace& trace, const trace::Event& e,
 bool is_agents(const LogLine& line) { return line.text.starts_with("Picked up JAVA_TOOL_OPTIONS:"); }
 
 }  // namespace
+
+bool takes_effect(schedule::FaultKind fault, const Kind& kind) {
+  using schedule::FaultKind;
+  if (kind.what == StepKind::process) return fault == FaultKind::memory && kind.out_of_memory;
+  if (kind.what != StepKind::failed_call) return false;
+  const std::string_view words = kind.words;
+  if (fault == FaultKind::disk_full && words.find(kInPart) != std::string_view::npos) return true;
+  const std::size_t at = words.find(kFailsWith);
+  if (at == std::string_view::npos) return false;
+  const std::string_view error = words.substr(at + kFailsWith.size(), words.find(" (") - at - kFailsWith.size());
+  switch (fault) {
+    // Recordings of older versions have "E0" for a call that did only a part.
+    case FaultKind::disk_full: return error == "ENOSPC" || error == "EDQUOT" || error == "E0";
+    case FaultKind::descriptors: return error == "EMFILE" || error == "ENFILE";
+    case FaultKind::memory: return error == "ENOMEM";
+    default: return false;
+  }
+}
 
 std::uint32_t Kinds::of(Kind kind) {
   std::string key = fmt::format("{}|{}|{}", letter(kind.what), kind.node,

@@ -67,6 +67,10 @@ struct Kind {
 };
 [[nodiscard]] inline bool is_exchange(StepKind what) { return what == StepKind::sent || what == StepKind::taken; }
 
+// True for a step by which a fault of that kind takes effect: a lack of something makes calls fail, or the kernel end a
+// process, whenever one needs it.
+[[nodiscard]] bool takes_effect(schedule::FaultKind fault, const Kind& kind);
+
 class Kinds {
  public:
   std::uint32_t of(Kind kind);

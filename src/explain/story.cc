@@ -237,6 +237,16 @@ class Teller {
     return out;
   }
 
+  // What a full disk and the like do to a node's calls is no decision of the program.
+  [[nodiscard]] bool effect_of_fault(const Step& step) const {
+    const std::vector<const schedule::FaultOutcome*> all = fired(run_);
+    return std::any_of(all.begin(), all.end(), [&](const schedule::FaultOutcome* outcome) {
+      const schedule::Fault* fault = input_.schedule.find(outcome->id);
+      return fault != nullptr && outcome->node == node_of(step) && step.ts_ns >= run_.zero_ns + outcome->fired_ns &&
+             takes_effect(fault->kind, input_.kinds[step.kind]);
+    });
+  }
+
   void differences() {
     std::set<std::uint32_t> seen;
     std::map<std::string, std::size_t> usual;
@@ -244,6 +254,11 @@ class Teller {
       if (step.ts_ns <= run_.cut_ns || step.ts_ns > run_.end_ns) continue;
       const Difference* d = difference(step);
       if (d == nullptr || !seen.insert(step.kind).second) continue;
+      if (effect_of_fault(step)) {
+        add(900, StoryLine::Kind::fault, step.ts_ns, node_of(step), "it takes effect: " + words_of(step),
+            fmt::format("{}; {}", evidence_of(step), counted(*d)));
+        continue;
+      }
       if (d->earlier >= kUsual && !d->only_bug && ++usual[node_of(step)] > kMostUsual) continue;
       const bool message = input_.kinds[step.kind].what == StepKind::message;
       std::string text = words_of(step);

@@ -57,7 +57,9 @@ struct SyscallInfo {
 // True for errors of a disk or another resource (EIO, ENOSPC, EMFILE, ...), which healthy programs rarely see.
 [[nodiscard]] bool resource_error(int err);
 // True for failures that language runtimes cause on their own and handle: the C library opens a message catalogue when
-// it formats an error, Go tries whether a file can be polled. `path`: "" if unknown.
+// it formats an error, Go tries whether a file can be polled, Python whether it is a terminal and has positions.
+// `path`:
+// "" if unknown.
 [[nodiscard]] bool runtime_asks(int err, std::string_view syscall, std::string_view path);
 
 // "SIGKILL" for 9 and the inverse; real-time signals are written as "SIG34".

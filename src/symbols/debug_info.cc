@@ -246,6 +246,32 @@ std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t
   return out;
 }
 
+DebugInfo::CalledFrom DebugInfo::called_from(FunctionDie& copy) {
+  CalledFrom out;
+  Dwarf_Die* around = nullptr;
+  const int count = dwarf_getscopes_die(&copy.die, &around);
+  for (int i = 1; i < count && out.name.empty(); ++i) {
+    Dwarf_Die& outer = around[i];
+    if (dwarf_tag(&outer) == DW_TAG_subprogram) break;
+    if (dwarf_tag(&outer) == DW_TAG_inlined_subroutine) out.name = full_name(&outer);
+  }
+  std::free(around);
+  Dwarf_Attribute attribute;
+  Dwarf_Word file = 0, line = 0;
+  Dwarf_Die unit;
+  Dwarf_Files* files = nullptr;
+  std::size_t known = 0;
+  if (dwarf_formudata(dwarf_attr(&copy.die, DW_AT_call_file, &attribute), &file) == 0 &&
+      dwarf_formudata(dwarf_attr(&copy.die, DW_AT_call_line, &attribute), &line) == 0 &&
+      dwarf_diecu(&copy.die, &unit, nullptr, nullptr) != nullptr && dwarf_getsrcfiles(&unit, &files, &known) == 0 &&
+      file < known)
+    if (const char* path = dwarf_filesrc(files, file, nullptr, nullptr); path != nullptr) {
+      const std::string_view name = path;
+      out.place = fmt::format("{}:{}", name.substr(name.rfind('/') + 1).substr(0, kMostScopeBytes), line);
+    }
+  return out;
+}
+
 std::vector<DebugInfo::Inlined> DebugInfo::all_inlined(std::size_t most) const {
   std::vector<Inlined> out;
   std::map<Dwarf_Off, Inlined> known;  // by origin; without a name: excluded

@@ -55,6 +55,12 @@ class DebugInfo {
   [[nodiscard]] std::optional<FunctionDie> function_at(std::uint64_t address) const;
   // The inlined copies of functions with that name, at most `most`.
   [[nodiscard]] std::vector<FunctionDie> inlined(const std::string& name, std::size_t most) const;
+  // Where an inlined copy was called: the name of the copy around it ("": the function that contains the code) and
+  // "store.c:71" ("" if unknown).
+  struct CalledFrom {
+    std::string name, place;
+  };
+  [[nodiscard]] static CalledFrom called_from(FunctionDie& copy);
   // Inlined copies of all functions, except those defined in the header folders of compilers and distributions: `name`,
   // `entry` and the source file of the function.
   struct Inlined {

@@ -46,6 +46,12 @@ bool is_clone(std::string_view function) {
   return std::find(kForms.begin(), kForms.end(), rest.substr(0, rest.find('.'))) != kForms.end();
 }
 
+// The functions of runtime/cgo by which threads of C enter and leave Go. They are on stacks of every program that is
+// linked with C, and have no source file: the distribution is built without debug information for them.
+bool of_cgo(std::string_view function) {
+  return function.starts_with("crosscall") || function.starts_with("x_cgo_") || function.starts_with("_cgo_");
+}
+
 // "/usr/local/go", "/usr/lib/go-1.19", ".../golang.org/toolchain@v0.0.1-go1.23.1.linux-amd64".
 bool is_goroot(std::string_view folder) {
   const std::string_view name = folder.substr(folder.rfind('/') + 1);
@@ -56,8 +62,11 @@ bool is_goroot(std::string_view folder) {
 
 bool of_go_library(std::string_view function, std::string_view file) {
   const std::string_view package = package_of(function);
+  if (file.empty() && of_cgo(function)) return true;
   if (file.empty()) return !package.empty() && is_known(package) && !is_clone(function);
   if (!file.ends_with(".go") && !file.ends_with(".s")) return false;
+  // Callers are reported with the file's name only: "proc.go" of "runtime.main".
+  if (file.find('/') == std::string_view::npos) return !package.empty() && is_known(package);
   constexpr std::string_view kSources = "/src/";
   const std::size_t root = file.rfind(kSources);
   const std::string_view folder = root == std::string_view::npos ? file : file.substr(root + kSources.size());

@@ -8,7 +8,7 @@ namespace rose::symbols {
 
 // True if a function ("crypto/sha256.(*digest).Write") with the source `file` belongs to the Go distribution. Standard
 // packages have no host name in their path, and their files are in folders of the same name: below the src folder of a
-// GOROOT, or, with -trimpath, without a root. If the file is unknown (""), the name alone decides.
+// GOROOT, or, with -trimpath, without a root. If the file is unknown ("") or has no folder, the name alone decides.
 [[nodiscard]] bool of_go_library(std::string_view function, std::string_view file);
 
 // The module of a source file according to its path: "github.com/tendermint/tendermint" for

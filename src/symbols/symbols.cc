@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "symbols/debug_info.h"
 #include "symbols/elf.h"
+#include "symbols/go_library.h"
 #include "symbols/names.h"
 
 namespace rose::symbols {
@@ -66,6 +67,13 @@ bool is_source(std::string_view path, std::string_view wanted) {
   return path.size() == wanted.size() || wanted.starts_with('/') || path[path.size() - wanted.size() - 1] == '/';
 }
 
+// True for functions of libraries that are compiled into programs: templates of C++, Rust's and Go's standard packages.
+bool of_library(const Function& function) {
+  const std::string_view source = function.source;
+  return source.starts_with("/usr/include/") || source.starts_with("/usr/lib/") || source.starts_with("/rustc/") ||
+         of_go_library(function.name, source);
+}
+
 std::string clean_path(std::string_view path) { return std::filesystem::path(path).lexically_normal().native(); }
 
 constexpr std::size_t kMostKnownFiles = 16;  // files whose inlined functions are cached
@@ -112,16 +120,19 @@ struct Binary {
     return found.size() > before;
   }
 
+  // "server.go" means the program's own file, if it has one, not that of net/http.
   bool match_source(const std::string& wanted) {
-    const auto before = found.size();
+    std::vector<const Entry*> own, librarys;
     for (const Entry& entry : entries) {
       if (entry.spelling.outlined || entry.spelling.thunk || entry.function.source.empty()) continue;
       auto [known, fresh] = sources_.try_emplace(entry.function.source, false);
       if (fresh) known->second = is_source(clean_path(entry.function.source), wanted);
-      if (known->second) found.push_back(&entry);
+      if (known->second) (of_library(entry.function) ? librarys : own).push_back(&entry);
     }
     sources_.clear();
-    return found.size() > before;
+    const std::vector<const Entry*>& matching = own.empty() ? librarys : own;
+    found.insert(found.end(), matching.begin(), matching.end());
+    return !matching.empty();
   }
 
  private:

@@ -52,12 +52,13 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       if (copies.size() == kMostInlinedCopies)
         answer.remarks.push_back(fmt::format("'{}' was inlined in more than {} places: only those are recorded",
                                              query.function, kMostInlinedCopies));
+    } else if (query.kind == Query::Kind::callers) {
+      for (FunctionDie& copy : copies) callers_of_copy(copy, answer);
     } else if (!copies.empty()) {
       const std::string where = fmt::format("'{}' was inlined into {}", query.function, inlined_into(copies));
       const std::string words =
-          query.kind == Query::Kind::calls ? where + ": its calls there are among theirs"
-          : query.kind == Query::Kind::callers
-              ? where + ": nothing is called there"
+          query.kind == Query::Kind::calls
+              ? where + ": its calls there are among theirs"
               : where + ": its return value there has no location of its own; ask for a variable at a line";
       if (functions.empty()) answer.refused = words;
       else answer.remarks.push_back(words);
@@ -85,7 +86,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       for (int n = 1; n <= 4; ++n) out.push_back(fmt::format("{}(arg{})", name, n));
       out.push_back(name + ":return");
     }
-    if (own) out.push_back(name + ":calls"), out.push_back(name + ":callers");
+    if (own) out.push_back(name + ":calls");
+    if (own || !copies.empty()) out.push_back(name + ":callers");
     return out;
   }
 
@@ -151,6 +153,24 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     site.form.kind = Form::Kind::code;
     site.form.code = shared_from_this();
     site.form.origin = function.address;
+    answer.sites.push_back(std::move(site));
+  }
+
+  // Where a function was inlined, the code around it is the caller, which is known beforehand.
+  void callers_of_copy(FunctionDie& copy, Answer& answer) const {
+    const auto offset = file_.file_offset(copy.entry);
+    if (!offset) return;
+    DebugInfo::CalledFrom from = DebugInfo::called_from(copy);
+    std::string whole = at(copy.entry);  // "store (store.c:71)"
+    whole.resize(std::min(whole.size(), whole.rfind(" (")));
+    if (from.name.empty()) from.name = whole.empty() ? copy.inlined_into : whole;
+    Site site;
+    site.offset = *offset;
+    site.function = copy.name;
+    site.fetch.at = {kNoRegister, {0}};
+    site.form.kind = Form::Kind::enumeration;
+    site.form.names = std::make_shared<const std::map<std::int64_t, std::string>>(std::map<std::int64_t, std::string>{
+        {0, from.place.empty() ? from.name : fmt::format("{} ({})", from.name, from.place)}});
     answer.sites.push_back(std::move(site));
   }
 

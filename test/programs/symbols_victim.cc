@@ -75,3 +75,7 @@ int main(int argc, char**) {
       static_cast<int>(raft(argc)));
   return 0;
 }
+
+// As if it were in a file of the program's own that has the name of one of the library's.
+#line 1 "own/stl_vector.h"
+int of_own_file(int x) { return x + 13; }

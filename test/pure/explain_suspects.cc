@@ -473,6 +473,90 @@ TEST_CASE("a memory limit takes effect in the process that the OOM killer ends, 
   CHECK(e.suspects[1].function == "merge");
 }
 
+TEST_CASE("a full disk takes effect in the thread whose call fails for it, and at that time", "[explain]") {
+  constexpr int kShort = 0, kNoSpace = 28, kNoFile = 2;
+  for (const int error : {kShort, kNoSpace, kNoFile}) {
+    CAPTURE(error);
+    Case one;
+    one.input.schedule.faults[0].kind = schedule::FaultKind::disk_full;
+    one.input.schedule.faults[0].when.resize(1);
+    one.input.schedule.faults[0].when[0].kind = schedule::ConditionKind::elapsed;
+    for (int i = 0; i < 5; ++i) {
+      const auto both = [&](int number) { return script::Run(number).enters(100, "request").enters(101, "save"); };
+      one.add(Group::failing, both(2 * i)
+                                  .faulted(102, 0)
+                                  .enters(130, "request")
+                                  .enters(140, "append", 7)
+                                  .enters(141, "answer", 8)
+                                  .fails(150, "write", error, "/data/log", 7)
+                                  .enters(160, "apologise", 7));
+      one.add(Group::sound, both(2 * i + 1).enters(130, "request").enters(140, "append", 7).enters(141, "answer", 8));
+    }
+    const explain::Explanation e = one.explain();
+    CHECK(e.verdict == explain::Verdict::explained);
+    const std::string words = error == kShort ? "write does only a part (" : "write fails with ";
+    const auto line = std::find_if(e.story.begin(), e.story.end(), [&](const auto& one_line) {
+      return one_line.text.find(words) != std::string::npos;
+    });
+    REQUIRE(line != e.story.end());
+    const auto append =
+        std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "append"; });
+    REQUIRE(append != e.suspects.end());
+    const bool of_disk = error != kNoFile;
+    CHECK(line->text.starts_with("it takes effect: ") == of_disk);
+    CHECK(line->first_wrong != of_disk);
+    CHECK((append->why.find("before the fault took effect: " + words) != std::string::npos) == of_disk);
+    CHECK((append->features[explain::Feature::entered_before] == 1) == of_disk);
+    CHECK(std::any_of(e.story.begin(), e.story.end(), [&](const auto& one_line) {
+      return one_line.first_wrong && one_line.text.starts_with("enters apologise") == of_disk;
+    }));
+  }
+}
+
+TEST_CASE("that a later crash makes a function start again does not speak against it", "[explain]") {
+  const auto share = [](bool call) {
+    Case one;
+    if (!call) one.input.schedule.faults[0].kind = schedule::FaultKind::crash;
+    for (int i = 0; i < 5; ++i) {
+      one.add(Group::failing, script::Run(2 * i)
+                                  .enters(50, "flush_loop", 1)
+                                  .enters(100, "request")
+                                  .enters(101, "save")
+                                  .faulted(102)
+                                  .stack({frame("save"), frame("flush_loop")})
+                                  .says(300, 4, "not saved")
+                                  .enters(900, "flush_loop", 9));
+      one.add(Group::sound, sound(2 * i + 1).enters(50, "flush_loop", 1));
+    }
+    const explain::Explanation e = one.explain();
+    const auto loop =
+        std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "flush_loop"; });
+    REQUIRE(loop != e.suspects.end());
+    CHECK(loop->features[call ? explain::Feature::arrived : explain::Feature::interrupted] > 0);
+    return loop->features[explain::Feature::usual];
+  };
+  CHECK(share(true) == 0);
+  CHECK(share(false) > 0.5);
+}
+
+TEST_CASE("functions that Go's compiler makes are not suspects", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i)
+                                .enters(300, "main.(*standby).write.deferwrap1")
+                                .enters(301, "main.(*standby).start.gowrap1")
+                                .enters(302, "main.(*standby).wrap"));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  const auto has = [&](const std::string& function) {
+    return std::any_of(e.suspects.begin(), e.suspects.end(), [&](const auto& s) { return s.function == function; });
+  };
+  CHECK_FALSE(has("main.(*standby).write.deferwrap1"));
+  CHECK_FALSE(has("main.(*standby).start.gowrap1"));
+  CHECK(has("main.(*standby).wrap"));
+}
+
 TEST_CASE("functions rank by distance: the faulted thread, its node, other nodes", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
@@ -854,6 +938,8 @@ TEST_CASE("failed calls that a runtime makes routinely are not steps", "[explain
     one.add(Group::failing, failing(2 * i)
                                 .fails(103, "openat", ENOENT, "/usr/share/locale/C.UTF-8/LC_MESSAGES/libc.mo")
                                 .fails(104, "epoll_ctl", EPERM, "/data/log")
+                                .fails(104, "ioctl", ENOTTY, "/data/log")
+                                .fails(104, "lseek", ESPIPE, "")
                                 .fails(105, "openat", ENOENT, "/data/other"));
     one.add(Group::sound, sound(2 * i + 1));
   }

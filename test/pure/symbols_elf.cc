@@ -132,6 +132,15 @@ TEST_CASE("functions are found by source file") {
     CHECK(named(*found, "raft_log_create.cold") == nullptr);
     for (const Function& f : *found) CHECK(f.name.find("std::vector") != 0);
   }
+  // A file of the program, not the library's of the same name.
+  const auto own = find_functions(kVictim, {}, {"stl_vector.h"});
+  REQUIRE(own);
+  REQUIRE(own->size() == 1);
+  CHECK(own->front().name == "of_own_file(int)");
+  const auto librarys = find_functions(kVictim, {}, {"bits/stl_vector.h"});
+  REQUIRE(librarys);
+  CHECK(named(*librarys, "of_own_file(int)") == nullptr);
+
   const auto part = find_functions(kVictim, {}, {"victim.cc"});
   REQUIRE_FALSE(part);  // only whole components
   CHECK(part.error().kind == rose::ErrorKind::input);

@@ -135,6 +135,14 @@ TEST_CASE("packages of Go's library are distinguished from modules, wherever the
   CHECK(of_go_library("slices.pdqsortCmpFunc[go.shape.struct { main.x string }]", ""));
   CHECK(of_go_library("net/http.(*conn).serve", ""));
   CHECK(of_go_library("html/template.(*Template).Execute", ""));
+  CHECK(of_go_library("crosscall1", ""));
+  CHECK(of_go_library("_cgo_sys_thread_start", ""));
+  // A file without a folder.
+  CHECK(of_go_library("runtime.main", "proc.go"));
+  CHECK(of_go_library("runtime.goexit.abi0", "asm_amd64.s"));
+  CHECK_FALSE(of_go_library("main.main", "main.go"));
+  CHECK_FALSE(of_go_library("example.com/log.Write", "log.go"));
+  CHECK_FALSE(of_go_library("sum", "sum_amd64.s"));
   CHECK_FALSE(of_go_library("sort.constprop.0", ""));
   CHECK_FALSE(of_go_library("log.part.0.cold", ""));
   CHECK_FALSE(of_go_library("main.sort.func1", ""));

@@ -224,6 +224,23 @@ TEST_CASE("a function's caller is found by its return address, also after the fi
   CHECK(describe(std::uint64_t{1} << 40) == "code outside the file");
 }
 
+TEST_CASE("where a function was inlined, the code around it is its caller") {
+  const Answer callers = ask("stack_victim", "put_line:callers");
+  REQUIRE(!callers.sites.empty());
+  for (const Site& site : callers.sites) {
+    CHECK(site.fetch.at.base == kNoRegister);
+    const std::string told = format_value(site.form, site.fetch.at.offsets[0], {}).text;
+    CAPTURE(told);
+    CHECK(told.find("put_line") == std::string::npos);
+    CHECK(told.find("append(") != std::string::npos);
+    CHECK(told.find(" (stack_victim.cc:") != std::string::npos);
+  }
+  auto file = ValueFile::open(victim("stack_victim"));
+  REQUIRE(file);
+  const std::vector<std::string> possible = file->questions("put_line");
+  CHECK(std::find(possible.begin(), possible.end(), "put_line:callers") != possible.end());
+}
+
 TEST_CASE("a function's calls are found with callee and line, and its possible queries are listed") {
   const Answer calls = ask("value_fast", "ends_in_a_jump:calls");
   CHECK(ask("value_fast", "negated:calls").refused.find("calls nothing") != std::string::npos);
