@@ -85,6 +85,7 @@ Result<void> Cluster::make() {
     for (const NodeInfo& info : infos_) {
       members.push_back({info.netns, info.bridge_port, info.ip});
       if (info.network != info.index) members.back().of = info.network;
+      members.back().container = config_.nodes[info.index].container.has_value();
     }
     ROSE_CHECK(make_holders(members));
     ROSE_TRY(network_, Network::create(client_netns_, config::client_address(config_.deployment),
