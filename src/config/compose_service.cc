@@ -324,6 +324,10 @@ void ComposeReader::read_environment(const Yaml& value, Service& service) {
   for (const auto& [variable, setting] : pairs(value, "environment")) {
     if (setting) service.node.env[variable] = kept(*setting);
     else if (const auto own = lookup_(variable)) service.node.env[variable] = kept(*own);
+    else
+      warn(fmt::format(
+          "the variable {} of 'environment' has no value here and is not set in containers, as with Compose",
+          variable));
   }
 }
 

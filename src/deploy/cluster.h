@@ -85,6 +85,7 @@ struct NodeState {
   int end_status = 0;               // its last exit status; 128 + signal number if it was killed
   std::optional<std::size_t> with;  // the owner of its PID namespace, if it ended with that
   std::string end_note;             // how it last ended; "" while it runs or is about to
+  std::string last_end;             // how it last ended, also while it runs again
   std::vector<LogStart> logs;       // of the current incarnation
 };
 

@@ -378,7 +378,8 @@ Result<void> Cluster::place_folders(std::size_t node) {
       // Compose would create the folder, and all runs would share it.
       const std::string own = own_volume(fmt::format("folder-{:016x}", std::hash<std::string>()(source.string())));
       if (is_first_report(source.string()))
-        log::info("{} does not exist: each run uses an empty volume instead", source.string());
+        log::info("{} does not exist: each run uses an empty folder instead; if it has to be a file, make it first",
+                  source.string());
       ROSE_CHECK(note_volume(own));
       volume = own + volume.substr(parts.front().size());
     } else if (!std::filesystem::exists(source, error)) {

@@ -523,6 +523,14 @@ Result<std::unique_ptr<Probe>> Cluster::make_probe(std::size_t node) {
 
 Error Cluster::not_ready(std::size_t node, std::string message) const {
   const NodeInfo& info = infos_[node];
+  {
+    // A node that its restart policy starts again and again looks as if it were slow.
+    std::lock_guard lock(mutex_);
+    const NodeState& state = *states_[node];
+    if (state.restarts > 0)
+      message +=
+          fmt::format("; its restart policy started it {} times, and it last {}", state.restarts, state.last_end);
+  }
   const auto [log, last] = last_words(info.dir);
   std::string hint = last.empty() ? fmt::format("node {} printed nothing", info.name)
                                   : fmt::format("last lines of {}/{}:\n{}", info.name, log, last);

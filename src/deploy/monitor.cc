@@ -439,7 +439,7 @@ void Cluster::finish_end(std::size_t node, EndInfo end) {
     end.planned = state.planned || stopping_ || (state.with && states_[*state.with]->planned);
     state.pid = 0;
     state.ending = false;
-    state.end_note = describe(end);
+    state.end_note = state.last_end = describe(end);
     state.end_status = end.signalled ? 128 + end.code : end.code;
     const auto& policy = state.config->restart;
     if (!end.planned && policy && state.restarts < policy->max && !(policy->only_failures && state.end_status == 0))
