@@ -664,13 +664,19 @@ Result<ComposeNodes> read_compose_files(const std::vector<std::filesystem::path>
   };
   ROSE_TRY(ComposeNodes found, read_compose(text, file, lookup, {files.begin() + 1, files.end()}));
   found.from_environment = std::move(used);
-  // Compose reads this file too if no file is named on its command line.
-  const std::filesystem::path override_file =
-      file.parent_path() / fmt::format("{}.override{}", file.stem().string(), file.extension().string());
-  std::error_code error;
-  if (files.size() == 1 && std::filesystem::exists(override_file, error))
-    found.warnings.push_back(fmt::format("{0} beside it is not read: compose = [\"{1}\", \"{0}\"] reads both",
-                                         override_file.filename().string(), file.filename().string()));
+  // Compose reads one of these files too if no file is named on its command line, in this order.
+  std::vector<std::string> overrides = {"compose.override.yml", "compose.override.yaml", "docker-compose.override.yml",
+                                        "docker-compose.override.yaml"};
+  const std::string stem = file.stem().string();
+  if (stem != "compose" && stem != "docker-compose")
+    overrides = {fmt::format("{}.override{}", stem, file.extension().string())};
+  for (const std::string& name : overrides) {
+    std::error_code error;
+    if (files.size() != 1 || !std::filesystem::exists(file.parent_path() / name, error)) continue;
+    found.warnings.push_back(fmt::format("{0} beside it is not read: compose = [\"{1}\", \"{0}\"] reads both", name,
+                                         file.filename().string()));
+    break;
+  }
   return found;
 }
 

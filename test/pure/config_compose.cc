@@ -500,6 +500,18 @@ TEST_CASE("values without quotes have the text that Compose gives them") {
   CHECK_FALSE(has(node, "--label", "v=1.50"));
 }
 
+TEST_CASE("an override file that Compose would read is reported, whatever its ending") {
+  const test::Folder folder;
+  std::ofstream(folder / "docker-compose.yaml") << "services:\n  a: {image: x}\n";
+  std::ofstream(folder / "docker-compose.override.yml") << "services:\n  a: {user: \"1\"}\n";
+  const auto one = read_compose_files({folder / "docker-compose.yaml"});
+  REQUIRE(one.has_value());
+  CHECK(said(one->warnings, "docker-compose.override.yml beside it is not read"));
+  const auto both = read_compose_files({folder / "docker-compose.yaml", folder / "docker-compose.override.yml"});
+  REQUIRE(both.has_value());
+  CHECK_FALSE(said(both->warnings, "is not read"));
+}
+
 TEST_CASE("a further file resets and replaces values") {
   const test::Folder folder;
   std::ofstream(folder / "a.yaml")
