@@ -220,6 +220,8 @@ Result<ComposeNodes> ComposeReader::read() {
         node.container->aliases.push_back(fmt::format("{}-{}-1", project_.name, node.name));
     }
     share_networks();
+    share_processes();
+    share_memory();
     check_dependencies();
     check_networks();
     make_replicas();
@@ -416,44 +418,116 @@ const Node* ComposeReader::service_of_container(const std::string& name) const {
   return nullptr;
 }
 
-// `network_mode: service:X` is also a dependency on X, as with Compose.
-void ComposeReader::share_networks() {
-  std::map<std::string, std::string> whose;  // by service: the one whose network it uses
-  for (const auto& [name, at] : shared_) {
+std::map<std::string, ComposeReader::Joined> ComposeReader::join(const std::map<std::string, const Yaml*>& shared,
+                                                                 std::string_view key, std::string_view noun) {
+  std::vector<std::string> names;
+  for (const Node& node : found_.nodes) names.push_back(node.name);
+  const auto is_started = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::map<std::string, Joined> found;
+  for (const auto& [name, at] : shared) {
+    if (!is_started(name)) continue;
     const std::string& mode = at->text;
     const std::string wanted = mode.substr(mode.find(':') + 1);
     const bool container = mode.starts_with("container:");
-    std::vector<std::string> names;
-    for (const Node& node : found_.nodes) names.push_back(node.name);
-    const bool started = std::find(names.begin(), names.end(), wanted) != names.end();
     const Node* of_container = container ? service_of_container(wanted) : nullptr;
     if (container && of_container == nullptr)
-      refuse(*at, fmt::format("'network_mode': '{}' is the container of no service that is started here", wanted),
-             "a run has its own network, without other containers of this machine");
-    if (!container && !started && left_out_.contains(wanted))
-      refuse(*at, fmt::format("'{}' shares the network of '{}', which is not started", name, wanted),
+      refuse(*at, fmt::format("'{}': '{}' is the container of no service that is started here", key, wanted),
+             fmt::format("a run has {}, without other containers of this machine",
+                         key == "network_mode" ? "its own network" : "its own containers"));
+    if (!container && !is_started(wanted) && left_out_.contains(wanted))
+      refuse(*at, fmt::format("'{}' shares the {} of '{}', which is not started", name, noun, wanted),
              "it has no replica, or a profile: compose_profiles selects the services that are started");
-    if (!container && !started)
-      refuse(*at, fmt::format("'network_mode': there is no service '{}'", wanted), did_you_mean(wanted, names));
-    whose[name] = container ? of_container->name : wanted;
+    if (!container && !is_started(wanted))
+      refuse(*at, fmt::format("'{}': there is no service '{}'", key, wanted), did_you_mean(wanted, names));
+    found[name].named = container ? of_container->name : wanted;
+  }
+  for (auto& [name, one] : found) {
+    one.owner = one.named;
+    for (std::size_t steps = 0; found.contains(one.owner); ++steps) {
+      if (steps > found.size() || one.owner == name)
+        refuse(*shared.at(name), fmt::format("'{}' shares its own {}{}", name, noun,
+                                             one.named == name ? "" : ", through other services"));
+      one.owner = found.at(one.owner).named;
+    }
   }
   for (Node& node : found_.nodes) {
-    const auto direct = whose.find(node.name);
-    if (direct == whose.end()) continue;
-    const Yaml& at = *shared_.at(node.name);
-    std::string owner = direct->second;
-    for (std::size_t steps = 0; whose.contains(owner); ++steps) {
-      if (steps > whose.size() || owner == node.name)
-        refuse(at, fmt::format("'{}' shares its own network{}", node.name,
-                               direct->second == node.name ? "" : ", through other services"));
-      owner = whose.at(owner);
-    }
-    node.network_of = owner;
-    say(fmt::format("service {} shares the network and the address of {}: a fault of that network affects both",
-                    node.name, owner));
+    const auto one = found.find(node.name);
+    if (one == found.end()) continue;
+    const Yaml& at = *shared.at(node.name);
     std::vector<Dependency>& after = node.container->after;
-    if (std::none_of(after.begin(), after.end(), [&](const Dependency& one) { return one.node == direct->second; }))
-      after.push_back({direct->second, Dependency::When::started, at.line, at.file, false});
+    if (std::none_of(after.begin(), after.end(),
+                     [&](const Dependency& other) { return other.node == one->second.named; }))
+      after.push_back({one->second.named, Dependency::When::started, at.line, at.file, false});
+  }
+  return found;
+}
+
+void ComposeReader::share_networks() {
+  const std::map<std::string, Joined> joined = join(shared_, "network_mode", "network");
+  for (Node& node : found_.nodes) {
+    const auto one = joined.find(node.name);
+    if (one == joined.end()) continue;
+    node.network_of = one->second.owner;
+    say(fmt::format("service {} shares the network and the address of {}: a fault of that network affects both",
+                    node.name, node.network_of));
+  }
+}
+
+void ComposeReader::share_processes() {
+  const std::map<std::string, Joined> joined = join(shared_pid_, "pid", "PID namespace");
+  for (Node& node : found_.nodes) {
+    const auto one = joined.find(node.name);
+    if (one == joined.end()) continue;
+    const auto mode = pid_modes_.find(one->second.owner);
+    if (mode != pid_modes_.end() && mode->second == "host") {
+      node.container->options.insert(node.container->options.end(), {"--pid", "host"});
+      continue;
+    }
+    node.container->pid_of = one->second.owner;
+    say(
+        fmt::format("service {0} is in the PID namespace of {1}: when {1} ends, the kernel ends {0} too, and {0} is "
+                    "started again with {1}",
+                    node.name, one->second.owner));
+  }
+}
+
+void ComposeReader::share_memory() {
+  const std::map<std::string, Joined> joined = join(shared_ipc_, "ipc", "IPC namespace");
+  std::set<std::string> made_shareable;
+  for (Node& node : found_.nodes) {
+    const auto one = joined.find(node.name);
+    if (one == joined.end()) continue;
+    const std::string& owner = one->second.owner;
+    const auto found = ipc_modes_.find(owner);
+    const std::string mode = found == ipc_modes_.end() ? "" : found->second;
+    std::vector<std::string>& options = node.container->options;
+    if (mode == "private" || mode == "none")
+      refuse(*shared_ipc_.at(node.name),
+             fmt::format("'{}' shares the IPC namespace of '{}', which has 'ipc: {}'", node.name, owner, mode),
+             fmt::format("'{}' needs 'ipc: shareable'", owner));
+    if (mode == "host") {
+      options.insert(options.end(), {"--ipc", "host"});
+      continue;
+    }
+    node.container->ipc_of = owner;
+    say(
+        fmt::format("service {0} shares memory and semaphores with {1}; after a restart of {1} alone it keeps those of "
+                    "before, as with Compose",
+                    node.name, owner));
+    // The size is that of the owner's /dev/shm; podman refuses another one.
+    if (const auto size = std::find(options.begin(), options.end(), "--shm-size"); size != options.end()) {
+      options.erase(size, size + 2);
+      warn(fmt::format("'shm_size' of service {} has no effect: it uses /dev/shm of {}", node.name, owner));
+    }
+    if (!mode.empty() || !made_shareable.insert(owner).second) continue;
+    warn(
+        fmt::format("service {} needs 'ipc: shareable', because {} shares its IPC namespace; it is used here, but "
+                    "Docker's default refuses it",
+                    owner, node.name));
+    for (Node& other : found_.nodes)
+      if (other.name == owner) other.container->options.insert(other.container->options.end(), {"--ipc", "shareable"});
   }
 }
 
@@ -509,8 +583,9 @@ void ComposeReader::make_replicas() {
   if (replicas_.empty()) return;
   std::vector<Node> all;
   for (Node& node : found_.nodes) {
-    // As in Compose: the network of the first replica.
-    if (replicas_.contains(node.network_of)) node.network_of += "-1";
+    // As in Compose: the namespaces of the first replica.
+    for (std::string* owner : {&node.network_of, &node.container->pid_of, &node.container->ipc_of})
+      if (replicas_.contains(*owner)) *owner += "-1";
     std::vector<Dependency> after;
     for (const Dependency& one : node.container->after) {
       const auto many = replicas_.find(one.node);
@@ -589,13 +664,19 @@ Result<ComposeNodes> read_compose_files(const std::vector<std::filesystem::path>
   };
   ROSE_TRY(ComposeNodes found, read_compose(text, file, lookup, {files.begin() + 1, files.end()}));
   found.from_environment = std::move(used);
-  // Compose reads this file too if no file is named on its command line.
-  const std::filesystem::path override_file =
-      file.parent_path() / fmt::format("{}.override{}", file.stem().string(), file.extension().string());
-  std::error_code error;
-  if (files.size() == 1 && std::filesystem::exists(override_file, error))
-    found.warnings.push_back(fmt::format("{0} beside it is not read: compose = [\"{1}\", \"{0}\"] reads both",
-                                         override_file.filename().string(), file.filename().string()));
+  // Compose reads one of these files too if no file is named on its command line, in this order.
+  std::vector<std::string> overrides = {"compose.override.yml", "compose.override.yaml", "docker-compose.override.yml",
+                                        "docker-compose.override.yaml"};
+  const std::string stem = file.stem().string();
+  if (stem != "compose" && stem != "docker-compose")
+    overrides = {fmt::format("{}.override{}", stem, file.extension().string())};
+  for (const std::string& name : overrides) {
+    std::error_code error;
+    if (files.size() != 1 || !std::filesystem::exists(file.parent_path() / name, error)) continue;
+    found.warnings.push_back(fmt::format("{0} beside it is not read: compose = [\"{1}\", \"{0}\"] reads both", name,
+                                         file.filename().string()));
+    break;
+  }
   return found;
 }
 

@@ -62,13 +62,24 @@ class ComposeReader {
   static std::vector<std::pair<std::string, std::optional<std::string>>> pairs(const Yaml& value, std::string_view key);
   [[nodiscard]] std::string path(const std::string& text) const { return compose::path_from(folder_, text); }
 
+  struct Service;
   void read_networks_of_file(const Yaml& value);
   void read_volumes_of_file(const Yaml& value);
   std::string tmpfs_options(const Yaml& value, const std::string& volume, const std::string& all);
   void read_handed_of_file(const Yaml& value, const std::string& kind, std::map<std::string, Handed>& into);
   bool is_started(const std::string& name, const Yaml& value);
   void check_dependencies();
+  struct Joined {
+    std::string named;  // the service that a service names
+    std::string owner;  // the one that has the namespace: the same, or the one that this shares it with
+  };
+  // Each service that shares a namespace; such a service is also started after the one that it names.
+  std::map<std::string, Joined> join(const std::map<std::string, const Yaml*>& shared, std::string_view key,
+                                     std::string_view noun);
   void share_networks();
+  void share_processes();
+  void share_memory();
+  void read_namespace(const Yaml& value, const std::string& key, Service& service);
   [[nodiscard]] const Node* service_of_container(const std::string& name) const;
   void check_networks();
   void make_replicas();
@@ -132,6 +143,8 @@ class ComposeReader {
   std::map<std::string, std::string> containers_;  // services by `container_name`
   std::set<std::string> named_containers_;         // those services
   std::map<std::string, const Yaml*> shared_;      // by service: a `network_mode` that names another container
+  std::map<std::string, const Yaml*> shared_pid_, shared_ipc_;  // the same for `pid` and `ipc`
+  std::map<std::string, std::string> pid_modes_, ipc_modes_;    // by service: what `pid` and `ipc` say otherwise
   std::map<std::string, int> replicas_;          // for services with more than one replica
   std::vector<std::set<std::string>> networks_;  // by node
   std::map<std::string, std::vector<std::pair<std::string, std::string>>>

@@ -164,18 +164,8 @@ ComposeReader::Keys ComposeReader::option_keys(Service& service) {
         service.option(flag, right ? fmt::format("{}{}{}", left, between, *right) : left);
     };
   };
-  // Options that share a namespace with the host or a container outside the run.
-  const auto shared_option = [&service](std::string flag) -> Known {
-    return [&service, flag](const Yaml& member, const std::string& key) {
-      const std::string word = text(member, key);
-      if (word.starts_with("service:") || word.starts_with("container:"))
-        refuse(member,
-               fmt::format("'{}': '{}' shares that of another container, which rose does not support", key, word),
-               fmt::format("host{} are possible; if the services work without it, name a second file in 'compose' that "
-                           "sets '{}: !reset null' for this service",
-                           key == "ipc" ? ", private, shareable and none" : " and private", key));
-      if (!word.empty()) service.option(flag, word);
-    };
+  const Known name_space = [this, &service](const Yaml& member, const std::string& key) {
+    read_namespace(member, key, service);
   };
   return {
       {"working_dir", one_option("--workdir")},
@@ -195,8 +185,8 @@ ComposeReader::Keys ComposeReader::option_keys(Service& service) {
       {"pids_limit", one_option("--pids-limit")},
       {"userns_mode", one_option("--userns")},
       {"cgroup", one_option("--cgroupns")},
-      {"ipc", shared_option("--ipc")},
-      {"pid", shared_option("--pid")},
+      {"ipc", name_space},
+      {"pid", name_space},
       {"cap_add", list_option("--cap-add")},
       {"cap_drop", list_option("--cap-drop")},
       {"tmpfs", list_option("--tmpfs")},
@@ -313,10 +303,31 @@ void ComposeReader::read_service(const std::string& name, const Yaml& value) {
   found_.nodes.push_back(std::move(node));
 }
 
+// `pid` and `ipc`. The order of services is unknown here, so those that name another one are completed later.
+void ComposeReader::read_namespace(const Yaml& value, const std::string& key, Service& service) {
+  const std::string mode = text(value, key);
+  const bool pid = key == "pid";
+  if (mode.empty()) return;
+  if (mode.starts_with("service:") || mode.starts_with("container:")) {
+    (pid ? shared_pid_ : shared_ipc_)[service.node.name] = &value;
+    return;
+  }
+  if (mode != "host" && mode != "private" && (pid || (mode != "shareable" && mode != "none")))
+    refuse(value, fmt::format("'{}': '{}' was found", key, mode),
+           fmt::format("known are host, private, {}service:NAME and container:NAME", pid ? "" : "shareable, none, "));
+  (pid ? pid_modes_ : ipc_modes_)[service.node.name] = mode;
+  // Docker has no word for a private one, which is its default.
+  if (!pid || mode == "host") service.option("--" + key, mode);
+}
+
 void ComposeReader::read_environment(const Yaml& value, Service& service) {
   for (const auto& [variable, setting] : pairs(value, "environment")) {
     if (setting) service.node.env[variable] = kept(*setting);
     else if (const auto own = lookup_(variable)) service.node.env[variable] = kept(*own);
+    else
+      warn(fmt::format(
+          "the variable {} of 'environment' has no value here and is not set in containers, as with Compose",
+          variable));
   }
 }
 

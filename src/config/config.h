@@ -103,6 +103,7 @@ struct Container {
   std::vector<std::uint16_t> ports;   // TCP ports of the service, those for clients first
   bool host_network = false;          // requires [deployment] network = "host"
   bool host_name_of_machine = false;  // it shares the UTS namespace of the machine
+  std::string pid_of, ipc_of;         // the node whose PID or IPC namespace it joins; "": none
   std::optional<Health> health;       // of a service: it is ready when this passes, unless its node has a `ready`
   std::vector<Dependency> after;      // dependencies that must be started first
   std::vector<Hook> post_start;       // after each start, before it counts as started

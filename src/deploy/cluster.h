@@ -84,7 +84,9 @@ struct NodeState {
   std::optional<Error> failure;     // why it could not be started
   std::optional<Error> unattached;  // why it could not be attached at the last attempt
   int end_status = 0;               // its last exit status; 128 + signal number if it was killed
+  std::optional<std::size_t> with;  // the owner of its PID namespace, if it ended with that
   std::string end_note;             // how it last ended; "" while it runs or is about to
+  std::string last_end;             // how it last ended, also while it runs again
   std::vector<LogStart> logs;       // of the current incarnation
 };
 
@@ -157,6 +159,18 @@ class Cluster final : public Deployment {
   Result<void> make_nodes();
   Result<void> check_commands();
   Result<void> make_containers();
+  Result<void> create_containers(const std::vector<std::size_t>& later);
+  // joined.cc: containers in the namespaces of others, their owners.
+  [[nodiscard]] std::vector<std::size_t> owners(std::size_t node) const;
+  [[nodiscard]] bool is_joined(std::size_t node) const;
+  // The nodes in rounds, each node in a later one than its owners.
+  [[nodiscard]] std::vector<std::vector<std::size_t>> owners_first(std::vector<std::size_t> nodes) const;
+  // The name of an owner that does not run; "": all do. The deployment's mutex is held.
+  [[nodiscard]] std::string missing_owner(std::size_t node) const;
+  // The owner of its PID namespace, if that has ended or is about to. The deployment's mutex is held.
+  [[nodiscard]] std::optional<std::size_t> ended_with(std::size_t node) const;
+  // Kills what its main process left in a PID namespace that is not its own.
+  void end_others(std::size_t node) const;
   [[nodiscard]] bool starts_at_once(std::size_t node) const;
   [[nodiscard]] bool made_by_start(std::size_t node) const;
   Result<void> plan_container(std::size_t node);
@@ -172,6 +186,7 @@ class Cluster final : public Deployment {
   [[nodiscard]] bool has_containers() const;
   ContainerStart container_start(std::size_t node);
   void hold_containers();
+  void hold_containers(const std::vector<std::size_t>& nodes);
   Result<void> await_dependencies(std::size_t node);
   Result<void> await_completed(std::size_t node);
   void begin_hooks(std::size_t node);

@@ -109,7 +109,12 @@ Result<void> Cluster::make_containers() {
     ROSE_TRY([[maybe_unused]] const std::string made,
              ask_engine(make_volume_words(*engine_, volume), fmt::format("make volume {}", volume), kRemoveTimeout));
   }
-  // Engines create several containers in hardly more time than one.
+  for (const std::vector<std::size_t>& round : owners_first(std::move(later))) ROSE_CHECK(create_containers(round));
+  return {};
+}
+
+// Engines create several containers in hardly more time than one.
+Result<void> Cluster::create_containers(const std::vector<std::size_t>& later) {
   for (std::size_t first = 0; first < later.size(); first += kMadeAtOnce) {
     ROSE_CHECK(cancel::check());
     const std::size_t end = std::min(later.size(), first + kMadeAtOnce);
@@ -128,16 +133,20 @@ Result<void> Cluster::make_containers() {
   return {};
 }
 
-// True if it depends on no other node's health or end.
+// True if it depends on no other node's health or end, and neither do the owners of its namespaces.
 bool Cluster::starts_at_once(std::size_t node) const {
+  for (const std::size_t owner : owners(node))
+    if (!starts_at_once(owner)) return false;
   const auto& after = config_.nodes[node].container->after;
   return std::all_of(after.begin(), after.end(),
                      [](const config::Dependency& one) { return one.when == config::Dependency::When::started; });
 }
 
 // Each podman command loads and locks its whole state, so a command that creates and starts is faster than two.
-// Docker's commands are fast.
-bool Cluster::made_by_start(std::size_t node) const { return engine_->podman && starts_at_once(node); }
+// Docker's commands are fast. A namespace can only be joined once its owner has been created.
+bool Cluster::made_by_start(std::size_t node) const {
+  return engine_->podman && (starts_at_once(node) || !owners(node).empty());
+}
 
 // The part of the specification that does not depend on the image.
 ContainerSpec Cluster::named_spec(std::size_t node) const {
@@ -166,6 +175,13 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
     }
     if (!engine_->podman) spec.holder = fmt::format("{}-network-of-{}", identity_.id(), owner.name);
   }
+  const auto container_of = [&](const std::string& name) {
+    const auto other =
+        std::find_if(infos_.begin(), infos_.end(), [&](const NodeInfo& one) { return one.name == name; });
+    return other == infos_.end() ? "" : other->container;
+  };
+  spec.pid_of = container_of(config.container->pid_of);
+  spec.ipc_of = container_of(config.container->ipc_of);
   spec.user = config.user;
   spec.limits = config.container->limits;
   for (const std::string& limit : inherited_limits())
@@ -246,7 +262,7 @@ Result<void> Cluster::plan_container(std::size_t node) {
   ROSE_CHECK(place_folders(node));
 
   ROSE_TRY(container.making, making_words(*engine_, spec, made_by_start(node)));
-  return identity_.note("engine", undo_line(remove_words(*engine_, {spec.name})));
+  return identity_.note("engine", undo_line(remove_words(*engine_, {spec.name}, is_joined(node))));
 }
 
 // Files of its own, because containers may change them.
@@ -360,7 +376,8 @@ Result<void> Cluster::place_folders(std::size_t node) {
       // Compose would create the folder, and all runs would share it.
       const std::string own = own_volume(fmt::format("folder-{:016x}", std::hash<std::string>()(source.string())));
       if (is_first_report(source.string()))
-        log::info("{} does not exist: each run uses an empty volume instead", source.string());
+        log::info("{} does not exist: each run uses an empty folder instead; if it has to be a file, make it first",
+                  source.string());
       ROSE_CHECK(note_volume(own));
       volume = own + volume.substr(parts.front().size());
     } else if (!std::filesystem::exists(source, error)) {
@@ -444,13 +461,16 @@ void Cluster::remove_containers() {
   // The engine's processes record how their containers ended.
   (void)cgroup::wait_empty(cgroup_ / kEngineCgroup, kSettleTimeout);
   std::vector<std::string> names;
-  for (const auto& state : states_) {
-    state->held.reset();
-    state->engine.kill();
-    if (state->container && state->container->made) names.push_back(state->container->spec.name);
+  bool joined = false;
+  for (const NodeInfo& info : infos_) {
+    NodeState& state = *states_[info.index];
+    state.held.reset();
+    state.engine.kill();
+    if (state.container && state.container->made) names.push_back(state.container->spec.name);
+    joined = joined || !owners(info.index).empty();
   }
   names.insert(names.end(), holders_.begin(), holders_.end());
-  if (!names.empty()) remove(remove_words(*engine_, names), "remove the run's containers");
+  if (!names.empty()) remove(remove_words(*engine_, names, joined), "remove the run's containers");
   for (const std::string& volume : run_volumes_)
     remove(remove_volume_words(*engine_, volume), fmt::format("remove volume {}", volume));
   if (!holder_image_.empty()) remove(remove_image_words(*engine_, holder_image_), "remove an image");
@@ -460,17 +480,22 @@ void Cluster::remove_containers() {
 // Starting a container takes engines some time. All containers without dependencies are prepared in parallel up to
 // their entry points, so that nodes start as simultaneously as processes do.
 void Cluster::hold_containers() {
+  std::vector<std::size_t> nodes;
+  for (const NodeInfo& info : infos_)
+    if (states_[info.index]->container && starts_at_once(info.index)) nodes.push_back(info.index);
+  for (const std::vector<std::size_t>& round : owners_first(std::move(nodes))) hold_containers(round);
+}
+
+void Cluster::hold_containers(const std::vector<std::size_t>& nodes) {
   std::vector<std::pair<std::size_t, ContainerStart>> starts;
   on_monitor([&] {
-    for (const NodeInfo& info : infos_) {
-      NodeState& state = *states_[info.index];
-      if (!state.container) continue;
-      if (!starts_at_once(info.index)) continue;
-      if (auto asked = ask_calls(info.index); !asked) {
+    for (const std::size_t node : nodes) {
+      NodeState& state = *states_[node];
+      if (auto asked = ask_calls(node); !asked) {
         state.held.emplace(Unexpected(std::move(asked).error()));
         continue;
       }
-      starts.emplace_back(info.index, container_start(info.index));
+      starts.emplace_back(node, container_start(node));
     }
   });
   for (std::size_t first = 0; first < starts.size() && !cancel::requested(); first += kMadeAtOnce) {

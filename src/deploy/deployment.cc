@@ -85,6 +85,7 @@ Result<void> Cluster::make() {
     for (const NodeInfo& info : infos_) {
       members.push_back({info.netns, info.bridge_port, info.ip});
       if (info.network != info.index) members.back().of = info.network;
+      members.back().container = config_.nodes[info.index].container.has_value();
     }
     ROSE_CHECK(make_holders(members));
     ROSE_TRY(network_, Network::create(client_netns_, config::client_address(config_.deployment),
@@ -524,6 +525,14 @@ Result<std::unique_ptr<Probe>> Cluster::make_probe(std::size_t node) {
 
 Error Cluster::not_ready(std::size_t node, std::string message) const {
   const NodeInfo& info = infos_[node];
+  {
+    // A node that its restart policy starts again and again looks as if it were slow.
+    std::lock_guard lock(mutex_);
+    const NodeState& state = *states_[node];
+    if (state.restarts > 0)
+      message +=
+          fmt::format("; its restart policy started it {} times, and it last {}", state.restarts, state.last_end);
+  }
   const auto [log, last] = last_words(info.dir);
   std::string hint = last.empty() ? fmt::format("node {} printed nothing", info.name)
                                   : fmt::format("last lines of {}/{}:\n{}", info.name, log, last);

@@ -296,6 +296,8 @@ Result<std::vector<std::string>> making_words(const Engine& engine, const Contai
     else add({"--network", "host"});
     if (!spec.hostname.empty()) add({"--hostname", spec.hostname});
   }
+  if (!spec.pid_of.empty()) add({"--pid", "container:" + spec.pid_of});
+  if (!spec.ipc_of.empty()) add({"--ipc", "container:" + spec.ipc_of});
   // Podman would copy names of this machine into the file. What the user mounts there counts more.
   if (engine.podman) add({"--no-hosts"});
   for (const auto& [file, place] : {std::pair(spec.hosts, "/etc/hosts"), std::pair(spec.resolver, "/etc/resolv.conf")})
@@ -320,8 +322,9 @@ std::vector<std::string> start_words(const Engine& engine, const std::string& na
   return joined(engine.command, {"start", "--attach", name});
 }
 
-std::vector<std::string> remove_words(const Engine& engine, const std::vector<std::string>& names) {
-  std::vector<std::string> words = joined(engine.command, {"rm", "--force", "--volumes"});
+std::vector<std::string> remove_words(const Engine& engine, const std::vector<std::string>& names, bool joined) {
+  std::vector<std::string> words = rose::deploy::joined(engine.command, {"rm", "--force", "--volumes"});
+  if (engine.podman && joined) words.emplace_back("--depend");
   if (engine.podman) words.insert(words.end(), {"--time", "0", "--ignore"});
   words.insert(words.end(), names.begin(), names.end());
   return words;

@@ -54,6 +54,8 @@ struct ContainerSpec {
   std::string image;
   std::string hostname;
   std::string netns;               // a file; "": the host's
+  std::string pid_of, ipc_of;      // the containers whose namespaces it joins; "": none
+  bool joined = false;             // others join its namespaces
   std::string holder;              // the container whose network and host name it shares; "": none
   std::filesystem::path enter;     // the folder with the entry point and the socket
   std::filesystem::path hosts;     // a file of its own that is its /etc/hosts
@@ -80,8 +82,10 @@ struct ContainerSpec {
 [[nodiscard]] Result<std::vector<pid_t>> start_holders(const Engine& engine, const std::vector<std::string>& names);
 
 [[nodiscard]] std::vector<std::string> start_words(const Engine& engine, const std::string& name);
-// Removes containers with their anonymous volumes; succeeds if there are none.
-[[nodiscard]] std::vector<std::string> remove_words(const Engine& engine, const std::vector<std::string>& names);
+// Removes containers with their anonymous volumes; succeeds if there are none. `joined`: also those that are in their
+// namespaces, which podman would otherwise remove first or not at all.
+[[nodiscard]] std::vector<std::string> remove_words(const Engine& engine, const std::vector<std::string>& names,
+                                                    bool joined = false);
 [[nodiscard]] std::vector<std::string> make_volume_words(const Engine& engine, const std::string& name);
 [[nodiscard]] std::vector<std::string> remove_volume_words(const Engine& engine, const std::string& name);
 

@@ -103,14 +103,14 @@ void Cluster::run_timers() {
       const std::int64_t now = monotonic_ns();
       restart = state.restart_at_ns != 0 && now >= state.restart_at_ns;
       // Not into a frozen folder, where the process would be stuck half-started.
-      if (restart && cgroup::frozen(infos_[i].cgroup)) {
+      if (restart && (cgroup::frozen(infos_[i].cgroup) || !missing_owner(i).empty())) {
         state.restart_at_ns = now + kFrozenPoll;
         restart = false;
       }
       if (restart) {
         state.restart_at_ns = 0;
         state.end_note.clear();  // it is being restarted
-        ++state.restarts;
+        if (!state.with) ++state.restarts;
       }
       look = state.attach_at_ns != 0 && now >= state.attach_at_ns;
       if (look) state.attach_at_ns = 0;
@@ -177,6 +177,13 @@ Result<void> Cluster::launch(std::size_t node) {
   const NodeInfo& info = infos_[node];
   const auto failed = [&](Error error) { return not_started(state, std::move(error)); };
   if (stopping_) return failed({ErrorKind::cancelled, "the run is ending", ""});
+  std::unique_lock owners_lock(mutex_);
+  const std::string owner = missing_owner(node);
+  owners_lock.unlock();
+  if (!owner.empty())
+    return failed({ErrorKind::inconclusive,
+                   fmt::format("node {} joins a namespace of {}, which does not run", info.name, owner),
+                   fmt::format("it can start while {} runs", owner)});
   // Processes left by an earlier incarnation would keep its ports.
   if (!state.held && cgroup::populated(info.cgroup)) {
     if (auto killed = cgroup::kill(info.cgroup); !killed) return failed(std::move(killed).error());
@@ -187,6 +194,7 @@ Result<void> Cluster::launch(std::size_t node) {
     std::lock_guard lock(mutex_);
     state.failure.reset();
     state.end_note.clear();
+    state.with.reset();
     state.restart_at_ns = 0;
     state.logs.clear();
     for (const std::filesystem::path& file : info.logs)
@@ -347,6 +355,7 @@ void Cluster::main_ended(std::size_t node) {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, state.pidfd.get(), nullptr);
     state.pidfd.reset();
     state.pid = 0;
+    state.with = ended_with(node);
     if (state.container) {
       // It is the engine's child; the engine will report how it ended.
       ::unlink(infos_[node].pid_file.c_str());
@@ -424,16 +433,19 @@ void Cluster::finish_end(std::size_t node, EndInfo end) {
   NodeState& state = *states_[node];
   // The id in the pid file of a node that is down would soon belong to another process.
   ::unlink(infos_[node].pid_file.c_str());
+  end_others(node);
   {
     std::lock_guard lock(mutex_);
-    end.planned = state.planned || stopping_;
+    end.planned = state.planned || stopping_ || (state.with && states_[*state.with]->planned);
     state.pid = 0;
     state.ending = false;
-    state.end_note = describe(end);
+    state.end_note = state.last_end = describe(end);
     state.end_status = end.signalled ? 128 + end.code : end.code;
     const auto& policy = state.config->restart;
     if (!end.planned && policy && state.restarts < policy->max && !(policy->only_failures && state.end_status == 0))
       state.restart_at_ns = monotonic_ns() + policy->delay_ns;
+    // Compose restarts it with the owner of its namespace.
+    if (state.with && !state.planned && !stopping_) state.restart_at_ns = monotonic_ns();
     if (state.config->attach && !stopping_) state.attach_at_ns = monotonic_ns() + kAttachPoll;
     // Zero means none.
     if (state.restart_at_ns != 0) state.restart_at_ns = std::max<std::int64_t>(state.restart_at_ns, 1);

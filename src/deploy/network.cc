@@ -69,6 +69,13 @@ void calm_ipv6() {
     const ssize_t n = ::write(fd.get(), "1", 1);
 }
 
+// Docker's values since 20.10. Images rely on them: HAProxy's official one listens at port 80 as another user than
+// root.
+Result<void> open_to_users() {
+  ROSE_CHECK(write_control("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0"));
+  return write_control("/proc/sys/net/ipv4/ping_group_range", "0 2147483647");
+}
+
 }  // namespace
 
 void in_netns(int netns_fd, const std::function<void()>& work) {
@@ -203,6 +210,8 @@ Result<std::unique_ptr<Network>> Network::create(const std::string& client_netns
     ROSE_TRY(const Address address, address_of(members[i].ip));
     in_netns(network->nodes_[i].get(), [&] {
       outcome = [&]() -> Result<void> {
+        if (members[i].container)
+          if (auto opened = open_to_users(); !opened) log::debug("{}", opened.error().message);
         kernel::Netlink netlink;
         const int link = static_cast<int>(::if_nametoindex(kNodeLink));
         // If an incident takes a link down and up again, it must keep its address, as it does with IPv4.

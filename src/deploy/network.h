@@ -38,6 +38,7 @@ class Network {
     pid_t holder = 0;  // the process whose namespace is used; 0: create one
     // It is in the namespace of this member, and the rest has no meaning.
     std::optional<std::size_t> of = std::nullopt;
+    bool container = false;  // its users may do what Docker's network namespaces let them do
   };
   [[nodiscard]] static Result<std::unique_ptr<Network>> create(const std::string& client_netns,
                                                                const std::string& client_ip, int prefix,

@@ -198,6 +198,12 @@ Result<void> Cluster::stop_node(std::size_t node, int number) {
 
 Result<void> Cluster::start_node(std::size_t node) {
   NodeState& state = *states_[node];
+  {
+    // The engine may not have reported yet how its container ended.
+    std::unique_lock lock(mutex_);
+    const std::int64_t until = monotonic_ns() + kKillTimeout;
+    while (state.ending && !stopping_ && monotonic_ns() < until) changed_.wait_for(lock, std::chrono::milliseconds(10));
+  }
   Result<void> launched;
   bool started = false;  // here, not by the restart policy
   on_monitor([&] {

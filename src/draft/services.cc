@@ -1,6 +1,7 @@
 #include "draft/services.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "base/text.h"
@@ -50,8 +51,14 @@ Drafted draft_services(const config::ComposeNodes& taken, const std::vector<std:
     for (const config::Dependency& one : node.container->after)
       if (one.when == config::Dependency::When::completed) completing.insert(one.node);
   bool shared = false;
+  std::set<std::string> missing;
   for (const config::Node& node : taken.nodes) {
     drafted.nodes.push_back(node_of(node, completing, host));
+    for (const std::string& volume : node.container->volumes) {
+      const std::string source = volume.substr(0, volume.find(':'));
+      std::error_code error;
+      if (source.starts_with('/') && !std::filesystem::exists(source, error)) missing.insert(source);
+    }
     shared = shared || node.container->host_network;
   }
   Surroundings& around = drafted.around;
@@ -75,6 +82,9 @@ Drafted draft_services(const config::ComposeNodes& taken, const std::vector<std:
     around.doubts.emplace_back(
         "services share this machine's network (network_mode: host), so all nodes do: runs are made one after the "
         "other, and partitions are not possible");
+  for (const std::string& source : missing)
+    around.doubts.push_back(fmt::format(
+        "{} does not exist: each run uses an empty folder instead; if it has to be a file, make it first", source));
   for (const std::string& warning : taken.warnings) around.doubts.push_back(warning);
   for (const std::string& word : taken.words) around.about.push_back(fmt::format("({}.)", word));
   return drafted;

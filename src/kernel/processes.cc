@@ -53,7 +53,9 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
   // Time since the start of the machine. The offset of this process's time namespace is subtracted, so that processes
   // in other namespaces compute the same (deploy/identity.h).
   static const std::int64_t ticks_off = time_offsets().boottime_ns / (1'000'000'000 / ::sysconf(_SC_CLK_TCK));
+  constexpr std::uint32_t kExiting = 0x4;  // PF_EXITING in linux/sched.h
   return ProcessStat{number_in<pid_t>(fields[1]), fields[0].front(),
+                     (number_in<std::uint32_t>(fields[6]) & kExiting) != 0,
                      number_in<std::uint64_t>(fields[19]) - static_cast<std::uint64_t>(ticks_off)};
 }
 

@@ -14,6 +14,7 @@ namespace rose::kernel {
 struct ProcessStat {
   pid_t ppid = 0;
   char state = '?';               // 'S', 'T', 'Z', ...
+  bool exiting = false;           // it is past its last instruction, but may still wait for others of its namespace
   std::uint64_t start_ticks = 0;  // since boot; together with the pid, this identifies a process uniquely
 };
 // Also accepts thread ids. Returns nothing if the process does not exist or cannot be read.

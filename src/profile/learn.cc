@@ -118,31 +118,73 @@ const CallKind* better(const CallKind* a, const CallKind* b, const CallKind& cal
   return fit(*b, call) > fit(*a, call) ? b : a;
 }
 
-// "*/name": the name in any folder. "" for a path without a folder, and for a name with a wildcard, which stands for
-// many files: a missing "wal.*" is remarkable although others are missing in many places.
+// "*/name": the name in any folder. "" for a path without a folder.
 std::string in_any_folder(std::string_view path) {
   const std::size_t slash = path.rfind('/');
-  if (slash == std::string_view::npos || slash + 1 == path.size()) return {};
-  return path.find('*', slash) != std::string_view::npos ? "" : "*" + std::string(path.substr(slash));
+  return slash == std::string_view::npos || slash + 1 == path.size() ? "" : "*" + std::string(path.substr(slash));
 }
+
+// Names that a node's call did not find, and the folders in which it looked for them.
+class Searches {
+ public:
+  explicit Searches(const std::vector<CallKind>& failures) {
+    for (const CallKind& kind : failures) {
+      const std::string any = name_of(kind);
+      if (any.empty()) continue;
+      Name& name = names_[key_of(kind.node, kind.syscall, any)];
+      // A name with a wildcard stands for many files: a missing "wal.*" is remarkable although others are missing in
+      // many places.
+      name.plain = any.find('*', 1) == std::string::npos;
+      if (kind.path != any) name.folders.push_back(folder_of(kind));
+      else if (name.plain) name.joined = true;
+    }
+    std::unordered_map<std::string, std::size_t> names_in;
+    for (const auto& [key, name] : names_)
+      if (name.plain && name.folders.size() >= kManyFolders)
+        for (const std::string& folder : name.folders) ++names_in[folder];
+    for (const auto& [folder, names] : names_in)
+      if (names >= kManyNames) path_.insert(folder);
+  }
+
+  // The key of the name's one kind, if it was searched for along a path; else "".
+  [[nodiscard]] std::string place_of(const CallKind& kind) const {
+    const std::string any = name_of(kind);
+    if (any.empty()) return "";
+    const std::string key = key_of(kind.node, kind.syscall, any);
+    const Name& name = names_.at(key);
+    const bool many = name.plain && name.folders.size() >= kManyFolders;
+    // Others were searched for in the same folders, so this one is found in one of the first, or looks like many files.
+    const bool same_path =
+        name.folders.size() >= kFewFolders && std::all_of(name.folders.begin(), name.folders.end(),
+                                                          [&](const std::string& one) { return path_.contains(one); });
+    return name.joined || many || same_path ? key : "";
+  }
+
+ private:
+  struct Name {
+    bool plain = false;
+    bool joined = false;  // in an earlier run
+    std::vector<std::string> folders;
+  };
+  static std::string name_of(const CallKind& kind) {
+    return kind.error == "ENOENT" && kind.peer.empty() ? in_any_folder(kind.path) : "";
+  }
+  static std::string folder_of(const CallKind& kind) {
+    return key_of(kind.node, kind.syscall, kind.path.substr(0, kind.path.rfind('/')));
+  }
+  std::unordered_map<std::string, Name> names_;
+  std::unordered_set<std::string> path_;  // folders in which many names are searched for
+};
 
 // Joins the kinds of a name that was not found in many folders. Their number is the product of the names and the
 // folders of a search path, so that a profile of an Erlang program had 24 MB.
 void join_searches(std::vector<CallKind>& failures) {
-  const auto place_of = [](const CallKind& kind) {
-    const bool lookup = kind.error == "ENOENT" && kind.peer.empty();
-    std::string any = lookup ? in_any_folder(kind.path) : "";
-    return any.empty() ? any : key_of(kind.node, kind.syscall, any);
-  };
-  std::unordered_map<std::string, std::size_t> folders;
-  for (const CallKind& kind : failures)
-    if (const std::string place = place_of(kind); !place.empty())
-      folders[place] += kind.path.starts_with("*/") ? kManyFolders : 1;
+  const Searches searches(failures);
   std::vector<CallKind> kept;
   std::unordered_map<std::string, std::size_t> joined;
   for (CallKind& kind : failures) {
-    const std::string place = place_of(kind);
-    if (place.empty() || folders[place] < kManyFolders) {
+    const std::string place = searches.place_of(kind);
+    if (place.empty()) {
       kept.push_back(std::move(kind));
       continue;
     }

@@ -25,6 +25,10 @@ inline constexpr std::size_t kManyLookups = 20;
 // A name that was not found in this many folders is searched for along a path, as Erlang and Python search for modules.
 // A profile then keeps one kind for the name ("*/lists.beam") instead of one for each folder.
 inline constexpr std::size_t kManyFolders = 20;
+// A folder in which so many such names were not found is part of a search path. A further name that is missing only in
+// such folders is searched for there too, also if it was found after a few of them.
+inline constexpr std::size_t kManyNames = 20;
+inline constexpr std::size_t kFewFolders = 4;
 
 // Replaces numbers in paths (pids, ids, temporary names) by "*", so that runs can be compared:
 // "/tmp/rose-x1/n1/snapshot.12" gives "/tmp/rose-*/n1/snapshot.*". Hexadecimal runs of 6 or more digits count as

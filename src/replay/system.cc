@@ -27,6 +27,8 @@ Json node_json(const config::Node& node) {
                          {"options", node.container->options},
                          {"limits", node.container->limits}};
   if (!node.network_of.empty()) json["network_of"] = node.network_of;
+  if (node.container && !node.container->pid_of.empty()) json["container"]["pid_of"] = node.container->pid_of;
+  if (node.container && !node.container->ipc_of.empty()) json["container"]["ipc_of"] = node.container->ipc_of;
   if (node.container)
     for (const auto& [key, hooks] :
          {std::pair("post_start", &node.container->post_start), std::pair("pre_stop", &node.container->pre_stop)})

@@ -112,6 +112,28 @@ kind image-healthcheck 'podman exec "$ROSE_CONTAINER_app" id'
 logged workload.log '^uid=0'
 logged health-db.log localhost
 
+kind low-ports "$(wait_for web/stdout.log 2147483647) && $(wait_for own/stdout.log .)"
+logged web/stdout.log '^0$'
+logged own/stdout.log '^512$'
+
+# What looks like a slow start says how often the node ended.
+cp -r "$here/compose_kinds/restart-loop" restart-loop
+cat > restart-loop/rose.toml <<TOML
+[deployment]
+compose = "compose.yaml"
+engine = $engine_toml
+[[node]]
+name = "db"
+ready = { tcp = 5432, timeout = "3s" }
+[workload]
+command = ["true"]
+TOML
+expect 4 "$rose" profile -c restart-loop/rose.toml
+says err 'the variable ROSE_TEST_UNSET of .environment. has no value here'
+says err 'was not ready within 3s: .*; its restart policy started it [0-9]+ times, and it last exited with status'
+nothing_left "after a service that ends again and again"
+no_containers "after a service that ends again and again"
+
 kind shell-operators "$(wait_for app/stdout.log started) && $(wait_for_up log)"
 logged app/stdout.log '^started$'
 logged workload.log up

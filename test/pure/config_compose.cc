@@ -156,7 +156,14 @@ TEST_CASE("unsupported Compose files are refused with the line") {
       {"services:\n  a:\n    image: x\n    pre_stop:\n      - {user: root}\n", "5: one of 'pre_stop' has no 'command'"},
       {"services:\n  a:\n    image: x\n    pre_stop: {command: x}\n", "4: 'pre_stop': a list is needed"},
       {"services:\n  a:\n    image: x\n    pre_stop: [x]\n", "4: one of 'pre_stop' is not a map with a 'command'"},
-      {"services:\n  a:\n    image: x\n    pid: service:b\n", "4: 'pid': 'service:b' shares that of another container"},
+      {"services:\n  a:\n    image: x\n    pid: service:b\n", "4: 'pid': there is no service 'b'"},
+      {"services:\n  a:\n    image: x\n    pid: shareable\n", "4: 'pid': 'shareable' was found"},
+      {"services:\n  a:\n    image: x\n    pid: service:b\n  b: {image: x, pid: \"service:a\"}\n",
+       "4: 'a' shares its own PID namespace, through other services"},
+      {"services:\n  a:\n    image: x\n    pid: service:b\n  b: {image: x, depends_on: [a]}\n",
+       "3: 'a' depends on itself through other services"},
+      {"services:\n  a:\n    image: x\n    ipc: service:b\n  b: {image: x, ipc: none}\n",
+       "4: 'a' shares the IPC namespace of 'b', which has 'ipc: none'"},
       {"services:\n  a:\n    image: x\n    deploy: {replicas: many}\n",
        "4: 'replicas': 'many' is not a number from 0 to 10000"},
       {"services:\n  a:\n    image: x\n    deploy: {mode: single}\n", "4: 'mode': 'single' was found"},
@@ -175,7 +182,7 @@ TEST_CASE("unsupported Compose files are refused with the line") {
       {"services:\n  a:\n    image: x\n    mem_limit: plenty\n", "4: 'mem_limit': 'plenty' is not a number of bytes"},
       {"services:\n  a:\n    image: x\n    provider: {type: x}\n", "4: 'provider': a program outside of the run"},
       {"services:\n  a:\n    image: x\n    ipc: container:b\n",
-       "4: 'ipc': 'container:b' shares that of another container"},
+       "4: 'ipc': 'b' is the container of no service that is started here"},
       {"services:\n  a:\n    image: x${NO.NE}\n", "3: '${NO.NE}' is not a variable"},
       {"services:\n  a:\n    image: x\n    command: echo ${NONE:?say it}\n",
        "4: the required variable NONE is not set: say it"},
@@ -342,6 +349,40 @@ TEST_CASE("services share the network of another service") {
   CHECK_FALSE(said(words, "services have different networks"));
 }
 
+TEST_CASE("services share processes and memory of another service") {
+  const auto nodes = read(
+      "services:\n  probe: {image: x, pid: \"container:boss\", ipc: \"service:app\", shm_size: 1m}\n"
+      "  app: {image: x, container_name: boss}\n  deep: {image: x, pid: \"service:probe\"}\n"
+      "  w: {image: x, scale: 2, ipc: shareable, pid: private}\n  on-w: {image: x, ipc: \"service:w\"}\n"
+      "  h: {image: x, pid: host, ipc: host}\n  on-h: {image: x, pid: \"service:h\", ipc: \"container:kv-h-1\"}\n");
+  INFO((nodes ? "" : nodes.error().message));
+  REQUIRE(nodes.has_value());
+  std::map<std::string, std::pair<std::string, std::string>> whose;
+  for (const Node& node : *nodes) whose[node.name] = {node.container->pid_of, node.container->ipc_of};
+  CHECK(whose == std::map<std::string, std::pair<std::string, std::string>>{{"probe", {"app", "app"}},
+                                                                            {"app", {"", ""}},
+                                                                            {"deep", {"app", ""}},
+                                                                            {"w-1", {"", ""}},
+                                                                            {"w-2", {"", ""}},
+                                                                            {"on-w", {"", "w-1"}},
+                                                                            {"h", {"", ""}},
+                                                                            {"on-h", {"", ""}}});
+  const auto named = [&](std::string_view name) -> const Node& {
+    return *std::find_if(nodes->begin(), nodes->end(), [&](const Node& node) { return node.name == name; });
+  };
+  // As Compose does, a service starts after those that it names.
+  REQUIRE(named("probe").container->after.size() == 1);
+  CHECK(named("probe").container->after[0].node == "app");
+  CHECK(named("deep").container->after[0].node == "probe");
+  // The size belongs to the owner, whose namespace others can only join if it is shareable.
+  CHECK_FALSE(has(named("probe"), "--shm-size", "1m"));
+  CHECK(has(named("app"), "--ipc", "shareable"));
+  CHECK(has(named("w-1"), "--ipc", "shareable"));
+  CHECK(has(named("on-h"), "--pid", "host"));
+  CHECK(has(named("on-h"), "--ipc", "host"));
+  CHECK(said(words, "service probe is in the PID namespace of app"));
+}
+
 TEST_CASE("files can extend, include and override each other") {
   const rose::test::Folder folder;
   const auto write = [&](const char* file, const std::string& text) {
@@ -457,6 +498,18 @@ TEST_CASE("values without quotes have the text that Compose gives them") {
                         {"A", "8"}, {"B", "010"}, {"C", "true"}, {"D", "7"}, {"E", "1.5"}, {"F", "010"}});
   CHECK(has(node, "--label", "v=2"));
   CHECK_FALSE(has(node, "--label", "v=1.50"));
+}
+
+TEST_CASE("an override file that Compose would read is reported, whatever its ending") {
+  const test::Folder folder;
+  std::ofstream(folder / "docker-compose.yaml") << "services:\n  a: {image: x}\n";
+  std::ofstream(folder / "docker-compose.override.yml") << "services:\n  a: {user: \"1\"}\n";
+  const auto one = read_compose_files({folder / "docker-compose.yaml"});
+  REQUIRE(one.has_value());
+  CHECK(said(one->warnings, "docker-compose.override.yml beside it is not read"));
+  const auto both = read_compose_files({folder / "docker-compose.yaml", folder / "docker-compose.override.yml"});
+  REQUIRE(both.has_value());
+  CHECK_FALSE(said(both->warnings, "is not read"));
 }
 
 TEST_CASE("a further file resets and replaces values") {

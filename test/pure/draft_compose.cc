@@ -149,7 +149,8 @@ services:
   CHECK(has(draft.text, "compose_env.TAG = \"7\""));
   CHECK(has(draft.text, "DB_PASSWORD looks like a secret"));
   CHECK_FALSE(has(draft.text, "hunter2"));
-  CHECK(draft.doubts.size() == 1);
+  CHECK(has(draft.text, "/srv/postgres does not exist: each run uses an empty folder instead"));
+  CHECK(draft.doubts.size() == 2);
   for (const char* not_there : {"attach", "setup", "how is it started"})
     CHECK_FALSE(has(draft.text, not_there));
 }

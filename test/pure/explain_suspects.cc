@@ -524,7 +524,7 @@ TEST_CASE("that a later crash makes a function start again does not speak agains
                                   .enters(101, "save")
                                   .faulted(102)
                                   .stack({frame("save"), frame("flush_loop")})
-                                  .says(300, 4, "not saved")
+                                  .prints(300, 4, "not saved")
                                   .enters(900, "flush_loop", 9));
       one.add(Group::sound, sound(2 * i + 1).enters(50, "flush_loop", 1));
     }

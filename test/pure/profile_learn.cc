@@ -338,6 +338,50 @@ TEST_CASE("a name that is searched for along a path is one kind of failure") {
   CHECK_FALSE(known("EACCES", "/another/place/aaEACCES.beam"));
 }
 
+TEST_CASE("names with numbers, and names that are found soon, belong to the same search path") {
+  Maker maker;
+  const auto folder = [](int n) {
+    return std::string("/lib/") + static_cast<char>('a' + n / 26) + static_cast<char>('a' + n % 26) + "/ebin/";
+  };
+  const auto missing = [&](const std::string& place, const std::string& name) {
+    maker.scf("n1", "openat", "ENOENT", (place + name).c_str());
+  };
+  for (int i = 0; i < 30; ++i) {
+    for (int name = 0; name < 40; ++name)
+      missing(folder(i), std::string("m") + static_cast<char>('a' + name / 26) + static_cast<char>('a' + name % 26));
+    missing(folder(i), "v3_core.beam");
+    missing("/topics/" + folder(i).substr(5), "7.index");  // not along that path
+    if (i < 5) missing(folder(i), "soon.beam");
+    if (i < 3) missing(folder(i), "first.beam");
+  }
+  missing("/home/node/", "v3_core.beam.old");
+  Profile profile;
+  learn(profile, maker.trace, seconds(1));
+  const auto count = [&](const std::string& path) {
+    const auto found = std::find_if(profile.failures.begin(), profile.failures.end(),
+                                    [&](const CallKind& kind) { return kind.path == path; });
+    return found == profile.failures.end() ? 0 : found->count;
+  };
+  CHECK(count("*/v*_core.beam") == 30);
+  CHECK(count("*/soon.beam") == 5);
+  CHECK(count("*/first.beam") == 0);
+  CHECK(count("*/*.index") == 0);
+  const std::size_t kinds = 40 + 1 + 1 + 3 + 30 + 1;
+  CHECK(profile.failures.size() == kinds);
+  learn(profile, maker.trace, seconds(1));
+  CHECK(profile.failures.size() == kinds);
+  CHECK(count("*/v*_core.beam") == 60);
+
+  const BenignIndex index(profile);
+  const auto known = [&](const char* path) {
+    return index.find(maker.trace, maker.scf("n1", "openat", "ENOENT", path)) != nullptr;
+  };
+  CHECK(known("/another/place/v4_core.beam"));
+  CHECK(known("/another/place/soon.beam"));
+  CHECK_FALSE(known("/another/place/first.beam"));
+  CHECK_FALSE(known("/another/place/8.index"));
+}
+
 namespace {
 Profile sample() {
   Profile profile;
