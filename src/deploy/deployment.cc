@@ -529,9 +529,11 @@ Error Cluster::not_ready(std::size_t node, std::string message) const {
     // A node that its restart policy starts again and again looks as if it were slow.
     std::lock_guard lock(mutex_);
     const NodeState& state = *states_[node];
-    if (state.restarts > 0)
-      message +=
-          fmt::format("; its restart policy started it {} times, and it last {}", state.restarts, state.last_end);
+    if (state.restarts > 0) {
+      const bool says_how = message.find(state.last_end) != std::string::npos;
+      message += fmt::format("; its restart policy started it {} times{}", state.restarts,
+                             says_how ? std::string() : fmt::format(", and it last {}", state.last_end));
+    }
   }
   const auto [log, last] = last_words(info.dir);
   std::string hint = last.empty() ? fmt::format("node {} printed nothing", info.name)

@@ -230,7 +230,8 @@ TEST_CASE("a node that does not become ready is reported with its last output", 
     auto deployment = make(config, dir);
     const auto started = deployment->start();
     REQUIRE(!started);
-    CHECK(started.error().message == "node n1 exited with status 4 before it was ready");
+    CHECK(started.error().message ==
+          "node n1 exited with status 4 before it was ready; its restart policy started it 3 times");
     CHECK(deployment->starts(0) == 4);
   }
 }
