@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
 
 #include "base/cancel.h"
@@ -82,25 +83,27 @@ int exit_code_of(explain::Verdict verdict) {
   return 4;
 }
 
-// The queries to repeat: those of the user, then those whose values distinguished failing from correct runs, best
-// first.
-std::vector<std::string> kept_questions(const std::vector<std::string>& own, const explain::Explanation& explanation) {
-  std::vector<std::string> kept = own;
-  std::vector<const explain::ValueTable*> tables;
+// Queries whose values distinguished failing from correct runs in some round, with the score of the last such round.
+using Informative = std::map<std::string, double>;
+
+// Returns the number of new ones.
+std::size_t add_informative(const explain::Explanation& explanation, Informative& informative) {
+  std::size_t fresh = 0;
   for (const explain::ValueTable& table : explanation.values)
-    if (table.score > 0) tables.push_back(&table);
-  std::stable_sort(tables.begin(), tables.end(), [](const auto* a, const auto* b) { return a->score > b->score; });
-  for (const explain::ValueTable* table : tables)
-    if (kept.size() < own.size() + kMostKept && std::find(kept.begin(), kept.end(), table->query) == kept.end())
-      kept.push_back(table->query);
-  return kept;
+    if (table.score > 0) fresh += informative.insert_or_assign(table.query, table.score).second ? 1 : 0;
+  return fresh;
 }
 
-std::set<std::string> differing(const explain::Explanation& explanation) {
-  std::set<std::string> out;
-  for (const explain::ValueTable& table : explanation.values)
-    if (table.score > 0) out.insert(table.query);
-  return out;
+// The queries to repeat: those of the user, then the informative ones, best first.
+std::vector<std::string> kept_questions(const std::vector<std::string>& own, const Informative& informative) {
+  std::vector<std::pair<double, std::string>> ranked;
+  for (const auto& [query, score] : informative) ranked.emplace_back(-score, query);
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<std::string> kept = own;
+  for (const auto& [score, query] : ranked)
+    if (kept.size() < own.size() + kMostKept && std::find(kept.begin(), kept.end(), query) == kept.end())
+      kept.push_back(query);
+  return kept;
 }
 
 // In each round, queries the functions between the fault and the symptom, keeps those whose values differ and continues
@@ -108,13 +111,15 @@ std::set<std::string> differing(const explain::Explanation& explanation) {
 Result<void> deepen(const config::Config& config, const std::vector<std::string>& own, ComparedRuns& runs,
                     report::ExplanationReport& report, explain::Kept& kept_runs, bool keeps) {
   replay::Askable askable(config);
-  std::set<std::string> asked_about, known = differing(report.explanation);
+  std::set<std::string> asked_about;
+  Informative informative;  // also of rounds that explain nothing, because each function is queried only once
+  (void)add_informative(report.explanation, informative);
   std::vector<explain::Round> rounds;
   std::string ended = fmt::format("--deepen ended after {} rounds: further queries may be possible", kMostRounds);
   const auto note = [&](std::string why) { ended = std::move(why); };
   while (rounds.size() < kMostRounds) {
     explain::Round round;
-    std::vector<std::string> questions = kept_questions(own, report.explanation);
+    std::vector<std::string> questions = kept_questions(own, informative);
     const std::size_t kept = questions.size();
     for (const std::string& function : explain::next_functions(report.explanation, asked_about, SIZE_MAX)) {
       if (round.functions.size() == kRoundFunctions || questions.size() >= kept + kRoundQuestions) break;
@@ -159,9 +164,7 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
     explain::Input as_it_was;
     if (keeps) as_it_was = compared.input;  // comparing changes it
     explain::Explanation explanation = explain::explain(compared.input);
-    std::size_t fresh = 0;
-    for (const std::string& query : differing(explanation)) fresh += known.insert(query).second ? 1 : 0;
-    round.differing = fresh;
+    round.differing = add_informative(explanation, informative);
     rounds.push_back(round);
     if (explanation.verdict == explain::Verdict::explained) {
       report.explanation = std::move(explanation);
@@ -169,7 +172,7 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
       if (keeps) kept_runs.input = std::move(as_it_was);
     }
     // While no value distinguishes the two sides, the only guide is the path from the fault to the symptom.
-    if (fresh == 0 && !known.empty()) {
+    if (round.differing == 0 && !informative.empty()) {
       note("");
       break;
     }

@@ -35,7 +35,8 @@ services:
       - sh
       - -c
       - |
-        echo app began with $$(ls /dev/shm)
+        echo app began with $$(ls /dev/shm | grep of-app)
+        touch /dev/shm/of-app
         while true; do ls /dev/shm; sleep 0.2; done
   # It waits for the health of another one, so its container is created late.
   late:
