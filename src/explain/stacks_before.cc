@@ -11,12 +11,10 @@ using schedule::FaultOutcome;
 using schedule::Frame;
 using schedule::Stack;
 
-// A frame that the agent reported: it has a name, and belongs to no file of machine code.
-bool is_managed(const Frame& frame) { return frame.module.empty() && !frame.function.empty(); }
 bool is_native(const Frame& frame) { return !frame.module.empty(); }
 
 bool lacks_managed(const Stack& stack) {
-  return !stack.frames.empty() && std::none_of(stack.frames.begin(), stack.frames.end(), is_managed);
+  return !stack.frames.empty() && std::none_of(stack.frames.begin(), stack.frames.end(), schedule::is_managed);
 }
 
 // The functions of machine code in which a stack ends, innermost first.

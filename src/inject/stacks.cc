@@ -163,8 +163,7 @@ std::string_view naming_condition(std::string_view language) {
 }
 
 bool has_runtime_names(const std::vector<schedule::Frame>& frames) {
-  return std::any_of(frames.begin(), frames.end(),
-                     [](const auto& frame) { return frame.module.empty() && !frame.function.empty(); });
+  return std::any_of(frames.begin(), frames.end(), schedule::is_managed);
 }
 
 }  // namespace

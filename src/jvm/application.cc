@@ -45,10 +45,14 @@ Called read_command(const std::vector<std::string>& command) {
     const std::string& word = command[i];
     if (word.starts_with("@")) return called;
     constexpr std::string_view kModule = "--module=";
-    const bool named_next = word == "-jar" || word == "-m" || word == "--module";
-    if (named_next || word.starts_with(kModule)) {
-      const std::string name = !named_next ? word.substr(kModule.size()) : i + 1 < command.size() ? command[i + 1] : "";
-      (word == "-jar" ? called.jar : called.main) = word == "-jar" ? name : class_of_module(name);
+    const std::string next = i + 1 < command.size() ? command[i + 1] : "";
+    if (word == "-jar") {
+      called.jar = next;
+      return called;
+    }
+    const bool is_module = word == "-m" || word == "--module";
+    if (is_module || word.starts_with(kModule)) {
+      called.main = class_of_module(is_module ? next : word.substr(kModule.size()));
       return called;
     }
     if (is_option_with_value(word)) {

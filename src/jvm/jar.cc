@@ -69,7 +69,8 @@ std::optional<Jar> read_jar(const std::filesystem::path& file) {
   if (!zip) return std::nullopt;
   Jar jar;
   jar.main = main_class(read_entry(zip.get(), kManifest));
-  jar.classes = classes_at_the_top(zip.get());
+  // An application with its libraries in one jar has tens of thousands of entries.
+  if (jar.main.find('.') == std::string::npos) jar.classes = classes_at_the_top(zip.get());
   return jar;
 }
 

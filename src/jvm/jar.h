@@ -10,7 +10,7 @@ namespace rose::jvm {
 
 struct Jar {
   std::string main;                  // its main class: "org.x.Server"; "": the manifest names none
-  std::vector<std::string> classes;  // those without a package, at most kMostClasses
+  std::vector<std::string> classes;  // if it is in no package: all that are in none, at most kMostClasses
 };
 inline constexpr std::size_t kMostClasses = 400;
 

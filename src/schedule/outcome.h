@@ -29,6 +29,9 @@ struct Frame {
   std::uint64_t offset = 0;  // of the return address (in the innermost frame: the instruction) in `module`
 };
 
+// True for code that was made at run time and has a name: a method that a JVM's agent reported, or Python's function.
+[[nodiscard]] inline bool is_managed(const Frame& frame) { return frame.module.empty() && !frame.function.empty(); }
+
 // True for a method of the JDK.
 [[nodiscard]] inline bool of_jdk(const Frame& frame) { return frame.module.empty() && rose::of_jdk(frame.function); }
 
