@@ -27,8 +27,11 @@ json_is 'j["nodes"]' "['redis-cluster-0', 'redis-cluster-1', 'redis-cluster-2']"
 cat > deployment/workload.sh <<'SH'
 #!/bin/sh
 set -e
-first=redis-cluster-0.redis-cluster.default.svc.cluster.local
-until redis-cli -h $first cluster info | grep -q cluster_state:ok; do sleep 0.1; done
+# A new master answers only some time after the others do, each by its own clock.
+for pod in 0 1 2; do
+  name=redis-cluster-$pod.redis-cluster.default.svc.cluster.local
+  until redis-cli -h $name cluster info | grep -q cluster_state:ok; do sleep 0.1; done
+done
 for i in $(seq 20); do redis-cli -c -h redis-cluster set "key:$i" "$i"; done
 redis-cli -h redis-cluster-2 cluster nodes
 SH
