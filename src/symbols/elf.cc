@@ -328,6 +328,10 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
   if (elf_getphdrnum(file.elf_.get(), &count) != 0) {
     return fail(ErrorKind::input, fmt::format("{}: damaged ELF file: {}", path.native(), elf_errmsg(-1)));
   }
+  struct stat about {};
+  if (::fstat(file.fd_.get(), &about) != 0)
+    return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", path.native()), errno);
+  const auto file_size = static_cast<std::uint64_t>(about.st_size);
   for (std::size_t i = 0; i < count; ++i) {
     GElf_Phdr program;
     if (gelf_getphdr(file.elf_.get(), static_cast<int>(i), &program) == nullptr) {
@@ -335,11 +339,11 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
                   fmt::format("{}: damaged ELF file: program header {}: {}", path.native(), i, elf_errmsg(-1)));
     }
     if (program.p_type != PT_LOAD || (program.p_flags & PF_X) == 0) continue;
-    if (program.p_vaddr + program.p_filesz < program.p_vaddr ||
-        program.p_offset + program.p_filesz < program.p_offset) {
-      continue;
-    }
-    file.segments_.push_back({program.p_vaddr, program.p_offset, program.p_filesz});
+    if (program.p_offset >= file_size) continue;
+    // A damaged header may describe more code than the file has: no offset may lie outside of it.
+    const std::uint64_t size = std::min(program.p_filesz, file_size - program.p_offset);
+    if (program.p_vaddr + size < program.p_vaddr) continue;
+    file.segments_.push_back({program.p_vaddr, program.p_offset, size});
   }
   if (file.segments_.empty()) {
     return fail(ErrorKind::input, fmt::format("{}: contains no code (no executable segment)", path.native()),

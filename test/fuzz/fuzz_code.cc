@@ -18,8 +18,10 @@ using namespace rose::symbols;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), std::min<std::size_t>(size, 2 * kMostQueryBytes));
-  if (const auto query = parse_query(text); query && query->name.empty() != (query->kind == Query::Kind::result))
-    std::abort();
+  if (const auto query = parse_query(text)) {
+    const bool names_variable = query->kind == Query::Kind::argument || query->kind == Query::Kind::variable;
+    if (query->name.empty() == names_variable) std::abort();
+  }
   const rose::Fd file(::memfd_create("rose-fuzz", MFD_CLOEXEC));
   if (!file) std::abort();
   for (std::size_t done = 0; done < size;) {
