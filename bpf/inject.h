@@ -174,6 +174,11 @@ struct rose_node_state {
 	/* while a schedule limits descriptors or fills disks */
 	__u64 descriptors_lacked;	/* calls that failed since the process may have no further descriptor */
 	__u64 room_lacked;		/* calls on paths, and writes to mapped memory, that failed since a disk is full */
+	/* The fault whose limit is in force, as its chain's index + 1: the threads that meet it have their stacks taken. */
+	__u32 descriptors_chain;
+	__u32 room_chain;
+	__u32 memory_chain;
+	__u32 reserved;
 };
 
 /* A thread inside a call that was matched at its entry. sys_exit removes it. Conditions that do not fit are in further
@@ -472,7 +477,7 @@ struct rose_endpoint {
 ROSE_SIZE(rose_chain, 136);
 ROSE_SIZE(rose_role, 16);
 ROSE_SIZE(rose_condition, 56);
-ROSE_SIZE(rose_node_state, 32);
+ROSE_SIZE(rose_node_state, 48);
 ROSE_SIZE(rose_pending, 136);
 ROSE_SIZE(rose_restart, 32);
 ROSE_SIZE(rose_site, 8);

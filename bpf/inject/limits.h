@@ -1,6 +1,7 @@
 /* Limits that a node met: calls that failed because its process may have no further descriptor, or because a disk that
- * a fault filled has no room. Attached only while a schedule has such faults. Whether a limit had an effect is known
- * from nothing else: the kernel counts neither.
+ * a fault filled has no room, and threads that needed the page that was one too many. Attached only while a schedule
+ * has such faults. For descriptors and disks, whether the limit had an effect is known from nothing else: the kernel
+ * counts neither.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_LIMITS_H
 #define ROSE_INJECT_LIMITS_H
@@ -22,8 +23,20 @@ enum {
 	DUPLICATE = 0,			/* F_DUPFD */
 	DUPLICATE_CLOEXEC = 1030,
 	BUS_ERROR = 7,
+	KILL = 9,
+	OF_KERNEL = 1,			/* SEND_SIG_PRIV */
 	DESCRIPTORS = 7,		/* RLIMIT_NOFILE */
 };
+
+/* The current thread met the limit that the fault has set. A limit bites later than it was set, and in whichever thread
+ * needs the resource next, so this is where the fault arrives. */
+static __always_inline void limit_met(__u64 *count, __u32 chain)
+{
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	if (chain)
+		rose_take_stack(chain - 1);
+}
 
 /* Which argument is the descriptor of the file that needs room; ON_PATH: the call names a path; ELSEWHERE: it needs
  * none, and lacks something else when it says so. */
@@ -110,21 +123,21 @@ int rose_limit_met(struct bpf_raw_tracepoint_args *ctx)
 	if (!state)
 		return 0;
 	if (result == LACKS_DESCRIPTOR) {
-		__sync_fetch_and_add(&state->descriptors_lacked, 1);
+		limit_met(&state->descriptors_lacked, state->descriptors_chain);
 		return 0;
 	}
 	if (result == NO_SUCH_DESCRIPTOR || result == IS_INVALID) {
 		if (is_beyond_limit(regs, number, result))
-			__sync_fetch_and_add(&state->descriptors_lacked, 1);
+			limit_met(&state->descriptors_lacked, state->descriptors_chain);
 		return 0;
 	}
 	room = room_of(number);
 	if (room == ON_PATH) {
-		__sync_fetch_and_add(&state->room_lacked, 1);
+		limit_met(&state->room_lacked, state->room_chain);
 	} else if (room != ELSEWHERE) {
 		disk = disk_of((__s32)(room ? rose_argument(regs, 2) : rose_argument(regs, 0)));
 		if (disk)
-			__sync_fetch_and_add(disk, 1);
+			limit_met(disk, state->room_chain);
 	}
 	return 0;
 }
@@ -167,17 +180,23 @@ int rose_ring_met(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Memory that is mapped from a full disk cannot be written. */
+/* Memory that is mapped from a full disk cannot be written. Where a node may have no further page, the kernel ends one
+ * of its processes, on the thread that needed the page. */
 SEC("raw_tp/signal_generate")
-int rose_bus_error(struct bpf_raw_tracepoint_args *ctx)
+int rose_signalled(struct bpf_raw_tracepoint_args *ctx)
 {
+	int number = (int)ctx->args[0];
 	struct rose_node_state *state;
 
-	if ((int)ctx->args[0] != BUS_ERROR || ctx->args[2] != bpf_get_current_task())
+	if (number != KILL && (number != BUS_ERROR || ctx->args[2] != bpf_get_current_task()))
 		return 0;
 	state = current_state();
-	if (state)
-		__sync_fetch_and_add(&state->room_lacked, 1);
+	if (!state)
+		return 0;
+	if (number == BUS_ERROR)
+		limit_met(&state->room_lacked, state->room_chain);
+	else if (ctx->args[1] == OF_KERNEL)
+		limit_met(0, state->memory_chain);
 	return 0;
 }
 

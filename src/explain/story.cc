@@ -156,14 +156,16 @@ class Teller {
       if (!outcome->detail.empty() && fault != nullptr) text += fmt::format("; it hits {}", outcome->detail);
       add(1000, StoryLine::Kind::fault, run_.zero_ns + outcome->fired_ns, outcome->node, std::move(text),
           fmt::format("run {}", run_.number));
-      const bool cut = fault != nullptr && fault->kind == schedule::FaultKind::partition;
+      // The threads that wait for a peer, or that meet a limit, are found after the fault began.
+      const bool later =
+          fault != nullptr && (fault->kind == schedule::FaultKind::partition || schedule::limits(fault->kind));
       std::set<std::string> told;
       for (const schedule::Stack& stack : outcome->stacks) {
         const std::string words = stack_words(stack);
         if (words.empty() || !told.insert(words).second || told.size() > 2) continue;
         add(900, StoryLine::Kind::fault, std::max(run_.zero_ns + stack.ns, run_.zero_ns + outcome->fired_ns),
             stack.node.empty() ? outcome->node : stack.node,
-            cut && !stack.why.empty()
+            later && !stack.why.empty()
                 ? fmt::format("thread {} {}: {}", stack.thread, stack.why, words)
                 : fmt::format("it arrives {}{}", words,
                               stack.thread.empty() ? "" : fmt::format("; thread {}", stack.thread)),

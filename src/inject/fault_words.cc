@@ -20,6 +20,9 @@ std::string place_words(const schedule::Fault& fault) {
 std::string what_happens(const Plan& plan, std::size_t i, const std::string& call) {
   const auto& chain = plan.chains[i];
   const auto& fault = *chain.fault;
+  if (fault.kind == schedule::FaultKind::descriptors) return "needs a descriptor and gets none";
+  if (fault.kind == schedule::FaultKind::disk_full) return "needs disk space and gets none";
+  if (fault.kind == schedule::FaultKind::memory) return "needs memory, and the kernel ends a process";
   if (fault.kind == schedule::FaultKind::exception) return fmt::format("{} throws {}", fault.function, fault.throws);
   std::string what = fault.kind == schedule::FaultKind::pause
                          ? "is stopped"

@@ -296,14 +296,23 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
     limit.met_before = met(f);
   }
   node.on.push_back(f);
+  note_limiting(node, fault.kind);
   auto done = fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind);
   if (done) return {};
   // A limit that was only partly set is removed.
   std::erase(node.on, f);
+  note_limiting(node, fault.kind);
   (void)(fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind));
   const std::lock_guard own(faults_[f]->mutex);
   faults_[f]->on = false;
   return done;
+}
+
+// Several faults may limit the same resource; the newest one is the narrower one or has just made the difference.
+void Limits::note_limiting(const Node& node, FaultKind kind) {
+  const auto newest = std::find_if(node.on.rbegin(), node.on.rend(),
+                                   [&](std::size_t f) { return plan_.schedule.faults[f].kind == kind; });
+  programs_.set_limiting(node.index, kind, newest == node.on.rend() ? std::nullopt : std::optional(*newest));
 }
 
 // How often the node was at the limit, ever since it was there.
@@ -366,6 +375,7 @@ Result<void> Limits::end(std::size_t f) {
     slow_.end(f);
     return {};
   }
+  note_limiting(node, fault.kind);
   return fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind);
 }
 

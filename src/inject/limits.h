@@ -54,6 +54,7 @@ class Limits {
   Result<void> set_controller(Node& node, schedule::FaultKind kind);
   Result<void> set_volume(Node& node, const std::string& folder);
   Result<bool> tighten(Node& node);
+  void note_limiting(const Node& node, schedule::FaultKind kind);
   void look(std::size_t fault);
   [[nodiscard]] std::uint64_t met(std::size_t fault) const;
   [[nodiscard]] std::uint64_t felt(const schedule::Fault& fault, const InForce& limit) const;

@@ -571,9 +571,10 @@ bool Plan::holds_packets() const {
   return std::any_of(links.begin(), links.end(), [](const rose_link& link) { return link.hold != 0; });
 }
 
-bool Plan::lacks() const {
-  return std::any_of(schedule.faults.begin(), schedule.faults.end(), [](const Fault& fault) {
-    return fault.kind == FaultKind::descriptors || fault.kind == FaultKind::disk_full;
+bool Plan::watches_limits() const {
+  return std::any_of(schedule.faults.begin(), schedule.faults.end(), [this](const Fault& fault) {
+    return fault.kind == FaultKind::descriptors || fault.kind == FaultKind::disk_full ||
+           (fault.kind == FaultKind::memory && stacks > 0);
   });
 }
 

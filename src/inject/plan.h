@@ -112,8 +112,8 @@ struct Plan {
   // True if packets must be delayed or limited in rate.
   [[nodiscard]] bool holds_packets() const;
   [[nodiscard]] bool has_methods() const;
-  // True if descriptors or disk space run out.
-  [[nodiscard]] bool lacks() const;
+  // True if the moment must be seen at which a node meets a limit: of descriptors, disk space or, for stacks, memory.
+  [[nodiscard]] bool watches_limits() const;
   // True if calls of events may have to be held until their turn.
   [[nodiscard]] bool holds_calls() const;
   // True if returns of system calls must be watched: for conditions, or because a signal may repeat a notified call.

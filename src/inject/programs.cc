@@ -126,8 +126,8 @@ class LoadedPrograms final : public Programs {
     bpf_program__set_autoload(inject_->progs.rose_sys_exit, plan_.needs_returns());
     bpf_program__set_autoload(inject_->progs.rose_registers, plan_.stacks > 0);
     for (bpf_program* program :
-         {inject_->progs.rose_limit_met, inject_->progs.rose_ring_met, inject_->progs.rose_bus_error})
-      bpf_program__set_autoload(program, plan_.lacks());
+         {inject_->progs.rose_limit_met, inject_->progs.rose_ring_met, inject_->progs.rose_signalled})
+      bpf_program__set_autoload(program, plan_.watches_limits());
     inject_->rodata->rose_uring_form = static_cast<__u8>(kernel::uring_form());
     bpf_map__set_max_entries(inject_->maps.rose_stacks, std::max<std::uint32_t>(1, plan_.stack_slots()));
     prepare_calls();
@@ -216,7 +216,7 @@ class LoadedPrograms final : public Programs {
       if (fd < 0) return kernel::bpf_failure("cannot attach to the return of syscalls", -fd);
       sys_exit_ = Fd(fd);
     }
-    if (plan_.lacks()) ROSE_CHECK(watch_limits());
+    if (plan_.watches_limits()) ROSE_CHECK(watch_limits());
     ROSE_CHECK(entries_.attach(inject_->progs.rose_call, calls_.numbers));
     std::map<std::string, std::vector<kernel::ProbePoint>> points;
     for (std::size_t i = 0; i < plan_.sites.size(); ++i) {
@@ -396,6 +396,15 @@ class LoadedPrograms final : public Programs {
     return calls + __atomic_load_n(&nodes_.as<rose_node_state>()[node].room_lacked, __ATOMIC_ACQUIRE);
   }
 
+  void set_limiting(std::size_t node, schedule::FaultKind kind, std::optional<std::size_t> chain) override {
+    auto& state = nodes_.as<rose_node_state>()[node];
+    __u32* of_kind = kind == schedule::FaultKind::descriptors ? &state.descriptors_chain
+                     : kind == schedule::FaultKind::disk_full ? &state.room_chain
+                     : kind == schedule::FaultKind::memory    ? &state.memory_chain
+                                                              : nullptr;
+    if (of_kind != nullptr) __atomic_store_n(of_kind, chain ? narrow(*chain + 1) : 0, __ATOMIC_RELEASE);
+  }
+
   std::vector<const rose_stack*> stacks(std::size_t chain) const override {
     std::vector<const rose_stack*> ready;
     for (std::size_t n = 0; n < plan_.stacks; ++n) {
@@ -461,10 +470,11 @@ class LoadedPrograms final : public Programs {
   // In the kernel's internal form, which differs from stat()'s.
   static std::uint32_t kernel_device(dev_t device) { return major(device) << 20 | minor(device); }
 
-  // Only the first must exist: rings and mapped memory are rarer ways to a full disk.
+  // Only the first must exist: rings and mapped memory are rarer ways to a full disk, and the stack where memory ran
+  // out is only an addition.
   Result<void> watch_limits() {
     const std::pair<const char*, const bpf_program*> points[] = {{"sys_exit", inject_->progs.rose_limit_met},
-                                                                 {"signal_generate", inject_->progs.rose_bus_error},
+                                                                 {"signal_generate", inject_->progs.rose_signalled},
                                                                  {"io_uring_complete", inject_->progs.rose_ring_met}};
     for (const auto& [point, program] : points) {
       const int fd = bpf_raw_tracepoint_open(point, bpf_program__fd(program));

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,9 +74,12 @@ class Programs {
   [[nodiscard]] virtual Carried carried(std::size_t chain) const = 0;
   // Call before a fault may fill this disk.
   [[nodiscard]] virtual Result<void> watch_disk(dev_t device) = 0;
-  // How often calls of the node failed for lack of a descriptor, or of disk space; only if the plan lacks() either.
+  // How often calls of the node failed for lack of a descriptor, or of disk space; only if the plan watches_limits().
   [[nodiscard]] virtual std::uint64_t descriptors_lacked(std::size_t node) const = 0;
   [[nodiscard]] virtual std::uint64_t room_lacked(std::size_t node, dev_t device) const = 0;
+  // The fault that now limits this resource of the node, none if the resource is not limited: the first threads that
+  // meet the limit have their stacks taken for it.
+  virtual void set_limiting(std::size_t node, schedule::FaultKind kind, std::optional<std::size_t> chain) = 0;
   // The recorded state of affected threads.
   [[nodiscard]] virtual std::vector<const rose_stack*> stacks(std::size_t chain) const = 0;
   // For a thread that is in the kernel.

@@ -328,7 +328,7 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
   if (elf_getphdrnum(file.elf_.get(), &count) != 0) {
     return fail(ErrorKind::input, fmt::format("{}: damaged ELF file: {}", path.native(), elf_errmsg(-1)));
   }
-  struct stat about {};
+  struct stat about{};
   if (::fstat(file.fd_.get(), &about) != 0)
     return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", path.native()), errno);
   const auto file_size = static_cast<std::uint64_t>(about.st_size);

@@ -205,3 +205,45 @@ TEST_CASE("disk-full: nobody can write any more, not even root, and files are ke
     CHECK(rig.out(0) == "up\n");
   }
 }
+
+TEST_CASE("a limit has the stack of the thread that met it", "[limits]") {
+  needs(kernel::Controller::memory);
+  struct Limit {
+    std::string kind, keys;
+    std::vector<std::string> steps;  // after the fault has begun
+    std::string why;
+  };
+  const std::vector<Limit> limits = {
+      {"descriptors", "limit = 16\n", {"repeat", "30", "dup", ";"}, "needs a descriptor and gets none"},
+      {"disk-full", "path = \"data\"\n", {"write", std::string(1 << 16, 'x')}, "needs disk space and gets none"},
+      {"memory", "limit = \"16MiB\"\n", {"use", "48"}, "needs memory, and the kernel ends a process"},
+  };
+  for (const Limit& limit : limits) {
+    INFO(limit.kind);
+    Rig rig;
+    rig.stacks = true;
+    std::vector<std::string> steps = {"mkdir", "data", "create", "data/file", "print", "up", "gate", "../go"};
+    steps.insert(steps.end(), limit.steps.begin(), limit.steps.end());
+    rig.add(steps);
+    rig.prepare(fmt::format("[[fault]]\nid = \"it\"\nkind = \"{}\"\nnode = \"n1\"\n{}", limit.kind, limit.keys));
+    rig.wait_printed("up");
+    const pid_t pid = rig.deployment->main_pid(0);
+    rig.begin();
+    REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired_ns != 0; }));
+    rig.injector->catch_up();
+    rig.touch("go");
+    rig.wait_end();
+    const auto outcome = rig.finish().at(0);
+    REQUIRE(outcome.fired);
+    INFO(rig.out(0));
+    REQUIRE(!outcome.stacks.empty());
+    for (const schedule::Stack& stack : outcome.stacks) {
+      CHECK(stack.pid == pid);
+      CHECK(stack.tid == pid);
+      CHECK(stack.why == limit.why);
+      CHECK(stack.ns >= outcome.fired_ns);
+      const auto& frames = stack.frames;
+      CHECK(std::any_of(frames.begin(), frames.end(), [](const auto& frame) { return frame.function == "main"; }));
+    }
+  }
+}
