@@ -424,6 +424,8 @@ std::set<std::uint32_t> outermost_left(const Input& input) {
 // that a kill interrupted is missing because of the kill, and says nothing for or against it.
 void describe(const Difference& d, bool killed, bool any_near, Evidence& evidence) {
   if (d.weight <= evidence.heaviest_of_own) return;
+  if (d.missing && killed && (evidence.features[Feature::arrived] > 0 || evidence.features[Feature::interrupted] > 0))
+    return;
   evidence.heaviest_of_own = d.weight;
   Features& f = evidence.features;
   f[Feature::differs] = d.strength;

@@ -131,6 +131,26 @@ TEST_CASE("for a crash between two steps of a function, it ranks before the func
   CHECK(first([](script::Run run) { return run; }).function == "append");
 }
 
+TEST_CASE("what a killed process no longer does says nothing of the functions that the kill interrupted", "[explain]") {
+  Case one = crashing(false);
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing,
+            failing(2 * i).stack({frame("append"), frame("save"), frame("serve_read")}).prints(900, 4, "not saved"));
+    one.add(Group::sound, sound(2 * i + 1).enters(200, "save").enters(300, "save"));
+    one.add(Group::near, failing(2 * i + 100));
+  }
+  const explain::Explanation e = one.explain();
+  const auto save =
+      std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "save"; });
+  REQUIRE(save != e.suspects.end());
+  CHECK(save->features[explain::Feature::arrived] > 0);
+  CHECK(save->features[explain::Feature::dead] == 0);
+  CHECK(save->features[explain::Feature::harmless] == 0);
+  // Where it was in the stack remains what decides.
+  CHECK(e.suspects.at(1).function == "save");
+  CHECK(e.suspects.at(2).function == "serve_read");
+}
+
 TEST_CASE("functions that one run executed at a timed fault rank below those of several runs", "[explain]") {
   const auto ranks = [](bool by_time) {
     Case one = crashing(by_time);
