@@ -34,6 +34,9 @@ constexpr std::size_t kRoundQuestions = 40;
 constexpr std::size_t kMostKept = 20;  // informative queries that are repeated in later rounds
 constexpr std::size_t kRoundBesides = 2;
 constexpr std::size_t kMostCallersAsked = 48;  // functions whose callers are queried
+// Without --deepen, rounds may take so many times as long as the first answer: a round has about as many runs, so one
+// fits, and two do if they are fast.
+constexpr double kDefaultDepth = 1.25;
 
 struct ExplainOptions {
   std::string schedule;
@@ -106,18 +109,33 @@ std::vector<std::string> kept_questions(const std::vector<std::string>& own, con
   return kept;
 }
 
+// The time that rounds may take, and that one is expected to take, in seconds.
+struct Depth {
+  std::optional<double> most;  // none: only the number of rounds is limited
+  double expected = 0;
+};
+
 // In each round, queries the functions between the fault and the symptom, keeps those whose values differ and continues
 // from there. Reports the last round whose runs could be compared, because it contains all queries that were kept.
-Result<void> deepen(const config::Config& config, const std::vector<std::string>& own, ComparedRuns& runs,
+// Returns whether there was one.
+Result<bool> deepen(const config::Config& config, const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
                     report::ExplanationReport& report, explain::Kept& kept_runs, bool keeps) {
   replay::Askable askable(config);
+  bool reported = false;
+  double spent = 0;
   std::set<std::string> asked_about;
   Informative informative;  // also of rounds that explain nothing, because each function is queried only once
   (void)add_informative(report.explanation, informative);
   std::vector<explain::Round> rounds;
-  std::string ended = fmt::format("--deepen ended after {} rounds: further queries may be possible", kMostRounds);
+  std::string ended = fmt::format("queries ended after {} rounds: further ones may be possible", kMostRounds);
   const auto note = [&](std::string why) { ended = std::move(why); };
   while (rounds.size() < kMostRounds) {
+    if (depth.most && spent + depth.expected > *depth.most) {
+      note(fmt::format("queries ended after {}: another round would take about {:.0f} s; --deepen makes up to {}",
+                       rounds.size() == 1 ? "1 round" : fmt::format("{} rounds", rounds.size()), depth.expected,
+                       kMostRounds));
+      break;
+    }
     explain::Round round;
     std::vector<std::string> questions = kept_questions(own, informative);
     const std::size_t kept = questions.size();
@@ -133,30 +151,32 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
           questions.push_back(question);
     }
     if (round.functions.empty()) {
-      note(rounds.empty() ? "--deepen made no query: no native program and no JVM contains the functions between the "
+      note(rounds.empty() ? "no query was made: no native program and no JVM contains the functions between the "
                             "fault and the symptom"
                           : "");
       break;
     }
     Result<replay::Asked> asked = replay::ask(config, questions);
     if (!asked) {
-      note(fmt::format("--deepen ended: {}", asked.error().message));
+      note(fmt::format("queries ended: {}", asked.error().message));
       break;
     }
     // Queries that could not be recorded do not count.
     round.asked = static_cast<std::size_t>(std::count_if(asked->questions.begin(), asked->questions.end(),
                                                          [](const auto& one) { return one.refused.empty(); })) -
                   std::min(kept, asked->questions.size());
-    log::info("round {}: {} queries about {} functions, first {}", rounds.size() + 1, round.asked,
-              round.functions.size(), round.functions.front());
+    log::info("round {}: {} queries about {} functions, first {}; about {:.0f} s{}", rounds.size() + 1, round.asked,
+              round.functions.size(), round.functions.front(), depth.expected,
+              depth.most && rounds.empty() ? " (--no-deepen leaves this out)" : "");
     ROSE_TRY(Compared compared, runs.make(*asked, kRoundBesides));
     round.runs = compared.made.runs;
-    round.seconds = compared.seconds;
+    round.seconds = depth.expected = compared.seconds;
+    spent += compared.seconds;
     round.share = compared.run_seconds > 0 ? compared.value_seconds / compared.run_seconds : 0;
     if (!compared.comparable) {
       rounds.push_back(round);
       note(
-          fmt::format("--deepen ended: with values being read, the runs of round {} could not be compared; of the "
+          fmt::format("queries ended: with values being read, the runs of round {} could not be compared; of the "
                       "schedule {} reproduced",
                       rounds.size(), compared.made.reproduced));
       break;
@@ -169,6 +189,7 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
     if (explanation.verdict == explain::Verdict::explained) {
       report.explanation = std::move(explanation);
       report.story = std::move(compared.input.story);
+      reported = true;
       if (keeps) kept_runs.input = std::move(as_it_was);
     }
     // While no value distinguishes the two sides, the only guide is the path from the fault to the symptom.
@@ -185,7 +206,7 @@ Result<void> deepen(const config::Config& config, const std::vector<std::string>
   kept_runs.own_questions = own;
   kept_runs.rounds = rounds;
   report.explanation.rounds = std::move(rounds);
-  return {};
+  return reported;
 }
 
 // Determines the callers of these functions in one more run that `record` makes. Functions that cannot be traced are
@@ -209,10 +230,20 @@ Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& fu
   return record(*asked);
 }
 
+// The functions whose callers are queried: those that only failing runs enter, and those that only correct ones do.
+struct OfOneSide {
+  std::vector<std::string> fresh, lost;
+  explicit OfOneSide(const explain::Explanation& explanation)
+      : fresh(explain::fresh_functions(explanation, kMostCallersAsked)),
+        lost(explain::lost_functions(explanation, kMostCallersAsked)) {}
+  bool operator==(const OfOneSide&) const = default;
+};
+
 // One more run that records the callers of functions which only failing runs enter, one that records where decisions
 // were based on a wrong clock, and one without faults for the callers of functions which only correct runs enter.
-Result<void> ask_callers(const config::Config& config, ComparedRuns& runs, const schedule::Schedule& schedule,
-                         const schedule::RunResult& story, explain::Explanation& explanation, explain::Kept& kept) {
+Result<void> ask_callers(const config::Config& config, const OfOneSide& functions, ComparedRuns& runs,
+                         const schedule::Schedule& schedule, const schedule::RunResult& story,
+                         explain::Explanation& explanation, explain::Kept& kept) {
   const auto of_schedule = [&](const replay::Asked& asked) -> Result<std::vector<explain::Call>> {
     ROSE_TRY(std::vector<explain::Call> calls, runs.callers(asked));
     if (calls.empty())
@@ -220,21 +251,32 @@ Result<void> ask_callers(const config::Config& config, ComparedRuns& runs, const
           "the callers of the suspects are not known: no run that recorded them reproduced the bug and a call");
     return calls;
   };
-  const std::vector<std::string> lost = explain::lost_functions(explanation, kMostCallersAsked);
-  ROSE_TRY(kept.calls, callers_of(explain::fresh_functions(explanation, kMostCallersAsked), config, of_schedule,
-                                  kept.caller_limits));
+  kept.caller_limits.clear();
+  kept.outer_calls.clear();
+  kept.lost_calls.clear();
+  ROSE_TRY(kept.calls, callers_of(functions.fresh, config, of_schedule, kept.caller_limits));
   kept.outer = explain::decided_by_clock(schedule, explain::add_callers(explanation, kept.calls));
   if (!kept.outer.empty()) {
     ROSE_TRY(kept.outer_calls, callers_of(kept.outer, config, of_schedule, kept.caller_limits));
     explain::add_outer_callers(explanation, kept.outer, kept.outer_calls);
   }
-  if (const std::optional<std::int64_t> fault = explain::first_fault_ns(story); fault && !lost.empty()) {
+  if (const std::optional<std::int64_t> fault = explain::first_fault_ns(story); fault && !functions.lost.empty()) {
     const auto without_faults = [&](const replay::Asked& asked) { return runs.callers_without_faults(asked, *fault); };
-    ROSE_TRY(kept.lost_calls, callers_of(lost, config, without_faults, kept.caller_limits));
+    ROSE_TRY(kept.lost_calls, callers_of(functions.lost, config, without_faults, kept.caller_limits));
     explain::add_lost_callers(explanation, kept.lost_calls);
   }
   explanation.limits.insert(explanation.limits.end(), kept.caller_limits.begin(), kept.caller_limits.end());
   return {};
+}
+
+// The best suspects in one line, or why there are none.
+std::string in_one_line(const explain::Explanation& explanation) {
+  if (explanation.suspects.empty()) return explanation.reason;
+  std::string out;
+  for (std::size_t i = 0; i < std::min<std::size_t>(explanation.suspects.size(), 3); ++i)
+    out += fmt::format("{}{} ({:.2f})", i == 0 ? "" : ", ", explanation.suspects[i].function,
+                       explanation.suspects[i].score);
+  return out;
 }
 
 // The same for runs that were made now and for those that were kept.
@@ -344,8 +386,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   if (options.schedule.empty())
     return fail(ErrorKind::usage, "a schedule is needed, or --from DIR",
                 "rose explain schedule.toml -c rose.toml, or rose explain --from DIR of an earlier --report DIR");
-  if (options.deepen && options.no_deepen)
-    return fail(ErrorKind::usage, "--deepen and --no-deepen exclude each other");
+  if (options.deepen && options.no_deepen) return fail(ErrorKind::usage, "--deepen and --no-deepen exclude each other");
   if (options.redact && options.report.empty())
     return fail(ErrorKind::usage, "--redact applies to the files of --report DIR, and there is no --report");
   if (options.redact && options.keep)
@@ -354,12 +395,11 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   const std::int64_t began = monotonic_ns();
   report::ExplanationReport report;
   if (options.runs && *options.runs < explain::fewest_runs())
-    return fail(
-        ErrorKind::usage,
-        fmt::format("--runs {}: between that many failing and correct runs chance alone makes a difference in "
-                    "{:.0f} of 100 cases, so none can be significant",
-                    *options.runs, 100 * explain::least_chance(*options.runs)),
-        fmt::format("give --runs {} or more", explain::fewest_runs()));
+    return fail(ErrorKind::usage,
+                fmt::format("--runs {}: between that many failing and correct runs chance alone makes a difference in "
+                            "{:.0f} of 100 cases, so none can be significant",
+                            *options.runs, 100 * explain::least_chance(*options.runs)),
+                fmt::format("give --runs {} or more", explain::fewest_runs()));
   ROSE_TRY(config::Config config, config::read_config(options.config));
   ROSE_TRY(const auto image_files, deploy::take_programs_out(config));
   ROSE_TRY(report.schedule, schedule::read_schedule(options.schedule));
@@ -402,13 +442,41 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   const replay::Contrast made = compared.made;
   explain::Kept kept;
   kept.comparable = compared.comparable;
+  const auto note_made = [&] {
+    kept.input.schedule = report.schedule;
+    kept.name = config.name;
+    kept.schedule_path = options.schedule;
+    kept.config_path = options.config;
+    kept.runs = runs.made();
+    kept.reproduced = made.reproduced;
+    kept.missed = made.missed;
+    kept.inconclusive = made.inconclusive;
+    kept.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
+    take_over(kept, report);
+  };
   if (compared.comparable) {
     if (folder) kept.input = compared.input;  // comparing changes it
     report.explanation = explain::explain(compared.input);
     report.story = std::move(compared.input.story);
-    if (options.deepen) ROSE_CHECK(deepen(config, options.ask, runs, report, kept, bool(folder)));
-    if (report.explanation.verdict == explain::Verdict::explained)
-      ROSE_CHECK(ask_callers(config, runs, report.schedule, report.story, report.explanation, kept));
+    const OfOneSide functions(report.explanation);
+    const auto ask_about = [&](const OfOneSide& of) {
+      return ask_callers(config, of, runs, report.schedule, report.story, report.explanation, kept);
+    };
+    if (report.explanation.verdict == explain::Verdict::explained) ROSE_CHECK(ask_about(functions));
+    if (!options.no_deepen) {
+      note_made();
+      report.first_answer_seconds = kept.seconds;
+      // What is redacted is so only at the end.
+      if (!options.redact) ROSE_CHECK(write_file(out, report::explanation_markdown(report)));
+      log::info("first answer after {:.0f} s{}: {}", kept.seconds, options.redact ? "" : ", written to " + out,
+                in_one_line(report.explanation));
+      const Depth depth{.most = options.deepen ? std::nullopt : std::optional(kDefaultDepth * compared.seconds),
+                        .expected = compared.seconds};
+      ROSE_TRY(const bool reported, deepen(config, options.ask, depth, runs, report, kept, bool(folder)));
+      const OfOneSide further(report.explanation);
+      if (reported && further == functions) explain::add_all_callers(kept, report.explanation);
+      else if (reported) ROSE_CHECK(ask_about(further));
+    }
   } else {
     report.explanation = unexplained(made);
     report.explanation.limits = watchable.unseen;
@@ -416,16 +484,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     kept.reason = report.explanation.reason;
     kept.limits = report.explanation.limits;
   }
-  kept.input.schedule = report.schedule;
-  kept.name = config.name;
-  kept.schedule_path = options.schedule;
-  kept.config_path = options.config;
-  kept.runs = runs.made();
-  kept.reproduced = made.reproduced;
-  kept.missed = made.missed;
-  kept.inconclusive = made.inconclusive;
-  kept.seconds = static_cast<double>(monotonic_ns() - began) / 1e9;
-  take_over(kept, report);
+  note_made();
   if (folder) ROSE_CHECK(keep_runs(kept, folder, config, report));
   report.written = out;
   ROSE_CHECK(write_file(out, report::explanation_markdown(report)));
@@ -509,14 +568,14 @@ Command explain_command() {
                        "raw integers"},
               {.names = "--deepen",
                .slot = &options->deepen,
-               .help = "Then query automatically: arguments, results and calls of the suspects, then of the functions "
-                       "entered between the fault and the symptom, at most " +
+               .help = "Query for longer: arguments, results and calls of the suspects, then of the functions entered "
+                       "between the fault and the symptom, in up to " +
                        std::to_string(kMostRounds) +
                        " rounds of --runs runs on each side; queries that distinguish failing from correct runs are "
-                       "kept and repeated"},
+                       "kept and repeated. Without it, rounds last about as long as the first answer took"},
               {.names = "--no-deepen",
                .slot = &options->no_deepen,
-               .help = "Do not query automatically, which is the default"},
+               .help = "Make no such queries: the first answer is the result"},
               {.names = "--report",
                .slot = &options->report,
                .value = "DIR",

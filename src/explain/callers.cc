@@ -84,7 +84,7 @@ void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, d
   if (caller->why.find(why) == std::string::npos) caller->why += (caller->why.empty() ? "" : "; ") + why;
 }
 
-std::vector<std::string> functions_with(const Explanation& explanation, bool Suspect::*mark, std::size_t most) {
+std::vector<std::string> functions_with(const Explanation& explanation, bool Suspect::* mark, std::size_t most) {
   std::vector<std::string> out;
   for (const Suspect& suspect : explanation.suspects)
     if (suspect.*mark && out.size() < most) out.push_back(suspect.function);
@@ -93,7 +93,7 @@ std::vector<std::string> functions_with(const Explanation& explanation, bool Sus
 
 // What is known of functions that only the runs of one side enter.
 struct OneSided {
-  bool Suspect::*mark;   // set for them
+  bool Suspect::* mark;  // set for them
   Feature of_caller;     // of a caller
   std::string_view why;  // "calls {}"
 };

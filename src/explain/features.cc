@@ -420,12 +420,16 @@ std::set<std::uint32_t> outermost_left(const Input& input) {
   return out;
 }
 
-// The heaviest difference in a function's own entry, exception or value describes it. What is missing of a function
-// that a kill interrupted is missing because of the kill, and says nothing for or against it.
+// What is missing of a function that a kill interrupted is missing because of the kill, and says nothing for or against
+// it.
+bool is_cut_short(const Difference& d, bool killed, const Evidence& evidence) {
+  return d.missing && killed &&
+         (evidence.features[Feature::arrived] > 0 || evidence.features[Feature::interrupted] > 0);
+}
+
+// The heaviest difference in a function's own entry, exception or value describes it.
 void describe(const Difference& d, bool killed, bool any_near, Evidence& evidence) {
-  if (d.weight <= evidence.heaviest_of_own) return;
-  if (d.missing && killed && (evidence.features[Feature::arrived] > 0 || evidence.features[Feature::interrupted] > 0))
-    return;
+  if (d.weight <= evidence.heaviest_of_own || is_cut_short(d, killed, evidence)) return;
   evidence.heaviest_of_own = d.weight;
   Features& f = evidence.features;
   f[Feature::differs] = d.strength;
@@ -467,7 +471,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
         if (out[kind.function].at_failed_call && d.earlier > kUnknown && !d.missing) break;
         if (d.clean && !d.missing && (d.only_bug || near == 0 || (!bug_alone && !(known_broken_off && d.harmless))))
           out[kind.function].fresh = true;
-        if (d.clean && d.missing) out[kind.function].lost = true;
+        if (d.clean && d.missing && !is_cut_short(d, killed, out[kind.function])) out[kind.function].lost = true;
         describe(d, killed, near > 0, out[kind.function]);
         out[kind.function].tell(
             d.weight, kind.node,

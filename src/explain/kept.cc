@@ -376,14 +376,10 @@ void steps(A& a, std::vector<Step>& v) {
     if constexpr (A::kReads)
       if (__builtin_mul_overflow(ts, kTick, &one.ts_ns)) throw Damaged{"a time is too large"};
   }
-  column(
-      a, v, [](Step & one) -> auto& { return one.kind; });
-  column(
-      a, v, [](Step & one) -> auto& { return one.in; });
-  column(
-      a, v, [](Step & one) -> auto& { return one.pid; });
-  column(
-      a, v, [](Step & one) -> auto& { return one.tid; });
+  column(a, v, [](Step& one) -> auto& { return one.kind; });
+  column(a, v, [](Step& one) -> auto& { return one.in; });
+  column(a, v, [](Step& one) -> auto& { return one.pid; });
+  column(a, v, [](Step& one) -> auto& { return one.tid; });
   for (Step& one : v) {
     std::int64_t by = static_cast<std::int64_t>(one.source) - source;
     value(a, by);
@@ -664,13 +660,16 @@ Explanation explain_kept(Kept& kept) {
     if (!kept.deepen_ended.empty()) out.limits.push_back(kept.deepen_ended);
     out.rounds = kept.rounds;
   }
-  out.limits.insert(out.limits.end(), kept.caller_limits.begin(), kept.caller_limits.end());
-  if (out.verdict == Verdict::explained) {
-    (void)add_callers(out, kept.calls);
-    if (!kept.outer.empty()) add_outer_callers(out, kept.outer, kept.outer_calls);
-    if (!kept.lost_calls.empty()) add_lost_callers(out, kept.lost_calls);
-  }
+  add_all_callers(kept, out);
   return out;
+}
+
+void add_all_callers(const Kept& kept, Explanation& out) {
+  out.limits.insert(out.limits.end(), kept.caller_limits.begin(), kept.caller_limits.end());
+  if (out.verdict != Verdict::explained) return;
+  (void)add_callers(out, kept.calls);
+  if (!kept.outer.empty()) add_outer_callers(out, kept.outer, kept.outer_calls);
+  if (!kept.lost_calls.empty()) add_lost_callers(out, kept.lost_calls);
 }
 
 }  // namespace rose::explain

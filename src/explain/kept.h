@@ -72,5 +72,7 @@ struct Plain {
 
 // The explanation. Changes `kept.input`.
 [[nodiscard]] Explanation explain_kept(Kept& kept);
+// Adds what the kept callers say to an explanation of the same functions.
+void add_all_callers(const Kept& kept, Explanation& explanation);
 
 }  // namespace rose::explain

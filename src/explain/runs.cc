@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kLookBack = 60;                // steps before the fault among which a common one is looked for
 constexpr std::int64_t kAboutTheSame = 500'000'000;  // ns
 constexpr std::string_view kFailsWith = " fails with ", kInPart = " does only a part";
-constexpr std::size_t kMostWords = 160;              // bytes of a path or message in a kind's words
+constexpr std::size_t kMostWords = 160;  // bytes of a path or message in a kind's words
 
 std::string_view letter(StepKind kind) {
   switch (kind) {

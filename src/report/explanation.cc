@@ -252,6 +252,7 @@ std::string explanation_json(const ExplanationReport& r) {
                      {"suspects", std::move(suspects)},
                      {"story", std::move(story)},
                      {"seconds", r.seconds},
+                     {"first_answer_seconds", r.first_answer_seconds ? Json(*r.first_answer_seconds) : Json()},
                      {"reason", e.reason},
                      {"faults", e.faults},
                      {"symptom", e.symptom},

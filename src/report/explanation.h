@@ -1,6 +1,7 @@
 // The results of explain: as JSON, as text, and as a file to attach to a ticket.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct ExplanationReport {
   int runs = 0;                                      // in total
   int reproduced = 0, missed = 0, inconclusive = 0;  // for the schedule
   double seconds = 0;
+  std::optional<double> first_answer_seconds;  // before queries; none: nothing was compared, or no queries were made
 };
 
 // The values of one side: "-1, 0 x12 (40)".

@@ -45,7 +45,8 @@ kind = "crash"
 node = "spool"
 when = [ { node = "spool", syscall = "unlink", path = "*/spool.log", result = "ok" } ]
 TOML
-expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 2 -o why.md --report report --keep --json
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 2 --no-deepen -o why.md --report report --keep \
+  --json
 says err 'functions of Python in container spool'
 json_is 'j["suspects"][0]["function"]' spool.Spool.compact
 json_is '[f["function"] for f in j["stacks"][0]["frames"]][1:3]' "['spool.Spool.compact', 'spool.Spool.note']"

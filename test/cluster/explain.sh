@@ -13,7 +13,7 @@ rm -rf -- */build
 # A crash between two writes of `checkpoint`, which happens in no correct run.
 cd "$work/planted/crash-between-writes"
 expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 -o "$work/why.md" --report "$work/report" \
-  --json --ask 'put:return' 'answer(arg1)'
+  --no-deepen --json --ask 'put:return' 'answer(arg1)'
 json_is 'j["verdict"]' explained
 json_is 'j["fault"]' kill
 json_is '"checkpoint" in [s["function"] for s in j["suspects"][:3]]' True

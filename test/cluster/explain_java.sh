@@ -15,7 +15,7 @@ kind = "crash"
 node = "login"
 when = [ { syscall = "write", path = "*/sessions.properties", count = 5, result = "ok" } ]
 TOML
-expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 2 -o why.md --report report --json
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 2 --no-deepen -o why.md --report report --json
 says err 'just before the calls, to record Java frames'
 json_is 'j["suspects"][0]["function"]' Sessions.save
 # Every failing run has the same frames, and the report names their source.

@@ -84,6 +84,9 @@ expect 0 "$rose" explain full.toml -c rose.toml --json
 names='[f["function"].split("(")[0] for f in j["stacks"][0]["frames"]]'
 json_is "[name for name in $names if '::' in name]" "['Journal::append', 'Shop::keep', 'Shop::place_order']"
 json_is 'j["stacks"][0]["why"]' "needs disk space and gets none"
+# After the first answer a round of queries, by default.
+json_is 'len(j["rounds"]) >= 1, 0 < j["first_answer_seconds"] < j["seconds"]' "(True, True)"
+json_is '"append" in [v["query"] for v in j["values"] if "return" in v["query"] and v["score"] == 1][0]' True
 json_is '[s["rank"] <= 3 for s in j["suspects"] if s["function"].startswith("Shop::keep")]' "[True]"
 grep -q 'thread shop needs disk space and gets none: in Journal::append' explanation.md ||
   fail "the story does not say where the fault took effect"

@@ -16,7 +16,8 @@ kind = "crash"
 node = "spool"
 when = [ { node = "spool", syscall = "unlink", path = "*/data/spool.log", result = "ok" } ]
 TOML
-expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 -o why.md --report report --keep --json
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 --no-deepen -o why.md --report report --keep \
+  --json
 json_is 'j["suspects"][0]["function"]' spool.Spool.compact
 json_is '[f["function"] for f in j["stacks"][0]["frames"]][1:4]' \
   "['spool.Spool.compact', 'spool.Spool.note', 'spool.Spool.answer']"

@@ -81,7 +81,7 @@ path = "*/file"
 count = 5
 error = "EIO"
 TOML
-expect 0 "$rose" explain schedule.toml -c explain.toml --json
+expect 0 "$rose" explain schedule.toml -c explain.toml --no-deepen --json
 json_is '[(d["node"], d["key"], d["instead"], d["alike"], d["failing"], d["sound"]) for d in j["recorded"]]' \
   "[('n1', 'libc/hostname/uname/0', None, 0, 5, 5)]"
 says explanation.md "from the fault on, n1 takes .* from 'libc/hostname/uname/0', where correct runs take nothing more"
