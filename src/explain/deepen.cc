@@ -46,11 +46,11 @@ std::vector<std::string> path_of(const Input& input) {
 
 std::vector<std::string> next_functions(const Explanation& e, const std::set<std::string>& asked, std::size_t most) {
   std::vector<std::string> out;
+  // Suspects, stacks and callees spell the same function differently.
+  std::set<std::string> known;
+  for (const std::string& function : asked) known.insert(key_of(function));
   const auto add = [&](const std::string& function) {
-    if (out.size() >= most || function.empty() || asked.contains(function) ||
-        std::find(out.begin(), out.end(), function) != out.end())
-      return;
-    out.push_back(function);
+    if (out.size() < most && !function.empty() && known.insert(key_of(function)).second) out.push_back(function);
   };
   for (const Suspect& suspect : e.suspects) add(suspect.function);
   for (const DifferenceText& told : e.differences) {

@@ -137,6 +137,8 @@ TEST_CASE("without a difference, queries are proposed from the fault and the sym
   CHECK(e.verdict == explain::Verdict::nothing_found);
   CHECK(explain::next_functions(e, {}, 10) == std::vector<std::string>{"send", "count", "copy", "put"});
   CHECK(explain::next_functions(e, {"send"}, 2) == std::vector<std::string>{"count", "copy"});
+  CHECK(explain::next_functions(e, {"kv::send(int, char const*)"}, 2) == std::vector<std::string>{"send", "count"});
+  CHECK(explain::next_functions(e, {"send(int, char const*)"}, 2) == std::vector<std::string>{"count", "copy"});
 }
 
 TEST_CASE("a function's differing caller is a step and a suspect", "[explain]") {
