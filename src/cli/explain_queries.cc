@@ -1,0 +1,194 @@
+#include "cli/explain_queries.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "base/log.h"
+#include "replay/ask.h"
+
+namespace rose::cli {
+namespace {
+
+constexpr std::size_t kRoundFunctions = 6;  // functions per round
+constexpr std::size_t kRoundQuestions = 40;
+constexpr std::size_t kMostKept = 20;     // informative queries that are repeated in later rounds
+constexpr std::size_t kRoundBesides = 2;  // runs of the schedule a little earlier or later
+
+// Queries whose values distinguished failing from correct runs in some round, with the score of the last such round.
+using Informative = std::map<std::string, double>;
+
+// Returns the number of new ones.
+std::size_t add_informative(const explain::Explanation& explanation, Informative& informative) {
+  std::size_t fresh = 0;
+  for (const explain::ValueTable& table : explanation.values)
+    if (table.score > 0) fresh += informative.insert_or_assign(table.query, table.score).second ? 1 : 0;
+  return fresh;
+}
+
+// The queries to repeat: those of the user, then the informative ones, best first.
+std::vector<std::string> kept_questions(const std::vector<std::string>& own, const Informative& informative) {
+  std::vector<std::pair<double, std::string>> ranked;
+  for (const auto& [query, score] : informative) ranked.emplace_back(-score, query);
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<std::string> kept = own;
+  for (const auto& [score, query] : ranked)
+    if (kept.size() < own.size() + kMostKept && std::find(kept.begin(), kept.end(), query) == kept.end())
+      kept.push_back(query);
+  return kept;
+}
+
+// The queries of a round: those to repeat, then those about further functions, which are noted in it.
+std::vector<std::string> questions_of(const explain::Explanation& explanation, const std::vector<std::string>& kept,
+                                      std::set<std::string>& asked_about, replay::Askable& askable,
+                                      explain::Round& round) {
+  std::vector<std::string> questions = kept;
+  const std::size_t most = kept.size() + kRoundQuestions;
+  for (const std::string& function : explain::next_functions(explanation, asked_about, SIZE_MAX)) {
+    if (round.functions.size() == kRoundFunctions || questions.size() >= most) break;
+    asked_about.insert(function);
+    const std::vector<std::string> about = askable.about(function);
+    if (about.empty()) continue;
+    round.functions.push_back(function);
+    for (const std::string& question : about)
+      if (questions.size() < most && std::find(questions.begin(), questions.end(), question) == questions.end())
+        questions.push_back(question);
+  }
+  return questions;
+}
+
+// Determines the callers of these functions in one more run that `record` makes. Functions that cannot be traced are
+// skipped.
+using RecordCallers = std::function<Result<std::vector<explain::Call>>(const replay::Asked&)>;
+Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& functions, const config::Config& config,
+                                              const RecordCallers& record, std::vector<std::string>& limits) {
+  std::vector<std::string> questions;
+  replay::Askable askable(config);
+  for (const std::string& function : functions) {
+    const std::string question = function + ":callers";
+    const std::vector<std::string> about = askable.about(function);
+    if (std::find(about.begin(), about.end(), question) != about.end()) questions.push_back(question);
+  }
+  if (questions.empty()) return std::vector<explain::Call>();
+  const Result<replay::Asked> asked = replay::ask(config, questions);
+  if (!asked) {
+    limits.push_back(asked.error().message);
+    return std::vector<explain::Call>();
+  }
+  return record(*asked);
+}
+
+}  // namespace
+
+Result<bool> deepen(const config::Config& config, const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
+                    report::ExplanationReport& report, explain::Kept& kept_runs, bool keeps) {
+  replay::Askable askable(config);
+  bool reported = false;
+  double spent = 0;
+  std::set<std::string> asked_about;
+  Informative informative;  // also of rounds that explain nothing, because each function is queried only once
+  (void)add_informative(report.explanation, informative);
+  std::vector<explain::Round> rounds;
+  std::string ended = fmt::format("queries ended after {} rounds: further ones may be possible", kMostRounds);
+  const auto note = [&](std::string why) { ended = std::move(why); };
+  while (rounds.size() < kMostRounds) {
+    if (depth.most && spent + depth.expected > *depth.most) {
+      note(fmt::format("queries ended after {}: another round would take about {:.0f} s; --deepen makes up to {}",
+                       rounds.size() == 1 ? "1 round" : fmt::format("{} rounds", rounds.size()), depth.expected,
+                       kMostRounds));
+      break;
+    }
+    explain::Round round;
+    const std::vector<std::string> kept = kept_questions(own, informative);
+    const std::vector<std::string> questions = questions_of(report.explanation, kept, asked_about, askable, round);
+    if (round.functions.empty()) {
+      note(rounds.empty() ? "no query was made: no native program and no JVM contains the functions between the "
+                            "fault and the symptom"
+                          : "");
+      break;
+    }
+    Result<replay::Asked> asked = replay::ask(config, questions);
+    if (!asked) {
+      note(fmt::format("queries ended: {}", asked.error().message));
+      break;
+    }
+    // Queries that could not be recorded do not count.
+    round.asked = static_cast<std::size_t>(std::count_if(asked->questions.begin(), asked->questions.end(),
+                                                         [](const auto& one) { return one.refused.empty(); })) -
+                  std::min(kept.size(), asked->questions.size());
+    log::info("round {}: {} queries about {} functions, first {}; about {:.0f} s{}", rounds.size() + 1, round.asked,
+              round.functions.size(), round.functions.front(), depth.expected,
+              depth.most && rounds.empty() ? " (--no-deepen leaves this out)" : "");
+    ROSE_TRY(Compared compared, runs.make(*asked, kRoundBesides));
+    round.runs = compared.made.runs;
+    round.seconds = depth.expected = compared.seconds;
+    spent += compared.seconds;
+    round.share = compared.run_seconds > 0 ? compared.value_seconds / compared.run_seconds : 0;
+    if (!compared.comparable) {
+      rounds.push_back(round);
+      note(
+          fmt::format("queries ended: with values being read, the runs of round {} could not be compared; of the "
+                      "schedule {} reproduced",
+                      rounds.size(), compared.made.reproduced));
+      break;
+    }
+    explain::Input as_it_was;
+    if (keeps) as_it_was = compared.input;  // comparing changes it
+    explain::Explanation explanation = explain::explain(compared.input);
+    round.differing = add_informative(explanation, informative);
+    rounds.push_back(round);
+    if (explanation.verdict == explain::Verdict::explained) {
+      report.explanation = std::move(explanation);
+      report.story = std::move(compared.input.story);
+      reported = true;
+      if (keeps) kept_runs.input = std::move(as_it_was);
+    }
+    // While no value distinguishes the two sides, the only guide is the path from the fault to the symptom.
+    if (round.differing == 0 && !informative.empty()) {
+      note("");
+      break;
+    }
+  }
+  // Drop values without information, but keep those that the user asked for.
+  explain::drop_silent_values(report.explanation, own);
+  if (!ended.empty()) report.explanation.limits.push_back(ended);
+  kept_runs.deepened = true;
+  kept_runs.deepen_ended = ended;
+  kept_runs.own_questions = own;
+  kept_runs.rounds = rounds;
+  report.explanation.rounds = std::move(rounds);
+  return reported;
+}
+
+Result<void> ask_callers(const config::Config& config, const OfOneSide& functions, ComparedRuns& runs,
+                         report::ExplanationReport& report, explain::Kept& kept) {
+  explain::Explanation& explanation = report.explanation;
+  const auto of_schedule = [&](const replay::Asked& asked) -> Result<std::vector<explain::Call>> {
+    ROSE_TRY(std::vector<explain::Call> calls, runs.callers(asked));
+    if (calls.empty())
+      kept.caller_limits.emplace_back(
+          "the callers of the suspects are not known: no run that recorded them reproduced the bug and a call");
+    return calls;
+  };
+  kept.caller_limits.clear();
+  kept.outer_calls.clear();
+  kept.lost_calls.clear();
+  ROSE_TRY(kept.calls, callers_of(functions.fresh, config, of_schedule, kept.caller_limits));
+  kept.outer = explain::decided_by_clock(report.schedule, explain::add_callers(explanation, kept.calls));
+  if (!kept.outer.empty()) {
+    ROSE_TRY(kept.outer_calls, callers_of(kept.outer, config, of_schedule, kept.caller_limits));
+    explain::add_outer_callers(explanation, kept.outer, kept.outer_calls);
+  }
+  if (const std::optional<std::int64_t> fault = explain::first_fault_ns(report.story);
+      fault && !functions.lost.empty()) {
+    const auto without_faults = [&](const replay::Asked& asked) { return runs.callers_without_faults(asked, *fault); };
+    ROSE_TRY(kept.lost_calls, callers_of(functions.lost, config, without_faults, kept.caller_limits));
+    explain::add_lost_callers(explanation, kept.lost_calls);
+  }
+  explanation.limits.insert(explanation.limits.end(), kept.caller_limits.begin(), kept.caller_limits.end());
+  return {};
+}
+
+}  // namespace rose::cli

@@ -1,0 +1,50 @@
+// What queries add to an explanation after its first comparison: values, in rounds, and callers.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/explain_runs.h"
+#include "config/config.h"
+#include "explain/explain.h"
+#include "explain/kept.h"
+#include "report/explanation.h"
+
+namespace rose::cli {
+
+inline constexpr std::size_t kMostRounds = 4;
+inline constexpr std::size_t kMostCallersAsked = 48;  // functions whose callers are queried
+// Without --deepen, rounds may take so many times as long as the first comparison: a round has about as many runs, so
+// one fits, and two do if they are fast.
+inline constexpr double kDefaultDepth = 1.25;
+
+// The time that rounds may take, and that one is expected to take, in seconds.
+struct Depth {
+  std::optional<double> most;  // none: only the number of rounds is limited
+  double expected = 0;
+};
+
+// In each round, queries the functions between the fault and the symptom, keeps those whose values differ and continues
+// from there. Reports the last round whose runs could be compared, because it contains all queries that were kept.
+// `own`: the user's queries, which are always repeated. Returns whether there was such a round.
+[[nodiscard]] Result<bool> deepen(const config::Config& config, const std::vector<std::string>& own, Depth depth,
+                                  ComparedRuns& runs, report::ExplanationReport& report, explain::Kept& kept,
+                                  bool keeps);
+
+// The functions whose callers are queried: those that only failing runs enter, and those that only correct ones do.
+struct OfOneSide {
+  std::vector<std::string> fresh, lost;
+  explicit OfOneSide(const explain::Explanation& explanation)
+      : fresh(explain::fresh_functions(explanation, kMostCallersAsked)),
+        lost(explain::lost_functions(explanation, kMostCallersAsked)) {}
+  bool operator==(const OfOneSide&) const = default;
+};
+
+// One more run that records the callers of functions which only failing runs enter, one that records where decisions
+// were based on a wrong clock, and one without faults for the callers of functions which only correct runs enter.
+[[nodiscard]] Result<void> ask_callers(const config::Config& config, const OfOneSide& functions, ComparedRuns& runs,
+                                       report::ExplanationReport& report, explain::Kept& kept);
+
+}  // namespace rose::cli
