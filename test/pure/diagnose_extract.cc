@@ -707,6 +707,46 @@ TEST_CASE("an abort that coincides with the beginning of a silence explains it")
   CHECK(plan.candidates[2].symptom);
 }
 
+// Real hosts end helpers all the time: cron jobs, checks, workers.
+TEST_CASE("the end of a helper explains no later silence, and perhaps one that begins with it") {
+  const auto plan = [](double from) {
+    Dump dump;
+    dump.started(0.1, "n1");
+    dump.crashed(10, "n1", SIGSEGV, 0);
+    for (int i = 0; i < 4; ++i) dump.scf(11 + i, "n1", "openat", ENOENT, fmt::format("/etc/option-{}", i));
+    dump.cut(from, 30, 1, {2, 3});
+    dump.ends(31);
+    return plan_of(deployment(), dump);
+  };
+  const auto cut = [](const Plan& made) {
+    return *std::find_if(made.candidates.begin(), made.candidates.end(),
+                         [](const Candidate& c) { return c.kind == FaultKind::partition; });
+  };
+  const Plan apart = plan(15), together = plan(10.1);
+  CHECK_FALSE(cut(apart).symptom);
+  CHECK_FALSE(cut(apart).perhaps_symptom);
+  CHECK_FALSE(cut(together).symptom);
+  CHECK(cut(together).perhaps_symptom);
+  INFO(cut(together).why);
+  CHECK(cut(together).why.find("the end of a process of n1 (") != std::string::npos);
+  CHECK(cut(together).why.find(") may explain it") != std::string::npos);
+  CHECK(cut(together).weight < cut(apart).weight);
+  for (const Plan& made : {apart, together})
+    for (const Candidate& c : made.candidates) {
+      if (c.kind == FaultKind::syscall) CHECK(c.weight < cut(made).weight);
+      if (c.kind == FaultKind::crash) CHECK(c.fault.scope == schedule::Scope::others);
+    }
+}
+
+TEST_CASE("a node of which no main process is known, and which communicates after an end, has not ended") {
+  Dump dump;
+  dump.crashed(5, "n1", SIGKILL, 0);
+  dump.cut(20, 30, 1, {2, 3});
+  dump.ends(40);
+  const Plan plan = plan_of(deployment(), dump);
+  for (const Candidate& c : plan.candidates) CHECK_FALSE(c.symptom);
+}
+
 TEST_CASE("silences that a planned stop explains are discarded") {
   Dump dump;
   dump.crashed(5, "n1", SIGTERM, trace::kMain | trace::kPlanned);

@@ -19,11 +19,12 @@ struct Cause {
   int node = -1;
   std::vector<int> peers;  // the partitioned peers; empty means all
   std::int64_t start = 0;
-  std::int64_t end = 0;   // of its direct effect: the process runs again, or the partition has healed
-  std::string words;      // "n1 was killed"
-  bool partly = false;    // other processes of the node continued
-  std::int64_t gone = 0;  // when it had ended itself: the time at which its deciding process ended, after others
-  double said = 1;        // how clearly the evidence states it
+  std::int64_t end = 0;       // of its direct effect: the process runs again, or the partition has healed
+  std::string words;          // "n1 was killed"
+  bool partly = false;        // other processes of the node continued
+  std::int64_t gone = 0;      // when it had ended itself: the time at which its deciding process ended, after others
+  double said = 1;            // how clearly the evidence states it
+  bool main_unknown = false;  // of an end: the dump does not show which process is the node's main one
 
   [[nodiscard]] bool concerns(int a, int b) const {
     if (kind != CauseKind::cut) return node == a || node == b;

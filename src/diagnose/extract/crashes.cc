@@ -89,6 +89,10 @@ struct Crash {
   std::uint64_t weight = 0;
 
   [[nodiscard]] std::int64_t ts() const { return ended.front().began; }
+  // The main process is known, and continued.
+  [[nodiscard]] bool spares_main() const {
+    return lead->main_known && std::none_of(ended.begin(), ended.end(), [](const ProcessEvent& e) { return e.main; });
+  }
   // A dump that began after the node started and holds no end of its main process does not show which process that is.
   [[nodiscard]] bool perhaps_partly() const { return !outside(*lead) && !lead->main_known; }
 };
@@ -138,9 +142,7 @@ Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids
   const std::string& name = given.name(p.node);
   Fault fault = crash_fault(name, p.signal, ids);
   // The main process continued: how it handles the end of its workers may be the bug.
-  if (p.main_known &&
-      std::none_of(crash.ended.begin(), crash.ended.end(), [](const ProcessEvent& e) { return e.main; }))
-    fault.scope = Scope::others;
+  if (crash.spares_main()) fault.scope = Scope::others;
   Candidate c = candidate_of(std::move(fault), crash.weight, crash.ts());
   c.why = fmt::format("{}{} was ended by {} {}{}", p.main_known && !p.main ? "a process of " : "", name,
                       kernel::signal_name(p.signal), times.at(crash.ts()),
@@ -155,7 +157,9 @@ Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids
 
 Candidate ended_itself(const Given& given, const Times& times, const Crash& crash, const std::string& who, Ids& ids) {
   const ProcessEvent& p = *crash.lead;
-  Candidate c = candidate_of(crash_fault(given.name(p.node), p.signal, ids), crash.weight, crash.ts());
+  Fault fault = crash_fault(given.name(p.node), p.signal, ids);
+  if (crash.spares_main()) fault.scope = Scope::others;
+  Candidate c = candidate_of(std::move(fault), crash.weight, crash.ts());
   c.own_end = true;
   c.foreign = p.foreign;
   const std::string at = times.at(crash.ts());
@@ -192,11 +196,12 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
            partly,
            // an orderly exit: it still used its disk until then
            p.event->state == ProcessState::exited ? p.event->ts_ns : 0,
-           given.plainness(*p.event)});
+           given.plainness(*p.event),
+           !p.main_known});
       if (back < kNever && !given.config().nodes[static_cast<std::size_t>(node)].restart) found.came_back = true;
       continue;
     }
-    const bool partly = crash.perhaps_partly() && lives->went_on(node, crash.ended);
+    const bool partly = crash.spares_main() || (crash.perhaps_partly() && lives->went_on(node, crash.ended));
     const std::string who = (partly ? "a process of " : "") + name;
     found.causes.push_back({CauseKind::ended_itself,
                             node,
@@ -206,7 +211,8 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
                             fmt::format("the end of {} ({})", who, facts.times.at(ts)),
                             partly,
                             p.event->ts_ns,
-                            given.plainness(*p.event)});
+                            given.plainness(*p.event),
+                            !p.main_known});
     const auto [known, fresh] = own.try_emplace({p.foreign, p.signal != 0, p.signal, p.exit_code}, candidates.size());
     if (fresh) {
       candidates.push_back(ended_itself(given, facts.times, crash, who, ids));

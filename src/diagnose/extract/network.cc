@@ -29,15 +29,19 @@ Network sift_network(const Given& given, const Facts& facts, const std::vector<C
   SortedSilences silences = sort_silences(given, facts, causes);
   Ids ids;
   std::vector<Candidate> candidates;
-  const auto symptoms = [&](std::vector<Silence> found, const std::string& because) {
+  const auto symptoms = [&](std::vector<Silence> found, const std::string& because, bool surely = true) {
     for (const Cut& cut : find_cuts(std::move(found), watched, networks)) {
       Candidate& c = candidates.emplace_back(cut_candidate(given, facts, cut, ids));
-      c.symptom = true;
+      c.symptom = surely;
+      c.perhaps_symptom = !surely;
       c.why += because;
     }
   };
+  // Which process a connection belongs to is not recorded: the end of one of several may have nothing to do with it.
   for (auto& [cause, group] : silences.explained)
-    symptoms(std::move(group), fmt::format("; {} explains it", causes[cause].words));
+    symptoms(std::move(group),
+             fmt::format("; {} {} it", causes[cause].words, causes[cause].partly ? "may explain" : "explains"),
+             !causes[cause].partly);
   symptoms(std::move(silences.idle), "; without faults they are silent until the end, too");
   symptoms(std::move(silences.with_all_else),
            "; these nodes did nothing else any more either: they may have been idle");

@@ -41,9 +41,8 @@ Programs::Programs(const Given& given) {
 
 bool Programs::known(std::string_view path) const {
   const std::string_view name = name_in(path);  // production may have installed it elsewhere
-  return names_.contains(name) || std::any_of(patterns_.begin(), patterns_.end(), [&](std::string_view pattern) {
-           return glob_match(pattern, name);
-         });
+  return names_.contains(name) || std::any_of(patterns_.begin(), patterns_.end(),
+                                              [&](std::string_view pattern) { return glob_match(pattern, name); });
 }
 
 bool Programs::foreign(int node, std::int32_t pid, std::int64_t ts) const {

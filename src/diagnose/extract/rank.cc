@@ -65,8 +65,13 @@ using Order = std::tuple<int, int, int, double, int, int, std::int64_t>;
 
 Order order_of(const Candidate& c) {
   const bool call = is_call(c);
-  return {c.symptom ? 2 : c.foreign ? 1 : 0, order_of_kind(c),           call && c.profiled ? 1 : 0, call ? -c.said : 0,
-          c.fatal ? 0 : 1,                   call ? c.ordinariness : 0, c.first_ts};
+  return {c.symptom ? 2 : c.foreign ? 1 : 0,
+          order_of_kind(c),
+          call && c.profiled ? 1 : 0,
+          call ? -c.said : 0,
+          c.fatal ? 0 : 1,
+          call ? c.ordinariness : 0,
+          c.first_ts};
 }
 
 // A disk that fails right before a node is killed or falls silent may be the reason. For the first such failure we
@@ -97,7 +102,7 @@ std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
 
 // As if the rules that are left out had found nothing.
 void leave_out(Candidate& c, const std::set<std::string>& without) {
-  if (without.contains("symptoms")) c.symptom = false;
+  if (without.contains("symptoms")) c.symptom = c.perhaps_symptom = false;
   if (without.contains("usual")) c.usual = 1;
   if (without.contains("programs")) c.foreign = false;
   if (without.contains("fatal")) c.fatal = false;
@@ -201,6 +206,7 @@ std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t l
     if (c.profiled) c.weight *= kOddsProfiled;
     c.weight *= c.usual;
     if (c.symptom) c.weight *= kOddsSymptom;
+    if (c.perhaps_symptom) c.weight *= kOddsPerhapsSymptom;
     if (c.foreign) {
       c.weight *= kOddsForeign;
       c.why += "; the test deployment does not run that program";

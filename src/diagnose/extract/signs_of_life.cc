@@ -64,9 +64,11 @@ std::vector<Cause> end_by_signs_of_life(std::vector<Cause> causes, const Given& 
   for (Cause& cause : causes) {
     if (!gone(cause)) continue;
     const auto node = static_cast<std::size_t>(cause.node);
-    const std::int64_t sign = std::min(first_after(themselves[node], cause.start + kSurelyGone),
-                                       first_after(perhaps[node], cause.start + kHelpersGone));
+    const std::int64_t own = first_after(themselves[node], cause.start + kSurelyGone);
+    const std::int64_t sign = std::min(own, first_after(perhaps[node], cause.start + kHelpersGone));
     if (sign != kNever) cause.end = cause.start + (sign - cause.start) / 2;  // a time in between
+    // No start was recorded since, and yet it communicated: what ended was not its main process.
+    if (own != kNever && cause.main_unknown) cause.partly = true;
   }
   return causes;
 }

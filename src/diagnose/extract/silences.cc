@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::uint32_t kRhythm = 10;  // packets needed to know how often a pair communicates
 
-// How long before its cause a silence may begin: pairs that communicate often fall silent at once.
+// How long before its cause a silence may begin, and how long after the end of a process whose connection it is: pairs
+// that communicate often fall silent at once.
 std::int64_t heartbeat(const Event& event, const Silence& silence, const Times& times) {
   const std::int64_t spoken = silence.start - times.begin;
   // How long it took to exchange the counted packets is known only if the dump contains the whole run.
@@ -99,20 +100,20 @@ Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence
 
 // The end or pause of either side at which it begins; in that case it is not a network fault. The earliest one.
 // `by`: the node whose log reports the silence; kNone for a silence that was traced.
-std::optional<std::size_t> cause_of(const Silence& silence, double said, int by, std::int64_t early,
+std::optional<std::size_t> cause_of(const Silence& silence, double said, int by, std::int64_t rhythm,
                                     const std::vector<Cause>& causes, const NodeMap& nodes) {
   std::optional<std::size_t> cause;
   for (std::size_t i = 0; i < causes.size(); ++i) {
     const Cause& c = causes[i];
     if (const int network = nodes.network_of(c.node); network != silence.src && network != silence.dst) continue;
-    if (silence.start < c.start - early || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
+    if (silence.start < c.start - rhythm || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
     if (silence.end < c.start) continue;
     // A guess does not override what logs report.
     if (c.said < kHalfSaid && c.said < said) continue;
     // A node that reports a silence and then ends itself ended because the other side was missing.
     if (c.kind == CauseKind::ended_itself && c.node == by && c.start >= silence.start) continue;
-    // The node's other processes continued, and the pair communicated until now.
-    if (c.partly && silence.start > c.start + kOfOneProcess) continue;
+    // The node's other processes continued: a pair that communicates on after the end of one is not of that one.
+    if (c.partly && silence.start > c.start + rhythm) continue;
     if (!cause || c.start < causes[*cause].start) cause = i;
   }
   return cause;
