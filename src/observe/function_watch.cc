@@ -1,8 +1,10 @@
 #include "observe/function_watch.h"
 
 #include <bpf/bpf.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,11 +15,34 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/thread.h"
 
 namespace rose::observe {
 namespace {
+
+// The kernel examines the instructions to be probed only where a process has mapped the file. With this mapping of
+// rose's own it refuses the same functions whether the program runs already or starts later.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path) {
+    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat about {};
+    if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_size <= 0) return;
+    bytes_ = static_cast<std::size_t>(about.st_size);
+    memory_ = ::mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  }
+  ~MappedFile() {
+    if (memory_ != MAP_FAILED) ::munmap(memory_, bytes_);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+ private:
+  void* memory_ = MAP_FAILED;
+  std::size_t bytes_ = 0;
+};
 
 using namespace std::chrono_literals;
 
@@ -175,7 +200,7 @@ Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector
   std::vector<kernel::ProbePoint> points;
   for (const auto index : group.functions) points.push_back({functions_[index].offset, link | index});
   const auto& path = binaries_.path(binary);
-  auto attached = kernel::attach_functions(program_, path, points);
+  auto attached = kernel::attach_possible(program_, path, points);
   if (!attached) {
     auto error = std::move(attached).error();
     // Use the name that the user knows.
@@ -183,7 +208,25 @@ Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector
       error.message.replace(at, path.native().size(), binaries_.name(binary).native());
     return Unexpected(std::move(error));
   }
-  group.link = std::move(*attached);
+  group.link = std::move(attached->link);
+  if (attached->refused.empty()) return group;
+  const auto counts = read_counts();
+  const std::int64_t now = monotonic_ns();
+  std::vector<std::uint32_t> refused, fresh;
+  for (const std::size_t at : attached->refused) refused.push_back(group.functions[at]);
+  for (const auto index : refused) {
+    rates_->failed(index, now, counts);  // its rate is not 0 but unknown
+    if (!std::exchange(functions_[index].refused, true)) fresh.push_back(index);
+  }
+  std::erase_if(group.functions,
+                [&](std::uint32_t index) { return std::find(refused.begin(), refused.end(), index) != refused.end(); });
+  if (fresh.empty()) return group;
+  log::info("'{}'{} of '{}' cannot be watched: the kernel cannot place a probe at the first instruction",
+            functions_[fresh.front()].name,
+            fresh.size() == 1   ? std::string()
+            : fresh.size() == 2 ? std::string(" and another function")
+                                : fmt::format(" and {} other functions", fresh.size() - 1),
+            binaries_.name(binary).string());
   return group;
 }
 
@@ -217,14 +260,15 @@ Result<void> FunctionWatch::attach(const bpf_program* program, int counts_map, O
   std::map<int, std::vector<std::uint32_t>> by_binary;
   for (std::uint32_t i = 0; i < functions_.size(); ++i) by_binary[functions_[i].binary].push_back(i);
   for (const auto& [binary, all] : by_binary) {
+    const MappedFile mapped(binaries_.path(binary));
     for (std::size_t begin = 0; begin < all.size(); begin += most) {
       const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
       std::vector<std::uint32_t> some(first, first + static_cast<std::ptrdiff_t>(std::min(most, all.size() - begin)));
       const auto counts = read_counts();
       const std::int64_t now = monotonic_ns();
-      for (const auto index : some) rates_->attached(index, now, counts);
       ROSE_TRY(auto group, attach_group(binary, std::move(some)));
-      groups_.push_back(std::move(group));
+      for (const auto index : group.functions) rates_->attached(index, now, counts);
+      if (!group.functions.empty()) groups_.push_back(std::move(group));
     }
   }
   ROSE_TRY(watcher_, start_thread([this] { run(); }));
@@ -336,8 +380,8 @@ void FunctionWatch::take_again(std::int64_t now, const std::vector<std::uint64_t
       failed(binary, some, group.error());
       continue;
     }
-    for (const auto index : some) rates_->attached(index, before, counts);
-    groups_.push_back(std::move(*group));
+    for (const auto index : group->functions) rates_->attached(index, before, counts);
+    if (!group->functions.empty()) groups_.push_back(std::move(*group));
   }
 }
 

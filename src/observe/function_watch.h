@@ -69,6 +69,7 @@ class FunctionWatch {
     int binary = 0;
     std::uint64_t offset = 0;
     bool reported = false;  // it was reported as detached
+    bool refused = false;   // the kernel cannot place a probe at its first instruction; this was reported
   };
   // Functions attached by one link.
   struct Group {
