@@ -85,11 +85,15 @@ RateLimits recording_limits(double hot_rate, double share, double entry_seconds)
 
 }  // namespace
 
-void warn_once(const std::string& text) {
+bool is_first_report(const std::string& what) {
   static std::mutex mutex;
   static std::set<std::string> reported;
   const std::lock_guard lock(mutex);
-  if (reported.size() < 256 && reported.insert(text).second) log::warning(std::string_view(text));
+  return reported.size() < 256 && reported.insert(what).second;
+}
+
+void warn_once(const std::string& text) {
+  if (is_first_report(text)) log::warning(std::string_view(text));
 }
 
 void UnmapCounts::operator()(std::uint64_t* counts) const { ::munmap(counts, bytes); }
@@ -104,7 +108,7 @@ Result<void> FunctionWatch::find(const std::vector<Target>& targets, const Trace
   const auto add = [&](int binary, const symbols::Function& function, std::uint32_t node) {
     const auto [it, fresh] =
         known.emplace(std::pair(binary, function.probe_offset), static_cast<std::uint32_t>(functions_.size()));
-    if (fresh) functions_.push_back({function.name, binary, function.probe_offset, false});
+    if (fresh) functions_.push_back({function.name, binary, function.probe_offset});
     asked.emplace_back(it->second, node);
   };
   for (const auto& target : targets) nodes_.push_back(target.node);
@@ -212,21 +216,17 @@ Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector
   if (attached->refused.empty()) return group;
   const auto counts = read_counts();
   const std::int64_t now = monotonic_ns();
-  std::vector<std::uint32_t> refused, fresh;
+  std::vector<std::uint32_t> refused;
   for (const std::size_t at : attached->refused) refused.push_back(group.functions[at]);
   for (const auto index : refused) {
     rates_->failed(index, now, counts);  // its rate is not 0 but unknown
-    if (!std::exchange(functions_[index].refused, true)) fresh.push_back(index);
+    const std::string text =
+        fmt::format("'{}' of '{}' cannot be watched: the kernel cannot place a probe at its first instruction",
+                    functions_[index].name, binaries_.name(binary).string());
+    if (is_first_report(text)) log::info("{}", text);
   }
   std::erase_if(group.functions,
                 [&](std::uint32_t index) { return std::find(refused.begin(), refused.end(), index) != refused.end(); });
-  if (fresh.empty()) return group;
-  log::info("'{}'{} of '{}' cannot be watched: the kernel cannot place a probe at the first instruction",
-            functions_[fresh.front()].name,
-            fresh.size() == 1   ? std::string()
-            : fresh.size() == 2 ? std::string(" and another function")
-                                : fmt::format(" and {} other functions", fresh.size() - 1),
-            binaries_.name(binary).string());
   return group;
 }
 
@@ -325,14 +325,13 @@ void FunctionWatch::look() {
   for (const auto index : gone) {
     const auto own = counts.begin() + static_cast<std::ptrdiff_t>(index * (nodes_.size() + 1));
     const auto others = own + static_cast<std::ptrdiff_t>(nodes_.size());
-    if (!std::exchange(functions_[index].reported, true)) {
+    if (reported_ <= kMostReported && is_first_report("busy: " + functions_[index].name)) {
       if (++reported_ <= kMostReported)
         log::warning("'{}' is entered {:.0f} times a second{}: not recorded for {} s at a time while it is that busy",
                      functions_[index].name, rates_->last_rate(index),
                      *others > *std::max_element(own, others) ? ", mostly by processes that are not traced" : "",
                      rates_->pause_ns(index) / 1'000'000'000);
-      else if (reported_ == kMostReported + 1)
-        log::warning("further functions are as busy: they are detached in the same way, without a message");
+      else warn_once("further functions are as busy: they are detached in the same way, without a message");
     }
     for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
       if (wanted(index, node)) on_detach_(index, node);

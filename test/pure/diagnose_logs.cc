@@ -791,6 +791,21 @@ TEST_CASE("host names in logs match nodes in several forms") {
   for (const char* host : {"", "web", "n", "-", "an2"}) CHECK(node_of_host(host, config, map).empty());
 }
 
+TEST_CASE("a log belongs to the node that its path names") {
+  const auto config = deployment();
+  const std::map<std::string, std::string> map = {{"db", "n1"}};
+  for (const char* path : {"n2.log", "logs/n2/stderr.log", "n1/n2.log.gz", "logs/n2-error.log", "server_n2.2026.log",
+                           "n1-logs/app.n2.log"}) {
+    INFO(path);
+    CHECK(node_of_path(path, config, map) == "n2");
+  }
+  CHECK(node_of_path("logs/db-slow.log", config, map) == "n1");
+  for (const char* path : {"server.log", "n2-logs/server.log", "n1-to-n2.log", "an2.log", "n22.log"}) {
+    INFO(path);
+    CHECK(node_of_path(path, config, map).empty());
+  }
+}
+
 TEST_CASE("a schedule whose runs lack the failure's messages is accepted only after others failed") {
   const auto config = deployment();
   Dump dump;
