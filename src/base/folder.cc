@@ -249,8 +249,8 @@ class AsOwner {
 // By descriptors on both sides: nothing in either folder leads out of it, whatever their users do meanwhile.
 class Copier {
  public:
-  Copier(const OpenFolder& from, const OpenFolder& to, const OpenFolder::Copied& told)
-      : from_(from), to_(to), told_(told) {}
+  Copier(const OpenFolder& from, const OpenFolder& to, const OpenFolder::Copied& on_copied)
+      : from_(from), to_(to), on_copied_(on_copied) {}
 
   Result<void> run() {
     folder(from_.fd(), to_.fd(), {}, 0);
@@ -275,7 +275,7 @@ class Copier {
 
   int entry(int from, int to, const std::string& name, const fs::path& path, int depth) {
     const Fd found = open_at(from, name, O_PATH | O_NOFOLLOW, kInside | RESOLVE_NO_XDEV);
-    struct stat status{};
+    struct stat status {};
     if (!found) return errno == ENOENT || errno == EXDEV ? 0 : errno;  // gone meanwhile, or another file system
     if (::fstat(found.get(), &status) != 0) return errno;
     made_inode_ = 0;
@@ -321,7 +321,7 @@ class Copier {
       error = error != 0 ? error : errno;
     copy_attributes(from.get(), made.get());
     copy_times(made.get(), status);
-    if (error == 0 && told_) told_(path, from.get());
+    if (error == 0 && on_copied_) on_copied_(path, from.get());
     return error;
   }
 
@@ -353,7 +353,7 @@ class Copier {
     const auto known = copied_.find({status.st_dev, status.st_ino});
     if (known == copied_.end()) return false;
     const Fd first = open_at(to_.fd(), known->second.path, O_PATH | O_NOFOLLOW, kInside | RESOLVE_NO_XDEV);
-    struct stat now{};
+    struct stat now {};
     if (!first || ::fstat(first.get(), &now) != 0 || now.st_ino != known->second.inode) return false;
     return ::linkat(AT_FDCWD, own_path(first.get()).c_str(), to, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
   }
@@ -370,7 +370,7 @@ class Copier {
   };
   const OpenFolder& from_;
   const OpenFolder& to_;
-  const OpenFolder::Copied& told_;
+  const OpenFolder::Copied& on_copied_;
   std::map<std::pair<dev_t, ino_t>, Copied> copied_;
   ino_t made_inode_ = 0;  // of the file that was just copied; 0: not known
   int error_ = 0;
@@ -420,7 +420,7 @@ Result<OpenFolder> OpenFolder::open(const fs::path& path) {
 }
 
 Result<struct stat> OpenFolder::status() const {
-  struct stat status{};
+  struct stat status {};
   if (::fstat(fd_.get(), &status) != 0) return cannot("look at", path_);
   return status;
 }
@@ -471,7 +471,8 @@ Fd OpenFolder::file(const fs::path& inside) const {
     const std::string name = wanted.filename().string();
     if (!is_name(name)) return refused(EINVAL);
     const Fd found = open_at(parent.get(), name, O_PATH | O_NOFOLLOW, kInside);
-    struct stat status{}, folder{};
+    struct stat status {
+    }, folder{};
     if (!found || ::fstat(found.get(), &status) != 0 || ::fstat(parent.get(), &folder) != 0) return {};
     if (S_ISLNK(status.st_mode)) {
       char target[4096];
@@ -493,7 +494,8 @@ Fd OpenFolder::file_to_change(const fs::path& inside) const {
   const Fd parent = open_at(fd_.get(), inside.parent_path().string(), O_PATH | O_DIRECTORY, kNoLinks);
   if (!parent) return {};
   const Fd found = open_at(parent.get(), inside.filename().string(), O_PATH | O_NOFOLLOW, kInside);
-  struct stat status{}, folder{};
+  struct stat status {
+  }, folder{};
   if (!found || ::fstat(found.get(), &status) != 0 || ::fstat(parent.get(), &folder) != 0) return {};
   if (!S_ISREG(status.st_mode)) return refused(EINVAL);
   if (is_borrowed(status, folder)) return refused(EPERM);
@@ -585,7 +587,7 @@ Result<std::string> read_inside(const fs::path& folder, const fs::path& file, st
 
 std::optional<struct stat> status_inside(const fs::path& folder, const fs::path& file) {
   const Fd fd = open_inside(folder, file);
-  struct stat status{};
+  struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) return std::nullopt;
   return status;
 }
@@ -600,14 +602,14 @@ Result<void> make_own_folder(const fs::path& folder, mode_t mode) {
   // mkdir() takes what the umask names away.
   if (::mkdir(folder.c_str(), 0700) != 0) return cannot("make", folder);
   const Fd made(::open(folder.c_str(), kFolder));
-  struct stat status{};
+  struct stat status {};
   if (!made || ::fstat(made.get(), &status) != 0 || status.st_uid != ::geteuid() || ::fchmod(made.get(), mode) != 0)
     return cannot("make", folder);
   return {};
 }
 
 bool is_own_folder(const fs::path& folder) {
-  struct stat info{};
+  struct stat info {};
   return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && is_private(info);
 }
 
@@ -634,7 +636,8 @@ std::optional<fs::path> exchangeable_by(const UserGroups& user, const fs::path& 
       continue;
     }
     const fs::path next = at / part;
-    struct stat entry{}, above{};
+    struct stat entry {
+    }, above{};
     if (::lstat(next.c_str(), &entry) != 0 || ::stat(at.c_str(), &above) != 0) return at;
     if (may_write(at, above, user)) {
       const bool sticky = (above.st_mode & S_ISVTX) != 0;

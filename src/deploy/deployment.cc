@@ -149,8 +149,8 @@ Result<void> Cluster::make_own_names() {
 
 // Without the right to mount, as in an unprivileged container, runs still work with addresses.
 void Cluster::no_names(const Error& why) {
-  static std::atomic<bool> said{false};
-  if (said.exchange(true)) return;
+  static std::atomic<bool> reported{false};
+  if (reported.exchange(true)) return;
   log::warning("commands and nodes cannot use the nodes' names, only their addresses (ROSE_IP_<node>): {}",
                why.message);
 }
@@ -221,7 +221,7 @@ Result<void> Cluster::make_folders() {
       ROSE_CHECK(check_path(info, *state->user));
       ROSE_CHECK(own.give({state->user->uid, state->user->gid}, 0755));
       // A folder that the user cannot reach is useless.
-      struct stat above{};
+      struct stat above {};
       if (::stat(run_dir_.c_str(), &above) == 0 && !may_search(above, *state->user))
         ::chmod(run_dir_.c_str(), (above.st_mode & 07777) | 0111);
       for (std::filesystem::path folder = run_dir_.parent_path(); folder != folder.root_path();

@@ -193,7 +193,7 @@ std::unique_ptr<Probe> command_probe(const config::Command& command, SpawnReady 
 }
 
 static std::string tail_of(const Fd& fd, std::size_t lines, std::size_t most) {
-  struct stat info{};
+  struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0) return {};
   const auto size = static_cast<std::uint64_t>(info.st_size);
   std::string text(std::min<std::uint64_t>(size, most), '\0');
@@ -220,10 +220,10 @@ std::string tail(const std::filesystem::path& path, std::size_t lines, std::size
 
 LastWords last_words(const std::filesystem::path& node) {
   constexpr std::size_t kMost = 2048;
-  std::string said;
+  std::string output;
   for (const std::string& line : split(tail_of(open_inside(node, "stderr.log"), 10, kMost), '\n'))
-    if (!line.starts_with("Picked up JAVA_TOOL_OPTIONS:")) said += (said.empty() ? "" : "\n") + line;
-  if (!said.empty()) return {"stderr.log", said};
+    if (!line.starts_with("Picked up JAVA_TOOL_OPTIONS:")) output += (output.empty() ? "" : "\n") + line;
+  if (!output.empty()) return {"stderr.log", output};
   return {"stdout.log", tail_of(open_inside(node, "stdout.log"), 10, kMost)};
 }
 

@@ -50,7 +50,7 @@ struct LogEvidence {
     bool inferred = false;      // it follows from a gap, a silence or a restart, or the message does not name it
     std::string by{};           // of a silence: the node whose log tells of it
   };
-  std::size_t trace = 0;             // index into Inputs::traces
+  std::size_t trace = 0;                  // index into Inputs::traces
   std::map<std::size_t, OfEvent> events;  // by index
 };
 
@@ -100,10 +100,10 @@ struct Inputs {
   std::map<std::string, std::string> host_to_node;  // --map
   bool simplify = true;                             // make the found schedule simpler before it is reported
   StopAfter stop_after = StopAfter::minimised;
-  bool power = false;                    // where the runs are made, nodes' disks can lose their power
-  std::set<schedule::FaultKind> limits;  // ... these kinds of limits can be set,
-  bool overrides = false;                // and the kernel can answer calls of nodes that rose does not start
-  CodeMap* code = nullptr;               // the nodes' code, for level 3; may be nullptr
+  bool power = false;                     // where the runs are made, nodes' disks can lose their power
+  std::set<schedule::FaultKind> limits;   // ... these kinds of limits can be set,
+  bool overrides = false;                 // and the kernel can answer calls of nodes that rose does not start
+  CodeMap* code = nullptr;                // the nodes' code, for level 3; may be nullptr
   std::vector<LogEvidence> log_evidence;  // these five come from logs: from_logs.h
   std::vector<ReportedException> exceptions;
   std::vector<ReportedClockStep> clock_steps;
@@ -140,7 +140,7 @@ struct Feature {
 
 // A fault that the dump suggests.
 struct Candidate {
-  int rank = 0;    // 1 is the likeliest
+  int rank = 0;  // 1 is the likeliest
   // derived from the fault itself, so it is the same in every diagnosis of this evidence; set by make_plan()
   std::string id;
   schedule::FaultKind kind = schedule::FaultKind::syscall;
@@ -173,7 +173,7 @@ struct Candidate {
   double usual = 1;                 // less: it ends, stands still or fails like that all the time
   bool first = false;               // a disk error before all other faults
   bool fatal = false;               // SCF: its node ended itself right after it
-  double said = 1;                  // how clearly the evidence states it; less than 1 if only logs do
+  double plainness = 1;             // how clearly the evidence states it; less than 1 if only logs do
   bool guessed = false;             // no log mentions it: it is only close in time to logged events
   Known known = Known::seen;
   double weight = 0;               // probability that it is (part of) the cause; those of a plan add up to one

@@ -304,7 +304,8 @@ bool alike(const Schedule& schedule, const Fault& a, const Fault& b) {
 }  // namespace
 
 std::string in_words(const Fault& fault, const Schedule* schedule) {
-  return words(fault, [](const std::string& id) { return fmt::format("'{}'", id); }, schedule);
+  return words(
+      fault, [](const std::string& id) { return fmt::format("'{}'", id); }, schedule);
 }
 
 std::vector<std::string> steps_in_words(const Schedule& schedule) {
@@ -323,7 +324,7 @@ std::vector<std::string> steps_in_words(const Schedule& schedule) {
         if (schedule.faults[at].id == id) return fmt::format("step {}", i + 1);
     return fmt::format("'{}'", id);
   };
-  std::vector<std::string> told;
+  std::vector<std::string> sentences;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Fault fault = schedule.faults[steps[i].front()];
     std::string step;
@@ -341,9 +342,9 @@ std::vector<std::string> steps_in_words(const Schedule& schedule) {
       step = words(fault, step_of, &schedule);
       if (!others.empty()) step += fmt::format(" (this or {}, whichever comes first)", enumerate(others));
     }
-    told.push_back(std::move(step));
+    sentences.push_back(std::move(step));
   }
-  return told;
+  return sentences;
 }
 
 namespace {

@@ -233,10 +233,10 @@ TEST_CASE("calls of attached nodes are failed only if the kernel can override th
     CHECK(d->target_reached == overrides);
     CHECK((failed > 0) == overrides);
     CHECK(held == 0);
-    const bool said = std::any_of(d->plan.notes.begin(), d->plan.notes.end(), [](const std::string& note) {
+    const bool noted = std::any_of(d->plan.notes.begin(), d->plan.notes.end(), [](const std::string& note) {
       return note.find("n1 is not started by rose") != std::string::npos;
     });
-    CHECK(said == !overrides);
+    CHECK(noted == !overrides);
   }
 }
 
@@ -263,8 +263,9 @@ TEST_CASE("an inconclusive fault-free run is repeated once") {
     CHECK(d.runs == 2 + 1 + 3 + 8 + 1);
   }
   SECTION("the second run is inconclusive too") {
-    Cluster cluster(
-        [](const Schedule&, int) { return Answer{OracleAnswer::unknown, {}, {}, "the oracle is missing"}; });
+    Cluster cluster([](const Schedule&, int) {
+      return Answer{OracleAnswer::unknown, {}, {}, "the oracle is missing"};
+    });
     const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
     CHECK(d.verdict == Verdict::inconclusive);
     CHECK(d.runs == 2);
@@ -577,8 +578,9 @@ TEST_CASE("a search that used up its runs lists the trials that it would make ne
   CHECK(schedule::fingerprint(first_new->schedule) == schedule::fingerprint(d.next[0].schedule));
   // The list of next trials is empty when the bug was found.
   config.diagnose.max_runs = 300;
-  Cluster found(
-      [](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::syscall, "n1") != nullptr), {}, {}}; });
+  Cluster found([](const Schedule& s, int) {
+    return Answer{hit_if(fault_of(s, FaultKind::syscall, "n1") != nullptr), {}, {}};
+  });
   CHECK(diagnosis_of(config, calls_dump(), found).next.empty());
 }
 
@@ -814,7 +816,7 @@ TEST_CASE("a diagnosis interrupted during minimisation reports its current sched
   const Diagnosis whole = diagnosed({});
   REQUIRE(whole.simplify_runs > 0);
   const int found = whole.runs - whole.simplify_runs - whole.rate_runs;
-  std::set<std::string> told;
+  std::set<std::string> reported;
   for (int when = found + 1; when < whole.runs; ++when) {
     INFO(when);
     const Diagnosis d = diagnosed(when);
@@ -823,7 +825,7 @@ TEST_CASE("a diagnosis interrupted during minimisation reports its current sched
     CHECK(d.verdict == Verdict::reproduced);
     REQUIRE(d.found);
     const std::string known = schedule::fingerprint(*d.found);
-    told.insert(known);
+    reported.insert(known);
     // The reported rate is that of the reported schedule's own runs.
     const auto own =
         std::count_if(runs.begin(), runs.end(), [&](const Schedule& s) { return schedule::fingerprint(s) == known; });
@@ -831,7 +833,7 @@ TEST_CASE("a diagnosis interrupted during minimisation reports its current sched
     CHECK(d.tally.runs() <= own);
     CHECK(d.tally.reproduced == d.tally.runs());
   }
-  CHECK(told.contains(schedule::fingerprint(*whole.found)));
+  CHECK(reported.contains(schedule::fingerprint(*whole.found)));
 }
 
 TEST_CASE("a schedule that passes screening but fails the deciding test is rejected, and the search continues") {
@@ -859,8 +861,9 @@ TEST_CASE("a node's end that the program caused itself is reported as doubtful")
   dump.crashed(12, "n2", SIGABRT);
   dump.ends(30);
   const auto doubts = [&](const Dump& of) {
-    Cluster cluster(
-        [](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::crash, "n2") != nullptr), {}, {}}; });
+    Cluster cluster([](const Schedule& s, int) {
+      return Answer{hit_if(fault_of(s, FaultKind::crash, "n2") != nullptr), {}, {}};
+    });
     return diagnosis_of(config, of, cluster).remarks.doubts;
   };
   const std::vector<std::string> own = doubts(dump);
@@ -938,8 +941,9 @@ TEST_CASE("a fault that only shortens the workload is doubtful, unless the incid
     Dump dump;
     dump.crashed(0.5, "n2", SIGKILL);
     dump.ends(length);
-    Cluster cluster(
-        [](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::crash, "n2") != nullptr), {}, {}}; });
+    Cluster cluster([](const Schedule& s, int) {
+      return Answer{hit_if(fault_of(s, FaultKind::crash, "n2") != nullptr), {}, {}};
+    });
     cluster.workload_of = [](const Schedule& s) { return s.faults.empty() ? 10 * kSecond : kSecond / 2; };
     const Diagnosis d = diagnosis_of(config, dump, cluster);
     CHECK(d.target_reached);
