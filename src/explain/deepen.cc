@@ -22,7 +22,7 @@ std::string received_by(const Explanation& e) {
     for (const schedule::Frame& frame : one.stack.frames)
       if (!frame.function.empty() && !is_library(frame))
         return fmt::format("{} on {}{}", at_place(frame), one.stack.node,
-                           one.stack.why.empty() ? "" : ", where " + one.stack.why);
+                           one.stack.why.empty() ? "" : ": " + one.stack.why);
   return {};
 }
 
