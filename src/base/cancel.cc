@@ -38,13 +38,13 @@ void say(std::string_view text) {
 
 // A further request arrived during cleanup.
 void asked_again() {
-  static bool told = false;
+  static bool reported = false;
   if (g_patient > 0) return;  // the request ends only that wait; the cleanup after it continues
-  if (told) {
+  if (reported) {
     say("rose: exits without cleaning up; 'rose heal' undoes what is left\n");
     ::_exit(exit_code(ErrorKind::cancelled));
   }
-  told = true;
+  reported = true;
   say("rose: still cleaning up; once more exits at once, and 'rose heal' undoes the rest\n");
 }
 

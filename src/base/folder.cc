@@ -54,7 +54,7 @@ Fd refused(int error) {
 // True if only this user can put something into the folder, or exchange what is in it.
 bool is_private(const struct stat& folder) { return folder.st_uid == ::geteuid() && (folder.st_mode & 0022) == 0; }
 bool is_private(int folder) {
-  struct stat status {};
+  struct stat status{};
   return ::fstat(folder, &status) == 0 && is_private(status);
 }
 
@@ -85,7 +85,7 @@ bool earlier(const statx_timestamp& a, const timespec& b) {
 // made has no time before `since` (file_time() before it was made), and only its owner can set these times.
 bool was_just_made(int folder, const timespec& since) {
   const timespec now = file_time();
-  struct statx status {};
+  struct statx status{};
   if (::statx(folder, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) return false;
   if (status.stx_uid != ::geteuid() || earlier(status.stx_mtime, since)) return false;
   if (status.stx_mtime.tv_sec > now.tv_sec + 1) return false;  // set to the future
@@ -133,7 +133,7 @@ class Remover {
     {
       const Fd inner = open_at(folder, name, kFolder, kSameMount);
       if (!inner) return errno == ENOTDIR || errno == ELOOP ? cannot_unlink : errno;
-      struct stat status {};
+      struct stat status{};
       if (only_ && (::fstat(inner.get(), &status) != 0 || status.st_uid != *only_)) return EPERM;
       if (const int error = clear(inner.get(), depth + 1, {}); error != 0) return error;
     }
@@ -249,8 +249,8 @@ class AsOwner {
 // By descriptors on both sides: nothing in either folder leads out of it, whatever their users do meanwhile.
 class Copier {
  public:
-  Copier(const OpenFolder& from, const OpenFolder& to, const OpenFolder::Copied& told)
-      : from_(from), to_(to), told_(told) {}
+  Copier(const OpenFolder& from, const OpenFolder& to, const OpenFolder::Copied& on_copied)
+      : from_(from), to_(to), on_copied_(on_copied) {}
 
   Result<void> run() {
     folder(from_.fd(), to_.fd(), {}, 0);
@@ -321,7 +321,7 @@ class Copier {
       error = error != 0 ? error : errno;
     copy_attributes(from.get(), made.get());
     copy_times(made.get(), status);
-    if (error == 0 && told_) told_(path, from.get());
+    if (error == 0 && on_copied_) on_copied_(path, from.get());
     return error;
   }
 
@@ -360,7 +360,7 @@ class Copier {
 
   // By its descriptor: its name may belong to another file already.
   void note_made(const Fd& made) {
-    struct stat status {};
+    struct stat status{};
     if (::fstat(made.get(), &status) == 0) made_inode_ = status.st_ino;
   }
 
@@ -370,7 +370,7 @@ class Copier {
   };
   const OpenFolder& from_;
   const OpenFolder& to_;
-  const OpenFolder::Copied& told_;
+  const OpenFolder::Copied& on_copied_;
   std::map<std::pair<dev_t, ino_t>, Copied> copied_;
   ino_t made_inode_ = 0;  // of the file that was just copied; 0: not known
   int error_ = 0;

@@ -179,7 +179,10 @@ FunctionRates::Estimate FunctionRates::estimate(std::size_t index, std::size_t n
   const auto& own = per_node_[index * nodes_ + node];
   const auto count = counts[index * nodes_ + node];
   Estimate out;
-  if (function.first_ns == 0) return out;
+  if (function.first_ns == 0) {
+    out.known = !function.failed;
+    return out;
+  }
   out.seconds = seconds(now_ns - function.first_ns);
   out.calls = static_cast<double>(count) + own.filled;
   auto watched_ns = function.watched_ns;

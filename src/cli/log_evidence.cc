@@ -38,13 +38,7 @@ Result<logs::Input> input_of(const std::string& entry, const config::Config& con
     input.node = config.nodes[0].name;
     return input;
   }
-  // In "n1.log" or "logs/n1/stderr.log", the component that is a node's name.
-  for (const std::filesystem::path& part : input.path) {
-    std::string name = part.string();
-    name = name.substr(0, name.find('.'));
-    if (const auto mapped = host_to_node.find(name); mapped != host_to_node.end()) name = mapped->second;
-    if (config.find(name) != nullptr) input.node = name;
-  }
+  input.node = diagnose::node_of_path(input.path, config, host_to_node);
   return input;
 }
 
@@ -76,8 +70,8 @@ Result<std::unique_ptr<LogEvidence>> LogEvidence::read(const std::vector<std::st
       log::warning("{}: its lines name hosts that are not nodes ({}): --map {}=NODE maps one to a node",
                    source.path.string(), fmt::join(source.strangers, ", "), source.strangers.front());
     else
-      log::warning("{}: its node is unknown, and its path names none: use --log NODE={}", source.path.string(),
-                   source.path.string());
+      log::warning("{}: its node is unknown, because neither its lines nor its path name one: use --log NODE={}",
+                   source.path.string(), source.path.string());
   }
   if (messages == 0)
     return fail(

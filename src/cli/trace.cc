@@ -296,6 +296,41 @@ Result<std::uint64_t> shorten(trace::Trace& trace, const observe::DumpRoom& room
   }
 }
 
+// Why the incident may not have made the failure happen, or why a diagnosis will not find it in the dump.
+std::string advice_on_incident(const replay::Run& run, bool kept) {
+  const trace::Trace& trace = run.result.trace;
+  constexpr std::int64_t kContinues_ns = 500'000'000;  // longer than the children of a killed process take to end
+  std::set<std::string> planned, partly;
+  std::set<std::pair<trace::StringId, std::int32_t>> seen;
+  for (auto end = trace.events.begin(); end != trace.events.end(); ++end) {
+    seen.emplace(end->node, end->pid);
+    if (end->type != trace::EventType::ps) continue;
+    const bool crashed = end->state == trace::ProcessState::crashed;
+    if (!crashed && end->state != trace::ProcessState::exited) continue;
+    const auto is_other = [&](const trace::Event& later) {
+      return later.node == end->node && later.pid != end->pid && later.ts_ns > end->ts_ns + kContinues_ns &&
+             later.type != trace::EventType::ps && seen.contains({later.node, later.pid});
+    };
+    if ((end->flags & trace::kPlanned) != 0) planned.emplace(trace.str(end->node));
+    else if (crashed && (end->flags & trace::kMain) != 0 && std::any_of(end, trace.events.end(), is_other))
+      partly.emplace(trace.str(end->node));
+  }
+  std::string text;
+  if (!planned.empty())
+    text +=
+        fmt::format("stopped by 'rose node', so planned and no failure in the dump: {}; an incident sends signals\n",
+                    fmt::join(planned, ", "));
+  if (run.result.verdict == schedule::Verdict::reproduced) return text;
+  if (!partly.empty())
+    text += fmt::format(
+        "only the main process was killed, others of the node continued: {}; to end a node, kill all "
+        "processes in $ROSE_CGROUP_NODE/cgroup.procs\n",
+        fmt::join(partly, ", "));
+  if (!run.oracle_line.empty()) text += fmt::format("the oracle printed: {}\n", printable(run.oracle_line));
+  if (!kept) text += "--keep keeps the run's folder, with incident.log, oracle.log and the logs of the nodes\n";
+  return text;
+}
+
 Result<int> trace_deployment(const TraceOptions& options, const Common& common) {
   ROSE_TRY(config::Config config, config::read_config(options.config));
   ROSE_TRY(const auto image_files, deploy::take_programs_out(config));
@@ -383,6 +418,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
                  {"incident", made.incident ? Json(made.incident->note) : Json(nullptr)}};
   add_recorded(result, dumps.written(), recording ? recording->tally() : observe::TriggerTally{});
   std::string text = fmt::format("{}: {}\n", schedule::verdict_name(verdict), made.result.reason);
+  if (made.incident) text += advice_on_incident(made, options.keep || records);
   if (records) {
     result["recordings"] = Json::array();
     for (const auto& path : replay::recordings_of(config, made.result.directory)) {

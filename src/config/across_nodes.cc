@@ -32,7 +32,8 @@ void ConfigReader::check_named_nodes() {
   for (const NamedNode& named : named_nodes_) {
     if (std::find(variables.begin(), variables.end(), named.name) != variables.end()) continue;
     std::string accepted;
-    for (const std::string& one : variables) accepted += fmt::format("{}${{ip_{}}}", accepted.empty() ? "" : ", ", one);
+    for (const std::string& variable : variables)
+      accepted += fmt::format("{}${{ip_{}}}", accepted.empty() ? "" : ", ", variable);
     problems_.add(named.place,
                   fmt::format("{}: {} names no node, accepted are {}", named.key,
                               toml::quoted("${ip_" + named.name + "}"), accepted),

@@ -152,7 +152,7 @@ std::vector<std::pair<std::string, std::optional<std::string>>> ComposeReader::p
       const std::string pair = text(item, key);
       const std::size_t equals = pair.find('=');
       const std::string name = pair.substr(0, equals);
-      std::erase_if(found, [&](const auto& one) { return one.first == name; });  // the last one counts
+      std::erase_if(found, [&](const auto& entry) { return entry.first == name; });  // the last one counts
       if (equals == std::string::npos) found.emplace_back(name, std::nullopt);
       else found.emplace_back(name, pair.substr(equals + 1));
     }
@@ -199,9 +199,9 @@ Result<ComposeNodes> ComposeReader::read() {
         if (!value.is_map()) refuse(value, fmt::format("service '{}' is not a map", name));
         if (is_started(name, value)) read_service(name, value);
       } catch (const Wrong& wrong) {
-        Error one = problem(wrong);
-        if (!problems) problems = std::move(one);
-        else problems->message += "\n" + one.message;
+        Error error = problem(wrong);
+        if (!problems) problems = std::move(error);
+        else problems->message += "\n" + error.message;
       }
     }
     if (problems) return Unexpected(std::move(*problems));
@@ -254,9 +254,9 @@ bool ComposeReader::is_started(const std::string& name, const Yaml& value) {
   const std::vector<std::string> own = texts(*profiles, "profiles");
   if (own.empty()) return true;
   const std::vector<std::string> wanted = split(lookup_("COMPOSE_PROFILES").value_or(""), ',');
-  for (const std::string& one : wanted)
-    if (one == "*" || std::find(own.begin(), own.end(), one) != own.end()) {
-      add(found_.profiles, one);
+  for (const std::string& wanted_name : wanted)
+    if (wanted_name == "*" || std::find(own.begin(), own.end(), wanted_name) != own.end()) {
+      add(found_.profiles, wanted_name);
       return true;
     }
   profiles_.insert(own.begin(), own.end());
@@ -298,8 +298,8 @@ void ComposeReader::read_networks_of_file(const Yaml& value) {
           {"ipam",
            [&](const Yaml& member, const std::string& key) {
              const Yaml* configs = member.find("config");
-             for (const Yaml& one : configs == nullptr ? std::vector<Yaml>{} : configs->items)
-               if (const std::string subnet = one.scalar("subnet"); !subnet.empty())
+             for (const Yaml& item : configs == nullptr ? std::vector<Yaml>{} : configs->items)
+               if (const std::string subnet = item.scalar("subnet"); !subnet.empty())
                  subnets_.try_emplace(named, subnet);
              if (!subnets_.contains(named)) none(member, key);
            }}},
@@ -453,13 +453,13 @@ std::map<std::string, ComposeReader::Joined> ComposeReader::join(const std::map<
     }
   }
   for (Node& node : found_.nodes) {
-    const auto one = found.find(node.name);
-    if (one == found.end()) continue;
+    const auto entry = found.find(node.name);
+    if (entry == found.end()) continue;
     const Yaml& at = *shared.at(node.name);
     std::vector<Dependency>& after = node.container->after;
     if (std::none_of(after.begin(), after.end(),
-                     [&](const Dependency& other) { return other.node == one->second.named; }))
-      after.push_back({one->second.named, Dependency::When::started, at.line, at.file, false});
+                     [&](const Dependency& other) { return other.node == entry->second.named; }))
+      after.push_back({entry->second.named, Dependency::When::started, at.line, at.file, false});
   }
   return found;
 }
@@ -467,9 +467,9 @@ std::map<std::string, ComposeReader::Joined> ComposeReader::join(const std::map<
 void ComposeReader::share_networks() {
   const std::map<std::string, Joined> joined = join(shared_, "network_mode", "network");
   for (Node& node : found_.nodes) {
-    const auto one = joined.find(node.name);
-    if (one == joined.end()) continue;
-    node.network_of = one->second.owner;
+    const auto entry = joined.find(node.name);
+    if (entry == joined.end()) continue;
+    node.network_of = entry->second.owner;
     say(fmt::format("service {} shares the network and the address of {}: a fault of that network affects both",
                     node.name, node.network_of));
   }
@@ -478,18 +478,18 @@ void ComposeReader::share_networks() {
 void ComposeReader::share_processes() {
   const std::map<std::string, Joined> joined = join(shared_pid_, "pid", "PID namespace");
   for (Node& node : found_.nodes) {
-    const auto one = joined.find(node.name);
-    if (one == joined.end()) continue;
-    const auto mode = pid_modes_.find(one->second.owner);
+    const auto entry = joined.find(node.name);
+    if (entry == joined.end()) continue;
+    const auto mode = pid_modes_.find(entry->second.owner);
     if (mode != pid_modes_.end() && mode->second == "host") {
       node.container->options.insert(node.container->options.end(), {"--pid", "host"});
       continue;
     }
-    node.container->pid_of = one->second.owner;
+    node.container->pid_of = entry->second.owner;
     say(
         fmt::format("service {0} is in the PID namespace of {1}: when {1} ends, the kernel ends {0} too, and {0} is "
                     "started again with {1}",
-                    node.name, one->second.owner));
+                    node.name, entry->second.owner));
   }
 }
 
@@ -497,9 +497,9 @@ void ComposeReader::share_memory() {
   const std::map<std::string, Joined> joined = join(shared_ipc_, "ipc", "IPC namespace");
   std::set<std::string> made_shareable;
   for (Node& node : found_.nodes) {
-    const auto one = joined.find(node.name);
-    if (one == joined.end()) continue;
-    const std::string& owner = one->second.owner;
+    const auto entry = joined.find(node.name);
+    if (entry == joined.end()) continue;
+    const std::string& owner = entry->second.owner;
     const auto found = ipc_modes_.find(owner);
     const std::string mode = found == ipc_modes_.end() ? "" : found->second;
     std::vector<std::string>& options = node.container->options;
@@ -534,31 +534,32 @@ void ComposeReader::share_memory() {
 void ComposeReader::check_dependencies() {
   std::map<std::string, const Node*> known;
   for (Node& node : found_.nodes) {
-    std::erase_if(node.container->after,
-                  [&](const Dependency& one) { return one.optional && left_out_.contains(one.node); });
+    std::erase_if(node.container->after, [&](const Dependency& dependency) {
+      return dependency.optional && left_out_.contains(dependency.node);
+    });
     known[node.name] = &node;
   }
-  const auto wrong = [&](const Dependency& one, std::string what, std::string hint = {}) {
-    throw Wrong{one.file, one.line, std::move(what), std::move(hint)};
+  const auto wrong = [&](const Dependency& dependency, std::string what, std::string hint = {}) {
+    throw Wrong{dependency.file, dependency.line, std::move(what), std::move(hint)};
   };
   for (const Node& node : found_.nodes)
-    for (const Dependency& one : node.container->after) {
-      if (!known.contains(one.node)) {
-        const bool profile = left_out_.contains(one.node);
+    for (const Dependency& dependency : node.container->after) {
+      if (!known.contains(dependency.node)) {
+        const bool profile = left_out_.contains(dependency.node);
         if (profile)
-          wrong(one, fmt::format("'{}' depends on '{}', which is not started", node.name, one.node),
+          wrong(dependency, fmt::format("'{}' depends on '{}', which is not started", node.name, dependency.node),
                 "it has no replica, or a profile: compose_profiles selects the services that are started");
         std::vector<std::string> names;
         for (const auto& [name, service] : known) names.push_back(name);
-        const std::string near = did_you_mean(one.node, names);
-        wrong(one, fmt::format("'{}' depends on '{}', which is no service", node.name, one.node),
+        const std::string near = did_you_mean(dependency.node, names);
+        wrong(dependency, fmt::format("'{}' depends on '{}', which is no service", node.name, dependency.node),
               near.empty() ? kOfSeveralFiles : near);
       }
       // If the file has no health check, the image's applies, which is known only when a run is made.
-      if (one.when == Dependency::When::healthy && known[one.node]->container->health &&
-          known[one.node]->container->health->disabled)
-        wrong(one,
-              fmt::format("'{}' waits for '{}' to be healthy, whose healthcheck is disabled", node.name, one.node));
+      if (dependency.when == Dependency::When::healthy && known[dependency.node]->container->health &&
+          known[dependency.node]->container->health->disabled)
+        wrong(dependency, fmt::format("'{}' waits for '{}' to be healthy, whose healthcheck is disabled", node.name,
+                                      dependency.node));
     }
   // Repeatedly takes the services whose dependencies have already been placed.
   std::set<std::string> standing;
@@ -566,8 +567,9 @@ void ComposeReader::check_dependencies() {
     more = false;
     for (const Node& node : found_.nodes) {
       const auto& after = node.container->after;
-      if (standing.contains(node.name) ||
-          !std::all_of(after.begin(), after.end(), [&](const Dependency& one) { return standing.contains(one.node); }))
+      if (standing.contains(node.name) || !std::all_of(after.begin(), after.end(), [&](const Dependency& dependency) {
+            return standing.contains(dependency.node);
+          }))
         continue;
       standing.insert(node.name);
       more = true;
@@ -587,14 +589,14 @@ void ComposeReader::make_replicas() {
     for (std::string* owner : {&node.network_of, &node.container->pid_of, &node.container->ipc_of})
       if (replicas_.contains(*owner)) *owner += "-1";
     std::vector<Dependency> after;
-    for (const Dependency& one : node.container->after) {
-      const auto many = replicas_.find(one.node);
-      after.push_back(one);
+    for (const Dependency& dependency : node.container->after) {
+      const auto many = replicas_.find(dependency.node);
+      after.push_back(dependency);
       if (many == replicas_.end()) continue;
-      after.back().node = fmt::format("{}-1", one.node);
+      after.back().node = fmt::format("{}-1", dependency.node);
       for (int n = 2; n <= many->second; ++n) {
-        after.push_back(one);
-        after.back().node = fmt::format("{}-{}", one.node, n);
+        after.push_back(dependency);
+        after.back().node = fmt::format("{}-{}", dependency.node, n);
       }
     }
     node.container->after = std::move(after);
@@ -606,12 +608,12 @@ void ComposeReader::make_replicas() {
     say(fmt::format("service {} has {} replicas: the nodes {}-1 to {}-{}", node.name, many->second, node.name,
                     node.name, many->second));
     for (int n = 1; n <= many->second; ++n) {
-      Node one = node;
-      one.name = fmt::format("{}-{}", node.name, n);
-      one.ip.clear();
-      one.container->aliases.push_back(node.name);
-      one.container->aliases.push_back(fmt::format("{}-{}-{}", project_.name, node.name, n));
-      all.push_back(std::move(one));
+      Node replica = node;
+      replica.name = fmt::format("{}-{}", node.name, n);
+      replica.ip.clear();
+      replica.container->aliases.push_back(node.name);
+      replica.container->aliases.push_back(fmt::format("{}-{}-{}", project_.name, node.name, n));
+      all.push_back(std::move(replica));
     }
   }
   found_.nodes = std::move(all);

@@ -111,7 +111,7 @@ class ProjectReader {
     try {
       prepare(*parsed, 0, lookup_);
       Yaml first;
-      for (const std::filesystem::path& one : further) *parsed = merged(*parsed, load(first, one, lookup_));
+      for (const std::filesystem::path& each_file : further) *parsed = merged(*parsed, load(first, each_file, lookup_));
       project_.root = whole(std::move(*parsed), folder_, lookup_, 0);
     } catch (const Refusal& refusal) {
       return fail(ErrorKind::input,
@@ -152,7 +152,7 @@ class ProjectReader {
                      "a dollar that begins none");
       for (const std::string& name : without)
         if (std::none_of(project_.without_value.begin(), project_.without_value.end(),
-                         [&](const auto& one) { return one.first == name; }))
+                         [&](const auto& known_entry) { return known_entry.first == name; }))
           project_.without_value.emplace_back(
               name, fmt::format("{}:{}", project_.files[static_cast<std::size_t>(file)].string(), value.line));
       value.text = std::move(*text);
@@ -219,7 +219,7 @@ class ProjectReader {
       if (!text) continue;
       auto read = read_dot_env(*text, lookup);
       if (!read) refuse(entry, fmt::format("{}:{}: {}", file, read.error().line, read.error().what));
-      for (auto& one : *read) variables.push_back(std::move(one));
+      for (auto& variable : *read) variables.push_back(std::move(variable));
     }
     const Lookup further = [&](const std::string& name) -> std::optional<std::string> {
       if (auto value = lookup(name)) return value;
@@ -393,7 +393,7 @@ Yaml merged(const Yaml& base, const Yaml& own, std::string_view key) {
   Yaml both = as_list(base);
   for (const Yaml& item : as_list(own).items) {
     if (key == "volumes" || key == "devices")
-      std::erase_if(both.items, [&](const Yaml& one) { return target_of(one) == target_of(item); });
+      std::erase_if(both.items, [&](const Yaml& node_value) { return target_of(node_value) == target_of(item); });
     both.items.push_back(item);
   }
   return both;

@@ -332,9 +332,9 @@ void ComposeReader::read_environment(const Yaml& value, Service& service) {
 }
 
 void ComposeReader::read_env_files(const Yaml& value, Service& service) {
-  const std::vector<Yaml> one{value};
+  const std::vector<Yaml> list{value};
   std::map<std::string, std::string> from_files;
-  for (const Yaml& item : value.is_list() ? value.items : one) {
+  for (const Yaml& item : value.is_list() ? value.items : list) {
     std::string file;
     bool required = true;
     bool raw = false;
@@ -553,7 +553,7 @@ void ComposeReader::read_links(const Yaml& value, Container& container) {
     const std::string link = text(item, "links");
     const std::string other = link.substr(0, link.find(':'));
     if (std::none_of(container.after.begin(), container.after.end(),
-                     [&](const Dependency& one) { return one.node == other; }))
+                     [&](const Dependency& dependency) { return dependency.node == other; }))
       container.after.push_back({other, Dependency::When::started, item.line, item.file, false});
     if (other.size() < link.size()) linked_names_[other].emplace_back(link.substr(other.size() + 1), "");
   }
@@ -680,8 +680,9 @@ void ComposeReader::read_blocks(const Yaml& value, Service& service) {
       for (const Yaml& item : member.items) {
         std::string path, word;
         each(item,
-             {{"path", [&](const Yaml& one, const std::string& of) { path = text(one, of); }},
-              {std::string(amount), [&](const Yaml& one, const std::string& of) { word = text(one, of); }}},
+             {{"path", [&](const Yaml& node_value, const std::string& of) { path = text(node_value, of); }},
+              {std::string(amount),
+               [&](const Yaml& node_value, const std::string& of) { word = text(node_value, of); }}},
              fmt::format("one of '{}'", key));
         if (path.empty() || word.empty())
           refuse(item, fmt::format("one of '{}': 'path' and '{}' are needed", key, amount));
@@ -758,7 +759,7 @@ void ComposeReader::read_build(const Yaml& value, Container& container) {
       }
     };
   };
-  const auto one = [&](std::string flag) -> Known {
+  const auto with_flag = [&](std::string flag) -> Known {
     return [&, flag](const Yaml& member, const std::string& key) { add(flag, text(member, key)); };
   };
   const auto when_true = [&](std::string flag) -> Known {
@@ -775,14 +776,14 @@ void ComposeReader::read_build(const Yaml& value, Container& container) {
   each(value,
        {{"context", [&](const Yaml& member, const std::string& key) { context = text(member, key); }},
         {"dockerfile", [&](const Yaml& member, const std::string& key) { dockerfile = text(member, key); }},
-        {"target", one("--target")},
+        {"target", with_flag("--target")},
         {"args", each_pair("--build-arg", '=')},
         {"labels", each_pair("--label", '=')},
         {"additional_contexts", each_pair("--build-context", '=')},
         {"extra_hosts", each_pair("--add-host", ':')},
-        {"network", one("--network")},
-        {"shm_size", one("--shm-size")},
-        {"isolation", one("--isolation")},
+        {"network", with_flag("--network")},
+        {"shm_size", with_flag("--shm-size")},
+        {"isolation", with_flag("--isolation")},
         {"dockerfile_inline",
          [&](const Yaml& member, const std::string& key) { container.dockerfile = text(member, key); }},
         {"ssh",
@@ -980,24 +981,24 @@ void ComposeReader::read_deploy(const Yaml& value, Service& service) {
            bool never = false;
            each(member,
                 {{"condition",
-                  [&](const Yaml& one, const std::string& key) {
-                    const std::string word = text(one, key);
+                  [&](const Yaml& item, const std::string& key) {
+                    const std::string word = text(item, key);
                     never = word == "none";
                     policy.only_failures = word == "on-failure";
                     if (!never && !policy.only_failures && word != "any" && word != "always" &&
                         word != "unless-stopped" && !word.empty())
-                      refuse(one, fmt::format("unknown condition '{}'", word),
+                      refuse(item, fmt::format("unknown condition '{}'", word),
                              "known are none, on-failure, any, always and unless-stopped");
                   }},
                  {"delay",
-                  [&](const Yaml& one, const std::string& key) {
-                    policy.delay_ns = std::max(duration(one, key), kEngineDelay);
+                  [&](const Yaml& item, const std::string& key) {
+                    policy.delay_ns = std::max(duration(item, key), kEngineDelay);
                   }},
                  {"max_attempts",
-                  [&](const Yaml& one, const std::string& key) {
-                    if (const int most = number(one, key, 0); most > 0) policy.max = most;  // 0: as often as needed
+                  [&](const Yaml& item, const std::string& key) {
+                    if (const int most = number(item, key, 0); most > 0) policy.max = most;  // 0: as often as needed
                   }},
-                 {"window", [](const Yaml& one, const std::string& key) { (void)duration(one, key); }}},
+                 {"window", [](const Yaml& item, const std::string& key) { (void)duration(item, key); }}},
                 "a restart policy");
            if (never) policy.max = 0;
            service.deployed_restart = policy;

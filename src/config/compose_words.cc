@@ -13,7 +13,7 @@ namespace rose::compose {
 namespace {
 
 constexpr std::size_t kMostOfOne = 1000;
-constexpr int kMostNesting = 8;  // "${A:-${B:-...}}"
+constexpr int kMostNesting = 8;         // "${A:-${B:-...}}"
 constexpr std::size_t kMostShown = 60;  // bytes of a text in a message
 
 bool name_letter(char c) { return is_alpha(c) || is_digit(c) || c == '_'; }
@@ -113,9 +113,9 @@ class Interpolation {
 
 Expected<std::string, std::string> interpolated(std::string_view text, const Lookup& lookup,
                                                 std::vector<std::string>& unresolved) {
-  Interpolation one(lookup, unresolved);
-  std::string out = one.text(text);
-  if (!one.problem.empty()) return UnexpectedOf(std::move(one.problem));
+  Interpolation interpolation(lookup, unresolved);
+  std::string out = interpolation.text(text);
+  if (!interpolation.problem.empty()) return UnexpectedOf(std::move(interpolation.problem));
   return out;
 }
 

@@ -180,12 +180,12 @@ void ConfigReader::read_services(toml::Table& table) {
   }
   // Warn once, although a command may read its configuration several times.
   static std::mutex mutex;
-  static std::set<std::string> said;
+  static std::set<std::string> reported;
   const std::lock_guard lock(mutex);
   for (const std::string& word : services->warnings)
-    if (said.insert(word).second) log::warning("{}: {}", file.string(), word);
+    if (reported.insert(word).second) log::warning("{}: {}", file.string(), word);
   for (const std::string& word : services->words)
-    if (said.insert(word).second) log::debug("{}: {}", file.string(), word);
+    if (reported.insert(word).second) log::debug("{}: {}", file.string(), word);
   take_subnet(table, services->subnet);
   for (Node& node : services->nodes) {
     if (node.container->host_network && config_.deployment.network != Network::host)
@@ -326,7 +326,8 @@ void ConfigReader::read_log_forms() {
 }
 
 const Node* Config::find(std::string_view node) const {
-  const auto it = std::find_if(nodes.begin(), nodes.end(), [&](const Node& one) { return one.name == node; });
+  const auto it =
+      std::find_if(nodes.begin(), nodes.end(), [&](const Node& other_node) { return other_node.name == node; });
   return it == nodes.end() ? nullptr : &*it;
 }
 

@@ -31,7 +31,7 @@ std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Whe
       continue;
     }
     std::string accepted;
-    for (const std::string& one : known) accepted += fmt::format("${{{}}}, ", one);
+    for (const std::string& placeholder : known) accepted += fmt::format("${{{}}}, ", placeholder);
     accepted += "${ip_NODE}";
     if (end == std::string_view::npos)
       return PlaceholderProblem{

@@ -51,9 +51,9 @@ void read_meanings(toml::Table& root, std::vector<knowledge::Entry>& into) {
          {std::pair{"operation", knowledge::Says::operation}, std::pair{"clock", knowledge::Says::clock}}) {
       if (!belongs(key, to)) continue;
       std::vector<std::string> choices;  // as the built-in entries use them
-      for (const knowledge::Entry& one : knowledge::Meanings::built_in().entries())
-        if (one.says == to && std::find(choices.begin(), choices.end(), one.name) == choices.end())
-          choices.push_back(one.name);
+      for (const knowledge::Entry& known_entry : knowledge::Meanings::built_in().entries())
+        if (known_entry.says == to && std::find(choices.begin(), choices.end(), known_entry.name) == choices.end())
+          choices.push_back(known_entry.name);
       std::sort(choices.begin(), choices.end());
       if (std::size_t chosen = 0; table.one_of(key, choices, chosen)) entry.name = choices[chosen];
     }

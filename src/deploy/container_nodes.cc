@@ -76,9 +76,9 @@ Result<int> stop_signal(const std::string& text) {
 
 bool is_first_report(const std::string& what) {
   static std::mutex mutex;
-  static std::set<std::string> said;
+  static std::set<std::string> reported;
   const std::lock_guard lock(mutex);
-  return said.insert(what).second;
+  return reported.insert(what).second;
 }
 
 bool Cluster::has_containers() const {

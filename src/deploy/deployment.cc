@@ -149,8 +149,8 @@ Result<void> Cluster::make_own_names() {
 
 // Without the right to mount, as in an unprivileged container, runs still work with addresses.
 void Cluster::no_names(const Error& why) {
-  static std::atomic<bool> said{false};
-  if (said.exchange(true)) return;
+  static std::atomic<bool> reported{false};
+  if (reported.exchange(true)) return;
   log::warning("commands and nodes cannot use the nodes' names, only their addresses (ROSE_IP_<node>): {}",
                why.message);
 }

@@ -269,10 +269,10 @@ Result<std::vector<pid_t>> start_holders(const Engine& engine, const std::vector
            ask_engine(words, "start the containers that hold the nodes' networks", kPull));
   words = joined(engine.command, {"inspect", "--format", "{{.State.Pid}}"});
   words.insert(words.end(), names.begin(), names.end());
-  ROSE_TRY(const std::string told,
+  ROSE_TRY(const std::string answer,
            ask_engine(words, "inspect the containers that hold the nodes' networks", kEngineAnswer));
   std::vector<pid_t> pids;
-  for (const std::string& line : split(told, '\n'))
+  for (const std::string& line : split(answer, '\n'))
     if (const long pid = std::strtol(line.c_str(), nullptr, 10); pid > 0) pids.push_back(static_cast<pid_t>(pid));
   if (pids.size() != names.size())
     return fail(ErrorKind::environment,

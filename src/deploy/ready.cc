@@ -220,10 +220,10 @@ std::string tail(const std::filesystem::path& path, std::size_t lines, std::size
 
 LastWords last_words(const std::filesystem::path& node) {
   constexpr std::size_t kMost = 2048;
-  std::string said;
+  std::string output;
   for (const std::string& line : split(tail_of(open_inside(node, "stderr.log"), 10, kMost), '\n'))
-    if (!line.starts_with("Picked up JAVA_TOOL_OPTIONS:")) said += (said.empty() ? "" : "\n") + line;
-  if (!said.empty()) return {"stderr.log", said};
+    if (!line.starts_with("Picked up JAVA_TOOL_OPTIONS:")) output += (output.empty() ? "" : "\n") + line;
+  if (!output.empty()) return {"stderr.log", output};
   return {"stdout.log", tail_of(open_inside(node, "stdout.log"), 10, kMost)};
 }
 

@@ -257,23 +257,23 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::size_t> players(nodes);
   for (std::size_t i = 0; i < taken.size() && i < players.size(); ++i) players[i] = taken[i] ? 1 : 0;
-  const auto match = [&](const std::string& name, std::size_t least_told, bool only_free) {
+  const auto match = [&](const std::string& name, std::size_t least_known, bool only_free) {
     const Host& host = hosts.find(name)->second;
     std::vector<double> shares(nodes);
     double all = 0;
-    std::size_t told = 0;
+    std::size_t known_ones = 0;
     for (const std::uint32_t doing : host.behaviours) {
       if (!behaviours.known(doing)) {
         all += 1.0 / static_cast<double>(nodes);  // no node here does this: another program
         continue;
       }
-      ++told;
+      ++known_ones;
       const std::vector<bool>& by = behaviours.nodes(doing);
       const double weight = Behaviours::weight(by);
       all += weight;
       for (std::size_t i = 0; i < nodes; ++i) shares[i] += by[i] ? weight : 0;
     }
-    if (told < least_told || all <= 0) return false;
+    if (known_ones < least_known || all <= 0) return false;
     std::vector<Likeness> likeness(nodes);
     for (std::size_t i = 0; i < nodes; ++i)
       likeness[i] = {shares[i] / all, behaviours.all(i) > 0 ? shares[i] / behaviours.all(i) : 0};

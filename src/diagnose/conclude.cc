@@ -98,38 +98,37 @@ std::string Conclusion::ended_themselves(const Schedule& schedule) const {
 }
 
 Remarks Conclusion::remarks(const Found& end) const {
-  Remarks told;
-  told.places = places_in_words(end.lead.schedule, inputs_.code);
+  Remarks made;
+  made.places = places_in_words(end.lead.schedule, inputs_.code);
   const auto [low, high] = d_.interval;
-  if (d_.unconfirmed) told.rate = "The bug was reproduced in one run. How often it is reproduced was not measured.";
+  if (d_.unconfirmed) made.rate = "The bug was reproduced in one run. How often it is reproduced was not measured.";
   else
-    told.rate =
+    made.rate =
         fmt::format("The bug then occurs in {} of {} runs ({}; with 95 % confidence between {} and {}).",
                     d_.tally.reproduced, d_.tally.conclusive(), percent(d_.tally.rate()), percent(low), percent(high));
   if (d_.control_runs > 0)
-    told.rate += fmt::format(" Without faults it occurred in {} of {}.", d_.control_hits, d_.control_runs);
+    made.rate += fmt::format(" Without faults it occurred in {} of {}.", d_.control_hits, d_.control_runs);
   if (const std::string why = consequence(end.lead.schedule); !why.empty())
-    told.doubts.push_back(
+    made.doubts.push_back(
         fmt::format("But in the dump this looks like a consequence, not a cause ({}). Earlier faults were tried and "
                     "did not reproduce the bug; if the oracle checks for this consequence itself, it proves nothing.",
                     why));
   if (std::string missing = missing_messages(d_.tried[end.lead.tried]); !missing.empty())
-    told.doubts.push_back(std::move(missing));
+    made.doubts.push_back(std::move(missing));
   const Tried& tried = d_.tried[end.lead.tried];
-  if (std::string missing = missing_ends(tried); !missing.empty()) told.doubts.push_back(std::move(missing));
+  if (std::string missing = missing_ends(tried); !missing.empty()) made.doubts.push_back(std::move(missing));
   if (workload_broke_off(d_, tried))
-    told.doubts.push_back(
+    made.doubts.push_back(
         fmt::format("But in these runs the workload ended after {} at most, without faults it takes {}: possibly the "
                     "oracle only notices what the workload did not do.",
                     format_duration(rounded(tried.longest_hit_ns)), format_duration(rounded(d_.workload_ns))));
-  if (std::string ends = ended_themselves(end.lead.schedule); !ends.empty()) told.doubts.push_back(std::move(ends));
+  if (std::string ends = ended_themselves(end.lead.schedule); !ends.empty()) made.doubts.push_back(std::move(ends));
   if (end.dropped > 0)
-    told.simpler.push_back(fmt::format("The bug also occurs without {} other fault{} of the dump, so {} omitted.",
+    made.simpler.push_back(fmt::format("The bug also occurs without {} other fault{} of the dump, so {} omitted.",
                                        end.dropped, end.dropped == 1 ? "" : "s",
                                        end.dropped == 1 ? "that one was" : "those were"));
-  if (!end.changes.empty())
-    told.simpler.push_back(fmt::format("Simplified: {}.", fmt::join(end.changes, "; ")));
-  return told;
+  if (!end.changes.empty()) made.simpler.push_back(fmt::format("Simplified: {}.", fmt::join(end.changes, "; ")));
+  return made;
 }
 
 void Conclusion::conclude(const std::optional<Found>& end) {
@@ -158,7 +157,7 @@ void Conclusion::conclude(const std::optional<Found>& end) {
     d_.found = lead.schedule;
     d_.rivals = rivals_of(inputs_, d_, lead.schedule, d_.tried[lead.tried]);
     d_.remarks = remarks(*end);
-    const std::string rate = end->rate_told
+    const std::string rate = end->rate_measured
                                  ? fmt::format("{} of {} runs made to measure its rate ({})", d_.tally.reproduced,
                                                d_.tally.conclusive(), percent(d_.tally.rate()))
                                  : fmt::format("{} of {} confirming runs ({})", d_.tally.reproduced,
@@ -172,9 +171,9 @@ void Conclusion::conclude(const std::optional<Found>& end) {
     else
       d_.reason = fmt::format("no schedule reached the target rate of {}; the best reproduced the bug in {}{}{}",
                               percent(inputs_.config->diagnose.target_rate),
-                              end->rate_told ? fmt::format("{} of {} confirming runs, and in ", d_.tested.reproduced,
-                                                           d_.tested.conclusive())
-                                             : "",
+                              end->rate_measured ? fmt::format("{} of {} confirming runs, and in ",
+                                                               d_.tested.reproduced, d_.tested.conclusive())
+                                                 : "",
                               rate, ended_early());
   } else {
     conclude_without();

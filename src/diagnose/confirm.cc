@@ -172,9 +172,9 @@ Result<void> Confirmation::repeat(Lead& lead, int runs, const std::string& doing
   lab_.level = lead.level;
   ROSE_TRY(std::vector<Lab::Made> made, lab_.run(std::vector<std::size_t>(static_cast<std::size_t>(runs), lead.tried),
                                                  fmt::format("{}: {}", doing, short_words(lead.schedule))));
-  for (const Lab::Made& one : made) {
-    series.add(one.result, lead.schedule);
-    lead.remember(one.result);
+  for (const Lab::Made& run : made) {
+    series.add(run.result, lead.schedule);
+    lead.remember(run.result);
   }
   return {};
 }

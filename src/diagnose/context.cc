@@ -292,8 +292,8 @@ std::vector<ContextEvent> ContextIndex::before(int node, std::int64_t since, std
     }
     of_shape[on(it->host, it->shape)] -= it->times;
     if (const auto met = kinds_met.find(it->shape); met != kinds_met.end())
-      for (const std::size_t one : met->second)
-        if (const auto known = of_kind.find(on(it->host, one)); known != of_kind.end()) known->second -= it->times;
+      for (const std::size_t index : met->second)
+        if (const auto known = of_kind.find(on(it->host, index)); known != of_kind.end()) known->second -= it->times;
   }
   return events;
 }

@@ -174,7 +174,7 @@ struct Candidate {
   double usual = 1;                 // less: it ends, stands still or fails like that all the time
   bool first = false;               // a disk error before all other faults
   bool fatal = false;               // SCF: its node ended itself right after it
-  double said = 1;                  // how clearly the evidence states it; less than 1 if only logs do
+  double plainness = 1;             // how clearly the evidence states it; less than 1 if only logs do
   bool guessed = false;             // no log mentions it: it is only close in time to logged events
   Known known = Known::seen;
   double weight = 0;               // probability that it is (part of) the cause; those of a plan add up to one

@@ -90,7 +90,7 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   plan.failures = facts.failures;
   plan.discarded = discards.list();
   std::uint64_t total = 0;
-  for (const Discarded& one : plan.discarded) total += one.events;
+  for (const Discarded& discarded : plan.discarded) total += discarded.events;
   plan.discarded_share = plan.failures == 0 ? 0 : static_cast<double>(total) / static_cast<double>(plan.failures);
   return plan;
 }

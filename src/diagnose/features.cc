@@ -129,7 +129,7 @@ std::vector<Feature> features_of(const Candidate& c, const Relations& all) {
       {"first_error", yes(c.first)},
       {"stated", yes(c.known == Known::stated)},
       {"inferred", yes(c.known == Known::inferred)},
-      {"plainness", std::log(std::max(c.said, 1e-6))},
+      {"plainness", std::log(std::max(c.plainness, 1e-6))},
       {"log_count", std::log1p(static_cast<double>(c.count))},
       {"log_later", std::log1p(all.later(c))},
       {"later_share", all.later_share(c)},

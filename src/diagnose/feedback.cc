@@ -33,19 +33,19 @@ MissingMessages messages_missing(const std::vector<Observable>& of_logs, const D
                                  const Tried& tried) {
   std::vector<const Observable*> wanted;
   for (const std::int64_t since : {diagnosis.plan.workload_ts, std::int64_t{0}}) {
-    for (const Observable& one : of_logs)
-      if (!one.words.empty() && !diagnosis.without_faults.contains(one.key) &&
-          (since == 0 || one.first_ts == 0 || one.first_ts >= since))
-        wanted.push_back(&one);
+    for (const Observable& observable : of_logs)
+      if (!observable.words.empty() && !diagnosis.without_faults.contains(observable.key) &&
+          (since == 0 || observable.first_ts == 0 || observable.first_ts >= since))
+        wanted.push_back(&observable);
     if (!wanted.empty()) break;
   }
   MissingMessages missing;
   std::map<std::string_view, bool> of_node;  // whether any of the messages that it logs itself came back
-  for (const Observable* one : wanted) {
+  for (const Observable* observable : wanted) {
     ++missing.of;
-    const bool back = tried.brought_back.contains(one->key);
-    if (!back) missing.words.push_back(one->words);
-    of_node[one->node] |= back;
+    const bool back = tried.brought_back.contains(observable->key);
+    if (!back) missing.words.push_back(observable->words);
+    of_node[observable->node] |= back;
   }
   const std::size_t back = missing.of - missing.words.size();
   // In production the node that the failed calls hit logged something, and here it logged nothing of that. (Other nodes

@@ -79,8 +79,8 @@ void play_on(const World& world, const Lab& lab, const Moves& moves, const std::
   };
   for (const std::unique_ptr<Move>& move : moves) {
     std::unique_ptr<Move> copy = move->clone();
-    for (const UnderWay& one : under_way)
-      if (one.move == move.get() && !one.what->look) learn(*copy, *one.what);
+    for (const UnderWay& pending : under_way)
+      if (pending.move == move.get() && !pending.what->look) learn(*copy, *pending.what);
     std::vector<std::unique_ptr<Move>> further = copy->offspring();
     adopt(std::move(copy));
     for (std::unique_ptr<Move>& child : further) adopt(std::move(child));
@@ -98,8 +98,8 @@ void play_on(const World& world, const Lab& lab, const Moves& moves, const std::
     }
     Again* retry = nullptr;
     if (again > 0)
-      for (Again& one : missed)
-        if (one.runs < kMostRunsOfOne && (retry == nullptr || one.yield > retry->yield)) retry = &one;
+      for (Again& repeat : missed)
+        if (repeat.runs < kMostRunsOfOne && (retry == nullptr || repeat.yield > retry->yield)) retry = &repeat;
     if (retry != nullptr && (best == played.size() || retry->yield / lab.cost(retry->schedule) > most_worth)) {
       if (!take(retry->schedule, nullptr)) return;
       ++retry->runs;

@@ -49,8 +49,8 @@ bool same_cause(const Fault& a, const Fault& b) {
 }
 
 // True if each fault of one has a fault with the same cause in the other.
-bool same_causes(const Schedule& one, const Schedule& other) {
-  return std::all_of(one.faults.begin(), one.faults.end(), [&](const Fault& a) {
+bool same_causes(const Schedule& first, const Schedule& other) {
+  return std::all_of(first.faults.begin(), first.faults.end(), [&](const Fault& a) {
     return std::any_of(other.faults.begin(), other.faults.end(),
                        [&](const Fault& b) { return a.id == b.id || same_cause(a, b); });
   });
@@ -74,9 +74,9 @@ Traces traces_of_call(const Fault& fault, const Candidate* candidate) {
   const std::string call = fault.call.syscall + (fault.call.path ? fmt::format(" of {}", *fault.call.path) : "");
   const std::string error =
       fault.error != 0 ? std::string(kernel::errno_name(fault.error)) : std::string("a result that is not true");
-  const std::string said = fault.error != 0 ? std::strerror(fault.error) : "";
+  const std::string message = fault.error != 0 ? std::strerror(fault.error) : "";
   Traces traces{fmt::format("{} of {} that fails with {}", call, fault.node, error),
-                fmt::format("whether the log of {} says \"{}\" at that time", fault.node, said)};
+                fmt::format("whether the log of {} says \"{}\" at that time", fault.node, message)};
   switch (fault.error) {
     case ENOSPC:
     case EDQUOT:
@@ -206,8 +206,8 @@ std::string hypothesis_id(const Hypothesis& hypothesis) { return fmt::format("{}
 
 bool is_certain(const Candidate& c) {
   const bool network = c.kind == FaultKind::partition || c.kind == FaultKind::network;
-  return c.known == Known::seen && c.said >= 1 && !c.guessed && !c.symptom && !c.own_end && !c.profiled && !c.follows &&
-         c.usual >= 1 && c.ordinariness <= kFewOrdinary && !(network && c.other_length);
+  return c.known == Known::seen && c.plainness >= 1 && !c.guessed && !c.symptom && !c.own_end && !c.profiled &&
+         !c.follows && c.usual >= 1 && c.ordinariness <= kFewOrdinary && !(network && c.other_length);
 }
 
 std::set<std::string> certain_faults(const Plan& plan, const Schedule& schedule) {
@@ -231,8 +231,8 @@ std::vector<const Schedule*> untried(const Diagnosis& diagnosis, const Schedule&
   for (const Candidate& c : plan.candidates)
     if (known.contains(c.id)) most = std::max(most, c.weight);
   std::set<Hypothesis> made;
-  for (const Tried& one : diagnosis.tried)
-    if (one.tally.runs() > 0) made.insert(hypothesis_of(plan, one.schedule));
+  for (const Tried& tried : diagnosis.tried)
+    if (tried.tally.runs() > 0) made.insert(hypothesis_of(plan, tried.schedule));
   std::map<Hypothesis, const Schedule*> alone;  // the most likely schedule of each
   for (const Schedule& schedule : plan.schedules)
     if (schedule.faults.size() == 1) alone.try_emplace(hypothesis_of(plan, schedule), &schedule);
@@ -323,9 +323,9 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
     return a.second > b.second;
   });
   if (rivals.size() > kMostReported) rivals.resize(kMostReported);
-  std::vector<Rival> told;
-  for (auto& [rival, weight] : rivals) told.push_back(std::move(rival));
-  return told;
+  std::vector<Rival> ordered;
+  for (auto& [rival, weight] : rivals) ordered.push_back(std::move(rival));
+  return ordered;
 }
 
 }  // namespace rose::diagnose

@@ -59,9 +59,9 @@ std::optional<Narrower::Part> Narrower::next() {
     parts_.erase(parts_.begin());
     return Part{with_only(asked_), fmt::format("{} of {} faults", asked_.size(), sure_.size())};
   }
-  Schedule one = with_only(sure_);
-  Fault& fault = one.faults[0];
-  if (one.faults.size() != 1 || !hits_by_count(fault.kind) || fault.times <= 1) return std::nullopt;
+  Schedule single = with_only(sure_);
+  Fault& fault = single.faults[0];
+  if (single.faults.size() != 1 || !hits_by_count(fault.kind) || fault.times <= 1) return std::nullopt;
   if (!ranging_) {
     ranging_ = true;
     first_ = sure_first_ = fault.count;
@@ -71,7 +71,7 @@ std::optional<Narrower::Part> Narrower::next() {
   asked_last_ = first_ == last_ ? last_ : (first_ + last_) / 2;
   fault.count = first_;
   fault.times = asked_last_ - first_ + 1;
-  return Part{std::move(one),
+  return Part{std::move(single),
               fmt::format("{} {} to {}", fault.kind == schedule::FaultKind::exception ? "visits" : "calls", first_,
                           asked_last_)};
 }

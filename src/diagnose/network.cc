@@ -61,8 +61,8 @@ bool echoes(const Cluster& cluster, const Silence& silence) {
 // the same time, the partition began when that one fell silent.
 std::vector<Silence> since_busy(std::vector<Silence> silences) {
   std::map<std::tuple<int, int, std::uint16_t>, std::vector<Silence*>> of;
-  for (Silence& one : silences)
-    if (one.failed_at < 0 && one.src >= 0) of[{one.src, one.dst, one.port}].push_back(&one);
+  for (Silence& silence : silences)
+    if (silence.failed_at < 0 && silence.src >= 0) of[{silence.src, silence.dst, silence.port}].push_back(&silence);
   for (auto& [pair, each] : of) {
     std::stable_sort(each.begin(), each.end(), [](const Silence* a, const Silence* b) { return a->end < b->end; });
     for (std::size_t i = 0; i < each.size(); ++i)

@@ -112,8 +112,8 @@ void speak(const trace::Trace& trace, Spoken& spoken) {
 }
 
 // An assignment by the user (--map) is always kept.
-Result<void> take_said(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken,
-                       ByText& by_name, ByText& by_address) {
+Result<void> take_mapped(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken,
+                         ByText& by_name, ByText& by_address) {
   std::vector<std::string> known(spoken.names.begin(), spoken.names.end());
   known.erase(std::remove(known.begin(), known.end(), std::string{}), known.end());
   for (const auto& [host, node] : inputs.host_to_node) {
@@ -302,7 +302,7 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
     source.default_name = default_name_of(trace.meta);
     map.sources_.push_back(std::move(source));
   }
-  ROSE_CHECK(take_said(inputs, map.names_, spoken, map.by_name_, map.by_address_));
+  ROSE_CHECK(take_mapped(inputs, map.names_, spoken, map.by_name_, map.by_address_));
   match_names(inputs, map.names_, map.test_addresses_, spoken, map.by_name_, map.notes_);
   std::set<std::vector<int>> replicas;
   match_left(inputs, map.names_, spoken, map.by_name_, map.notes_, replicas, map.unmatched_);
@@ -318,11 +318,11 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
     const auto [it, fresh] = map.by_address_.emplace(std::string(address), node);
     if (!fresh && it->second != node && firm) it->second = kShared;
   };
-  const auto user_said = map.by_address_;
+  const auto mapped_by_user = map.by_address_;
   for (const trace::Trace& trace : inputs.traces)
     for (const std::string& entry : trace.meta.addresses) {
       const auto [name, address] = split_address(entry);
-      if (user_said.contains(address)) continue;
+      if (mapped_by_user.contains(address)) continue;
       if (const auto it = map.by_name_.find(name); it != map.by_name_.end()) claim(address, it->second, true);
     }
   const auto of_headers = map.by_address_;

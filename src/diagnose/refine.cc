@@ -196,7 +196,7 @@ Result<void> Refinement::decide(Found& end, const Lead& found) {
     if (&way != &ways.front() && !last && left < RateTest(options_.target_rate, 2).perfect()) continue;
     lab_.runs_until = d_.runs + std::max(0, left);
     ROSE_CHECK(runs_.test(way.lead, std::max(left, last ? strictest : kLeastDeciding), false));
-    way.decided = way.rate_told = true;
+    way.decided = way.rate_measured = true;
     way.confirmed = found.tally;
     if (best == nullptr || way.lead.accepted || better(way.lead, best->lead)) best = &way;
     if (way.lead.accepted) break;
@@ -258,8 +258,8 @@ Result<void> Refinement::measure(Found& end, const Lead& found) {
                             series));
     d_.rate_runs += batch;
   }
-  end.rate_told = series.tally().conclusive() > 0;
-  if (!end.rate_told) return {};
+  end.rate_measured = series.tally().conclusive() > 0;
+  if (!end.rate_measured) return {};
   d_.tally = series.tally();
   d_.interval = d_.tally.interval();
   return {};

@@ -23,7 +23,7 @@ struct Found {
   std::vector<std::string> changes = {};   // and what else it made simpler
   schedule::Tally confirmed = {};          // of the runs that confirmed the found one
   bool decided = false;                    // whether it reaches the target; before, its runs only speak for it
-  bool rate_told = false;                  // by runs of its own, not by those that confirmed it
+  bool rate_measured = false;              // by runs of its own, not by those that confirmed it
 
   void count_dropped(const Lead& found) { dropped = found.schedule.faults.size() - lead.schedule.faults.size(); }
 };

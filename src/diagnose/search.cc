@@ -189,7 +189,7 @@ class Search {
     if (tally.reproduced == 0 || !schedule::RateTest(options_.target_rate).likely(tally)) return std::nullopt;
     Found simpler = *final_;
     simpler.lead.tally = tally;
-    simpler.rate_told = false;
+    simpler.rate_measured = false;
     return simpler;
   }
 
@@ -250,7 +250,8 @@ class Search {
     std::vector<Schedule> next;
     if (world_.uses("survey") && (world_.level(1) || world_.level(2)))
       if (std::optional<Schedule> survey = survey_schedule(guess)) next.push_back(*std::move(survey));
-    for (Schedule& one : first_tries(guess, room - std::min(room, next.size()))) next.push_back(std::move(one));
+    for (Schedule& each_schedule : first_tries(guess, room - std::min(room, next.size())))
+      next.push_back(std::move(each_schedule));
     return next;
   }
   std::vector<Schedule> first_tries(World& world, std::size_t room) const {
@@ -414,7 +415,8 @@ class Search {
         }
       }
       const auto running = [&](std::size_t tried) {
-        return std::any_of(batch.begin(), batch.end(), [&](const Trial& one) { return one.tried == tried; });
+        return std::any_of(batch.begin(), batch.end(),
+                           [&](const Trial& other_trial) { return other_trial.tried == tried; });
       };
       // A schedule that missed is no more reliable than the accepted one.
       Misses::Missed* missed =
@@ -543,7 +545,7 @@ class Search {
     if (!entry.fresh) return std::nullopt;
     trial.tried = entry.index;
     trial.schedules = ++d_.schedules;
-    for (const Alternative& one : all) in_window.insert(one.move);
+    for (const Alternative& alternative : all) in_window.insert(alternative.move);
     trial.alternatives = std::move(all);
     return trial;
   }
@@ -622,7 +624,8 @@ class Search {
   std::vector<Schedule> after_misses(const std::vector<Trial>& batch, std::size_t room) const {
     std::vector<UnderWay> under_way;
     const auto running = [&](std::size_t tried) {
-      return std::any_of(batch.begin(), batch.end(), [&](const Trial& one) { return one.tried == tried; });
+      return std::any_of(batch.begin(), batch.end(),
+                         [&](const Trial& other_trial) { return other_trial.tried == tried; });
     };
     std::vector<Retry> retries = misses_.retries(d_.tried, running);
     for (const Trial& trial : batch) {
@@ -663,7 +666,8 @@ class Search {
     if (!trial.runs) return;
     const std::vector<schedule::FaultOutcome>& came = trial.result.faults;
     if (trial.armed && !trial.what.look && trial.result.oracle == OracleAnswer::miss &&
-        std::none_of(came.begin(), came.end(), [](const schedule::FaultOutcome& one) { return one.fired; }))
+        std::none_of(came.begin(), came.end(),
+                     [](const schedule::FaultOutcome& other_outcome) { return other_outcome.fired; }))
       window_.nothing_fired();
     trace::Trace trace = std::exchange(trial.result.trace, {});
     known = trial.result;
@@ -705,7 +709,7 @@ class Search {
     if (doubted_until_ == 0) {
       doubted_until_ = d_.runs + std::min(kMostOthers, lab_.left() / 3);
       for (const Candidate& c : d_.plan.candidates)
-        if (inputs_.only_logs() && !c.guessed && c.said >= kHalfSaid) {
+        if (inputs_.only_logs() && !c.guessed && c.plainness >= kHalfSaid) {
           lead_belief_[c.fault.id] = kLeadBelief;
           world_.belief[c.fault.id] = kLeadBelief;
         }

@@ -324,9 +324,9 @@ void Simplifier::leave_margins() {
     for (Fault& fault : current_.faults) {
       if (!same_unit(fault, unit)) continue;
       fault.duration_ns = longer;
-      const auto told = std::find_if(changes_.begin(), changes_.end(),
-                                     [&](const std::string& what) { return what.starts_with(fault.id + " lasts "); });
-      if (told != changes_.end()) *told = lasts(fault, seen);
+      const auto change = std::find_if(changes_.begin(), changes_.end(),
+                                       [&](const std::string& what) { return what.starts_with(fault.id + " lasts "); });
+      if (change != changes_.end()) *change = lasts(fault, seen);
     }
   }
 }

@@ -11,8 +11,8 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostLooked = 8;  // candidates examined, most likely first
-constexpr std::size_t kMostNamed = 3;   // things in one warning
+constexpr std::size_t kMostLooked = 8;       // candidates examined, most likely first
+constexpr std::size_t kMostNamed = 3;        // things in one warning
 constexpr std::size_t kMostKindsBefore = 3;  // kinds of events before a fault
 
 // "a, b and 3 more"
@@ -115,7 +115,7 @@ void never_done(const World& world, std::vector<std::string>& warnings) {
       if (!seen.insert(event.key).second) continue;
       if (seen.size() > kMostKindsBefore) break;
       if (std::none_of(usual.events.begin(), usual.events.end(),
-                       [&](const trace::Event& one) { return meets(usual, one, event.condition); }))
+                       [&](const trace::Event& control_event) { return meets(usual, control_event, event.condition); }))
         never.push_back(fmt::format("{} of {}", context_words(event.condition), c->node));
     }
   }

@@ -45,19 +45,19 @@ std::size_t first_of(const std::vector<Alternative>& alternatives, const RunResu
 }
 
 RunResult as_if_alone(const std::vector<Alternative>& alternatives, std::size_t which, const RunResult& result) {
-  RunResult one;
-  one.number = result.number;
-  one.verdict = result.verdict;
-  one.oracle = result.oracle;
-  one.reason = result.reason;
-  one.seconds = result.seconds;
-  one.shown = result.shown;
+  RunResult run;
+  run.number = result.number;
+  run.verdict = result.verdict;
+  run.oracle = result.oracle;
+  run.reason = result.reason;
+  run.seconds = result.seconds;
+  run.shown = result.shown;
   if (const FaultOutcome* outcome = outcome_of(result, alternative_id(which))) {
-    one.faults.push_back(*outcome);
-    one.faults[0].id = alternatives[which].what.schedule.faults[0].id;
-    one.faults[0].withdrawn = false;
+    run.faults.push_back(*outcome);
+    run.faults[0].id = alternatives[which].what.schedule.faults[0].id;
+    run.faults[0].withdrawn = false;
   }
-  return one;
+  return run;
 }
 
 }  // namespace rose::diagnose

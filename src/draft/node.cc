@@ -365,9 +365,9 @@ void choose_ready(Making& making) {
           "it listens at no TCP port: 'ready' could wait for a line of its log, { log = \"...\" }, or a command");
     return;
   }
-  const bool told = making.reachable;
-  const auto open =
-      std::find_if(seen.tcp.begin(), seen.tcp.end(), [&](const Listen& listen) { return told || is_wild(listen); });
+  const bool reachable = making.reachable;
+  const auto open = std::find_if(seen.tcp.begin(), seen.tcp.end(),
+                                 [&](const Listen& listen) { return reachable || is_wild(listen); });
   if (open == seen.tcp.end()) {
     node.doubts.push_back(
         fmt::format("it listens at {} only, which its command line does not set: in a run nothing can reach it there. "
@@ -525,8 +525,7 @@ bool is_variable_name(std::string_view name) {
 
 bool is_environment_name(std::string_view name) {
   std::string letters(name);
-  std::replace_if(
-      letters.begin(), letters.end(), [](char c) { return c == '.' || c == '-'; }, '_');
+  std::replace_if(letters.begin(), letters.end(), [](char c) { return c == '.' || c == '-'; }, '_');
   return is_variable_name(letters);
 }
 

@@ -45,21 +45,21 @@ class Redis : public System {
 
   std::optional<std::vector<std::string>> recover(Making& making) const override {
     const Seen& seen = making.seen();
-    const std::string& said = seen.main.argv.front();
-    if (said.find("[sentinel]") != std::string::npos) {
+    const std::string& title = seen.main.argv.front();
+    if (title.find("[sentinel]") != std::string::npos) {
       making.node.question =
           "a Sentinel keeps its state in its configuration file, and its command line does not show which: copy the "
           "file beside this one and set the nodes' addresses in it";
       return std::nullopt;
     }
     const std::uint16_t port = client_port(seen);
-    std::vector<std::string> words = {said.substr(0, said.find(' ')), "--port", std::to_string(port)};
-    if (said.find("[cluster]") != std::string::npos) words.insert(words.end(), {"--cluster-enabled", "yes"});
+    std::vector<std::string> words = {title.substr(0, title.find(' ')), "--port", std::to_string(port)};
+    if (title.find("[cluster]") != std::string::npos) words.insert(words.end(), {"--cluster-enabled", "yes"});
     if (writes_below(seen, ".aof")) words.insert(words.end(), {"--appendonly", "yes"});
     making.node.doubts.push_back(fmt::format(
         "it replaced its command line by \"{}\": this one is reconstructed from its behaviour. Its other settings "
         "cannot be seen; 'redis-cli -p {} info server' shows its configuration file: add that after the program",
-        said, port));
+        title, port));
     return words;
   }
 
@@ -99,14 +99,14 @@ class Redis : public System {
     making.reachable = true;
 
     // Determines which node it is a replica of.
-    const bool told = words.has({"--replicaof", "--slaveof"});
+    const bool is_replica = words.has({"--replicaof", "--slaveof"});
     for (const Remote& remote : seen.remotes) {
       const auto other = making.book.owner(making.self, remote.address, remote.port);
       if (!other || *other == making.self || making.systems[*other] != this ||
           client_port(making.all[*other]) != remote.port)
         continue;
       making.node.follows = true;
-      if (told) break;
+      if (is_replica) break;
       for (const std::string& word :
            {std::string("--replicaof"), making.book.placeholder(making.self, *other), std::to_string(remote.port)})
         words.append(word);
@@ -114,7 +114,7 @@ class Redis : public System {
           fmt::format("--replicaof: it holds a connection to port {} of {}", remote.port, making.book.name(*other)));
       break;
     }
-    making.node.follows = making.node.follows || told;
+    making.node.follows = making.node.follows || is_replica;
     if (making.node.follows) {
       if (making.host.has("redis-cli"))
         making.node.ready = fmt::format(
@@ -226,14 +226,14 @@ class Nginx : public System {
   // "nginx: master process /usr/sbin/nginx -g daemon on; -c /x" shows the words without their quotes.
   std::optional<std::vector<std::string>> recover(Making& making) const override {
     constexpr std::string_view kMaster = "master process ";
-    const std::string& said = making.seen().main.argv.front();
-    const std::size_t at = said.find(kMaster);
+    const std::string& title = making.seen().main.argv.front();
+    const std::size_t at = title.find(kMaster);
     if (at == std::string::npos) {
-      making.node.question = fmt::format("it replaced its command line by \"{}\"", said);
+      making.node.question = fmt::format("it replaced its command line by \"{}\"", title);
       return std::nullopt;
     }
     std::vector<std::string> words;
-    for (const std::string& word : split(said.substr(at + kMaster.size()), ' ')) {
+    for (const std::string& word : split(title.substr(at + kMaster.size()), ' ')) {
       const bool option = word.size() == 2 && word[0] == '-';
       // Directives contain spaces; an option ends them.
       const bool inside = words.size() >= 3 && words[words.size() - 2] == "-g" && !option;

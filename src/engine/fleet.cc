@@ -31,7 +31,7 @@ constexpr std::int64_t kUndoing = 120 * kSecond;    // time for a worker to end 
 constexpr std::int64_t kTerminating = 5 * kSecond;  // time after SIGTERM
 constexpr std::int64_t kTellsStatus = 3 * kSecond;
 constexpr std::size_t kMostErrors = 8192;  // per line on stderr
-constexpr std::size_t kMostTold = 200;
+constexpr std::size_t kMostReported = 200;
 constexpr std::size_t kFull = 4 * kChunk;
 
 void do_not_block(const Fd& fd) { ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK); }
@@ -77,7 +77,7 @@ struct Fleet::Ending {
   std::string last_error;
   std::int64_t since_ns = 0;
   bool hangs = false;  // it will not end by itself
-  bool told = false, terminated = false, killed = false;
+  bool reported = false, terminated = false, killed = false;
   bool worked = false;  // it had a folder of its own
   std::string place;
   std::pair<int, int> start;  // the worker's index and the number of its start
@@ -351,7 +351,7 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
     log::debug("{} is ready", name(worker));
     if (const auto others = message.header.find("others"); others != message.header.end() && others->is_array())
       for (const Json& other : *others)
-        if (other.is_string() && told_.size() < kMostTold && told_.insert(other.get<std::string>()).second)
+        if (other.is_string() && reported_.size() < kMostReported && reported_.insert(other.get<std::string>()).second)
           log::warning(
               "{}: {} differs from the file here; keep the programs of nodes in the configuration's folder, which is "
               "copied",
@@ -435,7 +435,7 @@ void Fleet::read_errors(Worker& worker, bool last) {
       if (line.empty()) continue;
       worker.last_error = line;
       constexpr std::string_view warning = "rose: warning: ";
-      if (line.starts_with(warning) && told_.size() < kMostTold && told_.insert(line).second)
+      if (line.starts_with(warning) && reported_.size() < kMostReported && reported_.insert(line).second)
         log::warning("{}: {}", name(worker), line.substr(warning.size()));
       else log::debug("{}: {}", name(worker), line);
     }
@@ -604,8 +604,8 @@ void Fleet::reap(bool all) {
     int status = 0;
     const bool ended = ::waitpid(ending.pid, &status, WNOHANG) == ending.pid;
     const std::int64_t since = now - ending.since_ns;
-    if (!ending.told && !ending.why.empty() && (ended || since > kTellsStatus)) {
-      ending.told = true;
+    if (!ending.reported && !ending.why.empty() && (ended || since > kTellsStatus)) {
+      ending.reported = true;
       std::string how = ended                       ? fmt::format(" (it {}{})", describe_status(status),
                                             ending.last_error.empty() ? "" : "; " + ending.last_error)
                         : ending.last_error.empty() ? ""

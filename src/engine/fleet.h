@@ -94,7 +94,7 @@ class Fleet final : public Crew {
   std::vector<Ending> endings_;
   // Places where a worker was killed and no other has started since, with that worker's index and start.
   std::map<std::string, std::pair<int, int>> unswept_;
-  std::set<std::string> told_;  // warnings of workers that were shown
+  std::set<std::string> reported_;  // warnings of workers that were shown
   int started_ = 0;
   Fd wake_;
   std::thread driver_;

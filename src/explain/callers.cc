@@ -21,11 +21,11 @@ constexpr std::size_t kMostDecisions = 5;   // later ones follow from them
 constexpr double kOnStack = 0.2;            // share of a function that faults hit there in more than one run of five
 
 // Only the end of a long Java name was recorded.
-std::string whole_name(const Explanation& explanation, const std::string& told) {
-  if (told.size() != kMostNameBytes) return told;
+std::string whole_name(const Explanation& explanation, const std::string& recorded) {
+  if (recorded.size() != kMostNameBytes) return recorded;
   for (const std::string& function : explanation.path)
-    if (key_of(function).ends_with(told)) return key_of(function);
-  return told;
+    if (key_of(function).ends_with(recorded)) return key_of(function);
+  return recorded;
 }
 
 // Parses a value of "store:callers".
@@ -102,7 +102,7 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
   for (Call& call : calls) call.caller = whole_name(explanation, call.caller);
   std::vector<Suspect>& suspects = explanation.suspects;
   struct Callers {
-    std::vector<const Call*> told;
+    std::vector<const Call*> inside;
     bool outside = false;  // a caller that the runs of the other side enter, too
   };
   std::map<std::string, Callers> callers;  // by key of the callee
@@ -112,10 +112,10 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     const auto known = find_suspect(suspects, call.caller);
     Callers& of = callers[key_of(call.function)];
     of.outside = of.outside || known == suspects.end() || !((*known).*side.mark);
-    const bool again = std::any_of(of.told.begin(), of.told.end(), [&](const Call* one) {
+    const bool again = std::any_of(of.inside.begin(), of.inside.end(), [&](const Call* one) {
       return one->caller == call.caller && one->line == call.line;
     });
-    if (may_be_suspect(call) && !again && of.told.size() < kMostCallers) of.told.push_back(&call);
+    if (may_be_suspect(call) && !again && of.inside.size() < kMostCallers) of.inside.push_back(&call);
   }
   // What comes first after the fault may be a decision, what comes later its consequence.
   std::vector<const Call*> decisions;  // the first call that each caller decided on, by time
@@ -133,8 +133,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
   for (Suspect& callee : suspects) {  // best first
     const auto of = callers.find(key_of(callee.function));
     if (of == callers.end()) continue;
-    const auto& [told, outside] = of->second;
-    for (const Call* call : told) {
+    const auto& [inside, outside] = of->second;
+    for (const Call* call : inside) {
       const std::string called_by = "called by " + at_place(frame_at(*call, call->caller));
       callee.why += "; " + called_by;
       for (StoryLine& line : explanation.story)
@@ -224,11 +224,11 @@ void add_outer_callers(Explanation& explanation, const std::vector<std::string>&
   std::vector<Suspect>& suspects = explanation.suspects;
   for (const std::string& function : functions) {
     if (find_suspect(suspects, function) == suspects.end()) continue;
-    std::set<std::string> told;
+    std::set<std::string> callers;
     for (Call& call : calls) {
       if (key_of(call.function) != key_of(function)) continue;
       call.caller = whole_name(explanation, call.caller);
-      if (may_be_suspect(call) && told.size() < kMostCallers && told.insert(call.caller).second)
+      if (may_be_suspect(call) && callers.size() < kMostCallers && callers.insert(call.caller).second)
         accuse(suspects, call, Feature::clock_outside, 1, true,
                fmt::format("calls {}, in which the wrong clock first makes a difference",
                            at_place(frame_at(call, function))));

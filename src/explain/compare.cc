@@ -177,10 +177,10 @@ Difference measure(const Groups& groups, Key key) {
     d.near = share(d.again ? groups.later_near : groups.near, key, groups.shortest_failing);
   }
   const auto amount = [](const auto& runs) { return static_cast<double>(runs.size()); };
-  const double told = (d.missing ? 1 - d.failing : d.failing) * amount(groups.failing);
+  const double affected = (d.missing ? 1 - d.failing : d.failing) * amount(groups.failing);
   const double others = (d.missing ? 1 - d.sound : d.sound) * amount(groups.sound) +
                         (d.missing ? 1 - d.near : d.near) * amount(groups.near);
-  if (told > 0) d.ochiai = told / std::sqrt(amount(groups.failing) * (told + others));
+  if (affected > 0) d.ochiai = affected / std::sqrt(amount(groups.failing) * (affected + others));
   d.noise = (variance(d.failing) * amount(groups.failing) + variance(d.sound) * amount(groups.sound)) /
             (amount(groups.failing) + amount(groups.sound));
   const double shorter = share(groups.shorter, key, kNever);

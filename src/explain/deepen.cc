@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostConsequences = 4;
 
-std::string told_line(const StoryLine& line) {
+std::string words_of_line(const StoryLine& line) {
   return fmt::format("{}{}{}", line.node.empty() ? "" : line.node + ": ", line.text,
                      line.evidence.empty() ? "" : fmt::format(" [{}]", line.evidence));
 }
@@ -22,7 +22,7 @@ std::string received_by(const Explanation& e) {
     for (const schedule::Frame& frame : one.stack.frames)
       if (!frame.function.empty() && !is_library(frame))
         return fmt::format("{} on {}{}", at_place(frame), one.stack.node,
-                           one.stack.why.empty() ? "" : ", where " + one.stack.why);
+                           one.stack.why.empty() ? "" : ": " + one.stack.why);
   return {};
 }
 
@@ -53,9 +53,9 @@ std::vector<std::string> next_functions(const Explanation& e, const std::set<std
     if (out.size() < most && !function.empty() && known.insert(key_of(function)).second) out.push_back(function);
   };
   for (const Suspect& suspect : e.suspects) add(suspect.function);
-  for (const DifferenceText& told : e.differences) {
-    const std::string_view callee = told.callee;
-    if (!callee.ends_with("@plt") && callee != "through a pointer") add(told.callee);
+  for (const DifferenceText& difference : e.differences) {
+    const std::string_view callee = difference.callee;
+    if (!callee.ends_with("@plt") && callee != "through a pointer") add(difference.callee);
   }
   for (const Explanation::StackOf& one : e.stacks)
     for (const schedule::Frame& frame : one.stack.frames)
@@ -71,7 +71,7 @@ InShort in_short(const Explanation& e) {
   const auto wrong =
       std::find_if(e.story.begin(), e.story.end(), [](const StoryLine& line) { return line.first_wrong; });
   if (wrong != e.story.end()) {
-    out.first_wrong = told_line(*wrong);
+    out.first_wrong = words_of_line(*wrong);
   } else {
     out.why_no_first_wrong =
         e.differences.empty() ? "failing and correct runs do not differ beyond chance in anything that was recorded"
@@ -84,7 +84,7 @@ InShort in_short(const Explanation& e) {
     if (line->kind == StoryLine::Kind::fault || line->kind == StoryLine::Kind::thread ||
         line->kind == StoryLine::Kind::symptom)
       continue;
-    out.consequences.push_back(told_line(*line));
+    out.consequences.push_back(words_of_line(*line));
   }
   out.symptom = e.symptom;
   return out;

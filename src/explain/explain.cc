@@ -19,7 +19,7 @@ std::string in_words(const Input& input, std::uint32_t id) {
 std::vector<DifferenceText> difference_texts(const Input& input, const Comparison& comparison) {
   std::vector<DifferenceText> out;
   for (const Difference& d : comparison.differences) {
-    if (out.size() == kMostTold) break;
+    if (out.size() == kMostDifferences) break;
     const Kind& kind = input.kinds[d.kind];
     DifferenceText one;
     one.node = kind.node;

@@ -106,7 +106,7 @@ struct ExchangeTable {
 
 // One round of queries that explain chose itself.
 struct Round {
-  std::vector<std::string> functions;    // that it asked about
+  std::vector<std::string> functions;  // that it asked about
   std::size_t asked = 0,
               differing = 0;  // queries whose answers distinguish failing from correct runs, and that were not known to
   int runs = 0;
@@ -126,12 +126,12 @@ struct Explanation {
     std::size_t others = 0;
   };
   std::vector<StackOf> stacks;
-  std::vector<Suspect> suspects;  // best first
+  std::vector<Suspect> suspects;            // best first
   std::vector<DifferenceText> differences;  // heaviest first
   std::vector<StoryLine> story;
   std::vector<std::string> path;  // functions that the run whose story is reported enters from the fault to the
                                   // symptom, the nearest to either first
-  std::vector<Round> rounds;                 // of --deepen
+  std::vector<Round> rounds;      // of --deepen
   std::vector<RecordedDivergence> recorded;  // where recordings of failing and correct runs diverge, earliest first
   std::vector<ValueTable> values;            // what was asked for, in the order of the questions
   std::vector<ExchangeTable> exchanges;      // between nodes; those that differ first
@@ -142,7 +142,7 @@ struct Explanation {
 };
 
 inline constexpr std::size_t kMostSuspects = 60;
-inline constexpr std::size_t kMostTold = 60;
+inline constexpr std::size_t kMostDifferences = 60;
 inline constexpr std::size_t kMostStoryLines = 16;
 
 // Explains at least one failing run. Aligns the runs first.

@@ -13,7 +13,7 @@ namespace rose::explain {
 namespace {
 
 constexpr double kMostWeight = 100;
-constexpr double kLeastTold = 0.05;  // contributions below this are not printed
+constexpr double kLeastPrinted = 0.05;  // contributions below this are not printed
 
 std::array<double, kFeatures>& weights() {
   static std::array<double, kFeatures> all = [] {
@@ -48,7 +48,7 @@ std::vector<Contribution> contributions(const Features& of) {
 std::string contribution_words(const Features& of) {
   std::string out;
   for (const Contribution& one : contributions(of))
-    if (std::abs(one.value) >= kLeastTold)
+    if (std::abs(one.value) >= kLeastPrinted)
       out += fmt::format("{}{} {:+.1f}", out.empty() ? "" : ", ", one.name, one.value);
   return out;
 }

@@ -19,7 +19,7 @@ constexpr std::size_t kMostSends =
 constexpr std::size_t kMostReactions = 2;  // what the thread that received it does next
 constexpr std::int64_t kReactionNs = 1'000'000'000;
 constexpr std::size_t kMostMessageBytes = 200;
-constexpr std::size_t kToldFrames = 3;
+constexpr std::size_t kMostFrames = 3;
 constexpr std::size_t kMostMissing = 4,
                       kMostMissingOfDead = 2;  // of one node; a node whose process ends does nothing any more
 constexpr std::size_t kMostUsual =
@@ -40,15 +40,15 @@ std::string one_line(std::string_view text, std::size_t most = kMostMessageBytes
 
 // "in store (store.c:71), called from request (store.c:110)"
 std::string stack_words(const schedule::Stack& stack) {
-  std::vector<std::string> told;
+  std::vector<std::string> frames;
   for (const schedule::Frame& frame : stack.frames) {
     if (frame.function.empty() || is_library(frame)) continue;
-    told.push_back(at_place(frame));
-    if (told.size() == kToldFrames) break;
+    frames.push_back(at_place(frame));
+    if (frames.size() == kMostFrames) break;
   }
-  if (told.empty()) return {};
-  std::string out = "in " + told[0];
-  for (std::size_t i = 1; i < told.size(); ++i) out += (i == 1 ? ", called from " : ", from ") + told[i];
+  if (frames.empty()) return {};
+  std::string out = "in " + frames[0];
+  for (std::size_t i = 1; i < frames.size(); ++i) out += (i == 1 ? ", called from " : ", from ") + frames[i];
   return out;
 }
 
@@ -119,12 +119,12 @@ class Teller {
   // What the thread that received it does next, up to the next message that it receives.
   [[nodiscard]] std::string reaction(const Exchanged& one) const {
     std::string out;
-    std::size_t told = 0;
+    std::size_t reactions = 0;
     std::set<std::uint32_t> seen;
     auto step = std::upper_bound(run_.steps.begin(), run_.steps.end(), one.taken_ns,
                                  [](std::int64_t at, const Step& other) { return at < other.ts_ns; });
     for (; step != run_.steps.end() && step->ts_ns <= std::min(one.taken_ns + kReactionNs, run_.end_ns) &&
-           told < kMostReactions;
+           reactions < kMostReactions;
          ++step) {
       if (step->tid != one.taken_tid || step->pid != one.taken_pid) continue;
       const Kind& kind = input_.kinds[step->kind];
@@ -133,7 +133,7 @@ class Teller {
                           kind.what == StepKind::call || kind.what == StepKind::failed_call ||
                           kind.what == StepKind::sent;
       if (!thread || !seen.insert(step->kind).second) continue;
-      out += (told++ == 0 ? "" : ", then ") + kind.words;
+      out += (reactions++ == 0 ? "" : ", then ") + kind.words;
     }
     return out;
   }
@@ -159,10 +159,10 @@ class Teller {
       // The threads that wait for a peer, or that meet a limit, are found after the fault began.
       const bool later =
           fault != nullptr && (fault->kind == schedule::FaultKind::partition || schedule::limits(fault->kind));
-      std::set<std::string> told;
+      std::set<std::string> seen;
       for (const schedule::Stack& stack : outcome->stacks) {
         const std::string words = stack_words(stack);
-        if (words.empty() || !told.insert(words).second || told.size() > 2) continue;
+        if (words.empty() || !seen.insert(words).second || seen.size() > 2) continue;
         add(900, StoryLine::Kind::fault, std::max(run_.zero_ns + stack.ns, run_.zero_ns + outcome->fired_ns),
             stack.node.empty() ? outcome->node : stack.node,
             later && !stack.why.empty()
@@ -281,7 +281,7 @@ class Teller {
                       swap.only_bug ? kOnlyBug : kOnlyFault),
           fmt::format("{}; in all failing and no correct runs", evidence_of(*step)));
     }
-    std::map<std::string, std::size_t> told;
+    std::map<std::string, std::size_t> missing_of;
     for (const Difference& d : comparison_.differences) {
       if (!d.missing || !d.clean || d.next != kNoKind) continue;
       const Kind& kind = input_.kinds[d.kind];
@@ -289,7 +289,7 @@ class Teller {
           kind.what == StepKind::message
               ? fmt::format("logs '{}'", one_line(input_.message ? input_.message(kind.message) : ""))
               : kind.words;
-      if (++told[kind.node] > (ended_in(kind.node) ? kMostMissingOfDead : kMostMissing)) continue;
+      if (++missing_of[kind.node] > (ended_in(kind.node) ? kMostMissingOfDead : kMostMissing)) continue;
       add(380 + 200 * d.weight, StoryLine::Kind::missing, run_.cut_ns + d.after_ns, kind.node,
           fmt::format("about now correct runs go on: {}; this one does not", words), counted(d));
     }
@@ -365,10 +365,10 @@ class Teller {
     std::stable_sort(candidates_.begin(), candidates_.end(),
                      [](const auto& a, const auto& b) { return a.weight > b.weight; });
     std::vector<StoryLine> out;
-    std::set<std::pair<std::string, std::string>> said;
+    std::set<std::pair<std::string, std::string>> seen;
     for (Candidate& candidate : candidates_) {
       if (out.size() == kMostStoryLines) break;
-      if (said.emplace(candidate.line.node, candidate.line.text).second) out.push_back(std::move(candidate.line));
+      if (seen.emplace(candidate.line.node, candidate.line.text).second) out.push_back(std::move(candidate.line));
     }
     std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.ts_ns < b.ts_ns; });
     mark_first_wrong(out);

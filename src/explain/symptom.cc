@@ -48,11 +48,11 @@ bool share_stem(std::string_view one, std::string_view other) {
 
 std::map<std::string, std::string> named_by(std::string_view symptom, const std::vector<std::string>& functions) {
   std::map<std::string, std::set<std::string>> having;  // by the symptom's word
-  std::set<std::string> said = words_of(symptom, kLeastLetters + 1);
-  std::erase_if(said, says_nothing);
+  std::set<std::string> words = words_of(symptom, kLeastLetters + 1);
+  std::erase_if(words, says_nothing);
   for (const std::string& function : functions) {
     const std::set<std::string> own = words_of(key_of(function), kLeastLetters);
-    for (const std::string& word : said)
+    for (const std::string& word : words)
       if (std::any_of(own.begin(), own.end(), [&](const std::string& one) { return share_stem(one, word); }))
         having[word].insert(function);
   }

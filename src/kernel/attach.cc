@@ -143,6 +143,9 @@ void route_libbpf_log() {
   std::call_once(once, [] { libbpf_set_print(to_log); });
 }
 
+// The kernel's ENOTSUPP, which programs get although their headers do not have it.
+constexpr int kNotSupported = 524;
+
 Unexpected bpf_failure(std::string_view what, int err) {
   const Capabilities have = effective_capabilities();
   std::string missing;
@@ -175,6 +178,12 @@ Unexpected bpf_failure(std::string_view what, int err) {
           "this kernel lacks a feature that rose uses (Linux 6.1 with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_SYSCALL and "
           "CONFIG_BPF_EVENTS has all that is needed); 'rose doctor' names it, --verbose shows the kernel's message";
       break;
+    case kNotSupported:
+    case ENOEXEC:
+      return fail(ErrorKind::environment,
+                  fmt::format("{}: the kernel cannot place a probe at the instruction there", what),
+                  "the kernel cannot execute some instructions, such as those with a lock prefix, beside their place: "
+                  "name another function or a later line");
     case ENOMEM:
     case E2BIG: hint = "lower the memory option"; break;
     default: hint = "'rose doctor' tries each feature; --verbose shows the kernel's message";
@@ -259,15 +268,7 @@ void LinkCloser::wait() {
   reap(0);
 }
 
-Result<FunctionLink> attach_functions(const bpf_program* program, const std::filesystem::path& binary,
-                                      const std::vector<ProbePoint>& points) {
-  FunctionLink link;
-  if (points.empty()) return link;
-  std::error_code bad;
-  const auto absolute = std::filesystem::absolute(binary, bad);
-  const std::string path = bad ? binary.string() : absolute.string();
-  const auto what = [&] { return fmt::format("cannot watch {} functions of '{}'", points.size(), binary.string()); };
-
+int FunctionLink::attach(const bpf_program* program, const std::string& path, std::span<const ProbePoint> points) {
   if (bpf_program__expected_attach_type(program) == static_cast<bpf_attach_type>(kUprobeMulti)) {
     std::vector<std::uint64_t> offsets, cookies;
     for (const auto& point : points) {
@@ -282,19 +283,87 @@ Result<FunctionLink> attach_functions(const bpf_program* program, const std::fil
     attr.cookies = reinterpret_cast<std::uint64_t>(cookies.data());
     attr.count = static_cast<std::uint32_t>(points.size());
     const int fd = link_create(attr);
-    if (fd < 0) return bpf_failure(what(), -fd);
-    link.multi_ = Fd(fd);
-    return link;
+    if (fd < 0) return -fd;
+    multi_ = Fd(fd);
+    return 0;
   }
   for (const auto& point : points) {
     LIBBPF_OPTS(bpf_uprobe_opts, options);
     if (!is_old()) options.bpf_cookie = point.cookie;
     const std::string given = is_old() ? with_cookie(point.cookie, path) : path;
     bpf_link* one = bpf_program__attach_uprobe_opts(program, -1, given.c_str(), point.offset, &options);
-    if (one == nullptr) return bpf_failure(what(), errno);
-    link.single_.push_back(one);
+    if (one == nullptr) return errno;
+    single_.push_back(one);
   }
+  return 0;
+}
+
+namespace {
+
+// True if the kernel may have refused one instruction, rather than the probes as such.
+bool is_about_instruction(int error) {
+#ifdef __aarch64__
+  if (error == EINVAL) return true;
+#endif
+  return error == kNotSupported || error == ENOEXEC;
+}
+
+std::string absolute_path(const std::filesystem::path& binary) {
+  std::error_code bad;
+  const auto absolute = std::filesystem::absolute(binary, bad);
+  return bad ? binary.string() : absolute.string();
+}
+
+// Appends the indices of the points that the kernel refuses. Returns 0, or the error if it is about something else.
+int find_refused(const bpf_program* program, const std::string& path, std::span<const ProbePoint> points,
+                 std::size_t first, std::vector<std::size_t>& refused) {
+  FunctionLink trial;
+  const int error = trial.attach(program, path, points);
+  if (error == 0 || !is_about_instruction(error)) return error;
+  if (points.size() == 1) {
+    refused.push_back(first);
+    return 0;
+  }
+  const std::size_t half = points.size() / 2;
+  const int in_first = find_refused(program, path, points.first(half), first, refused);
+  return in_first != 0 ? in_first : find_refused(program, path, points.subspan(half), first + half, refused);
+}
+
+Unexpected attach_failure(const std::filesystem::path& binary, std::size_t functions, int error) {
+  return bpf_failure(
+      fmt::format("cannot watch {} of '{}'",
+                  functions == 1 ? std::string("a function") : fmt::format("{} functions", functions), binary.string()),
+      error);
+}
+
+}  // namespace
+
+Result<FunctionLink> attach_functions(const bpf_program* program, const std::filesystem::path& binary,
+                                      const std::vector<ProbePoint>& points) {
+  FunctionLink link;
+  if (points.empty()) return link;
+  if (const int error = link.attach(program, absolute_path(binary), points); error != 0)
+    return attach_failure(binary, points.size(), error);
   return link;
+}
+
+Result<PossibleLink> attach_possible(const bpf_program* program, const std::filesystem::path& binary,
+                                     const std::vector<ProbePoint>& points) {
+  PossibleLink made;
+  if (points.empty()) return made;
+  const std::string path = absolute_path(binary);
+  int error = made.link.attach(program, path, points);
+  if (is_about_instruction(error)) {
+    made.link = {};
+    error = find_refused(program, path, points, 0, made.refused);
+    std::vector<ProbePoint> others;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (!std::binary_search(made.refused.begin(), made.refused.end(), i)) others.push_back(points[i]);
+    }
+    if (error == 0 && !others.empty()) error = made.link.attach(program, path, others);
+  }
+  if (error != 0) return attach_failure(binary, points.size(), error);
+  return made;
 }
 
 Result<Fd> attach_cgroup(const bpf_program* program, const std::filesystem::path& cgroup) {

@@ -7,6 +7,7 @@
 #include <future>
 #include <list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,10 +55,10 @@ class FunctionLink {
   ~FunctionLink();
   void detach();
   [[nodiscard]] bool attached() const { return multi_ || !single_.empty(); }
+  // For the functions below: returns 0 or an errno, after which some of the points may be attached.
+  [[nodiscard]] int attach(const bpf_program* program, const std::string& path, std::span<const ProbePoint> points);
 
  private:
-  friend Result<FunctionLink> attach_functions(const bpf_program*, const std::filesystem::path&,
-                                               const std::vector<ProbePoint>&);
   friend class LinkCloser;
   Fd multi_;
   std::vector<bpf_link*> single_;
@@ -86,6 +87,16 @@ class LinkCloser {
 // has no such links; detaching thousands of those is slow.
 [[nodiscard]] Result<FunctionLink> attach_functions(const bpf_program* program, const std::filesystem::path& binary,
                                                     const std::vector<ProbePoint>& points);
+
+struct PossibleLink {
+  FunctionLink link;                 // not attached if all points were refused
+  std::vector<std::size_t> refused;  // indices of the points, ascending
+};
+// As attach_functions, without the points at which the kernel refuses to place a probe: it must execute the instruction
+// elsewhere and cannot do so with all of them (on x86-64, for example, not with a lock prefix). It looks at the
+// instruction only where a process has mapped the file, so the answer may be another one later.
+[[nodiscard]] Result<PossibleLink> attach_possible(const bpf_program* program, const std::filesystem::path& binary,
+                                                   const std::vector<ProbePoint>& points);
 
 // Attaches a cgroup_skb program to a cgroup v2 folder with a link.
 [[nodiscard]] Result<Fd> attach_cgroup(const bpf_program* program, const std::filesystem::path& cgroup);

@@ -36,8 +36,9 @@ struct WordSet {
 
   [[nodiscard]] bool has(std::string_view word) const {
     return whole.contains(std::string(word)) ||
-           std::any_of(beginnings.begin(), beginnings.end(), [&](const auto& one) { return word.starts_with(one); }) ||
-           std::any_of(endings.begin(), endings.end(), [&](const auto& one) { return word.ends_with(one); });
+           std::any_of(beginnings.begin(), beginnings.end(),
+                       [&](const auto& beginning) { return word.starts_with(beginning); }) ||
+           std::any_of(endings.begin(), endings.end(), [&](const auto& ending) { return word.ends_with(ending); });
   }
   void add(std::string_view word) {
     if (word.ends_with('*')) beginnings.emplace_back(word.substr(0, word.size() - 1));
@@ -154,7 +155,7 @@ struct Meanings::Index {
   template <typename Take>
   void candidates(std::string_view word, const Take& take) const {
     if (const auto found = by_word.find(std::string(word)); found != by_word.end())
-      for (const std::uint32_t one : found->second) take(one);
+      for (const std::uint32_t number : found->second) take(number);
     for (const auto& [beginning, one] : by_beginning)
       if (word.starts_with(beginning)) take(one);
     for (const auto& [ending, one] : by_ending)
@@ -180,13 +181,15 @@ Result<Meanings::Pattern> Meanings::pattern_of(std::string_view text, const Clas
     if (word.starts_with('+')) element.before = '+', word.remove_prefix(1);
     if (word.size() > 1 && std::string_view(":({=").find(word.back()) != std::string_view::npos)
       element.after = word.back(), word.remove_suffix(1);
-    for (const std::string_view one : parts_of(word, '|')) {
-      if (!one.starts_with('<')) {
-        element.words.add(one);
+    for (const std::string_view alternative : parts_of(word, '|')) {
+      if (!alternative.starts_with('<')) {
+        element.words.add(alternative);
         continue;
       }
-      const auto known = one.ends_with('>') ? classes.find(one.substr(1, one.size() - 2)) : classes.end();
-      if (known == classes.end()) return fail(ErrorKind::input, fmt::format("words: there are no words '{}'", one));
+      const auto known =
+          alternative.ends_with('>') ? classes.find(alternative.substr(1, alternative.size() - 2)) : classes.end();
+      if (known == classes.end())
+        return fail(ErrorKind::input, fmt::format("words: there are no words '{}'", alternative));
       for (const std::string& of_class : known->second) element.words.add(of_class);
     }
     pattern.elements.push_back(std::move(element));
@@ -204,9 +207,9 @@ Result<void> Meanings::add(Entry entry) {
   ROSE_TRY(Pattern pattern, pattern_of(entry.words, classes_));
   const auto number = static_cast<std::uint32_t>(entries_.size());
   const WordSet& first = pattern.elements.front().words;
-  for (const std::string& one : first.whole) index_->by_word[one].push_back(number);
-  for (const std::string& one : first.beginnings) index_->by_beginning.emplace_back(one, number);
-  for (const std::string& one : first.endings) index_->by_ending.emplace_back(one, number);
+  for (const std::string& whole_word : first.whole) index_->by_word[whole_word].push_back(number);
+  for (const std::string& beginning : first.beginnings) index_->by_beginning.emplace_back(beginning, number);
+  for (const std::string& ending : first.endings) index_->by_ending.emplace_back(ending, number);
   index_->patterns.push_back(std::move(pattern));
   entries_.push_back(std::move(entry));
   return {};
@@ -219,8 +222,9 @@ Result<Meanings> Meanings::parse(std::span<const std::pair<std::string_view, std
   for (const auto& [name, text] : files) {
     ROSE_TRY(toml::Value root, toml::parse(text, name));
     if (const toml::Member* words = root.find("words"))
-      for (const toml::Member& one : words->value.members)
-        for (const std::string_view word : parts_of(one.value.text, ' ')) all.classes_[one.key].emplace_back(word);
+      for (const toml::Member& member : words->value.members)
+        for (const std::string_view word : parts_of(member.value.text, ' '))
+          all.classes_[member.key].emplace_back(word);
     roots.emplace_back(std::move(root), name);
   }
   for (const auto& [root, file] : roots) {
@@ -232,16 +236,16 @@ Result<Meanings> Meanings::parse(std::span<const std::pair<std::string_view, std
       };
       Entry entry;
       std::string says;
-      for (const toml::Member& one : item.members) {
-        const std::string& value = one.value.text;
-        if (one.key == "says") says = value;
-        else if (one.key == "words") entry.words = value;
-        else if (one.key == "example") entry.example = value;
-        else if (one.key == "source") entry.source = value;
-        else if (one.key == "vague") entry.vague = one.value.boolean;
-        else if (one.key == "error") entry.number = kernel::errno_number(value).value_or(-1);
-        else if (one.key == "operation" || one.key == "clock") entry.name = value;
-        else return wrong(fmt::format("unknown key '{}'", one.key));
+      for (const toml::Member& member : item.members) {
+        const std::string& value = member.value.text;
+        if (member.key == "says") says = value;
+        else if (member.key == "words") entry.words = value;
+        else if (member.key == "example") entry.example = value;
+        else if (member.key == "source") entry.source = value;
+        else if (member.key == "vague") entry.vague = member.value.boolean;
+        else if (member.key == "error") entry.number = kernel::errno_number(value).value_or(-1);
+        else if (member.key == "operation" || member.key == "clock") entry.name = value;
+        else return wrong(fmt::format("unknown key '{}'", member.key));
       }
       const auto kind = std::find(kSays.begin(), kSays.end(), says);
       if (kind == kSays.end()) return wrong(fmt::format("says: '{}' is none of {}", says, fmt::join(kSays, ", ")));
@@ -282,15 +286,16 @@ void Meanings::use(const std::vector<Entry>& entries) {
   static std::mutex mutex;
   static auto& made = *new std::map<std::vector<std::string>, const Meanings*>;
   std::vector<std::string> key;
-  for (const Entry& one : entries)
-    key.push_back(fmt::format("{}\n{}\n{}\n{}\n{}", name_of(one.says), one.number, one.name, one.vague, one.words));
+  for (const Entry& entry : entries)
+    key.push_back(
+        fmt::format("{}\n{}\n{}\n{}\n{}", name_of(entry.says), entry.number, entry.name, entry.vague, entry.words));
   const std::lock_guard lock(mutex);
   const Meanings*& known = made[key];
   if (known == nullptr) {
     auto all = std::make_unique<Meanings>(built_in());
     all->index_ = std::make_shared<Index>(*built_in().index_);
-    for (const Entry& one : entries)
-      if (!all->add(one)) ROSE_BUG("a meaning with a problem is in use");
+    for (const Entry& entry : entries)
+      if (!all->add(entry)) ROSE_BUG("a meaning with a problem is in use");
     known = all.release();
   }
   g_in_use = known;
@@ -331,12 +336,12 @@ std::vector<Statement> Meanings::read(const Sentence& sentence) const {
   std::stable_sort(found.begin(), found.end(),
                    [](const Statement& a, const Statement& b) { return a.entry < b.entry; });
   std::vector<std::pair<std::size_t, std::size_t>> meant_otherwise;
-  for (const Statement& one : found)
-    if (one.entry->says == Says::other) meant_otherwise.emplace_back(one.begin, one.end);
-  std::erase_if(found, [&](const Statement& one) {
-    return one.entry->says != Says::error &&
+  for (const Statement& statement : found)
+    if (statement.entry->says == Says::other) meant_otherwise.emplace_back(statement.begin, statement.end);
+  std::erase_if(found, [&](const Statement& statement) {
+    return statement.entry->says != Says::error &&
            std::any_of(meant_otherwise.begin(), meant_otherwise.end(),
-                       [&](const auto& span) { return one.begin < span.second && one.end > span.first; });
+                       [&](const auto& span) { return statement.begin < span.second && statement.end > span.first; });
   });
   return found;
 }

@@ -190,12 +190,12 @@ char Sentence::behind(std::size_t at) const {
 
 void Sentence::add(std::size_t begin, std::size_t end, bool matches, bool key) {
   std::string_view text = std::string_view(low_).substr(begin, end - begin);
-  for (const Denied& one : kDenied)
-    if (text == one.shortened) text = one.whole;
+  for (const Denied& denied : kDenied)
+    if (text == denied.shortened) text = denied.whole;
   if (text == "not" && !words_.empty() && words_.back().clause == clause_)
-    for (const Denied& one : kDenied)
-      if (words_.back().text == one.verb && words_.back().end + 1 == begin) {
-        words_.back().text = one.whole;
+    for (const Denied& denied : kDenied)
+      if (words_.back().text == denied.verb && words_.back().end + 1 == begin) {
+        words_.back().text = denied.whole;
         words_.back().end = end;
         words_.back().after = behind(end);
         return;

@@ -16,7 +16,7 @@ Shares read_shares(std::string_view table) {
   const Result<toml::Value> root = toml::parse(verbs_file(), "verbs.toml");
   if (!root || root->find(table) == nullptr) ROSE_BUG("src/knowledge/verbs.toml lacks a table");
   Shares shares;
-  for (const toml::Member& one : root->find(table)->value.members) shares.emplace(one.key, one.value.real);
+  for (const toml::Member& member : root->find(table)->value.members) shares.emplace(member.key, member.value.real);
   return shares;
 }
 

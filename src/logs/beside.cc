@@ -25,8 +25,8 @@ std::vector<Row> merge(std::size_t failure, std::size_t run, const std::vector<M
     while (a < end_a) rows.emplace_back(a++, kNone);
     while (b < end_b) rows.emplace_back(kNone, b++);
   };
-  for (const Matched& one : matched) {
-    until(one.failure, one.normal);
+  for (const Matched& pair : matched) {
+    until(pair.failure, pair.normal);
     rows.emplace_back(a++, b++);
   }
   until(failure, run);

@@ -51,8 +51,8 @@ class JumpFinder {
     split();
     for (const OneFile& file : files_) look(file);
     drop_common();
-    for (const Found& one : found_) undo(one);
-    return told();
+    for (const Found& entry : found_) undo(entry);
+    return jumps();
   }
 
  private:
@@ -161,15 +161,15 @@ class JumpFinder {
   // little, or that pauses for as long anyway, may end at any time.
   bool would_have_spoken(const OneFile& file, std::int64_t longer) {
     std::int64_t before = kNoTime, quiet = 0;
-    std::size_t said = 0;
+    std::size_t talking = 0;
     for (std::size_t i = file.begin; i < file.end; ++i) {
       const std::int64_t ts = time(file, i);
       if (ts == kNoTime) continue;
       if (before != kNoTime) quiet = std::max(quiet, ts - before);
       before = ts;
-      ++said;
+      ++talking;
     }
-    return said >= kTalks && quiet < longer;
+    return talking >= kTalks && quiet < longer;
   }
 
   // The least that it can be: how long the log was quiet meanwhile, its own quiet moments need not show; that it ends
@@ -179,20 +179,20 @@ class JumpFinder {
   }
 
   void there_and_back(const OneFile& file, const ClockStep& there, const ClockStep& back, std::int64_t change) {
-    Found& one = add(file, there, back.message, there.forward ? change : -change, kThereAndBack);
-    one.jump.until_ns = std::max(one.jump.at_ns + kSecond / 10, time(file, back.message));
-    one.jump.words += fmt::format(", and {} {} later", there.forward ? "back" : "forward",
-                                  format_duration(one.jump.until_ns - one.jump.at_ns));
+    Found& entry = add(file, there, back.message, there.forward ? change : -change, kThereAndBack);
+    entry.jump.until_ns = std::max(entry.jump.at_ns + kSecond / 10, time(file, back.message));
+    entry.jump.words += fmt::format(", and {} {} later", there.forward ? "back" : "forward",
+                                    format_duration(entry.jump.until_ns - entry.jump.at_ns));
   }
 
   Found& add(const OneFile& file, const ClockStep& step, std::size_t to, std::int64_t change, double weight) {
     const Message& message = messages(file)[step.message];
-    Found& one = found_.emplace_back();
-    one.file = file;
-    one.from = step.message;
-    one.to = to;
+    Found& entry = found_.emplace_back();
+    entry.file = file;
+    entry.from = step.message;
+    entry.to = to;
     // The first message after the jump is more likely its consequence than the last message before it.
-    one.jump = {
+    entry.jump = {
         file.node,
         std::max(time(file, step.message - 1), time(file, step.message) - change),
         kNoTime,
@@ -201,7 +201,7 @@ class JumpFinder {
         fmt::format("{}:{} of {}: its times jump {} by {}", logs_.sources[message.source].path.filename().string(),
                     message.line, logs_.nodes[file.node].name, change < 0 ? "back" : "forward",
                     format_duration(std::abs(change)))};
-    return one;
+    return entry;
   }
 
   static bool alike(const Found& a, const Found& b) {
@@ -215,7 +215,7 @@ class JumpFinder {
     for (std::size_t i = 0; i < found_.size(); ++i) {
       const auto jumps = [&](const OneFile& file) {
         return std::any_of(found_.begin(), found_.end(),
-                           [&](const Found& one) { return one.file.node == file.node && alike(one, found_[i]); });
+                           [&](const Found& entry) { return entry.file.node == file.node && alike(entry, found_[i]); });
       };
       const auto another = [&](const OneFile& file) { return file.node != found_[i].file.node; };
       common[i] =
@@ -226,12 +226,12 @@ class JumpFinder {
       if (common[i]) found_[i].jump.weight = 0;  // taken out of the times all the same
   }
 
-  void undo(const Found& one) {
-    Source& source = logs_.sources[messages(one.file)[one.from].source];
-    for (std::size_t i = one.from; i < one.to; ++i) messages(one.file)[i].ts_ns -= one.jump.change_ns;
+  void undo(const Found& entry) {
+    Source& source = logs_.sources[messages(entry.file)[entry.from].source];
+    for (std::size_t i = entry.from; i < entry.to; ++i) messages(entry.file)[i].ts_ns -= entry.jump.change_ns;
     source.first_ns = source.last_ns = kNoTime;
-    for (std::size_t i = one.file.begin; i < one.file.end; ++i) {
-      const std::int64_t ts = time(one.file, i);
+    for (std::size_t i = entry.file.begin; i < entry.file.end; ++i) {
+      const std::int64_t ts = time(entry.file, i);
       if (ts == kNoTime) continue;
       source.first_ns = source.first_ns == kNoTime ? ts : std::min(source.first_ns, ts);
       source.last_ns = std::max(source.last_ns, ts);
@@ -239,15 +239,15 @@ class JumpFinder {
   }
 
   // A jump that several files of a node show is reported once: from the first file.
-  std::vector<ClockJump> told() {
+  std::vector<ClockJump> jumps() {
     std::stable_sort(found_.begin(), found_.end(),
                      [](const Found& a, const Found& b) { return a.jump.at_ns < b.jump.at_ns; });
     std::vector<ClockJump> jumps;
     for (std::size_t i = 0; i < found_.size(); ++i) {
       if (found_[i].jump.weight == 0) continue;
       const bool known =
-          std::any_of(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(i), [&](const Found& one) {
-            return one.file.node == found_[i].file.node && one.jump.weight > 0 && alike(one, found_[i]);
+          std::any_of(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(i), [&](const Found& entry) {
+            return entry.file.node == found_[i].file.node && entry.jump.weight > 0 && alike(entry, found_[i]);
           });
       if (!known) jumps.push_back(std::move(found_[i].jump));
     }

@@ -15,8 +15,8 @@ constexpr std::size_t kWithin = 200;  // characters behind the words, for the am
 constexpr std::size_t kNearby = 24;   // before the words, and behind the amount, for what it is
 constexpr double kLeastOff = 100e6;   // ns: clocks differ by less everywhere
 constexpr double kMostOff = 100.0 * 366 * 24 * 3600e9;
-constexpr double kMoreThan = 2;  // times the bound that was passed
-constexpr std::int64_t kOffUnsaid = 30'000'000'000;  // ns: that it is wrong is said, and not how far
+constexpr double kMoreThan = 2;                        // times the bound that was passed
+constexpr std::int64_t kOffUnstated = 30'000'000'000;  // ns: that it is wrong is said, and not how far
 
 bool any_of_words(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(),
@@ -46,32 +46,32 @@ bool is_kind(const knowledge::Entry& entry, std::string_view word) {
 
 }  // namespace
 
-std::optional<ClockWords> read_clock_words(std::string_view low, std::span<const knowledge::Statement> said) {
-  for (const knowledge::Statement& one : said) {
-    if (one.entry->says != knowledge::Says::clock) continue;
-    const std::size_t before = one.begin - std::min(one.begin, kNearby);
-    if (is_limit(low.substr(before, one.begin - before))) continue;
-    const bool own = is_kind(*one.entry, "own");
-    const double times = is_kind(*one.entry, "double") ? kMoreThan : 1;
+std::optional<ClockWords> read_clock_words(std::string_view low, std::span<const knowledge::Statement> statements) {
+  for (const knowledge::Statement& statement : statements) {
+    if (statement.entry->says != knowledge::Says::clock) continue;
+    const std::size_t before = statement.begin - std::min(statement.begin, kNearby);
+    if (is_limit(low.substr(before, statement.begin - before))) continue;
+    const bool own = is_kind(*statement.entry, "own");
+    const double times = is_kind(*statement.entry, "double") ? kMoreThan : 1;
     // "the clock is 5s behind": the amount may stand among the words.
     bool little = false;
-    const std::size_t from = one.begin + 1, until = std::min(low.size(), one.end + kWithin);
+    const std::size_t from = statement.begin + 1, until = std::min(low.size(), statement.end + kWithin);
     for (std::size_t at = from; at < until; ++at) {
       if (!is_digit(low[at])) continue;
       const Span span = read_span(low, at);
       const bool word = !is_alpha(low[at - 1]) && low[at - 1] != '_' && low[at - 1] != '.';
       if (word && span.ns * times >= kLeastOff && span.ns <= kMostOff) {
-        const int sign = is_kind(*one.entry, "back")    ? -1
-                         : is_kind(*one.entry, "forth") ? 1
-                                                        : sign_of(low, at, span.end, own);
+        const int sign = is_kind(*statement.entry, "back")    ? -1
+                         : is_kind(*statement.entry, "forth") ? 1
+                                                              : sign_of(low, at, span.end, own);
         const auto off = static_cast<std::int64_t>(std::llround(span.ns * times));
-        return ClockWords{sign < 0 ? -off : off, sign == 0, own, is_kind(*one.entry, "stepped")};
+        return ClockWords{sign < 0 ? -off : off, sign == 0, own, is_kind(*statement.entry, "stepped")};
       }
       little = word && span.ns != 0;  // an amount, and too little to matter
       if (little) break;
       at = std::max(at, span.end - 1);
     }
-    if (!little && is_kind(*one.entry, "unsaid")) return ClockWords{kOffUnsaid, true, own, false};
+    if (!little && is_kind(*statement.entry, "unsaid")) return ClockWords{kOffUnstated, true, own, false};
   }
   return std::nullopt;
 }

@@ -18,8 +18,8 @@ struct ClockWords {
   bool stepped = false;     // it was set while the program ran; else it may have been wrong all along
 };
 
-// `low`: in small letters; `said`: what the message says.
+// `low`: in small letters; `statements`: what the message says.
 [[nodiscard]] std::optional<ClockWords> read_clock_words(std::string_view low,
-                                                         std::span<const knowledge::Statement> said);
+                                                         std::span<const knowledge::Statement> statements);
 
 }  // namespace rose::logs

@@ -140,8 +140,9 @@ std::vector<Matched> match_sequences(std::span<const TemplateId> failure, std::s
   const std::size_t apart =
       rest_a.size() > rest_b.size() ? rest_a.size() - rest_b.size() : rest_b.size() - rest_a.size();
   if (apart > kMostEdits || !myers(rest_a, rest_b, rest)) rest = by_occurrence(rest_a, rest_b);
-  for (const Matched& one : rest)
-    matched.push_back({one.failure + static_cast<std::uint32_t>(head), one.normal + static_cast<std::uint32_t>(head)});
+  for (const Matched& pair : rest)
+    matched.push_back(
+        {pair.failure + static_cast<std::uint32_t>(head), pair.normal + static_cast<std::uint32_t>(head)});
   return matched;
 }
 
@@ -158,9 +159,9 @@ Difference compare(const Logs& failure, const Logs& normal, const Templates& kin
       for (const auto& [thread, indices] : threads_of(failure, node)) {
         const auto same = theirs.find(thread);
         if (same == theirs.end()) continue;
-        for (const Matched& one : match_sequences(kinds_of(node, indices), kinds_of(other, same->second))) {
-          known[indices[one.failure]] = true;
-          difference.matched.push_back({indices[one.failure], same->second[one.normal]});
+        for (const Matched& pair : match_sequences(kinds_of(node, indices), kinds_of(other, same->second))) {
+          known[indices[pair.failure]] = true;
+          difference.matched.push_back({indices[pair.failure], same->second[pair.normal]});
         }
       }
       difference.matched = ascending(std::move(difference.matched));

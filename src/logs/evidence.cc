@@ -19,11 +19,11 @@ std::set<std::string> Judge::shown(const std::vector<Input>& run) {
   const Result<Logs> logs = read_logs(run, options_, kinds_);
   std::set<std::string> keys;
   if (!logs) return keys;
-  for (const Observed& one : evidence_.difference.observed) {
+  for (const Observed& observed : evidence_.difference.observed) {
     std::uint64_t count = 0;
     for (const NodeLog& node : logs->nodes)  // roles move between nodes: whichever node logs it counts
-      if (one.kind < node.counts.size()) count = std::max(count, node.counts[one.kind]);
-    if (count > one.normal) keys.insert(key_of(evidence_.failure, one));
+      if (observed.kind < node.counts.size()) count = std::max(count, node.counts[observed.kind]);
+    if (count > observed.normal) keys.insert(key_of(evidence_.failure, observed));
   }
   return keys;
 }

@@ -20,7 +20,7 @@ using knowledge::Sentence;
 using knowledge::Statement;
 
 constexpr double kLeastSlowDisk = 100e6;                       // ns: a disk with moving parts takes less under load
-constexpr std::int64_t kSlowDiskUnsaid = 1'000'000'000;        // ns: what systems warn of, where no duration is stated
+constexpr std::int64_t kSlowDiskUnstated = 1'000'000'000;      // ns: what systems warn of, where no duration is stated
 constexpr double kLongestSpan = 3600e9;                        // ns
 constexpr std::size_t kLongestAnswer = 160;                    // characters between who answered and the error
 constexpr std::size_t kUnitBehind = 28;                        // characters between a number and its unit
@@ -48,7 +48,7 @@ constexpr std::array kOperations = std::to_array<std::pair<std::string_view, Ope
 
 Operation operation_named(std::string_view name) {
   const auto found =
-      std::find_if(kOperations.begin(), kOperations.end(), [&](const auto& one) { return one.first == name; });
+      std::find_if(kOperations.begin(), kOperations.end(), [&](const auto& entry) { return entry.first == name; });
   return found == kOperations.end() ? Operation::unknown : found->second;
 }
 
@@ -92,7 +92,7 @@ class MessageReader {
   MessageReader(std::string_view text, const knowledge::NamesOfNodes* nodes)
       : text_(text.substr(0, Sentence::kMost)),
         sentence_(text_, nodes),
-        said_(knowledge::Meanings::in_use().read(sentence_)) {}
+        statements_(knowledge::Meanings::in_use().read(sentence_)) {}
 
   Meaning read();
 
@@ -101,14 +101,15 @@ class MessageReader {
   // The one that stands first in the message.
   [[nodiscard]] const Statement* first(Says what) const {
     const Statement* best = nullptr;
-    for (const Statement& one : said_)
-      if (one.entry->says == what && (best == nullptr || one.begin < best->begin)) best = &one;
+    for (const Statement& other_statement : statements_)
+      if (other_statement.entry->says == what && (best == nullptr || other_statement.begin < best->begin))
+        best = &other_statement;
     return best;
   }
   [[nodiscard]] std::string_view low() const { return sentence_.low(); }
 
   void read_lost();
-  [[nodiscard]] bool names_node_behind(const Statement& said) const;
+  [[nodiscard]] bool names_node_behind(const Statement& statement) const;
   void read_end();
   void read_failure();
   void read_in_vain();
@@ -117,11 +118,11 @@ class MessageReader {
   [[nodiscard]] bool is_outcast() const;
   void conclude_from_error();
   [[nodiscard]] Found find_error() const;
-  [[nodiscard]] Found error_said(bool vague) const;
+  [[nodiscard]] Found stated_error(bool vague) const;
   [[nodiscard]] Found error_before_failure() const;
   [[nodiscard]] Operation find_operation(std::size_t from, const Found& error) const;
   [[nodiscard]] bool says_start() const;
-  [[nodiscard]] bool is_relayed(const Statement& said) const;
+  [[nodiscard]] bool is_relayed(const Statement& statement) const;
   [[nodiscard]] bool is_answered(std::size_t begin) const;
   void read_stop();
   [[nodiscard]] std::vector<Stated> spans() const;
@@ -131,16 +132,17 @@ class MessageReader {
 
   std::string_view text_;
   Sentence sentence_;
-  std::vector<Statement> said_;
+  std::vector<Statement> statements_;
   Meaning meaning_;
   Found error_;
 };
 
-Found MessageReader::error_said(bool vague) const {
+Found MessageReader::stated_error(bool vague) const {
   const Statement* best = nullptr;  // of the first entry the last one: the cause stands last ("Caused by: ...")
-  for (const Statement& one : said_)
-    if (one.entry->says == Says::error && one.entry->vague == vague && (best == nullptr || one.entry == best->entry))
-      best = &one;
+  for (const Statement& statement : statements_)
+    if (statement.entry->says == Says::error && statement.entry->vague == vague &&
+        (best == nullptr || statement.entry == best->entry))
+      best = &statement;
   if (best == nullptr) return {};
   return {best->entry->number, best->begin, best->end - best->begin, vague};
 }
@@ -152,25 +154,26 @@ Found MessageReader::find_error() const {
     if (number <= 0 || number >= 134) continue;
     // The words for the number may follow: "[Errno 28] No space left on device".
     std::size_t end = low().find_first_of("0123456789", place);
-    for (const Statement& one : said_)
-      if (one.entry->says == Says::error && one.entry->number == number && one.begin >= end && one.begin - end < 8)
-        end = one.end;
+    for (const Statement& statement : statements_)
+      if (statement.entry->says == Says::error && statement.entry->number == number && statement.begin >= end &&
+          statement.begin - end < 8)
+        end = statement.end;
     return {number, place, end - place};
   }
-  if (const Found said = error_said(false); said.error != 0) return said;
+  if (const Found found = stated_error(false); found.error != 0) return found;
   if (const Found name = error_name(text_); name.error != 0) return name;
   if (const Found atom = error_atom(low()); atom.error != 0) return atom;
   if (says(Says::in_vain))
     if (const Found number = error_in_brackets(low()); number.error != 0) return number;
   if (const Found number = error_before_failure(); number.error != 0) return number;
-  return error_said(true);
+  return stated_error(true);
 }
 
 // "[22] could not map", "[22]: could not map": a number in brackets right before what was in vain.
 Found MessageReader::error_before_failure() const {
-  for (const Statement& one : said_) {
-    if (one.entry->says != Says::in_vain) continue;
-    std::string_view before = low().substr(0, one.begin);
+  for (const Statement& statement : statements_) {
+    if (statement.entry->says != Says::in_vain) continue;
+    std::string_view before = low().substr(0, statement.begin);
     while (!before.empty() && (before.back() == ' ' || before.back() == ':')) before.remove_suffix(1);
     if (!before.ends_with(']')) continue;
     const std::size_t open = before.rfind('[');
@@ -187,13 +190,13 @@ Found MessageReader::error_before_failure() const {
 Operation MessageReader::find_operation(std::size_t from, const Found& error) const {
   const Statement* best = nullptr;
   bool before = false;
-  for (const Statement& one : said_) {
-    if (one.entry->says != Says::operation || one.begin < from || error.covers(one.begin)) continue;
-    const bool here_before = error.at != std::string_view::npos && one.begin < error.at;
-    const bool better = best == nullptr || (here_before && (!before || one.begin > best->begin)) ||
-                        (!here_before && !before && one.begin < best->begin);
+  for (const Statement& statement : statements_) {
+    if (statement.entry->says != Says::operation || statement.begin < from || error.covers(statement.begin)) continue;
+    const bool here_before = error.at != std::string_view::npos && statement.begin < error.at;
+    const bool better = best == nullptr || (here_before && (!before || statement.begin > best->begin)) ||
+                        (!here_before && !before && statement.begin < best->begin);
     if (!better) continue;
-    best = &one;
+    best = &statement;
     before = here_before;
   }
   return best == nullptr ? Operation::unknown : operation_named(best->entry->name);
@@ -202,17 +205,17 @@ Operation MessageReader::find_operation(std::size_t from, const Found& error) co
 // The words are no value of a field: "status = started" says something of something else. A version is one where its
 // number follows.
 bool MessageReader::says_start() const {
-  return std::any_of(said_.begin(), said_.end(), [&](const Statement& one) {
-    if (one.entry->says != Says::starting) return false;
-    std::string_view before = low().substr(0, one.begin);
+  return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
+    if (statement.entry->says != Says::starting) return false;
+    std::string_view before = low().substr(0, statement.begin);
     while (!before.empty() && (before.back() == ' ' || before.back() == '"')) before.remove_suffix(1);
     if (before.ends_with('=')) return false;
     // A part of a longer name is none: "starting_partitioned_network".
-    if (one.end < low().size() && (low()[one.end] == '_' || low()[one.end] == '-')) return false;
-    if (!one.entry->words.starts_with("version")) return true;
+    if (statement.end < low().size() && (low()[statement.end] == '_' || low()[statement.end] == '-')) return false;
+    if (!statement.entry->words.starts_with("version")) return true;
     // That of a program has parts, "7.0.0"; those of blocks, protocols and files have none.
-    const std::size_t digit = low().find_first_of("0123456789", one.end);
-    if (digit == std::string_view::npos || digit > one.end + 4) return false;
+    const std::size_t digit = low().find_first_of("0123456789", statement.end);
+    if (digit == std::string_view::npos || digit > statement.end + 4) return false;
     const std::size_t behind = low().find_first_not_of("0123456789", digit);
     return behind != std::string_view::npos && low()[behind] == '.';
   });
@@ -221,37 +224,38 @@ bool MessageReader::says_start() const {
 // Somebody else's words, behind what tells that they are: "error message from n2: it is shutting down", "connection to
 // n2 failed: FATAL: the system is shutting down". What follows from a failure has no subject: "cannot connect:
 // exiting".
-bool MessageReader::is_relayed(const Statement& said) const {
-  if (is_answered(said.begin)) return true;
-  return std::any_of(said_.begin(), said_.end(), [&](const Statement& one) {
-    const bool of_peer = one.entry->says == Says::lost || one.entry->says == Says::closed;
-    if ((!of_peer && one.entry->says != Says::relayed) || one.end > said.begin) return false;
-    const std::string_view between = low().substr(one.end, said.begin - one.end);
+bool MessageReader::is_relayed(const Statement& statement) const {
+  if (is_answered(statement.begin)) return true;
+  return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& other_statement) {
+    const bool of_peer = other_statement.entry->says == Says::lost || other_statement.entry->says == Says::closed;
+    if ((!of_peer && other_statement.entry->says != Says::relayed) || other_statement.end > statement.begin)
+      return false;
+    const std::string_view between = low().substr(other_statement.end, statement.begin - other_statement.end);
     const std::size_t colon = between.rfind(':');
     if (colon == std::string_view::npos || between.find('\n') != std::string_view::npos) return false;
     const auto words = std::count_if(sentence_.words().begin(), sentence_.words().end(), [&](const auto& word) {
-      return word.begin > one.end + colon && word.end <= said.begin;
+      return word.begin > other_statement.end + colon && word.end <= statement.begin;
     });
-    return one.entry->says == Says::relayed || words >= 2;
+    return other_statement.entry->says == Says::relayed || words >= 2;
   });
 }
 
 // "n2 answered that its disk is full", "rpc error: code = Unknown desc = write /x: no space left on device": whether
 // what begins there is another node's, reported without a colon or behind more than one. What a comma parts is not.
 bool MessageReader::is_answered(std::size_t begin) const {
-  return std::any_of(said_.begin(), said_.end(), [&](const Statement& one) {
-    if (one.entry->says != Says::answered || one.begin > begin) return false;
-    const std::string_view between = low().substr(one.end, begin - std::min(begin, one.end));
+  return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
+    if (statement.entry->says != Says::answered || statement.begin > begin) return false;
+    const std::string_view between = low().substr(statement.end, begin - std::min(begin, statement.end));
     return between.size() <= kLongestAnswer && between.find_first_of(",;\n") == std::string_view::npos;
   });
 }
 
 void MessageReader::read_stop() {
   bool relayed = false;
-  for (const Statement& one : said_) {
-    if (one.entry->says != Says::stopping) continue;
-    if (is_relayed(one)) relayed = true;
-    else if (meaning_.stops_at == 0 || one.end < meaning_.stops_at) meaning_.stops_at = one.end;
+  for (const Statement& statement : statements_) {
+    if (statement.entry->says != Says::stopping) continue;
+    if (is_relayed(statement)) relayed = true;
+    else if (meaning_.stops_at == 0 || statement.end < meaning_.stops_at) meaning_.stops_at = statement.end;
   }
   const bool stopping = meaning_.stops_at != 0;
   meaning_.gave_up = stopping && (meaning_.error != 0 || says(Says::in_vain) || says(Says::gave_up));
@@ -292,13 +296,14 @@ std::vector<Stated> MessageReader::spans() const {
 // no word of that.
 std::int64_t MessageReader::stood() const {
   std::vector<Stated> stated;
-  for (const Statement& one : said_) {
-    if (one.entry->says != Says::stood) continue;
-    if (mentions(low().substr(one.begin, one.end - one.begin), {" may ", " might ", " can ", " could ", " would "}))
+  for (const Statement& statement : statements_) {
+    if (statement.entry->says != Says::stood) continue;
+    if (mentions(low().substr(statement.begin, statement.end - statement.begin),
+                 {" may ", " might ", " can ", " could ", " would "}))
       continue;
     if (stated.empty()) stated = spans();
     for (const Stated& span : stated)
-      if (span.at >= one.begin && !span.bound) return std::llround(span.ns);
+      if (span.at >= statement.begin && !span.bound) return std::llround(span.ns);
   }
   return 0;
 }
@@ -308,9 +313,10 @@ std::int64_t MessageReader::stood() const {
 std::int64_t MessageReader::slow_disk() const {
   if (!says(Says::slow_disk)) return 0;
   double longest = 0, bound = 0;
-  for (const Stated& one : spans()) (one.bound ? bound : longest) = std::max(one.bound ? bound : longest, one.ns);
+  for (const Stated& stated : spans())
+    (stated.bound ? bound : longest) = std::max(stated.bound ? bound : longest, stated.ns);
   if (longest == 0) longest = bound;
-  if (longest == 0) return kSlowDiskUnsaid;
+  if (longest == 0) return kSlowDiskUnstated;
   return longest >= kLeastSlowDisk ? std::llround(longest) : 0;
 }
 
@@ -370,8 +376,8 @@ void MessageReader::read_failure() {
 // "Error saving the database, unable to open x.new": of several things that failed, the last one is the call.
 void MessageReader::read_in_vain() {
   std::size_t last = 0;
-  for (const Statement& one : said_)
-    if (one.entry->says == Says::in_vain) last = std::max(last, one.begin);
+  for (const Statement& statement : statements_)
+    if (statement.entry->says == Says::in_vain) last = std::max(last, statement.begin);
   meaning_.operation = find_operation(last, {});
   if (meaning_.operation == Operation::unknown) meaning_.operation = find_operation(0, {});
   meaning_.path = find_path(text_, error_);
@@ -386,9 +392,10 @@ void MessageReader::read_in_vain() {
 
 // Not the assertion alone: what it asserts is code, "Assertion `reads_in_progress == 0' failed".
 bool MessageReader::fails_in_vain() const {
-  return std::any_of(said_.begin(), said_.end(), [&](const Statement& one) {
-    return one.entry->says == Says::in_vain && std::none_of(said_.begin(), said_.end(), [&](const Statement& other) {
-             return other.entry->says == Says::panic && other.begin <= one.begin && one.end <= other.end;
+  return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
+    return statement.entry->says == Says::in_vain &&
+           std::none_of(statements_.begin(), statements_.end(), [&](const Statement& other) {
+             return other.entry->says == Says::panic && other.begin <= statement.begin && statement.end <= other.end;
            });
   });
 }
@@ -403,36 +410,37 @@ void MessageReader::read_lost() {
   // "failed to send out heartbeat on time": it is late itself, and misses nobody.
   if (lost != nullptr && stood != nullptr && lost->begin < stood->end && stood->begin < lost->end) lost = nullptr;
   meaning_.closed = closed != nullptr;
-  const Statement* said = lost != nullptr ? lost : closed;
-  if (said == nullptr) return;
+  const Statement* statement = lost != nullptr ? lost : closed;
+  if (statement == nullptr) return;
   meaning_.lost = true;
-  meaning_.lost_at = said->end;
+  meaning_.lost_at = statement->end;
   // "Lost half of the members. Current members are [n1], lost members are [n2]": of several such words those count that
   // the name of a node follows.
-  for (const Statement& one : said_)
-    if ((one.entry->says == Says::lost || one.entry->says == Says::closed) && names_node_behind(one)) {
-      meaning_.lost_at = one.end;
+  for (const Statement& other_statement : statements_)
+    if ((other_statement.entry->says == Says::lost || other_statement.entry->says == Says::closed) &&
+        names_node_behind(other_statement)) {
+      meaning_.lost_at = other_statement.end;
       return;
     }
 }
 
 // "members are [n2]", "member: n2": no other word stands between.
-bool MessageReader::names_node_behind(const Statement& said) const {
+bool MessageReader::names_node_behind(const Statement& statement) const {
   const auto& words = sentence_.words();
   const auto next = std::find_if(words.begin(), words.end(), [&](const knowledge::Word& word) {
-    return word.begin >= said.end && word.text != "is" && word.text != "are" && word.text != "was" &&
+    return word.begin >= statement.end && word.text != "is" && word.text != "are" && word.text != "was" &&
            word.text != "were";
   });
   return next != words.end() && next->node == knowledge::kOtherNode &&
-         low().substr(said.end, next->begin - said.end).find_first_of(",;") == std::string_view::npos;
+         low().substr(statement.end, next->begin - statement.end).find_first_of(",;") == std::string_view::npos;
 }
 
 // "This node was removed"; but not "this node's peer n2 was removed".
 bool MessageReader::is_outcast() const {
-  return std::any_of(said_.begin(), said_.end(), [&](const Statement& one) {
-    if (one.entry->says != Says::outcast) return false;
+  return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
+    if (statement.entry->says != Says::outcast) return false;
     return std::none_of(sentence_.words().begin(), sentence_.words().end(), [&](const knowledge::Word& word) {
-      return word.node == knowledge::kOtherNode && word.begin >= one.begin && word.end <= one.end;
+      return word.node == knowledge::kOtherNode && word.begin >= statement.begin && word.end <= statement.end;
     });
   });
 }
@@ -474,7 +482,7 @@ Meaning MessageReader::read() {
   meaning_.serving = says(Says::serving) && !in_vain;
   meaning_.stood_ns = stood();
   meaning_.slow_disk_ns = slow_disk();
-  meaning_.clock = read_clock_words(low(), said_);
+  meaning_.clock = read_clock_words(low(), statements_);
   // A pause cannot set a clock back.
   if (meaning_.clock && meaning_.clock->stepped && !meaning_.clock->either_way && meaning_.clock->off_ns < 0)
     meaning_.stood_ns = 0;

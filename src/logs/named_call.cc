@@ -52,7 +52,7 @@ std::string_view call_of_native(std::string_view method) {
                                                                     {"unlink0", "unlink"},
                                                                     {"mkdir0", "mkdir"}});
   const auto found =
-      std::find_if(kNatives.begin(), kNatives.end(), [&](const auto& one) { return one.first == method; });
+      std::find_if(kNatives.begin(), kNatives.end(), [&](const auto& entry) { return entry.first == method; });
   return found == kNatives.end() ? std::string_view() : found->second;
 }
 
@@ -114,12 +114,12 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
       const std::string_view word = rest.substr(space == std::string_view::npos ? 0 : space + 1);
       std::size_t begin = word.size();
       while (begin > 0 && word_char(word[begin - 1])) --begin;
-      const std::string_view said = begin > 0                         ? word.substr(0, begin)
+      const std::string_view lead = begin > 0                         ? word.substr(0, begin)
                                     : space == std::string_view::npos ? std::string_view(": ")
                                                                       : rest.substr(0, space + 1);
       // "failed to write /x: ...": what it was for, perhaps not the call.
-      const bool apart = said.ends_with(": ") || said.ends_with(" - ") || said.ends_with('"') || said.ends_with('\'') ||
-                         said.ends_with('(') || said.ends_with('[') || said.ends_with('=');
+      const bool apart = lead.ends_with(": ") || lead.ends_with(" - ") || lead.ends_with('"') || lead.ends_with('\'') ||
+                         lead.ends_with('(') || lead.ends_with('[') || lead.ends_with('=');
       if (const Operation named = operation_of_call(word.substr(begin)); named != Operation::unknown && apart)
         return named;
       if (word.find('/') == std::string_view::npos || space == std::string_view::npos) break;

@@ -32,7 +32,7 @@ std::string_view exception_of(const std::vector<std::string_view>& lines) {
 
 // The line that says what happened: of Python's stack traces the last one; behind a first line that leaves it to the
 // next one, or that an exception follows, that, too.
-std::string told_in(std::string_view text) {
+std::string quoted(std::string_view text) {
   std::vector<std::string_view> lines;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -64,7 +64,7 @@ std::string told_in(std::string_view text) {
 std::string quote(const Logs& logs, std::size_t node, const Message& message) {
   const std::string& name = logs.nodes[node].node;
   return fmt::format("{}:{}{}: '{}'", logs.sources[message.source].path.filename().string(), message.line,
-                     name.empty() ? "" : " of " + name, told_in(logs.text(message)));
+                     name.empty() ? "" : " of " + name, quoted(logs.text(message)));
 }
 
 }  // namespace rose::logs

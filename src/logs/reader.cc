@@ -165,8 +165,8 @@ class Sink {
     constexpr std::uint64_t kMostRead = 10'000;  // of a file
     const bool everyday = now_.level == Level::info || now_.level == Level::debug || now_.level == Level::trace;
     if (!everyday || line.size() > kLongest || looks_like_rest(line) || ++strays_read_ > kMostRead) return false;
-    const Meaning said = read_meaning(line);
-    return said.error != 0 || said.panic || said.ended;
+    const Meaning meaning = read_meaning(line);
+    return meaning.error != 0 || meaning.panic || meaning.ended;
   }
 
   // java.util.logging writes two lines: when and where, "Jan 2, 2026 3:04:05 AM com.example.Server run", then "INFO:
@@ -309,16 +309,16 @@ class Sink {
     for (const auto& [index, kind] : incomplete_) {
       if (out_.messages[index].ts_ns != kNoTime) out_.messages[index].ts_ns += clock_.offset(kind);
     }
-    for (const Message& one : out_.messages) {
-      if (one.ts_ns == kNoTime) continue;
-      if (source.first_ns == kNoTime || one.ts_ns < source.first_ns) source.first_ns = one.ts_ns;
-      if (source.last_ns == kNoTime || one.ts_ns > source.last_ns) source.last_ns = one.ts_ns;
+    for (const Message& written : out_.messages) {
+      if (written.ts_ns == kNoTime) continue;
+      if (source.first_ns == kNoTime || written.ts_ns < source.first_ns) source.first_ns = written.ts_ns;
+      if (source.last_ns == kNoTime || written.ts_ns > source.last_ns) source.last_ns = written.ts_ns;
     }
     source.newest_first = is_newest_first();
     // Lines before the first time get that time.
-    for (Message& one : out_.messages) {
-      if (one.ts_ns != kNoTime) break;
-      one.ts_ns = source.first_ns;
+    for (Message& written : out_.messages) {
+      if (written.ts_ns != kNoTime) break;
+      written.ts_ns = source.first_ns;
     }
     if (source.newest_first) std::reverse(out_.messages.begin(), out_.messages.end());
     if (out_.streams.empty()) out_.streams.emplace_back();
@@ -360,11 +360,11 @@ class FileReader {
     source_.log = log_name(input.path);
     source_.packing = lines_.source().packing();
     std::int64_t zone = options.zone_ns;
-    for (const CustomForm& one : options.custom) {
-      if (!glob_match(one.files, input.path.string()) && !glob_match(one.files, source_.log)) continue;
-      custom_ = &one;
-      if (one.zone_ns) {
-        zone = *one.zone_ns;
+    for (const CustomForm& custom : options.custom) {
+      if (!glob_match(custom.files, input.path.string()) && !glob_match(custom.files, source_.log)) continue;
+      custom_ = &custom;
+      if (custom.zone_ns) {
+        zone = *custom.zone_ns;
         source_.zoned = true;
       }
       break;
@@ -386,7 +386,7 @@ class FileReader {
         read_journal();
       } else {
         std::string_view line;
-        for (const std::string& one : sample_) take(one);
+        for (const std::string& sample_line : sample_) take(sample_line);
         while (lines_.next(line)) take(line);
       }
     }
@@ -448,12 +448,12 @@ class FileReader {
     }
     const auto most = std::max_element(named.begin(), named.end());
     const bool mostly = *most != 0 && *most * 10 >= messages * 7;
-    writer_ = mostly ? kParts[static_cast<std::size_t>(most - named.begin())] : Writer::unsaid;
+    writer_ = mostly ? kParts[static_cast<std::size_t>(most - named.begin())] : Writer::unstated;
   }
 
   [[nodiscard]] std::string_view writer_in(const Parts& parts) const {
     switch (writer_) {
-      case Writer::unsaid: return {};
+      case Writer::unstated: return {};
       case Writer::thread: return parts.thread;
       case Writer::logger: return parts.logger;
       case Writer::bracket: {
@@ -552,7 +552,7 @@ class FileReader {
 
   void close() {
     if (sinks_.empty()) add_sink("", "");
-    for (const std::unique_ptr<Sink>& one : sinks_) one->close();
+    for (const std::unique_ptr<Sink>& sink : sinks_) sink->close();
     // Nothing is left of it but what is known of the whole file.
     if (sinks_.size() > 1 && out_.front().source.messages == 0) out_.pop_front();
     Source& first = out_.front().source;
@@ -655,8 +655,8 @@ class FileReader {
   std::string last_host_;
   std::string part_;  // the host whose part of the file this is; "": nothing says so
   // Where a line names the node that wrote it, if its layers do not.
-  enum class Writer : std::uint8_t { unsaid, thread, logger, bracket };
-  Writer writer_ = Writer::unsaid;
+  enum class Writer : std::uint8_t { unstated, thread, logger, bracket };
+  Writer writer_ = Writer::unstated;
   std::size_t last_ = 0;
 };
 
@@ -671,16 +671,16 @@ void join(FileResult& file, Logs& logs, Templates& templates, std::unordered_map
     stream_of[i] = at->second;
   }
   const auto source = static_cast<std::uint16_t>(logs.sources.size());
-  for (Message& one : file.messages) {
-    one.kind = kinds[one.kind];
-    one.stream = stream_of[one.stream];
-    one.source = source;
+  for (Message& message : file.messages) {
+    message.kind = kinds[message.kind];
+    message.stream = stream_of[message.stream];
+    message.source = source;
   }
   // The node it belongs to.
   const Source& about = file.source;
   const std::string name = !about.node.empty() ? about.node : !about.host.empty() ? about.host : about.log;
   auto node = std::find_if(logs.nodes.begin(), logs.nodes.end(),
-                           [&](const NodeLog& one) { return one.node == about.node && one.name == name; });
+                           [&](const NodeLog& log) { return log.node == about.node && log.name == name; });
   if (node == logs.nodes.end()) {
     logs.nodes.push_back({about.node, name, {}, {}});
     node = logs.nodes.end() - 1;
@@ -704,23 +704,23 @@ void meet(Logs& logs) {
   constexpr std::int64_t kMostZone = 14 * 3600 * kSecond;
   constexpr std::int64_t kSlack = 60 * kSecond;
   std::int64_t first = kNoTime, last = kNoTime;
-  for (const Source& one : logs.sources) {
-    if (one.first_ns == kNoTime || !one.zoned) continue;
-    first = first == kNoTime ? one.first_ns : std::min(first, one.first_ns);
-    last = last == kNoTime ? one.last_ns : std::max(last, one.last_ns);
+  for (const Source& source : logs.sources) {
+    if (source.first_ns == kNoTime || !source.zoned) continue;
+    first = first == kNoTime ? source.first_ns : std::min(first, source.first_ns);
+    last = last == kNoTime ? source.last_ns : std::max(last, source.last_ns);
   }
   if (first == kNoTime) return;
   for (std::size_t i = 0; i < logs.sources.size(); ++i) {
-    Source& one = logs.sources[i];
-    if (one.first_ns == kNoTime || one.zoned) continue;
-    if (one.last_ns >= first - kSlack && one.first_ns <= last + kSlack) continue;
-    const std::int64_t apart = last - one.last_ns;  // logs of one incident end together
+    Source& source = logs.sources[i];
+    if (source.first_ns == kNoTime || source.zoned) continue;
+    if (source.last_ns >= first - kSlack && source.first_ns <= last + kSlack) continue;
+    const std::int64_t apart = last - source.last_ns;  // logs of one incident end together
     const std::int64_t shift = (apart >= 0 ? apart + kQuarter / 2 : apart - kQuarter / 2) / kQuarter * kQuarter;
     if (shift == 0 || shift > kMostZone || shift < -kMostZone) continue;
-    if (one.last_ns + shift < first - kSlack || one.first_ns + shift > last + kSlack) continue;
-    one.shifted_ns = shift;
-    one.first_ns += shift;
-    one.last_ns += shift;
+    if (source.last_ns + shift < first - kSlack || source.first_ns + shift > last + kSlack) continue;
+    source.shifted_ns = shift;
+    source.first_ns += shift;
+    source.last_ns += shift;
     for (NodeLog& node : logs.nodes) {
       for (Message& message : node.messages) {
         if (message.source == i && message.ts_ns != kNoTime) message.ts_ns += shift;
@@ -738,12 +738,12 @@ void order(Logs& logs) {
     for (std::size_t i = 1; i < node.messages.size() && !several; ++i)
       several = node.messages[i].source != node.messages[0].source;
     if (!several) continue;
-    for (const Message& one : node.messages) files[one.source].push_back(one);
+    for (const Message& message : node.messages) files[message.source].push_back(message);
     // Files of one log follow each other: by their times, else older rotations (further down the list of names) first.
     std::vector<std::size_t> at(files.size());
     const auto time_at = [&](std::size_t file) {
-      const Message& one = files[file][at[file]];
-      return one.ts_ns == kNoTime ? std::numeric_limits<std::int64_t>::max() : one.ts_ns;
+      const Message& message = files[file][at[file]];
+      return message.ts_ns == kNoTime ? std::numeric_limits<std::int64_t>::max() : message.ts_ns;
     };
     std::vector<std::size_t> heap;
     const auto later = [&](std::size_t a, std::size_t b) {
@@ -774,8 +774,8 @@ std::string_view first_line(std::string_view text) { return text.substr(0, text.
 // are in order.
 void drop_copies(Logs& logs) {
   for (NodeLog& node : logs.nodes) {
-    const auto other_log = [&](const Message& one) {
-      return logs.sources[one.source].log != logs.sources[node.messages[0].source].log;
+    const auto other_log = [&](const Message& message) {
+      return logs.sources[message.source].log != logs.sources[node.messages[0].source].log;
     };
     if (std::none_of(node.messages.begin(), node.messages.end(), other_log)) continue;
     // By text: messages of the last moment that no other log has yet, all of one log.
@@ -783,24 +783,24 @@ void drop_copies(Logs& logs) {
     std::vector<bool> dropped(node.messages.size());
     std::size_t past = 0;
     for (std::size_t i = 0; i < node.messages.size(); ++i) {
-      const Message& one = node.messages[i];
-      const std::string_view said = first_line(logs.text(one));
-      if (one.ts_ns == kNoTime || said.empty()) continue;
-      for (; past < i && node.messages[past].ts_ns < one.ts_ns - kSameMoment; ++past) {
+      const Message& message = node.messages[i];
+      const std::string_view text = first_line(logs.text(message));
+      if (message.ts_ns == kNoTime || text.empty()) continue;
+      for (; past < i && node.messages[past].ts_ns < message.ts_ns - kSameMoment; ++past) {
         const auto at = alone.find(first_line(logs.text(node.messages[past])));
         if (at == alone.end() || at->second.front() != past) continue;
         at->second.pop_front();
         if (at->second.empty()) alone.erase(at);
       }
-      std::deque<std::size_t>& same = alone[said];
-      if (same.empty() || logs.sources[node.messages[same.front()].source].log == logs.sources[one.source].log) {
+      std::deque<std::size_t>& same = alone[text];
+      if (same.empty() || logs.sources[node.messages[same.front()].source].log == logs.sources[message.source].log) {
         same.push_back(i);
         continue;
       }
       const std::size_t before = same.front();
       same.pop_front();
-      if (same.empty()) alone.erase(said);
-      const bool more = logs.text(one).size() > logs.text(node.messages[before]).size();
+      if (same.empty()) alone.erase(text);
+      const bool more = logs.text(message).size() > logs.text(node.messages[before]).size();
       const std::size_t place = node.messages[before].ts_ns % kSecond == 0 ? i : before;
       Message kept = node.messages[more ? i : before];
       --node.counts[node.messages[more ? before : i].kind];
@@ -817,9 +817,9 @@ Logs put_together(std::vector<std::deque<FileResult>>& files, Templates& templat
   Logs logs;
   std::unordered_map<std::string, std::uint32_t> streams;
   for (std::deque<FileResult>& file : files) {
-    for (FileResult& one : file) {
-      join(one, logs, templates, streams);
-      one = {};
+    for (FileResult& result : file) {
+      join(result, logs, templates, streams);
+      result = {};
     }
   }
   for (NodeLog& node : logs.nodes) node.counts.resize(templates.size());
@@ -902,8 +902,8 @@ Result<Logs> read_logs(std::span<const Input> inputs, const ReadOptions& options
   std::vector<Bytes> files;
   std::vector<double> weights;
   double whole = 0;
-  for (const Input& one : inputs) {
-    ROSE_TRY(Bytes bytes, Bytes::open(one.path, one.folder));
+  for (const Input& input : inputs) {
+    ROSE_TRY(Bytes bytes, Bytes::open(input.path, input.folder));
     // Packed text grows about tenfold.
     weights.push_back(1 + static_cast<double>(bytes.file_size()) * (bytes.packing().empty() ? 1 : 10));
     whole += weights.back();

@@ -93,7 +93,7 @@ void put_digits_as_signs(std::string_view word, std::string& out) {
 bool names_a_code(std::string_view before) {
   constexpr std::array kWords =
       std::to_array<std::string_view>({"code", "status", "errno", "signal", "Errno", "Code", "Status", "exited"});
-  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view one) { return before.ends_with(one); });
+  return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return before.ends_with(word); });
 }
 
 void put_word(std::string_view word, const Shape& shape, std::string_view before, std::string& out) {
@@ -402,8 +402,8 @@ TemplateId Templates::learn(const Templates& other_set, TemplateId id) {
   (void)word("<*>");
   scratch_.clear();
   for (std::size_t i = 0; i < kind.words; ++i) {
-    const Word one = other_set.words_[kind.first + i];
-    scratch_.push_back(one == kAny ? kAny : word(*other_set.texts_[one]));
+    const Word part = other_set.words_[kind.first + i];
+    scratch_.push_back(part == kAny ? kAny : word(*other_set.texts_[part]));
   }
   const Word logger = kind.logger == kAny ? kAny : word(*other_set.texts_[kind.logger]);
   return place(scratch_, kind.level, logger, kind.errors);

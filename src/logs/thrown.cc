@@ -264,11 +264,11 @@ class Reader {
   void close() {
     suppressed_.reset();
     before_.clear();
-    std::erase_if(trace_, [](const Thrown& one) { return one.frames.empty(); });
+    std::erase_if(trace_, [](const Thrown& exception) { return exception.frames.empty(); });
     if (root_first_) std::reverse(trace_.begin(), trace_.end());
     root_first_ = false;
     inner_.clear();
-    for (Thrown& one : sent_) trace_.push_back(std::move(one));
+    for (Thrown& exception : sent_) trace_.push_back(std::move(exception));
     sent_.clear();
     for (std::size_t i = 1; i < trace_.size(); ++i) {
       const std::vector<Frame>& outer = trace_[i - 1].frames;

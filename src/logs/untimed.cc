@@ -22,7 +22,7 @@ constexpr std::int64_t kApart = 1000;  // ns between messages that are put befor
 
 bool has_times(const NodeLog& node) {
   return std::any_of(node.messages.begin(), node.messages.end(),
-                     [](const Message& one) { return one.ts_ns != kNoTime; });
+                     [](const Message& message) { return message.ts_ns != kNoTime; });
 }
 
 // From the time of the run without faults to that of the incident, as far as timed logs tell: by how much the one is
@@ -31,9 +31,9 @@ std::int64_t apart(const Logs& failure, const Logs& normal, const Difference& di
   std::vector<std::int64_t> all;
   for (std::size_t n = 0; n < difference.nodes.size(); ++n) {
     if (difference.nodes[n].normal == kNoNode) continue;
-    for (const Matched& one : difference.nodes[n].matched) {
-      const std::int64_t there = failure.nodes[n].messages[one.failure].ts_ns;
-      const std::int64_t here = normal.nodes[difference.nodes[n].normal].messages[one.normal].ts_ns;
+    for (const Matched& pair : difference.nodes[n].matched) {
+      const std::int64_t there = failure.nodes[n].messages[pair.failure].ts_ns;
+      const std::int64_t here = normal.nodes[difference.nodes[n].normal].messages[pair.normal].ts_ns;
       if (there != kNoTime && here != kNoTime) all.push_back(there - here);
     }
   }
@@ -105,9 +105,9 @@ void Watch::apply(Logs& logs) const {
   }
   for (NodeLog& node : logs.nodes) {
     bool any = false;
-    for (Message& one : node.messages) {
-      if (one.line == 0 || one.line > times[one.source].size()) continue;
-      one.ts_ns = times[one.source][one.line - 1];
+    for (Message& message : node.messages) {
+      if (message.line == 0 || message.line > times[message.source].size()) continue;
+      message.ts_ns = times[message.source][message.line - 1];
       any = true;
     }
     if (!any) continue;
@@ -124,8 +124,8 @@ void align(Logs& failure, const Logs& normal, const Difference& difference, std:
     if (of.normal == kNoNode || has_times(node)) continue;
     const NodeLog& other = normal.nodes[of.normal];
     std::vector<Matched> matched;
-    for (const Matched& one : of.matched)
-      if (other.messages[one.normal].ts_ns != kNoTime) matched.push_back(one);
+    for (const Matched& pair : of.matched)
+      if (other.messages[pair.normal].ts_ns != kNoTime) matched.push_back(pair);
     if (matched.empty()) continue;
     node.aligned = true;
     const std::size_t tail = node.messages.size() - 1 - matched.back().failure;

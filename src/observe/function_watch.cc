@@ -1,8 +1,10 @@
 #include "observe/function_watch.h"
 
 #include <bpf/bpf.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,11 +15,34 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/thread.h"
 
 namespace rose::observe {
 namespace {
+
+// The kernel examines the instructions to be probed only where a process has mapped the file. With this mapping of
+// rose's own it refuses the same functions whether the program runs already or starts later.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::filesystem::path& path) {
+    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat about{};
+    if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_size <= 0) return;
+    bytes_ = static_cast<std::size_t>(about.st_size);
+    memory_ = ::mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  }
+  ~MappedFile() {
+    if (memory_ != MAP_FAILED) ::munmap(memory_, bytes_);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+ private:
+  void* memory_ = MAP_FAILED;
+  std::size_t bytes_ = 0;
+};
 
 using namespace std::chrono_literals;
 
@@ -60,11 +85,15 @@ RateLimits recording_limits(double hot_rate, double share, double entry_seconds)
 
 }  // namespace
 
-void warn_once(const std::string& text) {
+bool is_first_report(const std::string& what) {
   static std::mutex mutex;
   static std::set<std::string> reported;
   const std::lock_guard lock(mutex);
-  if (reported.size() < 256 && reported.insert(text).second) log::warning(std::string_view(text));
+  return reported.size() < 256 && reported.insert(what).second;
+}
+
+void warn_once(const std::string& text) {
+  if (is_first_report(text)) log::warning(std::string_view(text));
 }
 
 void UnmapCounts::operator()(std::uint64_t* counts) const { ::munmap(counts, bytes); }
@@ -79,7 +108,7 @@ Result<void> FunctionWatch::find(const std::vector<Target>& targets, const Trace
   const auto add = [&](int binary, const symbols::Function& function, std::uint32_t node) {
     const auto [it, fresh] =
         known.emplace(std::pair(binary, function.probe_offset), static_cast<std::uint32_t>(functions_.size()));
-    if (fresh) functions_.push_back({function.name, binary, function.probe_offset, false});
+    if (fresh) functions_.push_back({function.name, binary, function.probe_offset});
     asked.emplace_back(it->second, node);
   };
   for (const auto& target : targets) nodes_.push_back(target.node);
@@ -175,7 +204,7 @@ Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector
   std::vector<kernel::ProbePoint> points;
   for (const auto index : group.functions) points.push_back({functions_[index].offset, link | index});
   const auto& path = binaries_.path(binary);
-  auto attached = kernel::attach_functions(program_, path, points);
+  auto attached = kernel::attach_possible(program_, path, points);
   if (!attached) {
     auto error = std::move(attached).error();
     // Use the name that the user knows.
@@ -183,7 +212,21 @@ Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector
       error.message.replace(at, path.native().size(), binaries_.name(binary).native());
     return Unexpected(std::move(error));
   }
-  group.link = std::move(*attached);
+  group.link = std::move(attached->link);
+  if (attached->refused.empty()) return group;
+  const auto counts = read_counts();
+  const std::int64_t now = monotonic_ns();
+  std::vector<std::uint32_t> refused;
+  for (const std::size_t at : attached->refused) refused.push_back(group.functions[at]);
+  for (const auto index : refused) {
+    rates_->failed(index, now, counts);  // its rate is not 0 but unknown
+    const std::string text =
+        fmt::format("'{}' of '{}' cannot be watched: the kernel cannot place a probe at its first instruction",
+                    functions_[index].name, binaries_.name(binary).string());
+    if (is_first_report(text)) log::info("{}", text);
+  }
+  std::erase_if(group.functions,
+                [&](std::uint32_t index) { return std::find(refused.begin(), refused.end(), index) != refused.end(); });
   return group;
 }
 
@@ -217,14 +260,15 @@ Result<void> FunctionWatch::attach(const bpf_program* program, int counts_map, O
   std::map<int, std::vector<std::uint32_t>> by_binary;
   for (std::uint32_t i = 0; i < functions_.size(); ++i) by_binary[functions_[i].binary].push_back(i);
   for (const auto& [binary, all] : by_binary) {
+    const MappedFile mapped(binaries_.path(binary));
     for (std::size_t begin = 0; begin < all.size(); begin += most) {
       const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
       std::vector<std::uint32_t> some(first, first + static_cast<std::ptrdiff_t>(std::min(most, all.size() - begin)));
       const auto counts = read_counts();
       const std::int64_t now = monotonic_ns();
-      for (const auto index : some) rates_->attached(index, now, counts);
       ROSE_TRY(auto group, attach_group(binary, std::move(some)));
-      groups_.push_back(std::move(group));
+      for (const auto index : group.functions) rates_->attached(index, now, counts);
+      if (!group.functions.empty()) groups_.push_back(std::move(group));
     }
   }
   ROSE_TRY(watcher_, start_thread([this] { run(); }));
@@ -281,14 +325,13 @@ void FunctionWatch::look() {
   for (const auto index : gone) {
     const auto own = counts.begin() + static_cast<std::ptrdiff_t>(index * (nodes_.size() + 1));
     const auto others = own + static_cast<std::ptrdiff_t>(nodes_.size());
-    if (!std::exchange(functions_[index].reported, true)) {
+    if (reported_ <= kMostReported && is_first_report("busy: " + functions_[index].name)) {
       if (++reported_ <= kMostReported)
         log::warning("'{}' is entered {:.0f} times a second{}: not recorded for {} s at a time while it is that busy",
                      functions_[index].name, rates_->last_rate(index),
                      *others > *std::max_element(own, others) ? ", mostly by processes that are not traced" : "",
                      rates_->pause_ns(index) / 1'000'000'000);
-      else if (reported_ == kMostReported + 1)
-        log::warning("further functions are as busy: they are detached in the same way, without a message");
+      else warn_once("further functions are as busy: they are detached in the same way, without a message");
     }
     for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
       if (wanted(index, node)) on_detach_(index, node);
@@ -336,8 +379,8 @@ void FunctionWatch::take_again(std::int64_t now, const std::vector<std::uint64_t
       failed(binary, some, group.error());
       continue;
     }
-    for (const auto index : some) rates_->attached(index, before, counts);
-    groups_.push_back(std::move(*group));
+    for (const auto index : group->functions) rates_->attached(index, before, counts);
+    if (!group->functions.empty()) groups_.push_back(std::move(*group));
   }
 }
 

@@ -22,8 +22,9 @@
 
 namespace rose::observe {
 
-// A warning; further ones of this text, and those after the first 256, are left out: a command makes many runs with the
-// same programs, profile and functions.
+// True once for each text in this process, and for at most 256: a command makes many runs with the same programs,
+// profile and functions, and each would repeat its messages.
+[[nodiscard]] bool is_first_report(const std::string& what);
 void warn_once(const std::string& text);
 
 struct UnmapCounts {
@@ -68,7 +69,6 @@ class FunctionWatch {
     std::string name;
     int binary = 0;
     std::uint64_t offset = 0;
-    bool reported = false;  // it was reported as detached
   };
   // Functions attached by one link.
   struct Group {

@@ -102,6 +102,7 @@ class Observers final : public deploy::NodeObserver {
 struct OracleResult {
   schedule::OracleAnswer answer = schedule::OracleAnswer::unknown;
   std::string note;
+  std::string last_line;  // that it printed; ""
 };
 
 // Exit codes of the oracle follow grep: 0 is a hit, 1 a miss, others mean that it could not decide.
@@ -116,11 +117,9 @@ Result<OracleResult> ask_oracle(const config::Config& config, deploy::Deployment
   if (!ended.started || ended.timed_out || ended.too_much || ended.signalled) return asked;
   if (ended.code == 0) asked.answer = schedule::OracleAnswer::hit;
   if (ended.code == 1) asked.answer = schedule::OracleAnswer::miss;
-  if (ended.code > 1) {
-    // Keep its last message, because its log is removed with the run directory.
-    if (const std::string last_line = deploy::tail(run_dir / "oracle.log", 1, 256); !last_line.empty())
-      asked.note += ": " + last_line;
-  }
+  // Keep its last message, because its log is removed with the run directory.
+  asked.last_line = deploy::tail(run_dir / "oracle.log", 1, 256);
+  if (ended.code > 1 && !asked.last_line.empty()) asked.note += ": " + asked.last_line;
   return asked;
 }
 
@@ -427,6 +426,7 @@ class OneRun {
     run_.result.oracle = asked.answer;
     if (asked.answer == schedule::OracleAnswer::hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
     oracle_note_ = asked.note;
+    run_.oracle_line = asked.last_line;
     return {};
   }
 

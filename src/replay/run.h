@@ -69,7 +69,8 @@ struct Run {
   std::string disturbed;                    // why the run does not count: parallel runs changed its timing; ""
   std::filesystem::path directory_made_in;  // its run directory, even if that was not kept
   std::optional<deploy::CommandResult> incident;
-  std::string backend;  // how syscall faults were injected and why so; "" without such faults
+  std::string oracle_line;  // the last line that the oracle printed at the end of the run; ""
+  std::string backend;      // how syscall faults were injected and why so; "" without such faults
 };
 
 // Errors: invalid configuration or schedule (input), missing features of the machine (environment), or cancellation.

@@ -288,6 +288,21 @@ Json replay_object(const ReplayReport& report) {
 
 std::string replay_json(const ReplayReport& report) { return json_line(replay_object(report)); }
 
+// What to do when `--expect fixed` could not decide because a fault was never effective; "" otherwise.
+std::string advice_on_fix(const ReplayReport& report) {
+  if (!report.expect_fixed || report.verdict != Verdict::inconclusive) return "";
+  const std::vector<FaultCount> counts = report.faults();
+  const bool never =
+      std::any_of(counts.begin(), counts.end(), [](const FaultCount& fault) { return fault.effective == 0; });
+  if (!never) return "";
+  return fmt::format(
+      "what to do next: replay it with the build that has the bug. If the fault is effective there, the fix has "
+      "removed "
+      "what it needs: {}\n",
+      counts.size() > 1 ? "`optional = true` lets such a fault be left out, but one of the others must be effective"
+                        : "give it a condition or call that both builds reach");
+}
+
 std::string replay_text(const ReplayReport& report) {
   std::string out = fmt::format("{}: {}\n", schedule::verdict_name(report.verdict), printable(report.reason));
   out += fmt::format("rate: {}; {}, {} inconclusive, {}\n", rate_text(report.tally),
@@ -312,6 +327,7 @@ std::string replay_text(const ReplayReport& report) {
   if (report.expect_fixed)
     for (const std::string& what : report.unchecked) out += fmt::format("not checked: {}\n", printable(what));
   if (!report.backend.empty()) out += fmt::format("syscall faults by: {}\n", report.backend);
+  out += advice_on_fix(report);
   // Show one run in full: the last one with an unwanted outcome, because it needs an explanation.
   const RunResult* shown = nullptr;
   for (const RunResult& run : report.runs)

@@ -108,6 +108,9 @@ std::string plan_text(const diagnose::Plan& plan, bool only_logs) {
   for (const diagnose::Candidate* candidate : diagnose::by_rank(plan))
     out += fmt::format("  {:>3}. {}{}\n       {}\n", candidate->rank, printable(schedule::in_words(candidate->fault)),
                        candidate->symptom ? "  [symptom]" : "", printable(candidate->why));
+  if (!plan.candidates.empty())
+    out +=
+        "  --json adds their IDs, for --rule-out, and what speaks for and against each; --show-weights explains that\n";
   if (!plan.discarded.empty()) {
     out += "\ndiscarded:\n";
     for (const diagnose::Discarded& group : plan.discarded)

@@ -6,7 +6,7 @@ namespace rose::schedule {
 namespace {
 
 // In records, 0 means that it did not happen, so something that happened at 0 ns is stored as 1 ns.
-std::int64_t told(const std::optional<std::int64_t>& at_ns) { return !at_ns ? 0 : *at_ns == 0 ? 1 : *at_ns; }
+std::int64_t to_number(const std::optional<std::int64_t>& at_ns) { return !at_ns ? 0 : *at_ns == 0 ? 1 : *at_ns; }
 
 Json to_json(const ConditionOutcome& condition) {
   return {{"words", condition.words}, {"met", condition.met},      {"met_ns", condition.met_ns},
@@ -47,7 +47,7 @@ Json to_json(const FaultOutcome& fault) {
           {"no_effect", fault.no_effect},
           {"withdrawn", fault.withdrawn},
           {"fired_ns", fault.fired_ns},
-          {"ended_ns", told(fault.ended_ns)},
+          {"ended_ns", to_number(fault.ended_ns)},
           {"seen", fault.seen},
           {"injected", fault.injected},
           {"node", fault.node},

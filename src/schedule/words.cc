@@ -323,7 +323,7 @@ std::vector<std::string> steps_in_words(const Schedule& schedule) {
         if (schedule.faults[at].id == id) return fmt::format("step {}", i + 1);
     return fmt::format("'{}'", id);
   };
-  std::vector<std::string> told;
+  std::vector<std::string> sentences;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Fault fault = schedule.faults[steps[i].front()];
     std::string step;
@@ -341,9 +341,9 @@ std::vector<std::string> steps_in_words(const Schedule& schedule) {
       step = words(fault, step_of, &schedule);
       if (!others.empty()) step += fmt::format(" (this or {}, whichever comes first)", enumerate(others));
     }
-    told.push_back(std::move(step));
+    sentences.push_back(std::move(step));
   }
-  return told;
+  return sentences;
 }
 
 namespace {

@@ -417,7 +417,7 @@ Result<Reading> read_down(Dwarf_Die* typed, Stand stand, const std::vector<std::
   auto type = type_of(typed);
   std::string so_far = name;
   if (!type) return fail(ErrorKind::input, fmt::format("the type of '{}' is unknown", name));
-  std::string told = type_name(typed);
+  std::string type_text = type_name(typed);
   for (const std::string& wanted : members) {
     // at most two levels: a reference to a pointer
     for (int i = 0; i < 2 && type && is_pointer(dwarf_tag(&*type)); ++i) {
@@ -434,7 +434,7 @@ Result<Reading> read_down(Dwarf_Die* typed, Stand stand, const std::vector<std::
       return fail(ErrorKind::input,
                   fmt::format("'{}' of '{}' is a bit field, which cannot be recorded", wanted, so_far));
     so_far += "." + wanted;
-    told = type_name(&found->die);
+    type_text = type_name(&found->die);
     type = type_of(&found->die);
     if (!type) return fail(ErrorKind::input, fmt::format("the type of '{}' is unknown", so_far));
     stand = part_of(stand, found->offset, is_pointer(dwarf_tag(&*type)) ? 8 : size_of(&*type));
@@ -444,11 +444,11 @@ Result<Reading> read_down(Dwarf_Die* typed, Stand stand, const std::vector<std::
     stand = pointed_to(stand);
     Dwarf_Die pointer = *type;
     type = type_of(&pointer);
-    told = type_name(&pointer);
+    type_text = type_name(&pointer);
     if (!type) return fail(ErrorKind::input, fmt::format("what '{}' points to has no type", so_far));
   }
   ROSE_TRY(Reading out, read_value(*type, std::move(stand), so_far, 0));
-  out.form.type = told;
+  out.form.type = type_text;
   return out;
 }
 

@@ -128,13 +128,13 @@ class Unwinder {
     }
     dwfl_report_end(dwfl_.get(), nullptr, nullptr);
     if (!dwfl_attach_state(dwfl_.get(), nullptr, kThread, &kThreadCallbacks, this)) {
-      why("cannot unwind: " + said());
+      why("cannot unwind: " + last_error());
       only_the_instruction();
       return std::move(out_);
     }
     const int ended = dwfl_getthread_frames(dwfl_.get(), kThread, on_frame, this);
     // When frame pointers are followed as a fallback, libdw ends without reporting a reason.
-    if (ended < 0 || unread_) tell_end(ended < 0 ? said() : "no unwind information leads further");
+    if (ended < 0 || unread_) tell_end(ended < 0 ? last_error() : "no unwind information leads further");
     if (out_.frames.empty()) only_the_instruction();
     name_runtime_code();
     if (nameless_ > 0)
@@ -150,7 +150,7 @@ class Unwinder {
   static const Dwfl_Callbacks kCallbacks;
   static const Dwfl_Thread_Callbacks kThreadCallbacks;
 
-  static std::string said() {
+  static std::string last_error() {
     const char* text = dwfl_errmsg(-1);
     return text != nullptr ? text : "no reason is given";
   }

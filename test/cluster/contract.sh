@@ -59,6 +59,24 @@ json_is 'j["verdict"], j["workload"], j["incident"]' "('reproduced', 'exited wit
 "$rose" dump import a.jsonl -o again.bin -q
 "$rose" dump show again.bin --format jsonl | cmp -s - a.jsonl || fail "JSON Lines are not lossless on a real dump"
 
+# What the result of an incident does not show is explained: a stop by `rose node` is no failure, a node of which only
+# the main process was killed continues, and the run's folder is gone.
+for kind in planned partly; do
+  deployment "$kind.toml" '"sleep", "1.5"' '"sh", "-c", "echo all is well; exit 1"'
+  sed -i 's|: > data; exec sleep 100|: > data; while sleep 0.1; do read x < none; done 2> /dev/null \& wait|' \
+    "$kind.toml"
+done
+expect 1 "$rose" trace -c planned.toml -o planned.bin --incident '"$ROSE_EXE" node kill n-1'
+says out "^stopped by 'rose node', so planned and no failure in the dump: n-1; an incident sends signals"
+says out "^the oracle printed: all is well$"
+says out "^--keep keeps the run's folder"
+if grep -q "only the main process" out; then fail "a planned stop is described as a kill: $(cat out)"; fi
+expect 1 "$rose" trace -c partly.toml -o partly.bin --incident 'sleep 0.5; kill -9 "$(cat "$ROSE_PIDFILE_n_1")"' --keep
+says out "^only the main process was killed, others of the node continued: n-1; "
+if grep -q "rose node\|--keep" out; then fail "advice that does not apply: $(cat out)"; fi
+expect 1 "$rose" trace -c partly.toml -o all.bin --incident 'sleep 0.5; xargs kill -9 < "$ROSE_CGROUP_n_1/cgroup.procs"'
+if grep -q "only the main process" out; then fail "all processes were killed: $(cat out)"; fi
+
 # File names are bytes, JSON is text.
 expect 0 "$rose" dump import a.jsonl -o $'no\xffutf8.bin' --json
 json_is 'ascii(j["dump"])' "'no\\ufffdutf8.bin'"

@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     snapshot.maps.push_back({words[0], words[1], words[2] >> 1,
                              (words[2] & 1) != 0 ? fmt::format("/proc/self/fd/{}", file.get()) : "", "/bin/fuzz"});
   }
-  const auto told = unwind(snapshot, 1'000'000'000);
-  if (told.frames.empty() || told.frames.size() > rose::symbols::kMostFrames) std::abort();
+  const auto unwound = unwind(snapshot, 1'000'000'000);
+  if (unwound.frames.empty() || unwound.frames.size() > rose::symbols::kMostFrames) std::abort();
   return 0;
 }

@@ -107,16 +107,16 @@ TEST_CASE("a target cgroup is traced even if its record was lost in a full ring"
   const FullRing ring;
   for (int round = 0; round < 3; ++round) {
     INFO("round " << round);
-    bool untold = false;
-    for (int tries = 0; tries < 1000 && !untold; ++tries) {
+    bool missed = false;
+    for (int tries = 0; tries < 1000 && !missed; ++tries) {
       std::error_code ignored;
       if (std::filesystem::exists(unit, ignored)) take_away(unit);
       const auto before = ring.missed().cgroups;
       ring.fill();
       REQUIRE(std::filesystem::create_directory(unit));
-      untold = ring.missed().cgroups != before;  // otherwise the reader has read the ring in between
+      missed = ring.missed().cgroups != before;  // otherwise the reader has read the ring in between
     }
-    REQUIRE(untold);
+    REQUIRE(missed);
     CHECK(eventually([&] { return packet_programs(unit) == 1; }));
     CHECK(recorded(*tracer, "/rose-untold", fail_at_once(unit, "/rose-untold")));
     take_away(unit);

@@ -321,8 +321,8 @@ TEST_CASE("a killed process is handled even if its record was lost in a full rin
   const TestCgroup cgroup("untold");
   auto tracer = start({target("n1", cgroup)});
   const FullRing ring;
-  pid_t untold = 0;
-  for (int tries = 0; tries < 1000 && untold == 0; ++tries) {
+  pid_t missed = 0;
+  for (int tries = 0; tries < 1000 && missed == 0; ++tries) {
     Victim victim(&cgroup, {"die"});
     const auto before = ring.missed().ends;
     std::atomic<bool> ended{false};
@@ -332,14 +332,14 @@ TEST_CASE("a killed process is handled even if its record was lost in a full rin
     victim.run();
     ended = true;
     keep_full.join();
-    if (const auto now = ring.missed(); now.ends != before) untold = victim.pid();
+    if (const auto now = ring.missed(); now.ends != before) missed = victim.pid();
     else std::this_thread::sleep_for(1s);  // many equal ends per second are counted, not reported
   }
-  REQUIRE(untold != 0);
+  REQUIRE(missed != 0);
   CHECK(eventually([&] {
     const auto ends = tracer->take_ends();
     return std::any_of(ends.begin(), ends.end(),
-                       [&](const ProcessEnd& end) { return end.pid == untold && end.signal == SIGKILL; });
+                       [&](const ProcessEnd& end) { return end.pid == missed && end.signal == SIGKILL; });
   }));
   CHECK(tracer->stats().lost > 0);
 }

@@ -258,6 +258,27 @@ TEST_CASE("functions of a program and a library are traced, also after a restart
   }
 }
 
+#ifdef __x86_64__
+TEST_CASE("a function that the kernel cannot probe does not prevent the others from being watched") {
+  const TestCgroup cgroup("unprobed");
+  const Target node = watched("n1", cgroup, {"rose_victim_*"});
+  {
+    Victim running(&cgroup, {"functions", "1"});
+    auto tracer = start({node});
+    REQUIRE(running.run() == 0);
+    const auto names = entered(snapshot(*tracer), running.pid());
+    CHECK(names == std::vector<std::string>{"rose_victim_rare", "rose_victim_often"});
+  }
+  // The program does not run yet. What cannot be counted is not infrequent.
+  TracerOptions options;
+  options.infrequent_below = 2.0;
+  auto tracer = start({node}, options);
+  std::set<std::string> counted;
+  for (const auto& rate : tracer->counts().functions) counted.insert(rate.function);
+  CHECK(counted == std::set<std::string>{"rose_victim_rare", "rose_victim_often"});
+}
+#endif
+
 TEST_CASE("nodes that share a binary trace their own functions") {
   const TestCgroup a("shared-a"), b("shared-b");
   auto tracer = start({watched("a", a, {"rose_victim_rare"}), watched("b", b, {"rose_victim_often"})});

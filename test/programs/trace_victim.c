@@ -57,6 +57,15 @@
 __attribute__((noinline)) int rose_victim_rare(int x) { __asm__ volatile("" : "+r"(x)); return x + 1; }
 __attribute__((noinline)) int rose_victim_often(int x) { __asm__ volatile("" : "+r"(x)); return x + 2; }
 
+/* Its first instruction cannot be probed. */
+int rose_victim_unprobed(void);
+#ifdef __x86_64__
+__asm__(".text\n.globl rose_victim_unprobed\n.type rose_victim_unprobed, @function\nrose_victim_unprobed:\n"
+        "lock addl $0, -8(%rsp)\nxorl %eax, %eax\nret\n.size rose_victim_unprobed, . - rose_victim_unprobed\n");
+#else
+int rose_victim_unprobed(void) { return 0; }
+#endif
+
 static struct sockaddr_in v4(int port) {
   struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
   a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

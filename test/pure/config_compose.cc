@@ -236,7 +236,7 @@ TEST_CASE("unsupported Compose files are refused with the line") {
 
 namespace {
 
-bool said(const std::vector<std::string>& all, std::string_view part) {
+bool contains(const std::vector<std::string>& all, std::string_view part) {
   return std::any_of(all.begin(), all.end(),
                      [part](const std::string& one) { return one.find(part) != std::string::npos; });
 }
@@ -261,9 +261,10 @@ TEST_CASE("limits, terminals and deploy settings are applied, and settings witho
   REQUIRE(node.restart.has_value());
   CHECK((node.restart->only_failures && node.restart->max == 2 && node.restart->delay_ns == 3 * kSecond));
   CHECK(node.container->volumes == std::vector<std::string>{"/srv/kv:/app", "/srv/kv/b:/b:ro,rslave"});
-  CHECK((said(words, "'dns' has no effect") && said(words, "'logging' has no effect") &&
-         said(words, "'placement' of 'deploy' has no effect")));
-  CHECK((said(warnings, "'runtime: other' must be set for the engine") && said(warnings, "requests 'devices'")));
+  CHECK((contains(words, "'dns' has no effect") && contains(words, "'logging' has no effect") &&
+         contains(words, "'placement' of 'deploy' has no effect")));
+  CHECK(
+      (contains(warnings, "'runtime: other' must be set for the engine") && contains(warnings, "requests 'devices'")));
 }
 
 TEST_CASE("secrets and configs become files in the container") {
@@ -298,8 +299,8 @@ TEST_CASE("addresses, replicas, links and profiles are applied") {
   CHECK((*nodes)[1].container->aliases == std::vector<std::string>{"base", "kv-b-1"});
   CHECK((*nodes)[3].container->aliases == std::vector<std::string>{"w", "kv-w-2"});
   CHECK((*nodes)[5].container->after.size() == 3);
-  CHECK((said(warnings, "172.26.0.10 of network 'm' is ignored") && said(warnings, "network 'n' is external") &&
-         said(warnings, "volume 'v' is external")));
+  CHECK((contains(warnings, "172.26.0.10 of network 'm' is ignored") && contains(warnings, "network 'n' is external") &&
+         contains(warnings, "volume 'v' is external")));
 }
 
 TEST_CASE("hooks are commands with their own user, folder and variables") {
@@ -345,8 +346,8 @@ TEST_CASE("services share the network of another service") {
   CHECK((*nodes)[0].container->after[0].node == "app");
   REQUIRE((*nodes)[1].container->after.size() == 1);
   CHECK((*nodes)[1].container->after[0].when == Dependency::When::healthy);
-  CHECK(said(words, "service side shares the network and the address of app"));
-  CHECK_FALSE(said(words, "services have different networks"));
+  CHECK(contains(words, "service side shares the network and the address of app"));
+  CHECK_FALSE(contains(words, "services have different networks"));
 }
 
 TEST_CASE("services share processes and memory of another service") {
@@ -380,7 +381,7 @@ TEST_CASE("services share processes and memory of another service") {
   CHECK(has(named("w-1"), "--ipc", "shareable"));
   CHECK(has(named("on-h"), "--pid", "host"));
   CHECK(has(named("on-h"), "--ipc", "host"));
-  CHECK(said(words, "service probe is in the PID namespace of app"));
+  CHECK(contains(words, "service probe is in the PID namespace of app"));
 }
 
 TEST_CASE("files can extend, include and override each other") {
@@ -506,10 +507,10 @@ TEST_CASE("an override file that Compose would read is reported, whatever its en
   std::ofstream(folder / "docker-compose.override.yml") << "services:\n  a: {user: \"1\"}\n";
   const auto one = read_compose_files({folder / "docker-compose.yaml"});
   REQUIRE(one.has_value());
-  CHECK(said(one->warnings, "docker-compose.override.yml beside it is not read"));
+  CHECK(contains(one->warnings, "docker-compose.override.yml beside it is not read"));
   const auto both = read_compose_files({folder / "docker-compose.yaml", folder / "docker-compose.override.yml"});
   REQUIRE(both.has_value());
-  CHECK_FALSE(said(both->warnings, "is not read"));
+  CHECK_FALSE(contains(both->warnings, "is not read"));
 }
 
 TEST_CASE("a further file resets and replaces values") {

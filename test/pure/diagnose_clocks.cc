@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "diagnose_log_inputs.h"
 #include "diagnose_play.h"
-#include "diagnose_told.h"
 #include "diagnose_world.h"
 #include "folder.h"
 #include "trace/clock.h"

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "diagnose/logs/throw_sites.h"
-#include "diagnose_told.h"
+#include "diagnose_log_inputs.h"
 
 using namespace rose;
 using namespace rose::diagnose;
@@ -37,8 +37,8 @@ std::string line(int second, const std::string& text) {
   return fmt::format("2026-01-02 03:04:{:02} WARN {}\n", second, text);
 }
 
-Candidate exception_of(Told& told) {
-  for (const Candidate& c : told.plan().candidates)
+Candidate exception_of(LogInputs& given) {
+  for (const Candidate& c : given.plan().candidates)
     if (c.kind == FaultKind::exception) return c;
   return {};
 }
@@ -103,10 +103,10 @@ TEST_CASE("JVM-generated methods, a JDK-only stack and a non-JVM node give no th
 
 TEST_CASE("an exception found only in the failure's log is a candidate, with message and frame as its reason") {
   const std::string usual = line(1, "copied page 1") + line(9, "copied page 2");
-  Told told(java(),
-            line(1, "copied page 1") + line(5, "page 2: a block is damaged") + kBadSum + line(9, "copied page 2"),
-            usual);
-  const Candidate c = exception_of(told);
+  LogInputs given(java(),
+                  line(1, "copied page 1") + line(5, "page 2: a block is damaged") + kBadSum + line(9, "copied page 2"),
+                  usual);
+  const Candidate c = exception_of(given);
   REQUIRE(c.kind == FaultKind::exception);
   CHECK(c.rank == 1);
   CHECK(c.node == "n2");
@@ -120,14 +120,14 @@ TEST_CASE("an exception found only in the failure's log is a candidate, with mes
         "n2.log:2 of n2: 'page 2: a block is damaged / org.x.ChecksumException: block 8 does not match', with "
         "org.x.ChecksumException in org.x.Store.check(Store.java:40)");
   // Its schedules can be written and read back.
-  for (const schedule::Schedule& one : told.plan().schedules) {
+  for (const schedule::Schedule& one : given.plan().schedules) {
     const auto read = schedule::parse_schedule(schedule::to_toml(one), "x.toml");
     REQUIRE(read);
     CHECK(schedule::fingerprint(*read) == schedule::fingerprint(one));
   }
   // Exceptions that also occur in fault-free runs are not candidates.
   const std::string noise = line(5, "page 2: a block is damaged") + kBadSum;
-  CHECK(Told(java(), usual + noise, usual + noise).inputs.exceptions.empty());
+  CHECK(LogInputs(java(), usual + noise, usual + noise).inputs.exceptions.empty());
 }
 
 TEST_CASE("a remote exception is thrown at the peer; locally the caller receives the wrapped one") {
@@ -146,10 +146,10 @@ TEST_CASE("a remote exception is thrown at the peer; locally the caller receives
   CHECK(there[0].throws == "org.x.LeaseException");
   CHECK(there[0].function == "org.x.Names.check");
 
-  Told told(config, line(1, "copied page 1") + line(5, "cannot close /a") + sent + line(9, "copied page 2"),
-            line(1, "copied page 1") + line(9, "copied page 2"));
+  LogInputs given(config, line(1, "copied page 1") + line(5, "cannot close /a") + sent + line(9, "copied page 2"),
+                  line(1, "copied page 1") + line(9, "copied page 2"));
   std::set<std::string> thrown;
-  for (const Candidate& c : told.plan().candidates)
+  for (const Candidate& c : given.plan().candidates)
     if (c.kind == FaultKind::exception)
       thrown.insert(fmt::format("{} {} {}", c.node, c.fault.throws, c.fault.function));
   CHECK(thrown == std::set<std::string>{"n1 org.x.LeaseException org.x.Names.check",
@@ -158,25 +158,25 @@ TEST_CASE("a remote exception is thrown at the peer; locally the caller receives
 }
 
 TEST_CASE("an exception that a failed call brings about ranks below that call") {
-  Told told(java(),
-            line(1, "copied page 1") + line(5, "cannot save page 2") +
-                "java.io.IOException: No space left on device\n\tat "
-                "java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n"
-                "\tat org.x.Store.save(Store.java:70)\n",
-            "");
-  const Plan plan = told.plan();
+  LogInputs given(java(),
+                  line(1, "copied page 1") + line(5, "cannot save page 2") +
+                      "java.io.IOException: No space left on device\n\tat "
+                      "java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n"
+                      "\tat org.x.Store.save(Store.java:70)\n",
+                  "");
+  const Plan plan = given.plan();
   const auto place = [&](auto&& is) {
     return std::find_if(plan.candidates.begin(), plan.candidates.end(), is) - plan.candidates.begin();
   };
   // No file is named and no run shows which exist, so the calls are learned from the run itself.
   CHECK(place([](const Candidate& c) { return c.kind == FaultKind::exception; }) <
         static_cast<std::ptrdiff_t>(plan.candidates.size()));
-  Told with_path(java(),
-                 line(5, "cannot open the page") +
-                     "java.io.FileNotFoundException: /srv/x/page.2 (Too many open files)\n\tat "
-                     "java.base/java.io.FileInputStream.open0(Native Method)\n"
-                     "\tat org.x.Store.open(Store.java:70)\n",
-                 "");
+  LogInputs with_path(java(),
+                      line(5, "cannot open the page") +
+                          "java.io.FileNotFoundException: /srv/x/page.2 (Too many open files)\n\tat "
+                          "java.base/java.io.FileInputStream.open0(Native Method)\n"
+                          "\tat org.x.Store.open(Store.java:70)\n",
+                      "");
   const Plan both = with_path.plan();
   REQUIRE(both.candidates.size() >= 2);
   CHECK(both.candidates[0].kind == FaultKind::syscall);
@@ -193,17 +193,17 @@ TEST_CASE("logs with hundreds of thousands of stack traces give at most 40 excep
                  fmt::format("{0}{1} {1}{0}", static_cast<char>('a' + i % 26), static_cast<char>('a' + i / 26 % 26))) +
             fmt::format("org.x.E{}Exception: {}\n\tat org.x.C{}.m(C.java:{})\n\tat org.x.D.n(D.java:{})\n", i % 3000, i,
                         i % 700, 1 + i % 900, 1 + i % 800);
-  Told told(java(), text, "");
-  CHECK(told.inputs.exceptions.size() == logs::kMostThrown);
-  const Plan plan = told.plan();
+  LogInputs given(java(), text, "");
+  CHECK(given.inputs.exceptions.size() == logs::kMostThrown);
+  const Plan plan = given.plan();
   std::size_t exceptions = 0;
   for (const Candidate& c : plan.candidates) exceptions += c.kind == FaultKind::exception ? 1 : 0;
   CHECK(exceptions <= 40);
 }
 
 TEST_CASE("the search finds the entry of the method at which the exception triggers the bug") {
-  Told told(java(), line(5, "page 2: a block is damaged") + kBadSum, line(1, "copied page 1"));
-  told.config.diagnose.confirm_runs = 2;
+  LogInputs given(java(), line(5, "page 2: a block is damaged") + kBadSum, line(1, "copied page 1"));
+  given.config.diagnose.confirm_runs = 2;
   constexpr int kVisits = 30, kRight = 17;
   Cluster cluster([&](const schedule::Schedule& schedule, int) {
     rose::diagnose::test::Answer answer;
@@ -218,7 +218,7 @@ TEST_CASE("the search finds the entry of the method at which the exception trigg
     }
     return answer;
   });
-  const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, cluster, {});
+  const Result<Diagnosis> found = rose::diagnose::diagnose(given.inputs, cluster, {});
   REQUIRE(found);
   CHECK(found->verdict == schedule::Verdict::reproduced);
   REQUIRE(found->found);
@@ -229,7 +229,7 @@ TEST_CASE("the search finds the entry of the method at which the exception trigg
 TEST_CASE("after the first entry, the entry that the fault-free run had reached by that time is tried", "[logs]") {
   const std::string usual = line(1, "opening") + line(3, "copying") + line(9, "done");
   const std::string failed = line(11, "opening") + line(13, "copying") + line(15, "cannot copy\n" + kBadSum);
-  const Told without(java(), failed, usual);
+  const LogInputs without(java(), failed, usual);
   REQUIRE(without.inputs.exceptions.size() == 1);
   CHECK(without.inputs.exceptions[0].visits == 0);
   const std::string function = without.inputs.exceptions[0].sites[0].function;
@@ -243,10 +243,10 @@ TEST_CASE("after the first entry, the entry that the fault-free run had reached 
   for (trace::Event& event : control.events) event.ts_ns += shift;
   for (std::int64_t* one : {&control.meta.workload_ts, &control.meta.begin_ns, &control.meta.end_ns})
     if (*one != 0) *one += shift;
-  Told told(java(), failed, usual, &control);
-  REQUIRE(told.inputs.exceptions.size() == 1);
-  CHECK(told.inputs.exceptions[0].visits == 4);  // up to 5 s of that run
-  const Candidate c = exception_of(told);
+  LogInputs given(java(), failed, usual, &control);
+  REQUIRE(given.inputs.exceptions.size() == 1);
+  CHECK(given.inputs.exceptions[0].visits == 4);  // up to 5 s of that run
+  const Candidate c = exception_of(given);
   CHECK(c.fault.count == 1);
   REQUIRE(!c.alternatives.empty());
   CHECK(c.alternatives[0].count == 4);

@@ -421,9 +421,9 @@ TEST_CASE("level 2: a function that the test build lacks ends the branch but not
   play.unknown = {"inlined"};
   const Diagnosis d = diagnosis_of(config, crash_dump(production, 5.5), play);
   CHECK(d.target_reached);
-  bool said = false;
-  for (const Tried& tried : d.tried) said = said || tried.note.find("no function 'inlined'") != std::string::npos;
-  CHECK(said);
+  bool noted = false;
+  for (const Tried& tried : d.tried) noted = noted || tried.note.find("no function 'inlined'") != std::string::npos;
+  CHECK(noted);
 }
 
 TEST_CASE("level 2: a wider context that is not reached ends the branch") {

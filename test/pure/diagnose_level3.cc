@@ -121,10 +121,10 @@ TEST_CASE("level 3: a crash at a site inside the last function of its context is
   CHECK(in_words(d).find("store+0x20 is where it calls flush_log.") != std::string::npos);
   CHECK(d.schedules <= 10);
   CHECK_FALSE(noted(d, "level 3"));
-  bool said = false;
+  bool noted = false;
   for (const Tried& tried : d.tried)
-    said = said || tried.note.find("only at write@plt in store (+0x10)") != std::string::npos;
-  CHECK(said);
+    noted = noted || tried.note.find("only at write@plt in store (+0x10)") != std::string::npos;
+  CHECK(noted);
 }
 
 TEST_CASE("level 3: sites and calls take turns, sites that no probing run reached are skipped, others come last") {

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "diagnose/narrow.h"
+#include "diagnose_log_inputs.h"
 #include "diagnose_play.h"
-#include "diagnose_told.h"
 #include "folder.h"
 
 using namespace rose;
@@ -89,11 +89,11 @@ Plan planned(const config::Config& config, const std::vector<std::string>& faile
 TEST_CASE("a message that names call, error and path is the first candidate, with the message as its reason") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  Told told(config,
-            line(0, "opening the store") + line(1, "saved table one") +
-                line(2, "cannot write /prod/n2/data/store.db: No space left on device"),
-            usual_log(), &control);
-  const Plan plan = told.plan();
+  LogInputs given(config,
+                  line(0, "opening the store") + line(1, "saved table one") +
+                      line(2, "cannot write /prod/n2/data/store.db: No space left on device"),
+                  usual_log(), &control);
+  const Plan plan = given.plan();
   REQUIRE(!plan.candidates.empty());
   const Candidate& c = plan.candidates[0];
   CHECK(c.kind == FaultKind::syscall);
@@ -114,11 +114,11 @@ TEST_CASE("a message that names call, error and path is the first candidate, wit
 TEST_CASE("a message without a file name refers to the files that the node touched last") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  Told told(
+  LogInputs given(
       config,
       line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint failed: No space left on device"),
       usual_log(), &control);
-  const Plan plan = told.plan();
+  const Plan plan = given.plan();
   REQUIRE(!plan.candidates.empty());
   REQUIRE(plan.candidates[0].fault.call.path);
   CHECK(plan.candidates[0].fault.call.path->find("check.tmp") != std::string::npos);
@@ -138,25 +138,25 @@ TEST_CASE("a message that matches many calls and files gives at most a dozen fau
     dump.sys(0.5, "n2", "openat", fmt::format("/run/1/n2/data/{}", file));
   dump.ends(5);
   const trace::Trace control = beside_logs(dump.take());
-  const Told told(
+  const LogInputs given(
       config,
       line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint failed: No space left on device"),
       usual_log(), &control);
   std::size_t faults = 0;
-  for (const auto& [at, of] : told.inputs.log_evidence.back().events)
+  for (const auto& [at, of] : given.inputs.log_evidence.back().events)
     faults +=
-        told.inputs.traces.back().events[at].type == trace::EventType::scf && of.words.find("n2.log:3") == 0 ? 1 : 0;
+        given.inputs.traces.back().events[at].type == trace::EventType::scf && of.words.find("n2.log:3") == 0 ? 1 : 0;
   CHECK(faults == 12);
 }
 
 TEST_CASE("messages right before a program ends itself are not explained by its end") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  Told told(config,
-            line(0, "opening the store") + line(1, "saved table one") +
-                line(2, "panic: rename /prod/n2/data/check.tmp: no space left on device"),
-            usual_log(), &control);
-  const Plan plan = told.plan();
+  LogInputs given(config,
+                  line(0, "opening the store") + line(1, "saved table one") +
+                      line(2, "panic: rename /prod/n2/data/check.tmp: no space left on device"),
+                  usual_log(), &control);
+  const Plan plan = given.plan();
   std::size_t calls = 0;
   for (const Candidate& c : plan.candidates) calls += c.kind == FaultKind::syscall && c.error == "ENOSPC" ? 1 : 0;
   CHECK(calls >= 3);  // rename itself, and other calls that return this error
@@ -168,11 +168,11 @@ TEST_CASE("messages right before a program ends itself are not explained by its 
 TEST_CASE("a connection error is not matched to the node's files") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  Told told(
+  LogInputs given(
       config,
       line(0, "opening the store") + line(1, "saved table one") + line(2, "write failed: Connection reset by peer"),
       usual_log(), &control);
-  for (const Candidate& c : told.plan().candidates) {
+  for (const Candidate& c : given.plan().candidates) {
     INFO(c.why);
     CHECK((c.error != "ECONNRESET" || c.path.empty()));
   }
@@ -181,13 +181,13 @@ TEST_CASE("a connection error is not matched to the node's files") {
 TEST_CASE("if no message names a cause, calls shortly before the failure are tried, nearest first") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  Told told(
+  LogInputs given(
       config,
       line(10, "opening the store") + line(11, "saved table one") + line(12.5, "the table is odd") + line(13, "closed"),
       usual_log(), &control);
-  CHECK(std::none_of(told.evidence.hints.begin(), told.evidence.hints.end(),
+  CHECK(std::none_of(given.evidence.hints.begin(), given.evidence.hints.end(),
                      [](const logs::Hint& hint) { return hint.weight > 0.3; }));
-  const Plan plan = told.plan();
+  const Plan plan = given.plan();
   const Candidate* best = nullptr;
   for (const Candidate& c : plan.candidates)
     if (c.kind == FaultKind::syscall && (best == nullptr || c.weight > best->weight)) best = &c;
@@ -216,11 +216,11 @@ TEST_CASE("of calls between the same messages, those after which their thread di
   for (int i = 0; i < 6; ++i) dump.sys(1.5 + 0.05 * i, "n2", "unlink", "/run/1/n2/data/scratch").tid = 8;
   dump.ends(5);
   const trace::Trace control = beside_logs(dump.take());
-  Told told(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "the table is odd"),
-            usual_log(), &control);
+  LogInputs given(config, line(0, "opening the store") + line(1, "saved table one") + line(2, "the table is odd"),
+                  usual_log(), &control);
   double quiet = 0, busy = 0;
   std::string why;
-  for (const Candidate& c : told.plan().candidates) {
+  for (const Candidate& c : given.plan().candidates) {
     if (c.kind != FaultKind::syscall || c.syscall != "openat") continue;
     if (c.path.find("quiet.db") != std::string::npos) quiet = c.weight;
     if (c.path.find("busy.db") != std::string::npos) {
@@ -237,26 +237,26 @@ TEST_CASE("events of the fault-free run are mapped to the incident's time line")
   const auto config = deployment();
   const trace::Trace control = usual_run();
   // Ten times as slow, one day later.
-  Told told(config,
-            line(0, "opening the store") + line(10, "saved table one") + line(20, "checkpoint") + line(30, "closed") +
-                line(31, "odd"),
-            usual_log(), &control);
-  REQUIRE(told.inputs.traces.size() == 1);
+  LogInputs given(config,
+                  line(0, "opening the store") + line(10, "saved table one") + line(20, "checkpoint") +
+                      line(30, "closed") + line(31, "odd"),
+                  usual_log(), &control);
+  REQUIRE(given.inputs.traces.size() == 1);
   std::int64_t first = 0, rename = 0;
   const int number = kernel::find_syscall("rename")->number;
-  for (const trace::Event& event : told.inputs.traces[0].events)
+  for (const trace::Event& event : given.inputs.traces[0].events)
     if (event.type == trace::EventType::sys && event.syscall == number) rename = event.ts_ns;
-  first = told.evidence.failure.nodes[0].messages[0].ts_ns;
+  first = given.evidence.failure.nodes[0].messages[0].ts_ns;
   CHECK(rename - first == 19'000'000'000);
 }
 
 TEST_CASE("a node whose log begins again is taken as killed and restarted") {
   const auto config = deployment();
-  Told told(config,
-            line(0, "store 3 is starting") + line(1, "saved table one") + line(2, "saved table two") +
-                line(4, "store 3 is starting") + line(5, "recovered"),
-            line(0, "store 3 is starting") + line(1, "saved table one") + line(2, "saved table two"), nullptr);
-  const Plan plan = told.plan();
+  LogInputs given(config,
+                  line(0, "store 3 is starting") + line(1, "saved table one") + line(2, "saved table two") +
+                      line(4, "store 3 is starting") + line(5, "recovered"),
+                  line(0, "store 3 is starting") + line(1, "saved table one") + line(2, "saved table two"), nullptr);
+  const Plan plan = given.plan();
   REQUIRE(!plan.candidates.empty());
   CHECK(plan.candidates[0].kind == FaultKind::crash);
   CHECK(plan.candidates[0].fault.signal == SIGKILL);
@@ -265,13 +265,13 @@ TEST_CASE("a node whose log begins again is taken as killed and restarted") {
 
 TEST_CASE("a helper's end in a log does not kill the main process, and a partition's reason names the peer") {
   const auto config = deployment();
-  Told told(
+  LogInputs given(
       config,
       line(1, "checkpoint begins") + line(2, "checkpointer process (PID 27001) was terminated by signal 9: Killed") +
           line(3, "all server processes were started anew") + line(20, "Server b/n3 is DOWN, reason: Layer4 timeout") +
           line(40, "Server b/n1 is DOWN, reason: Layer4 timeout"),
       "", nullptr);
-  const Plan plan = told.plan();
+  const Plan plan = given.plan();
   std::size_t cuts = 0;
   bool crash = false;
   for (const Candidate& c : plan.candidates) {
@@ -293,9 +293,9 @@ TEST_CASE("a helper's end in a log does not kill the main process, and a partiti
 TEST_CASE("a partition from an unnamed peer is inferred, from a named peer it is stated") {
   const auto config = deployment();
   const auto known = [&](const char* text) {
-    Told told(config, line(1, "up") + line(20, text), "", nullptr);
+    LogInputs given(config, line(1, "up") + line(20, text), "", nullptr);
     std::set<Known> all;
-    for (const Candidate& c : told.plan().candidates)
+    for (const Candidate& c : given.plan().candidates)
       if (c.kind == FaultKind::partition) all.insert(c.known);
     return all;
   };
@@ -306,11 +306,11 @@ TEST_CASE("a partition from an unnamed peer is inferred, from a named peer it is
 TEST_CASE("a message about a full disk reports one failed call, but other calls are failed as well") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  Told told(config,
-            line(0, "opening the store") + line(1, "saved table one") +
-                line(2, "cannot write /prod/n2/data/store.db: No space left on device"),
-            usual_log(), &control);
-  const Plan plan = told.plan();
+  LogInputs given(config,
+                  line(0, "opening the store") + line(1, "saved table one") +
+                      line(2, "cannot write /prod/n2/data/store.db: No space left on device"),
+                  usual_log(), &control);
+  const Plan plan = given.plan();
   REQUIRE(!plan.candidates.empty());
   const auto lasting = [](const schedule::Fault& fault) { return fault.times == -1; };
   CHECK(plan.candidates[0].fault.times == 1);
@@ -326,9 +326,9 @@ TEST_CASE("a relative path and an absolute path of the same file give one candid
   const std::string full = line(2, "cannot write /prod/n2/data/store.db: No space left on device"),
                     relative = line(2.1, "I/O error: data/store.db: write failed (No space left on device)");
   const auto writes = [&](const std::string& text) {
-    Told told(config, line(0, "opening the store") + line(1, "saved table one") + text, usual_log(), &control);
+    LogInputs given(config, line(0, "opening the store") + line(1, "saved table one") + text, usual_log(), &control);
     std::set<std::string> paths;
-    for (const Candidate& c : told.plan().candidates)
+    for (const Candidate& c : given.plan().candidates)
       if (c.fault.call.syscall == "write") paths.insert(c.fault.call.path.value_or(""));
     return paths;
   };
@@ -349,7 +349,7 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
     dump.ends(end);
     return beside_logs(dump.take());
   };
-  const auto told_of = [](const Plan& plan, FaultKind kind) {
+  const auto number_of = [](const Plan& plan, FaultKind kind) {
     return std::count_if(plan.candidates.begin(), plan.candidates.end(), [&](const Candidate& c) {
       return c.node == "n2" && c.kind == kind && c.why.find("n2.log:") != std::string::npos;
     });
@@ -361,7 +361,7 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
   alone.traces = {whole};
   const Result<Plan> before = make_plan(alone);
   REQUIRE(before);
-  Told both(config, failed, line(3, "store 3 is starting"), nullptr, {whole});
+  LogInputs both(config, failed, line(3, "store 3 is starting"), nullptr, {whole});
   const Plan with = both.plan();
   REQUIRE(with.candidates.size() == before->candidates.size());
   for (std::size_t i = 0; i < with.candidates.size(); ++i) {
@@ -370,12 +370,12 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
   }
   CHECK(with.observables.size() > before->observables.size());
   // The window ended before the node did; the dump belongs to another node; events were lost.
-  Told later(config, failed, line(3, "store 3 is starting"), nullptr, {seen("n2", 8)});
-  CHECK(told_of(later.plan(), FaultKind::crash) > 0);
-  CHECK(told_of(later.plan(), FaultKind::syscall) == 0);
-  Told other(config, failed, line(3, "store 3 is starting"), nullptr, {seen("n1", 30)});
-  CHECK(told_of(other.plan(), FaultKind::crash) > 0);
-  CHECK(told_of(other.plan(), FaultKind::syscall) > 0);
+  LogInputs later(config, failed, line(3, "store 3 is starting"), nullptr, {seen("n2", 8)});
+  CHECK(number_of(later.plan(), FaultKind::crash) > 0);
+  CHECK(number_of(later.plan(), FaultKind::syscall) == 0);
+  LogInputs other(config, failed, line(3, "store 3 is starting"), nullptr, {seen("n1", 30)});
+  CHECK(number_of(other.plan(), FaultKind::crash) > 0);
+  CHECK(number_of(other.plan(), FaultKind::syscall) > 0);
   // Failures after the last dump was written are more likely consequences of the failure.
   const auto crash_to_call = [](const Plan& plan) {
     std::map<FaultKind, double> most;
@@ -386,12 +386,12 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
   Dump early;
   early.started(0, "n1");
   early.ends(0.5);
-  Told after(config, failed, line(3, "store 3 is starting"), nullptr, {beside_logs(early.take())});
+  LogInputs after(config, failed, line(3, "store 3 is starting"), nullptr, {beside_logs(early.take())});
   CHECK(crash_to_call(after.plan()) > 0);
   CHECK(crash_to_call(after.plan()) < 0.6 * crash_to_call(other.plan()));
   // A log without times has those of the run without faults, which here lie long after the dump's end.
   for (const bool aligned : {false, true}) {
-    Told another(config, failed, line(3, "store 3 is starting"));
+    LogInputs another(config, failed, line(3, "store 3 is starting"));
     logs::Evidence evidence = another.evidence;
     evidence.failure.nodes[0].aligned = aligned;
     for (logs::Message& one : evidence.failure.nodes[0].messages) one.ts_ns += 100 * kSecond;
@@ -409,11 +409,11 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
     add_logs(inputs, evidence, nullptr);
     const Result<Plan> plan = make_plan(inputs);
     REQUIRE(plan);
-    CHECK((told_of(*plan, FaultKind::crash) > 0) == !aligned);
+    CHECK((number_of(*plan, FaultKind::crash) > 0) == !aligned);
   }
   trace::Trace lost = whole;
   lost.meta.lost = 7;
-  Told gaps(config, failed, line(3, "store 3 is starting"), nullptr, {lost});
+  LogInputs gaps(config, failed, line(3, "store 3 is starting"), nullptr, {lost});
   CHECK(gaps.plan().candidates.size() > before->candidates.size());
 }
 
@@ -439,16 +439,16 @@ TEST_CASE("if a log leaves the time of a kill open, each infrequent event of the
   });
   const trace::Trace usual = without_faults(play);
   const std::string life = "store 3 is starting", ready = "ready for requests";
-  Told told(config, line(0, life) + line(0.2, ready) + line(21, life) + line(21.2, ready),
-            line(0, life) + line(0.2, ready), &usual);
-  told.inputs.code = &code;
-  told.inputs.simplify = false;
-  const Plan plan = told.plan();
+  LogInputs given(config, line(0, life) + line(0.2, ready) + line(21, life) + line(21.2, ready),
+                  line(0, life) + line(0.2, ready), &usual);
+  given.inputs.code = &code;
+  given.inputs.simplify = false;
+  const Plan plan = given.plan();
   REQUIRE(!plan.candidates.empty());
   CHECK(plan.candidates[0].kind == FaultKind::crash);
   CHECK(plan.candidates[0].since_ts != 0);
   CHECK(plan.candidates[0].first_ts > plan.candidates[0].since_ts + 15'000'000'000);
-  const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
+  const Result<Diagnosis> found = rose::diagnose::diagnose(given.inputs, play, {});
   REQUIRE(found);
   CHECK(found->verdict == schedule::Verdict::reproduced);
   CHECK(found->schedules <= 15);
@@ -479,14 +479,14 @@ TEST_CASE("after an unlogged partition, a logged kill is found at events that on
   };
   const trace::Trace without = without_faults(play);
   const std::string life = "store 3 is starting", ready = "ready for requests";
-  Told told(config, line(0, life) + line(0.2, ready) + line(31, life) + line(31.2, ready),
-            line(0, life) + line(0.2, ready), &without);
-  told.inputs.simplify = false;
-  const Plan plan = told.plan();
+  LogInputs given(config, line(0, life) + line(0.2, ready) + line(31, life) + line(31.2, ready),
+                  line(0, life) + line(0.2, ready), &without);
+  given.inputs.simplify = false;
+  const Plan plan = given.plan();
   CHECK(std::any_of(plan.notes.begin(), plan.notes.end(), [](const std::string& note) {
     return note.find("that no message mentions may have preceded them") != std::string::npos;
   }));
-  const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
+  const Result<Diagnosis> found = rose::diagnose::diagnose(given.inputs, play, {});
   REQUIRE(found);
   CHECK(found->verdict == schedule::Verdict::reproduced);
   REQUIRE(found->found);
@@ -495,7 +495,7 @@ TEST_CASE("after an unlogged partition, a logged kill is found at events that on
 }
 
 TEST_CASE("an inferred event does not explain evidence that logs state") {
-  Told told(deployment(), line(0, "server is starting") + line(30, "done"), "");
+  LogInputs given(deployment(), line(0, "server is starting") + line(30, "done"), "");
   const auto of = [](logs::Hint::Kind kind, const char* node, const char* peer, double weight) {
     logs::Hint hint;
     hint.kind = kind;
@@ -510,12 +510,12 @@ TEST_CASE("an inferred event does not explain evidence that logs state") {
   };
   using Kind = logs::Hint::Kind;
   for (const double stood : {0.28, 0.9}) {
-    told.evidence.hints = {of(Kind::silence, "n1", "n2", 0.6), of(Kind::silence, "n1", "n3", 0.6),
-                           of(Kind::silence, "n2", "n1", 0.6), of(Kind::silence, "n3", "n1", 0.6),
-                           of(Kind::stop, "n1", "", stood)};
+    given.evidence.hints = {of(Kind::silence, "n1", "n2", 0.6), of(Kind::silence, "n1", "n3", 0.6),
+                            of(Kind::silence, "n2", "n1", 0.6), of(Kind::silence, "n3", "n1", 0.6),
+                            of(Kind::stop, "n1", "", stood)};
     Inputs inputs;
-    inputs.config = &told.config;
-    add_logs(inputs, told.evidence, nullptr);
+    inputs.config = &given.config;
+    add_logs(inputs, given.evidence, nullptr);
     const Result<Plan> plan = make_plan(inputs);
     REQUIRE(plan);
     const auto cut = std::find_if(plan->candidates.begin(), plan->candidates.end(),
@@ -596,11 +596,11 @@ TEST_CASE("failed calls that no log reports do not determine the time of reporte
   dump.ends(5);
   trace::Trace control = beside_logs(dump.take());
   control.meta.workload_ts = log_begin();
-  Told told(config,
-            line(0, "opening the store") + line(1, "saved table one") +
-                line(4, "cannot write /prod/n2/data/store.db: No space left on device"),
-            line(0, "opening the store") + line(1, "saved table one") + line(2, "closed"), &control);
-  const Plan plan = told.plan();
+  LogInputs given(config,
+                  line(0, "opening the store") + line(1, "saved table one") +
+                      line(4, "cannot write /prod/n2/data/store.db: No space left on device"),
+                  line(0, "opening the store") + line(1, "saved table one") + line(2, "closed"), &control);
+  const Plan plan = given.plan();
   CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(),
                     [](const Candidate& c) { return c.guessed && c.error == "ENOSPC"; }));
   const auto of_store = [](const schedule::Fault& fault) {
@@ -620,10 +620,10 @@ TEST_CASE("failed calls that no log reports do not determine the time of reporte
   }
   CHECK(together > 0);
 
-  told.inputs.limits = {FaultKind::disk_full};
-  told.config.diagnose.max_runs = 20;
+  given.inputs.limits = {FaultKind::disk_full};
+  given.config.diagnose.max_runs = 20;
   Play play({}, [](const std::vector<Hit>&, int) { return false; });
-  REQUIRE(diagnose::diagnose(told.inputs, play, {}));
+  REQUIRE(diagnose::diagnose(given.inputs, play, {}));
   std::size_t full = 0;
   for (const schedule::Schedule& made : play.made)
     for (const schedule::Fault& fault : made.faults)
@@ -645,10 +645,10 @@ TEST_CASE("a pause that reproduces too rarely is tried longer if no log gives it
     });
   });
   const trace::Trace without = without_faults(play);
-  Told told(config, line(0, "server is starting") + line(8, "applied the last batch twice"),
-            line(0, "server is starting") + line(6, "done"), &without);
-  told.inputs.simplify = false;
-  const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
+  LogInputs given(config, line(0, "server is starting") + line(8, "applied the last batch twice"),
+                  line(0, "server is starting") + line(6, "done"), &without);
+  given.inputs.simplify = false;
+  const Result<Diagnosis> found = rose::diagnose::diagnose(given.inputs, play, {});
   REQUIRE(found);
   CHECK(found->verdict == schedule::Verdict::reproduced);
   REQUIRE(found->found);
@@ -658,7 +658,7 @@ TEST_CASE("a pause that reproduces too rarely is tried longer if no log gives it
 }
 
 TEST_CASE("a pause inferred from the peers is tried with that length, then with the longest possible") {
-  Told told(deployment(), line(0, "server is starting") + line(30, "done"), "");
+  LogInputs given(deployment(), line(0, "server is starting") + line(30, "done"), "");
   logs::Hint stood;
   stood.kind = logs::Hint::Kind::stop;
   stood.node = "n1";
@@ -668,10 +668,10 @@ TEST_CASE("a pause inferred from the peers is tried with that length, then with 
   stood.weight = 0.5;
   stood.words = "n2 and n3 miss n1";
   stood.log = stood.message = 0;
-  told.evidence.hints = {stood};
+  given.evidence.hints = {stood};
   Inputs inputs;
-  inputs.config = &told.config;
-  add_logs(inputs, told.evidence, nullptr);
+  inputs.config = &given.config;
+  add_logs(inputs, given.evidence, nullptr);
   const Result<Plan> plan = make_plan(inputs);
   REQUIRE(plan);
   std::vector<std::int64_t> lasts;
@@ -699,10 +699,10 @@ TEST_CASE("two faults that no log reports are found while a logged kill lasts") 
   });
   const trace::Trace without = without_faults(play);
   const std::string life = "store 3 is starting", ready = "ready for requests";
-  Told told(config, line(0, life) + line(0.2, ready) + line(31, life) + line(31.2, ready),
-            line(0, life) + line(0.2, ready), &without);
-  told.inputs.simplify = false;
-  const Result<Diagnosis> found = rose::diagnose::diagnose(told.inputs, play, {});
+  LogInputs given(config, line(0, life) + line(0.2, ready) + line(31, life) + line(31.2, ready),
+                  line(0, life) + line(0.2, ready), &without);
+  given.inputs.simplify = false;
+  const Result<Diagnosis> found = rose::diagnose::diagnose(given.inputs, play, {});
   REQUIRE(found);
   CHECK(found->verdict == schedule::Verdict::reproduced);
   CHECK(found->schedules <= 60);
@@ -714,11 +714,11 @@ TEST_CASE("messages of a node's next incarnation do not determine when the workl
   control.meta.workload_ts = log_begin() + 3'000'000'000;
   const std::string open = line(0, "starting server") + line(0.5, "listening");
   // In the incarnation that ended, it had not reached the point at which the run without faults is ready.
-  Told told(config,
-            open + line(5, "a leader is looked for") + line(9, "starting server") + line(9.5, "listening") +
-                line(11, "ready for work") + line(17, "a block is stored"),
-            open + line(2, "ready for work") + line(8, "a block is stored"), &control);
-  const Plan plan = told.plan();
+  LogInputs given(config,
+                  open + line(5, "a leader is looked for") + line(9, "starting server") + line(9.5, "listening") +
+                      line(11, "ready for work") + line(17, "a block is stored"),
+                  open + line(2, "ready for work") + line(8, "a block is stored"), &control);
+  const Plan plan = given.plan();
   const auto crash = std::find_if(plan.candidates.begin(), plan.candidates.end(),
                                   [](const Candidate& c) { return c.kind == FaultKind::crash; });
   REQUIRE(crash != plan.candidates.end());
@@ -776,8 +776,8 @@ TEST_CASE("of several faults that each reproduce the bug, narrowing down finds t
 
 TEST_CASE("logs without evidence and without a fault-free run give no candidates") {
   const auto config = deployment();
-  Told told(config, line(0, "all is well"), "", nullptr);
-  CHECK(told.plan().candidates.empty());
+  LogInputs given(config, line(0, "all is well"), "", nullptr);
+  CHECK(given.plan().candidates.empty());
 }
 
 TEST_CASE("host names in logs match nodes in several forms") {
@@ -789,6 +789,21 @@ TEST_CASE("host names in logs match nodes in several forms") {
   }
   CHECK(node_of_host("db-0/postgres", config, map) == "n1");
   for (const char* host : {"", "web", "n", "-", "an2"}) CHECK(node_of_host(host, config, map).empty());
+}
+
+TEST_CASE("a log belongs to the node that its path names") {
+  const auto config = deployment();
+  const std::map<std::string, std::string> map = {{"db", "n1"}};
+  for (const char* path : {"n2.log", "logs/n2/stderr.log", "n1/n2.log.gz", "logs/n2-error.log", "server_n2.2026.log",
+                           "n1-logs/app.n2.log"}) {
+    INFO(path);
+    CHECK(node_of_path(path, config, map) == "n2");
+  }
+  CHECK(node_of_path("logs/db-slow.log", config, map) == "n1");
+  for (const char* path : {"server.log", "n2-logs/server.log", "n1-to-n2.log", "an2.log", "n22.log"}) {
+    INFO(path);
+    CHECK(node_of_path(path, config, map).empty());
+  }
 }
 
 TEST_CASE("a schedule whose runs lack the failure's messages is accepted only after others failed") {
@@ -823,7 +838,7 @@ TEST_CASE("a schedule whose runs lack the failure's messages is accepted only af
     Play play(writes, [&](const std::vector<Hit>& hits, int) {
       return std::any_of(hits.begin(), hits.end(), right) || std::any_of(hits.begin(), hits.end(), wrong);
     });
-    play.said = [&](const std::vector<Hit>& hits) {
+    play.messages = [&](const std::vector<Hit>& hits) {
       return std::any_of(hits.begin(), hits.end(), right) ? std::vector<std::string>{"n1 says 1"}
                                                           : std::vector<std::string>{};
     };
@@ -904,7 +919,7 @@ TEST_CASE("a found schedule that shows none of the failure's messages is reporte
     write.syscall = "write";
     write.path = "/data/n1/wal";
     Play play({write}, [](const std::vector<Hit>& hits, int) { return !hits.empty(); });
-    play.said = [back](const std::vector<Hit>& hits) {
+    play.messages = [back](const std::vector<Hit>& hits) {
       return hits.empty() ? std::vector<std::string>{}
              : back       ? std::vector<std::string>{"n1 says 1"}
                           : std::vector<std::string>{"n1 says 2"};
@@ -928,10 +943,10 @@ TEST_CASE("a node that peers miss while it starts or stops is not partitioned; m
   const std::string two = line(0, "starting server") + line(5, "listening on 10.0.0.2:9093"),
                     three = line(0, "starting server") + line(6, "listening on 10.0.0.3:9093");
   const auto missed = [](double from, double to, const std::string& name) {
-    std::string said;
+    std::string text;
     for (double at = from; at < to; at += 0.5)
-      said += line(at, fmt::format("Connection to {} could not be established", name));
-    return said;
+      text += line(at, fmt::format("Connection to {} could not be established", name));
+    return text;
   };
   const std::string stops = line(40, "received SIGTERM") + line(40.1, "sockets closed") + line(40.15, "logs closed") +
                             line(40.2, "caches closed") + line(40.25, "timers closed") + line(40.3, "metrics closed") +
@@ -949,14 +964,14 @@ TEST_CASE("a node that peers miss while it starts or stops is not partitioned; m
   };
   for (const Candidate& c : cuts("")) {
     INFO(c.why);
-    CHECK(c.said <= 0.1);
+    CHECK(c.plainness <= 0.1);
   }
   const std::vector<Candidate> cut = cuts(missed(20, 25, "n1"));
   REQUIRE(!cut.empty());
-  CHECK(cut[0].said > 0.3);
+  CHECK(cut[0].plainness > 0.3);
   CHECK(cut[0].why.find("of n2") != std::string::npos);
   CHECK(std::abs(cut[0].first_ts - log_begin() - 18'000'000'000) < 500'000'000);
-  for (std::size_t i = 1; i < cut.size(); ++i) CHECK(cut[i].said <= 0.1);
+  for (std::size_t i = 1; i < cut.size(); ++i) CHECK(cut[i].plainness <= 0.1);
   // Only the end of its log exists: it begins with an ordinary line, and it is unknown since when it was listening.
   const std::string tail =
       line(14, "a compaction is started") + line(15, "a compaction is done") + line(16, "a compaction is started");
@@ -965,7 +980,7 @@ TEST_CASE("a node that peers miss while it starts or stops is not partitioned; m
                              two + missed(10, 14, "n3") + line(16, "all is well"), tail},
                             {}, nullptr);
   REQUIRE(!late.candidates.empty());
-  CHECK(late.candidates[0].said > 0.3);
+  CHECK(late.candidates[0].plainness > 0.3);
 }
 
 TEST_CASE("only a node with a log can have missed what others logged") {
@@ -980,7 +995,7 @@ TEST_CASE("only a node with a log can have missed what others logged") {
     of_usual.resize(logs);
     const Plan plan = planned(config, of_failure, of_usual, &control);
     for (const Candidate& c : plan.candidates)
-      if (c.kind == FaultKind::pause && c.node == "n3") return c.said;
+      if (c.kind == FaultKind::pause && c.node == "n3") return c.plainness;
     return 0.0;
   };
   CHECK(believed(2) > 0);
@@ -1012,11 +1027,11 @@ TEST_CASE("a node that peers have no route to is partitioned, which outranks a p
   const Candidate& cut = plan.candidates[0];
   CHECK(cut.kind == FaultKind::partition);
   CHECK(cut.node == "n1");
-  CHECK(cut.said > 0.5);
+  CHECK(cut.plainness > 0.5);
   for (const Candidate& c : plan.candidates) {
     INFO(c.why);
     CHECK(c.kind != FaultKind::syscall);
-    if (&c != &cut) CHECK(c.said < 0.3);
+    if (&c != &cut) CHECK(c.plainness < 0.3);
     if (&c != &cut) CHECK(c.kind != FaultKind::partition);
   }
 }
@@ -1033,7 +1048,7 @@ TEST_CASE("a role is lost by the node that several messages name, not one, and n
     double most = 0;
     for (const Candidate& c : planned(config, failed, usual, nullptr).candidates)
       if (c.node == node && c.why.find(fmt::format("{} says in a run", node)) != std::string::npos)
-        most = std::max(most, c.said);
+        most = std::max(most, c.plainness);
     return most;
   };
   const std::string end = line(40, "done");
@@ -1058,8 +1073,8 @@ TEST_CASE("an orderly stop that begins with an error is caused by the program, h
   const std::string begins = line(0, "starting server") + line(1, "listening") + line(2, "store opened"),
                     again = line(14, "starting server") + line(15, "listening") + line(16, "store opened");
   const auto stopped = [&](const std::string& why) {
-    Told told(config, begins + line(10, why) + stops + again + line(30, "done"), "");
-    const Plan plan = told.plan();
+    LogInputs given(config, begins + line(10, why) + stops + again + line(30, "done"), "");
+    const Plan plan = given.plan();
     for (const Candidate& c : plan.candidates)
       if (c.kind == FaultKind::crash && c.why.find("begins again") != std::string::npos &&
           c.why.find("in order") != std::string::npos)
@@ -1090,7 +1105,7 @@ TEST_CASE("a node that stops while others continue was stopped, and its peers' c
   CHECK(stopped[0].kind == FaultKind::crash);
   CHECK(stopped[0].node == "n2");
   CHECK(stopped[0].fault.signal == SIGTERM);
-  for (const Candidate& c : stopped) CHECK((c.kind != FaultKind::partition || c.said < 0.3));
+  for (const Candidate& c : stopped) CHECK((c.kind != FaultKind::partition || c.plainness < 0.3));
   // Without faults n2 also stops early.
-  for (const Candidate& c : candidates(early, early)) CHECK((c.kind != FaultKind::crash || c.said < 0.3));
+  for (const Candidate& c : candidates(early, early)) CHECK((c.kind != FaultKind::crash || c.plainness < 0.3));
 }

@@ -54,8 +54,9 @@ class Play final : public Runner {
   // A different script in some runs.
   std::function<std::vector<Act>(int run)> acts_of;
   bool traced = true;
-  std::function<void(const std::vector<Hit>&, Dump&)> also;               // what else a run's trace shows
-  std::function<std::vector<std::string>(const std::vector<Hit>&)> said;  // of the failure's messages, in a run's logs
+  std::function<void(const std::vector<Hit>&, Dump&)> also;  // what else a run's trace shows
+  std::function<std::vector<std::string>(const std::vector<Hit>&)>
+      messages;                   // of the failure's messages, in a run's logs
   std::set<std::string> unknown;  // functions that the test deployment does not have
   std::function<bool(const schedule::Schedule&)> unarmable;
   std::function<bool(const std::vector<Hit>&)> dead;  // nodes failed too early for the oracle to decide
@@ -103,7 +104,7 @@ class Play final : public Runner {
     schedule::RunResult result;
     result.oracle = dead && dead(hits_) ? schedule::OracleAnswer::unknown : hit_if(bug_(hits_, number));
     result.seconds = 20;
-    if (said) result.shown = said(hits_);
+    if (messages) result.shown = messages(hits_);
     result.trace = trace.take();
     for (const State& state : states_) result.faults.push_back(state.outcome);
     schedule::judge(result, schedule, "scripted");

@@ -704,24 +704,24 @@ TEST_CASE("production: a leader is distinguished from followers by events that i
 
 namespace {
 
-struct Told {
+struct Searches {
   int accepted = 0;
   double rates = 0;
-  int told = 0;
+  int reported = 0;
   int covered = 0;
   std::vector<int> runs;  // from the first reproduction to the result
 };
 
 // Searches in which the right fault reproduces the bug at `rate`, whatever it waits for: each of its variants is an
 // independent random draw.
-Told searches(double rate, int count) {
+Searches searches(double rate, int count) {
   auto config = deployment();
   config.diagnose.max_runs = 400;
   Dump dump;
   dump.crashed(9, "n1");
   dump.scf(12, "n2", "openat", EMFILE, "/data/n2/ccc");
   dump.ends(30);
-  Told told;
+  Searches made;
   std::mt19937_64 random(42 + static_cast<std::uint64_t>(rate * 1000));
   std::bernoulli_distribution shows(rate);
   for (int i = 0; i < count; ++i) {
@@ -734,15 +734,15 @@ Told searches(double rate, int count) {
     const Inputs inputs = inputs_of(config, {dump});
     const Result<Diagnosis> d = diagnose::diagnose(inputs, counted, {});
     if (!d || !d->found) continue;
-    told.runs.push_back(d->runs - hit_first);
-    told.accepted += d->target_reached ? 1 : 0;
+    made.runs.push_back(d->runs - hit_first);
+    made.accepted += d->target_reached ? 1 : 0;
     if (d->rate_runs == 0) continue;
-    ++told.told;
-    told.rates += d->tally.rate();
+    ++made.reported;
+    made.rates += d->tally.rate();
     const auto [low, high] = d->interval;
-    told.covered += low <= rate && rate <= high ? 1 : 0;
+    made.covered += low <= rate && rate <= high ? 1 : 0;
   }
-  return told;
+  return made;
 }
 
 }  // namespace
@@ -754,19 +754,19 @@ TEST_CASE("accepted schedules and reported rates hold the documented bounds") {
   };
   const int count = 100;  // the simulation below makes ten thousand
   for (const Row& row : {Row{0.6, 0, 0.1}, Row{0.8, 0.8, 1}, Row{0.9, 0.98, 1}}) {
-    const Told told = searches(row.rate, count);
-    const double accepted = static_cast<double>(told.accepted) / count;
-    const double mean = told.rates / told.told;
+    const Searches made = searches(row.rate, count);
+    const double accepted = static_cast<double>(made.accepted) / count;
+    const double mean = made.rates / made.reported;
     const double noise = 3 * std::sqrt(0.09 / count);  // three standard errors at a tenth
     INFO("true rate " << row.rate << ": accepted " << accepted << ", told " << mean << ", covered "
-                      << static_cast<double>(told.covered) / told.told);
+                      << static_cast<double>(made.covered) / made.reported);
     CHECK(accepted >= row.least - noise / 2);
     CHECK(accepted <= row.most + noise / 2);
     // An accepted test is more likely to have been lucky: the documents state only this bound.
-    const double error = 0.02 + 3 * std::sqrt(row.rate * (1 - row.rate) / (10 * told.told));
+    const double error = 0.02 + 3 * std::sqrt(row.rate * (1 - row.rate) / (10 * made.reported));
     CHECK(mean >= row.rate - error);
     CHECK(mean <= row.rate + 0.1 + error);
-    CHECK(static_cast<double>(told.covered) / told.told >= 0.93);
+    CHECK(static_cast<double>(made.covered) / made.reported >= 0.93);
   }
 }
 
@@ -776,11 +776,11 @@ TEST_CASE("a simulation of ten thousand searches prints acceptance and coverage"
       "| true rate | accepted | mean rate told | interval covers | runs: median | of 95 % "
       "|\n|---|---|---|---|---|---|\n");
   for (const double rate : {0.5, 0.6, 0.7, 0.8, 0.9, 1.0}) {
-    Told told = searches(rate, 10'000);
-    std::sort(told.runs.begin(), told.runs.end());
-    REQUIRE(told.told > 0);
-    fmt::print("| {:.0f} % | {:.1f} % | {:.1f} % | {:.1f} % | {} | {} |\n", rate * 100, told.accepted / 100.0,
-               100 * told.rates / told.told, 100.0 * told.covered / told.told, told.runs[told.runs.size() / 2],
-               told.runs[told.runs.size() * 95 / 100]);
+    Searches made = searches(rate, 10'000);
+    std::sort(made.runs.begin(), made.runs.end());
+    REQUIRE(made.reported > 0);
+    fmt::print("| {:.0f} % | {:.1f} % | {:.1f} % | {:.1f} % | {} | {} |\n", rate * 100, made.accepted / 100.0,
+               100 * made.rates / made.reported, 100.0 * made.covered / made.reported, made.runs[made.runs.size() / 2],
+               made.runs[made.runs.size() * 95 / 100]);
   }
 }

@@ -226,12 +226,12 @@ TEST_CASE("a million events of three hundred hosts are planned in seconds and ha
   }
   close(pipe_ends[1]);
   Planned planned;
-  const bool told = read(pipe_ends[0], &planned, sizeof planned) == sizeof planned;
+  const bool received = read(pipe_ends[0], &planned, sizeof planned) == sizeof planned;
   close(pipe_ends[0]);
   rusage used{};
   int status = 0;
   REQUIRE(wait4(child, &status, 0, &used) == child);
-  REQUIRE(told);
+  REQUIRE(received);
   const double mib = static_cast<double>(used.ru_maxrss) / 1024;
   INFO(events << " events: " << planned.candidates << " candidates, " << planned.seconds << " s, " << mib << " MiB");
   CHECK(planned.total == planned.failures);

@@ -233,10 +233,10 @@ TEST_CASE("calls of attached nodes are failed only if the kernel can override th
     CHECK(d->target_reached == overrides);
     CHECK((failed > 0) == overrides);
     CHECK(held == 0);
-    const bool said = std::any_of(d->plan.notes.begin(), d->plan.notes.end(), [](const std::string& note) {
+    const bool noted = std::any_of(d->plan.notes.begin(), d->plan.notes.end(), [](const std::string& note) {
       return note.find("n1 is not started by rose") != std::string::npos;
     });
-    CHECK(said == !overrides);
+    CHECK(noted == !overrides);
   }
 }
 
@@ -814,7 +814,7 @@ TEST_CASE("a diagnosis interrupted during minimisation reports its current sched
   const Diagnosis whole = diagnosed({});
   REQUIRE(whole.simplify_runs > 0);
   const int found = whole.runs - whole.simplify_runs - whole.rate_runs;
-  std::set<std::string> told;
+  std::set<std::string> reported;
   for (int when = found + 1; when < whole.runs; ++when) {
     INFO(when);
     const Diagnosis d = diagnosed(when);
@@ -823,7 +823,7 @@ TEST_CASE("a diagnosis interrupted during minimisation reports its current sched
     CHECK(d.verdict == Verdict::reproduced);
     REQUIRE(d.found);
     const std::string known = schedule::fingerprint(*d.found);
-    told.insert(known);
+    reported.insert(known);
     // The reported rate is that of the reported schedule's own runs.
     const auto own =
         std::count_if(runs.begin(), runs.end(), [&](const Schedule& s) { return schedule::fingerprint(s) == known; });
@@ -831,7 +831,7 @@ TEST_CASE("a diagnosis interrupted during minimisation reports its current sched
     CHECK(d.tally.runs() <= own);
     CHECK(d.tally.reproduced == d.tally.runs());
   }
-  CHECK(told.contains(schedule::fingerprint(*whole.found)));
+  CHECK(reported.contains(schedule::fingerprint(*whole.found)));
 }
 
 TEST_CASE("a schedule that passes screening but fails the deciding test is rejected, and the search continues") {

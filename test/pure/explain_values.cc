@@ -68,6 +68,13 @@ TEST_CASE("a value that only failing runs have is reported with its first occurr
   const explain::InShort s = explain::in_short(e);
   CHECK(s.first_wrong.find("store:return is -1") != std::string::npos);
   CHECK(s.fault.find("fault") != std::string::npos);
+  explain::Explanation killed = e;
+  killed.stacks.resize(1);
+  killed.stacks[0].stack.node = "n1";
+  killed.stacks[0].stack.why = "gets SIGKILL";
+  killed.stacks[0].stack.frames.resize(1);
+  killed.stacks[0].stack.frames[0].function = "serve";
+  CHECK(explain::in_short(killed).received.ends_with(" on n1: gets SIGKILL"));
 }
 
 TEST_CASE("many values are reported in groups, and values that vary between equal runs are ignored", "[explain]") {

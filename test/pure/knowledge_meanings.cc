@@ -23,7 +23,7 @@ std::string words_of(std::string_view text) {
 }
 
 // The statements that these entries, and the words of `peer` and `link`, find in a message.
-std::string said(const std::string& entries, std::string_view text) {
+std::string read(const std::string& entries, std::string_view text) {
   const std::string file = "[words]\npeer = \"node peer\"\nlink = \"connection link\"\n" + entries;
   const std::array<std::pair<std::string_view, std::string_view>, 1> files = {{{"test.toml", file}}};
   const Result<Meanings> meanings = Meanings::parse(files);
@@ -137,19 +137,19 @@ TEST_CASE("a node's name or address is a word that patterns can require") {
 
 TEST_CASE("patterns support gaps, alternatives, classes, optional words and required punctuation") {
   const std::string lost = entry("lost", "<peer> .. is? lost|gone");
-  CHECK(said(lost, "node n2 is lost") == "lost: node n2 is lost");
-  CHECK(said(lost, "peer gone") == "lost: peer gone");
-  CHECK(said(lost, "node one two three four lost").empty());
-  CHECK(said(lost, "the node. It lost").empty());  // another sentence
-  CHECK(said(entry("panic", "panic:"), "panic: x") == "panic: panic");
-  CHECK(said(entry("panic", "panic:"), "do not panic, x").empty());
-  CHECK(said(entry("late", "time*"), "timeouts") == "late: timeouts");
-  CHECK(said(entry("operation", "*sync"), "fsync") == "operation: fsync");
-  CHECK(said(entry("gone", "code= killed"), "code=killed") == "gone: code=killed");
-  CHECK(said(entry("late", "timeout"), "timeout=3s").empty());
+  CHECK(read(lost, "node n2 is lost") == "lost: node n2 is lost");
+  CHECK(read(lost, "peer gone") == "lost: peer gone");
+  CHECK(read(lost, "node one two three four lost").empty());
+  CHECK(read(lost, "the node. It lost").empty());  // another sentence
+  CHECK(read(entry("panic", "panic:"), "panic: x") == "panic: panic");
+  CHECK(read(entry("panic", "panic:"), "do not panic, x").empty());
+  CHECK(read(entry("late", "time*"), "timeouts") == "late: timeouts");
+  CHECK(read(entry("operation", "*sync"), "fsync") == "operation: fsync");
+  CHECK(read(entry("gone", "code= killed"), "code=killed") == "gone: code=killed");
+  CHECK(read(entry("late", "timeout"), "timeout=3s").empty());
   for (const char* text : {"ping timeout", "ping timeout, again", "(ping timeout)"})
-    CHECK(said(entry("late", "ping timeout$"), text) == "late: ping timeout");
-  CHECK(said(entry("late", "ping timeout$"), "ping timeout 5s").empty());
+    CHECK(read(entry("late", "ping timeout$"), text) == "late: ping timeout");
+  CHECK(read(entry("late", "ping timeout$"), "ping timeout 5s").empty());
 }
 
 TEST_CASE("negated and hypothetical statements have no meaning") {
@@ -158,20 +158,20 @@ TEST_CASE("negated and hypothetical statements have no meaning") {
                            "n2 isn't down", "check if n2 is down", "to avoid a lost link"}) {
     INFO(text);
     const bool link = std::string_view(text).ends_with("link");
-    CHECK((link || said(lost, text).empty()));
+    CHECK((link || read(lost, text).empty()));
   }
-  CHECK(said(lost, "cannot reach n2: link down") == "lost: down");
+  CHECK(read(lost, "cannot reach n2: link down") == "lost: down");
   // Among the words, too, unless they ask for a denial.
   const std::string wide = entry("lost", "<peer> ... down|lost"), denial = entry("lost", "<peer> .. not .. ready");
-  CHECK(said(wide, "the peer on rack 3 is down") == "lost: peer on rack 3 is down");
+  CHECK(read(wide, "the peer on rack 3 is down") == "lost: peer on rack 3 is down");
   for (const char* text : {"peer is no longer down", "peer was not lost", "the peer may be down"}) {
     INFO(text);
-    CHECK(said(wide, text).empty());
+    CHECK(read(wide, text).empty());
   }
-  CHECK(said(denial, "peer not yet ready") == "lost: peer not yet ready");
-  CHECK(said(wide, "peer lost 0 packets").empty());
-  CHECK(said(wide, "peer lost 3 packets") == "lost: peer lost");
-  CHECK(said(lost + entry("other", "lost and found"), "lost and found").empty());
+  CHECK(read(denial, "peer not yet ready") == "lost: peer not yet ready");
+  CHECK(read(wide, "peer lost 0 packets").empty());
+  CHECK(read(wide, "peer lost 3 packets") == "lost: peer lost");
+  CHECK(read(lost + entry("other", "lost and found"), "lost and found").empty());
 }
 
 TEST_CASE("invalid entries are reported with their line") {

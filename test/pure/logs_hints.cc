@@ -100,11 +100,11 @@ TEST_CASE("a node that refuses connections has ended, one that does not answer i
   const Hinted one({lb}, {});
   const Hint* gone = one.find(Hint::Kind::end, "n2");
   REQUIRE(gone != nullptr);
-  CHECK(gone->told);
+  CHECK(gone->reported);
   const Hint* missed = one.find(Hint::Kind::end, "n3");  // nothing shows that it continued: only a guess
   REQUIRE(missed != nullptr);
   CHECK(missed->missed);
-  CHECK(!missed->told);
+  CHECK(!missed->reported);
   for (const Hint& hint : one.evidence.hints) {
     INFO(hint.words);
     if (hint.kind == Hint::Kind::silence) CHECK((hint.peer == "n3" || hint.weight < gone->weight));

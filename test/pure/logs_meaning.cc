@@ -828,9 +828,9 @@ TEST_CASE("restarts, silences and gaps are found in the log itself") {
   }
   SECTION("a silence after a full disk weighs less") {
     const std::string begin = at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "heart beats");
-    const auto stop = [&](const std::string& told) {
+    const auto stop = [&](const std::string& message) {
       for (const Hint& hint :
-           hints_of(read_text(begin + told + at(15, "heart beats"), {"n1.log", "n1"}, {}, kinds), normal, kinds))
+           hints_of(read_text(begin + message + at(15, "heart beats"), {"n1.log", "n1"}, {}, kinds), normal, kinds))
         if (hint.kind == Hint::Kind::stop) return hint.weight;
       return 0.0;
     };
@@ -896,10 +896,10 @@ TEST_CASE("a process with two logs that is killed and cannot restart has one end
   CHECK(hints[0].words.find("I/O error: data/db") != std::string::npos);  // the last message of the node
   for (std::size_t i = 1; i < hints.size(); ++i) CHECK(hints[i].weight < hints[0].weight / 2);
   // Lines after a message in one of the two files are kept when the duplicate is dropped.
-  bool told = false;
+  bool contained = false;
   for (const Message& one : failure.nodes.at(0).messages)
-    told = told || failure.text(one).find("advances commit index") != std::string_view::npos;
-  CHECK(told);
+    contained = contained || failure.text(one).find("advances commit index") != std::string_view::npos;
+  CHECK(contained);
 }
 
 TEST_CASE("a log that ends early is no end if the node logged as rarely before") {
@@ -1036,7 +1036,7 @@ TEST_CASE("a silent node that all others miss may have been paused") {
   CHECK(stood(at(24, "took a snapshot"), true) == std::pair(5 * second, 0 * second));
   // usually its absence is noticed soon
   CHECK(stood(at(20, "took a snapshot"), true) == std::pair(6 * second, 9 * second));
-  CHECK(stood("", true) == std::pair(6 * second, 12 * second));                        // not from long before
+  CHECK(stood("", true) == std::pair(6 * second, 12 * second));        // not from long before
   CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // a later end is a separate event
   CHECK(stood(at(20, "took a snapshot"), false) == std::pair(0 * second, 0 * second));
   CHECK(stood(at(25, "stream to n2 was cut: no response from it") + at(29, "stream to n3 was cut: no response from it"),

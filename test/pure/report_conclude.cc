@@ -158,3 +158,20 @@ TEST_CASE("every form of a report has the requested, fired and effective counts 
                    "stopped\"") != std::string::npos);
   CHECK(junit.find("effective in 1 (no packet was stopped)") != std::string::npos);
 }
+
+TEST_CASE("a fix whose fault was never effective is followed by what to do", "[conclude]") {
+  using enum schedule::OracleAnswer;
+  const auto text = [](bool expect_fixed, bool optional, bool fired) {
+    Made made(expect_fixed);
+    made.report.schedule.faults.resize(1);
+    made.report.schedule.faults[0].optional = optional;
+    made.run(miss, {outcome("cut", fired)});
+    conclude(made.report);
+    return replay_text(made.report);
+  };
+  const std::string advice = "\nwhat to do next: replay it with the build that has the bug.";
+  CHECK(text(true, false, false).find(advice) != std::string::npos);
+  CHECK(text(true, true, false).find(advice) != std::string::npos);
+  CHECK(text(true, false, true).find(advice) == std::string::npos);
+  CHECK(text(false, false, false).find(advice) == std::string::npos);
+}

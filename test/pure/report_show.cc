@@ -221,6 +221,26 @@ TEST_CASE("a summary with a profile lists what differs from it", "[show]") {
   CHECK(more);
 }
 
+TEST_CASE("connections that differ in the client's port only are one kind in a summary", "[show]") {
+  Trace trace;
+  trace.meta.node = "n1";
+  trace::Event e;
+  e.type = EventType::scf;
+  e.node = trace.strings.intern("n1");
+  e.syscall = 45;  // recvfrom on x86-64
+  e.err = 104;     // ECONNRESET
+  for (const char* peer : {"10.0.0.3:53240", "10.0.0.3:53254", "10.0.0.3:8080", "10.0.0.4:53240", "10.0.0.3:53260"}) {
+    e.peer = trace.strings.intern(peer);
+    ++e.ts_ns;
+    trace.events.push_back(e);
+  }
+  CHECK(summarise(trace, {}, nullptr).rows.size() == 3);
+  const std::string text = text_of(show_summary, trace);
+  CHECK(text.find(" ECONNRESET peer 10.0.0.3:*\n") != std::string::npos);
+  CHECK(text.find(" ECONNRESET peer 10.0.0.3:8080\n") != std::string::npos);
+  CHECK(text.find(" ECONNRESET peer 10.0.0.4:53240\n") != std::string::npos);
+}
+
 TEST_CASE("a summary without a profile does not hide infrequent kinds behind frequent ones", "[show]") {
   Trace trace;
   trace.meta.node = "n1";

@@ -229,11 +229,11 @@ TEST_CASE("where a function was inlined, the code around it is its caller") {
   REQUIRE(!callers.sites.empty());
   for (const Site& site : callers.sites) {
     CHECK(site.fetch.at.base == kNoRegister);
-    const std::string told = format_value(site.form, site.fetch.at.offsets[0], {}).text;
-    CAPTURE(told);
-    CHECK(told.find("put_line") == std::string::npos);
-    CHECK(told.find("append(") != std::string::npos);
-    CHECK(told.find(" (stack_victim.cc:") != std::string::npos);
+    const std::string text = format_value(site.form, site.fetch.at.offsets[0], {}).text;
+    CAPTURE(text);
+    CHECK(text.find("put_line") == std::string::npos);
+    CHECK(text.find("append(") != std::string::npos);
+    CHECK(text.find(" (stack_victim.cc:") != std::string::npos);
   }
   auto file = ValueFile::open(victim("stack_victim"));
   REQUIRE(file);

@@ -59,7 +59,7 @@ Causes Causes::with(const std::vector<Cause>& more) const {
 }
 
 const Cause* Causes::explaining(const Event& event, int node, int peer_node, bool peer_known) const {
-  const auto network = [this](int one) { return one < 0 ? one : networks_[static_cast<std::size_t>(one)]; };
+  const auto network = [this](int member) { return member < 0 ? member : networks_[static_cast<std::size_t>(member)]; };
   const std::int64_t grace = event.err == 110 /* ETIMEDOUT */ ? kConnectTimeout : kAftermath;
   for (std::size_t i = lasting_.next(0, event.ts_ns - grace); i < causes_.size();
        i = lasting_.next(i + 1, event.ts_ns - grace)) {
@@ -83,7 +83,7 @@ bool Causes::last_breath(const Event& event, int node) const {
                                      [&](std::size_t cause, std::int64_t ts) { return causes_[cause].start < ts; });
   for (auto it = soon; it != of.end() && causes_[*it].start < event.ts_ns; ++it) {
     const Cause& cause = causes_[*it];
-    if (cause.kind == CauseKind::paused || cause.kind == CauseKind::cut || cause.partly || cause.said < kHalfSaid)
+    if (cause.kind == CauseKind::paused || cause.kind == CauseKind::cut || cause.partly || cause.plainness < kHalfSaid)
       continue;
     // A worker gives up, its recovery fails on the same disk, then the main process ends: that is one story.
     if (event.ts_ns <= cause.gone && resource_error(event.err)) continue;

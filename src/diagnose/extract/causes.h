@@ -23,7 +23,7 @@ struct Cause {
   std::string words;          // "n1 was killed"
   bool partly = false;        // other processes of the node continued
   std::int64_t gone = 0;      // when it had ended itself: the time at which its deciding process ended, after others
-  double said = 1;            // how clearly the evidence states it
+  double plainness = 1;       // how clearly the evidence states it
   bool main_unknown = false;  // of an end: the dump does not show which process is the node's main one
 
   [[nodiscard]] bool concerns(int a, int b) const {

@@ -119,18 +119,18 @@ std::vector<StepOf> seen_steps(const Given& given, const trace::Trace& trace, st
       last_of.erase(before);
       continue;
     }
-    StepOf one;
+    StepOf each_step;
     if (host == (trace.meta.host.empty() ? trace.meta.node : trace.meta.host)) {
       for (const std::string& name : trace::node_names(trace))
-        if (const int node = given.nodes.of_address(name); node >= 0) one.nodes.push_back(node);
+        if (const int node = given.nodes.of_address(name); node >= 0) each_step.nodes.push_back(node);
     } else if (const int node = given.nodes.of_address(host); node >= 0) {
-      one.nodes.push_back(node);
+      each_step.nodes.push_back(node);
     }
-    if (one.nodes.empty())
+    if (each_step.nodes.empty())
       notes.push_back(fmt::format("{}, but its node is unknown", sentence.substr(0, sentence.find(';'))));
-    one.step = {{}, step->at_ns, 0, step->change_ns, 1, sentence.substr(0, sentence.find(';')), false, false};
-    if (before != last_of.end()) all.push_back(std::exchange(before->second, std::move(one)));
-    else last_of.emplace(host, std::move(one));
+    each_step.step = {{}, step->at_ns, 0, step->change_ns, 1, sentence.substr(0, sentence.find(';')), false, false};
+    if (before != last_of.end()) all.push_back(std::exchange(before->second, std::move(each_step)));
+    else last_of.emplace(host, std::move(each_step));
   }
   for (auto& [host, one] : last_of) all.push_back(std::move(one));
   return all;
@@ -148,7 +148,7 @@ Candidate set_clock(const std::string& node, const ReportedClockStep& step, Ids&
   c.last_ts = step.at_ns + step.duration_ns;
   c.stepped = !step.all_along;
   c.complained = step.all_along;
-  c.said = step.weight;
+  c.plainness = step.weight;
   c.known = step.known;
   c.why = step.words;
   if (step.either_way) {
@@ -161,8 +161,8 @@ Candidate set_clock(const std::string& node, const ReportedClockStep& step, Ids&
 // True if the candidate already describes this step. A dump and a log may report the same one.
 bool tells_of(const Candidate& known, const std::string& node, const ReportedClockStep& step) {
   const bool either_way = step.either_way || !known.alternatives.empty();
-  const std::int64_t told = known.fault.clock.shift_ns,
-                     apart = either_way ? std::abs(told) - std::abs(step.change_ns) : told - step.change_ns;
+  const std::int64_t known_ns = known.fault.clock.shift_ns,
+                     apart = either_way ? std::abs(known_ns) - std::abs(step.change_ns) : known_ns - step.change_ns;
   const bool same_time = step.all_along ? known.complained : std::abs(known.first_ts - step.at_ns) <= 60 * kSecond;
   return known.node == node && same_time && std::abs(apart) < rounded(std::abs(step.change_ns)) / 10;
 }
@@ -171,8 +171,8 @@ bool tells_of(const Candidate& known, const std::string& node, const ReportedClo
 Sifted set_clocks(const Given& given, Ids& ids) {
   Sifted sifted;
   std::vector<StepOf> all;
-  for (const ReportedClockStep& told : given.inputs.clock_steps)
-    if (const int node = given.nodes.of_address(told.node); node >= 0) all.push_back({{node}, told});
+  for (const ReportedClockStep& reported : given.inputs.clock_steps)
+    if (const int node = given.nodes.of_address(reported.node); node >= 0) all.push_back({{node}, reported});
   for (const trace::Trace& trace : given.inputs.traces) {
     std::vector<StepOf> seen = seen_steps(given, trace, sifted.notes);
     std::move(seen.begin(), seen.end(), std::back_inserter(all));
@@ -185,7 +185,7 @@ Sifted set_clocks(const Given& given, Ids& ids) {
       if (known == sifted.candidates.end()) {
         sifted.candidates.push_back(set_clock(name, step, ids));
       } else {
-        known->said = std::max(known->said, step.weight);
+        known->plainness = std::max(known->plainness, step.weight);
         known->known = std::min(known->known, step.known);
         ++known->count;
       }

@@ -92,7 +92,7 @@ Candidate cut_candidate(const Given& given, const Facts& facts, const Cut& cut, 
     c.why = fmt::format("{} for {}, from {}", fmt::format(fmt::runtime(way), c.node, others), length, since);
     if (cut.calls > 0) c.why += fmt::format("; {} calls between them failed as unreachable", cut.calls);
   } else {
-    c.said = cut.plain;
+    c.plainness = cut.plain;
     c.known = Known::inferred;
     c.why = fmt::format("{} calls between {} and {} failed as unreachable in {}, from {}", cut.calls, c.node, others,
                         length, since);

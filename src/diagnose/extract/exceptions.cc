@@ -23,11 +23,12 @@ std::string one_line(std::string text) {
   return text;
 }
 
-Candidate exception_candidate(const Given& given, const Times& times, const ReportedException& told, int node,
+Candidate exception_candidate(const Given& given, const Times& times, const ReportedException& reported, int node,
                               Ids& ids) {
   std::vector<Fault> shapes;
-  const std::string id = ids.next(fmt::format(
-      "throw-{}-{}", told.sites[0].throws.substr(told.sites[0].throws.find_last_of(".$") + 1), given.name(node)));
+  const std::string id = ids.next(
+      fmt::format("throw-{}-{}", reported.sites[0].throws.substr(reported.sites[0].throws.find_last_of(".$") + 1),
+                  given.name(node)));
   const auto shape = [&](const ThrowSite& site) {
     Fault fault;
     fault.kind = FaultKind::exception;
@@ -39,34 +40,34 @@ Candidate exception_candidate(const Given& given, const Times& times, const Repo
     fault.at_line = site.line;
     shapes.push_back(std::move(fault));
   };
-  for (const ThrowSite& site : told.sites) {
+  for (const ThrowSite& site : reported.sites) {
     shape(site);
     // The first visit would have been logged earlier, so the time line shows that it was this one.
-    if (&site == &told.sites[0] && told.visits > 1 && told.visits <= kMostVisits) {
+    if (&site == &reported.sites[0] && reported.visits > 1 && reported.visits <= kMostVisits) {
       shape(site);
-      shapes.back().count = static_cast<int>(told.visits);
+      shapes.back().count = static_cast<int>(reported.visits);
     }
   }
   // The first visit of a place that is visited constantly happens at the start.
-  std::int64_t since = times.workload != 0 ? told.first_ts - times.workload : 0;
+  std::int64_t since = times.workload != 0 ? reported.first_ts - times.workload : 0;
   if (since > given.longest_ns) since = given.longest_ns / 2;
   if (since >= kSecond / 2) {
     shapes.push_back(shapes[0]);
     shapes.back().when = {elapsed(since - since / 5)};
   }
-  if (told.count > 1) {
+  if (reported.count > 1) {
     shapes.push_back(shapes[0]);
     shapes.back().times = -1;
   }
   Fault first = std::move(shapes.front());
   shapes.erase(shapes.begin());
-  Candidate c = candidate_of(std::move(first), told.count, told.first_ts);
+  Candidate c = candidate_of(std::move(first), reported.count, reported.first_ts);
   c.alternatives = std::move(shapes);
-  c.last_ts = told.last_ts;
+  c.last_ts = reported.last_ts;
   c.ordinariness = 1;
-  c.said = told.weight;
+  c.plainness = reported.weight;
   c.known = Known::stated;
-  c.why = told.words;
+  c.why = reported.words;
   return c;
 }
 
@@ -75,7 +76,7 @@ Candidate exception_candidate(const Given& given, const Times& times, const Repo
 Sifted sift_exceptions(const Given& given, const Times& times) {
   Sifted sifted;
   std::vector<const ReportedException*> all;
-  for (const ReportedException& one : given.inputs.exceptions) all.push_back(&one);
+  for (const ReportedException& exception : given.inputs.exceptions) all.push_back(&exception);
   std::stable_sort(all.begin(), all.end(),
                    [](const ReportedException* a, const ReportedException* b) { return a->weight > b->weight; });
   if (all.size() > kMostExceptions) {
@@ -84,10 +85,10 @@ Sifted sift_exceptions(const Given& given, const Times& times) {
     all.resize(kMostExceptions);
   }
   Ids ids;
-  for (const ReportedException* one : all) {
-    const int node = given.nodes.of_address(one->node);
-    if (node < 0 || one->sites.empty()) continue;
-    sifted.candidates.push_back(exception_candidate(given, times, *one, node, ids));
+  for (const ReportedException* exception : all) {
+    const int node = given.nodes.of_address(exception->node);
+    if (node < 0 || exception->sites.empty()) continue;
+    sifted.candidates.push_back(exception_candidate(given, times, *exception, node, ids));
   }
   return sifted;
 }

@@ -8,11 +8,11 @@ double Given::plainness(const Event& event) const {
 }
 
 const LogEvidence::OfEvent* Given::log_evidence(const Event& event) const {
-  for (const LogEvidence& one : inputs.log_evidence) {
-    const std::vector<Event>& events = inputs.traces[one.trace].events;
+  for (const LogEvidence& evidence : inputs.log_evidence) {
+    const std::vector<Event>& events = inputs.traces[evidence.trace].events;
     if (events.empty() || &event < &events.front() || &event > &events.back()) continue;
-    const auto found = one.events.find(static_cast<std::size_t>(&event - &events.front()));
-    if (found != one.events.end()) return &found->second;
+    const auto found = evidence.events.find(static_cast<std::size_t>(&event - &events.front()));
+    if (found != evidence.events.end()) return &found->second;
   }
   return nullptr;
 }

@@ -16,21 +16,21 @@ constexpr std::int64_t kLeastDelay = 10'000'000, kMostDelay = 10 * kSecond;
 // A running process already has this many descriptors open, and can continue without further ones for a while.
 constexpr std::int64_t kFewLeft = 16;
 
-Candidate limited(const Given& given, const ReportedLimit& told, Ids& ids) {
+Candidate limited(const Given& given, const ReportedLimit& reported, Ids& ids) {
   Fault fault;
-  fault.kind = told.kind;
-  fault.node = told.node;
-  fault.id = ids.next(fmt::format("{}-{}", schedule::kind_name(told.kind), told.node));
-  if (told.kind == FaultKind::descriptors) fault.resource.limit = kFewLeft;
-  if (told.kind == FaultKind::disk_slow) {
-    fault.resource.delay_ns = std::clamp(rounded(told.took_ns / kRequestsOfCall), kLeastDelay, kMostDelay);
-    fault.duration_ns = std::clamp(rounded(told.took_ns), kSecond, std::max(kSecond, given.longest_ns / 2));
+  fault.kind = reported.kind;
+  fault.node = reported.node;
+  fault.id = ids.next(fmt::format("{}-{}", schedule::kind_name(reported.kind), reported.node));
+  if (reported.kind == FaultKind::descriptors) fault.resource.limit = kFewLeft;
+  if (reported.kind == FaultKind::disk_slow) {
+    fault.resource.delay_ns = std::clamp(rounded(reported.took_ns / kRequestsOfCall), kLeastDelay, kMostDelay);
+    fault.duration_ns = std::clamp(rounded(reported.took_ns), kSecond, std::max(kSecond, given.longest_ns / 2));
   }
-  Candidate c = candidate_of(std::move(fault), told.count, told.at_ns);
-  c.last_ts = told.at_ns + told.took_ns;
-  c.said = told.weight;
+  Candidate c = candidate_of(std::move(fault), reported.count, reported.at_ns);
+  c.last_ts = reported.at_ns + reported.took_ns;
+  c.plainness = reported.weight;
   c.known = Known::stated;
-  c.why = told.words;
+  c.why = reported.words;
   return c;
 }
 
@@ -39,8 +39,8 @@ Candidate limited(const Given& given, const ReportedLimit& told, Ids& ids) {
 Sifted sift_limits(const Given& given) {
   Ids ids;
   Sifted sifted;
-  for (const ReportedLimit& told : given.inputs.reported_limits)
-    if (given.nodes.of_address(told.node) >= 0) sifted.candidates.push_back(limited(given, told, ids));
+  for (const ReportedLimit& reported : given.inputs.reported_limits)
+    if (given.nodes.of_address(reported.node) >= 0) sifted.candidates.push_back(limited(given, reported, ids));
   return sifted;
 }
 

@@ -42,7 +42,7 @@ Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
 bool is_call(const Candidate& c) { return c.kind == FaultKind::syscall || c.kind == FaultKind::exception; }
 
 int order_of_kind(const Candidate& c) {
-  if (!is_call(c) && c.said < kHalfSaid) return 4;  // a guess that no log confirms
+  if (!is_call(c) && c.plainness < kHalfSaid) return 4;  // a guess that no log confirms
   switch (c.kind) {
     case FaultKind::crash:
     case FaultKind::pause: return c.own_end || c.blocked || c.usual < 1 ? 1 : 0;
@@ -65,10 +65,12 @@ using Order = std::tuple<int, int, int, double, int, int, std::int64_t>;
 
 Order order_of(const Candidate& c) {
   const bool call = is_call(c);
-  return {c.symptom ? 2 : c.foreign ? 1 : 0,
+  return {c.symptom   ? 2
+          : c.foreign ? 1
+                      : 0,
           order_of_kind(c),
           call && c.profiled ? 1 : 0,
-          call ? -c.said : 0,
+          call ? -c.plainness : 0,
           c.fatal ? 0 : 1,
           call ? c.ordinariness : 0,
           c.first_ts};
@@ -83,7 +85,7 @@ std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
   auto best = candidates.end();
   for (auto it = first_call; it != candidates.end() && !it->symptom; ++it) {
     const int err = it->fault.error;
-    if (it->profiled || it->foreign || it->said < kHalfSaid || !kernel::resource_error(err)) continue;
+    if (it->profiled || it->foreign || it->plainness < kHalfSaid || !kernel::resource_error(err)) continue;
     const bool before_all =
         std::all_of(candidates.begin(), first_call, [&](const Candidate& c) { return it->first_ts < c.first_ts; });
     const bool near = std::any_of(candidates.begin(), first_call, [&](const Candidate& c) {
@@ -107,7 +109,7 @@ void leave_out(Candidate& c, const std::set<std::string>& without) {
   if (without.contains("programs")) c.foreign = false;
   if (without.contains("fatal")) c.fatal = false;
   if (without.contains("rarer")) c.profiled = false;
-  if (without.contains("plainness")) c.said = 1;
+  if (without.contains("plainness")) c.plainness = 1;
   if (without.contains("own-ends")) c.own_end = c.blocked = false;
   if (without.contains("errors") && c.kind == FaultKind::syscall) c.ordinariness = 1;
 }
@@ -213,7 +215,7 @@ std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t l
     }
     if (c.first) c.weight *= kOddsFirst;
     if (c.fatal) c.weight *= kOddsFatal;
-    c.weight *= c.said;
+    c.weight *= c.plainness;
   }
   if (!without.contains("nearness")) weigh_nearness(candidates, longest_ns);
   double all = 0;
@@ -231,8 +233,8 @@ std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t l
 std::vector<Observable> observables(const Inputs& inputs, const std::vector<Candidate>& candidates) {
   constexpr std::size_t kMost = 256;
   std::vector<Observable> list;
-  for (const Observable& one : inputs.log_observables)
-    if (list.size() < kMost) list.push_back(one);
+  for (const Observable& observable : inputs.log_observables)
+    if (list.size() < kMost) list.push_back(observable);
   if (inputs.only_logs()) return list;  // candidates from logs were not observed by a tracer
   for (const Candidate& c : candidates) {
     if (list.size() >= kMost) break;

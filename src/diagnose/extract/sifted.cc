@@ -64,7 +64,7 @@ void still_so(Candidate& candidate, const Times& times, std::int64_t longest_ns)
 
 void from_log(Candidate& candidate, const LogEvidence::OfEvent* evidence) {
   if (evidence == nullptr) return;
-  candidate.said = evidence->weight;
+  candidate.plainness = evidence->weight;
   candidate.why = evidence->words;
   candidate.since_ts = evidence->since_ns;
   candidate.guessed = evidence->guessed;

@@ -100,7 +100,7 @@ Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence
 
 // The end or pause of either side at which it begins; in that case it is not a network fault. The earliest one.
 // `by`: the node whose log reports the silence; kNone for a silence that was traced.
-std::optional<std::size_t> cause_of(const Silence& silence, double said, int by, std::int64_t rhythm,
+std::optional<std::size_t> cause_of(const Silence& silence, double plainness, int by, std::int64_t rhythm,
                                     const std::vector<Cause>& causes, const NodeMap& nodes) {
   std::optional<std::size_t> cause;
   for (std::size_t i = 0; i < causes.size(); ++i) {
@@ -109,7 +109,7 @@ std::optional<std::size_t> cause_of(const Silence& silence, double said, int by,
     if (silence.start < c.start - rhythm || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
     if (silence.end < c.start) continue;
     // A guess does not override what logs report.
-    if (c.said < kHalfSaid && c.said < said) continue;
+    if (c.plainness < kHalfSaid && c.plainness < plainness) continue;
     // A node that reports a silence and then ends itself ended because the other side was missing.
     if (c.kind == CauseKind::ended_itself && c.node == by && c.start >= silence.start) continue;
     // The node's other processes continued: a pair that communicates on after the end of one is not of that one.
@@ -128,7 +128,7 @@ int teller(const Given& given, const Event& event) {
 }
 
 // A silence between two nodes, and its origin.
-struct Told {
+struct RecordedSilence {
   std::size_t dump = 0;
   const Event* event = nullptr;
   Silence silence;
@@ -158,8 +158,8 @@ bool overlap(const Silence& a, const Silence& b) {
 }
 
 // One side of a partitioned connection may have sent nothing; then the other side shows the partition.
-bool seen_from_other_end(const Silence& idle, const std::vector<Told>& all) {
-  return std::any_of(all.begin(), all.end(), [&](const Told& other) {
+bool seen_from_other_end(const Silence& idle, const std::vector<RecordedSilence>& all) {
+  return std::any_of(all.begin(), all.end(), [&](const RecordedSilence& other) {
     return (other.event->flags & trace::kOutstanding) != 0 &&
            std::minmax(other.silence.src, other.silence.dst) == std::minmax(idle.src, idle.dst) &&
            overlap(idle, other.silence);
@@ -169,13 +169,13 @@ bool seen_from_other_end(const Silence& idle, const std::vector<Told>& all) {
 // Idle connections, in words: for how long, and how long they usually are.
 class Idle {
  public:
-  void add(const Told& told, const Given& given) {
-    Of& of = pairs_[std::minmax(told.silence.src, told.silence.dst)];
-    const auto [first, second] = std::minmax(told.silence.src, told.silence.dst);
+  void add(const RecordedSilence& recorded, const Given& given) {
+    Of& of = pairs_[std::minmax(recorded.silence.src, recorded.silence.dst)];
+    const auto [first, second] = std::minmax(recorded.silence.src, recorded.silence.dst);
     of.words = fmt::format("{} and {}", first < 0 ? "unknown senders" : given.name(first), given.name(second));
-    of.events += told.silence.events;
-    of.longest = std::max(of.longest, told.silence.end - told.silence.start);
-    of.usual = std::max(of.usual, std::int64_t{told.event->usual_ms} * kMillisecond);
+    of.events += recorded.silence.events;
+    of.longest = std::max(of.longest, recorded.silence.end - recorded.silence.start);
+    of.usual = std::max(of.usual, std::int64_t{recorded.event->usual_ms} * kMillisecond);
   }
   void tell(Discards& discards) const {
     for (const auto& [nodes, of] : pairs_)
@@ -212,7 +212,7 @@ std::vector<std::int64_t> last_active(const Given& given) {
 SortedSilences sort_silences(const Given& given, const Facts& facts, const std::vector<Cause>& causes) {
   const Times& times = facts.times;
   SortedSilences sorted;
-  std::vector<Told> all;
+  std::vector<RecordedSilence> all;
   for (const auto& [s, event] : facts.silences) {
     const Between nodes = between(s, *event, given);
     if (nodes.left_out.empty()) all.push_back({s, event, silence_of(*event, nodes, given, times)});
@@ -220,11 +220,11 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
   }
   Idle idle;
   std::optional<std::vector<std::int64_t>> active;
-  for (const Told& told : all) {
-    const auto& [s, event, silence] = told;
+  for (const RecordedSilence& recorded : all) {
+    const auto& [s, event, silence] = recorded;
     const std::uint64_t weight = silence.events;
     if (silence.idle && !seen_from_other_end(silence, all)) {
-      idle.add(told, given);
+      idle.add(recorded, given);
       continue;
     }
     const Usual usual = silence.src >= 0 ? usual_silence(given.inputs.traces[s], *event, silence, given) : Usual::no;

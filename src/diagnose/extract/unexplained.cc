@@ -65,15 +65,15 @@ class Guesses {
     if (since >= kSecond && since <= given.longest_ns) when_ = {elapsed(since - since / 5)};
   }
 
-  void limit(FaultKind kind, std::string_view what, double said, Ids& ids, std::vector<Candidate>& into) const {
+  void limit(FaultKind kind, std::string_view what, double plainness, Ids& ids, std::vector<Candidate>& into) const {
     Fault fault = of_node(kind, schedule::kind_name(kind), ids);
     if (kind == FaultKind::descriptors) fault.resource.limit = kFewDescriptorsLeft;
     if (kind == FaultKind::memory) fault.resource.limit = kLittle;
     fault.when = when_;
-    into.push_back(guess(std::move(fault), what, said));
+    into.push_back(guess(std::move(fault), what, plainness));
   }
 
-  void call(CallMatch call, int err, std::string_view what, double said, Ids& ids, std::vector<Candidate>& into,
+  void call(CallMatch call, int err, std::string_view what, double plainness, Ids& ids, std::vector<Candidate>& into,
             bool part = false) const {
     Fault fault = of_node(FaultKind::syscall, "use", ids);
     fault.call = std::move(call);
@@ -87,7 +87,7 @@ class Guesses {
     }
     Fault any_time = fault;
     fault.when = when_;
-    Candidate c = guess(std::move(fault), what, said);
+    Candidate c = guess(std::move(fault), what, plainness);
     if (!when_.empty()) c.alternatives.push_back(std::move(any_time));
     c.syscall = c.fault.call.syscall;
     c.error = part ? "" : kernel::errno_name(err);
@@ -104,9 +104,9 @@ class Guesses {
     fault.id = ids.next(fmt::format("perhaps-{}-{}", name, end_.node));
     return fault;
   }
-  Candidate guess(Fault fault, std::string_view what, double said) const {
+  Candidate guess(Fault fault, std::string_view what, double plainness) const {
     Candidate c = candidate_of(std::move(fault), 0, end_.first_ts);
-    c.said = said;
+    c.plainness = plainness;
     c.guessed = true;
     c.known = Known::inferred;
     c.why = fmt::format("{} ended itself and nothing in the dump explains it; {}", end_.node, what);
@@ -132,7 +132,7 @@ Sifted suspect_last_used(const Given& given, const Facts& facts, const std::vect
   if (given.inputs.only_logs() || given.inputs.without.contains("unexplained")) return sifted;
   std::vector<const Candidate*> unexplained;
   for (const Candidate& c : ends)
-    if (c.kind == FaultKind::crash && c.own_end && !c.symptom && !c.partly && !c.out_of_memory && c.said >= 1)
+    if (c.kind == FaultKind::crash && c.own_end && !c.symptom && !c.partly && !c.out_of_memory && c.plainness >= 1)
       unexplained.push_back(&c);
   std::stable_sort(unexplained.begin(), unexplained.end(),
                    [](const Candidate* a, const Candidate* b) { return a->last_ts > b->last_ts; });

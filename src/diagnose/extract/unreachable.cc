@@ -131,26 +131,27 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     for (const Spell& spell : spells) begun.push_back(spell.first);
     const bool usual = all_the_time(std::move(begun), given.longest_ns);
     for (const Spell& spell : spells) {
-      Silence one;
-      one.src = pair.first;
-      one.dst = pair.second;
-      one.start = std::max(times.begin, spell.first - spell.early);
+      Silence silence;
+      silence.src = pair.first;
+      silence.dst = pair.second;
+      silence.start = std::max(times.begin, spell.first - spell.early);
       const std::int64_t gap =
           spell.calls > 1 ? (spell.last - spell.first) / static_cast<std::int64_t>(spell.calls - 1) : 0;
-      one.end = std::max(spell.last + std::min(gap, kLongGap), one.start + kLeastNoticed);
+      silence.end = std::max(spell.last + std::min(gap, kLongGap), silence.start + kLeastNoticed);
       // The next attempt was not due yet when the dump was written.
-      one.open = &spell == &spells.back() && spell.calls > 1 && !over.contains(pair) &&
-                 (spell.out || !answered.contains(pair)) && times.end - spell.last <= 2 * std::max(gap, kLeastNoticed);
-      if (one.open) one.end = std::max(one.end, times.end);
-      one.events = 0;
-      one.failed_at = pair.first;
-      one.calls = spell.calls;
-      one.plain = spell.plain * (usual ? kOddsUsual : 1);
-      silences.push_back(one);
+      silence.open = &spell == &spells.back() && spell.calls > 1 && !over.contains(pair) &&
+                     (spell.out || !answered.contains(pair)) &&
+                     times.end - spell.last <= 2 * std::max(gap, kLeastNoticed);
+      if (silence.open) silence.end = std::max(silence.end, times.end);
+      silence.events = 0;
+      silence.failed_at = pair.first;
+      silence.calls = spell.calls;
+      silence.plain = spell.plain * (usual ? kOddsUsual : 1);
+      silences.push_back(silence);
       if (spell.out) continue;
-      std::swap(one.src, one.dst);
-      one.calls = 0;
-      silences.push_back(one);
+      std::swap(silence.src, silence.dst);
+      silence.calls = 0;
+      silences.push_back(silence);
     }
   }
   return silences;

@@ -63,10 +63,10 @@ bool LogCase::makes(const std::string& node, std::string_view call) const {
 void LogCase::read_times() {
   first_ = logs::kNoTime;
   for (const logs::NodeLog& node : evidence_.failure.nodes)
-    for (const logs::Message& one : node.messages) {
-      if (one.ts_ns == logs::kNoTime) continue;
-      first_ = first_ == logs::kNoTime ? one.ts_ns : std::min(first_, one.ts_ns);
-      last_ = std::max(last_, one.ts_ns);
+    for (const logs::Message& message : node.messages) {
+      if (message.ts_ns == logs::kNoTime) continue;
+      first_ = first_ == logs::kNoTime ? message.ts_ns : std::min(first_, message.ts_ns);
+      last_ = std::max(last_, message.ts_ns);
     }
   timed_ = first_ != logs::kNoTime;
   if (!timed_) {
@@ -83,13 +83,13 @@ void LogCase::read_times() {
     // there.
     std::uint32_t life = std::numeric_limits<std::uint32_t>::max();
     for (const logs::Hint& hint : evidence_.hints)
-      if (hint.kind == logs::Hint::Kind::end && !hint.told && hint.log == n && hint.until_ns != logs::kNoTime)
+      if (hint.kind == logs::Hint::Kind::end && !hint.reported && hint.log == n && hint.until_ns != logs::kNoTime)
         life = std::min(life, hint.message);
     TimeLine line;
-    for (const logs::Matched& one : difference.matched) {
-      if (one.failure > life) break;
-      const std::int64_t there = evidence_.failure.nodes[n].messages[one.failure].ts_ns;
-      const std::int64_t here = evidence_.normal.nodes[difference.normal].messages[one.normal].ts_ns;
+    for (const logs::Matched& pair : difference.matched) {
+      if (pair.failure > life) break;
+      const std::int64_t there = evidence_.failure.nodes[n].messages[pair.failure].ts_ns;
+      const std::int64_t here = evidence_.normal.nodes[difference.normal].messages[pair.normal].ts_ns;
       if (there == logs::kNoTime || here == logs::kNoTime) continue;
       line.add(here, there);
       all.emplace_back(here, there);
@@ -117,7 +117,7 @@ std::int64_t LogCase::latest(const logs::Hint& hint, const std::string& node) co
   if (difference.normal == logs::kNoNode) return ts;
   const auto after =
       std::upper_bound(difference.matched.begin(), difference.matched.end(), hint.message,
-                       [](std::uint32_t message, const logs::Matched& one) { return message < one.failure; });
+                       [](std::uint32_t message, const logs::Matched& pair) { return message < pair.failure; });
   // Where it had left the usual way before, that says nothing.
   if (after == difference.matched.begin() || (after - 1)->failure != hint.message) return ts;
   const std::vector<logs::Message>& usual = evidence_.normal.nodes[difference.normal].messages;

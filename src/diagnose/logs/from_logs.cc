@@ -69,7 +69,7 @@ class FromLogs {
       read_plan();
     }
     read_down_times();
-    for (const Hint& hint : case_.evidence().hints) said(hint);
+    for (const Hint& hint : case_.evidence().hints) add(hint);
     for (const logs::ClockJump& jump : case_.evidence().failure.jumps) set_clock(jump);
     if (case_.control() != nullptr && !beside_) {
       if (!inputs_.without.contains("guesses")) {
@@ -136,9 +136,9 @@ class FromLogs {
     const auto windows = windows_.find(node);
     if (windows == windows_.end()) return kUnwatchedNode;
     double left = kUnwatchedNode;
-    for (const Window& one : windows->second)
-      if (!timed || (ts >= one.begin - kClocksApart && ts <= one.end + kClocksApart))
-        left = std::min(left, one.whole ? 0 : kBesideDump);
+    for (const Window& span : windows->second)
+      if (!timed || (ts >= span.begin - kClocksApart && ts <= span.end + kClocksApart))
+        left = std::min(left, span.whole ? 0 : kBesideDump);
     return left;
   }
 
@@ -154,9 +154,9 @@ class FromLogs {
   // Whether dumps hold a silence or a pause of this node around then.
   [[nodiscard]] bool dump_has(const Hint& hint, const std::string& node) const {
     const std::int64_t ts = case_.time_of(hint);
-    return std::any_of(still_.begin(), still_.end(), [&](const Still& one) {
-      return (one.node.empty() || one.node == node || one.node == hint.peer) && ts >= one.begin - kClocksApart &&
-             ts <= one.end + kClocksApart;
+    return std::any_of(still_.begin(), still_.end(), [&](const Still& still) {
+      return (still.node.empty() || still.node == node || still.node == hint.peer) &&
+             ts >= still.begin - kClocksApart && ts <= still.end + kClocksApart;
     });
   }
 
@@ -174,7 +174,7 @@ class FromLogs {
     if (ended.size() > 1) down_ = shortest;
   }
   [[nodiscard]] bool between_lives(const Hint& hint) const {
-    return hint.kind == Hint::Kind::end && !hint.itself && !hint.told && !hint.helper && !hint.missed &&
+    return hint.kind == Hint::Kind::end && !hint.itself && !hint.reported && !hint.helper && !hint.missed &&
            hint.ts_ns != kNoTime && hint.until_ns != kNoTime && hint.until_ns > hint.ts_ns &&
            !case_.evidence().failure.nodes[hint.log].aligned;
   }
@@ -204,18 +204,18 @@ class FromLogs {
     return own;
   }
 
-  void said(const Hint& hint) {
+  void add(const Hint& hint) {
     const std::string node = whose(hint);
     if (node.empty()) {
-      said_by_somebody(hint);
+      add_of_some_node(hint);
       return;
     }
     if (hint.kind == Hint::Kind::thrown) {
-      said_thrown(hint, node);
+      add_exception(hint, node);
       return;
     }
     if (hint.kind == Hint::Kind::clock) {
-      said_clock(hint, node);
+      add_clock(hint, node);
       return;
     }
     double left = beside_dumps(node, case_.time_of(hint), hint.log);
@@ -227,38 +227,38 @@ class FromLogs {
     if (left == 0) return;
     const double weight = hint.weight * left;
     switch (hint.kind) {
-      case Hint::Kind::call: said_call(hint, node, weight); return;
-      case Hint::Kind::end: hint.fell_silent ? fell_silent(hint, node, weight) : said_end(hint, node, weight); return;
-      case Hint::Kind::stop: said_stop(hint, node, weight); return;
-      case Hint::Kind::silence: said_silence(hint, node, weight); return;
-      case Hint::Kind::limit: said_limit(hint, node, weight); return;
+      case Hint::Kind::call: add_call(hint, node, weight); return;
+      case Hint::Kind::end: hint.fell_silent ? fell_silent(hint, node, weight) : add_end(hint, node, weight); return;
+      case Hint::Kind::stop: add_stop(hint, node, weight); return;
+      case Hint::Kind::silence: add_silence(hint, node, weight); return;
+      case Hint::Kind::limit: add_limit(hint, node, weight); return;
       case Hint::Kind::thrown:
       case Hint::Kind::clock: return;
     }
   }
 
   // Which node wrote it is not known. Of few, it may be any but the one that it speaks of.
-  void said_by_somebody(const Hint& hint) {
+  void add_of_some_node(const Hint& hint) {
     constexpr std::size_t kFew = 3;
     ++nameless_;
     std::vector<std::string> may_be;
-    for (const config::Node& one : inputs_.config->nodes)
-      if (one.name != hint.peer) may_be.push_back(one.name);
+    for (const config::Node& other_node : inputs_.config->nodes)
+      if (other_node.name != hint.peer) may_be.push_back(other_node.name);
     if (may_be.empty() || may_be.size() > kFew || hint.kind == Hint::Kind::thrown) return;
     for (const std::string& name : may_be) {
-      Hint one = hint;
-      one.node = name;
-      one.weight /= static_cast<double>(may_be.size());
-      said(one);
+      Hint copy = hint;
+      copy.node = name;
+      copy.weight /= static_cast<double>(may_be.size());
+      add(copy);
     }
   }
 
-  void said_end(const Hint& hint, const std::string& node, double weight) {
+  void add_end(const Hint& hint, const std::string& node, double weight) {
     // Whatever else the message tells of came before the end, and may be its cause.
-    const std::int64_t told = case_.time_of(hint);
+    const std::int64_t logged_ns = case_.time_of(hint);
     std::int64_t gone = gone_at(hint, node);
-    const std::int64_t since = gone > told + kTelling ? told : 0;
-    if (gone == told) gone += kTelling;
+    const std::int64_t since = gone > logged_ns + kTelling ? logged_ns : 0;
+    if (gone == logged_ns) gone += kTelling;
     Event end = out_.event(EventType::ps, node, gone);
     end.state = hint.signal != 0 ? ProcessState::crashed : ProcessState::exited;
     end.signal = static_cast<std::uint8_t>(hint.signal);
@@ -267,7 +267,7 @@ class FromLogs {
     if (hint.helper && alive_.insert(node).second) out_.put_beside(start(node, std::min(case_.first(), gone - 1)));
     end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) |
                                                  (hint.out_of_memory ? trace::kOutOfMemory : 0));
-    const bool inferred = (!hint.told && !hint.itself) || hint.unnamed;  // from a silence, or from the next life
+    const bool inferred = (!hint.reported && !hint.itself) || hint.unnamed;  // from a silence, or from the next life
     out_.put(end, {weight, hint.words, since, false, inferred});
     if (hint.until_ns != kNoTime)
       out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), {weight, hint.words});
@@ -276,14 +276,14 @@ class FromLogs {
 
   // At the latest.
   [[nodiscard]] std::int64_t gone_at(const Hint& hint, const std::string& node) const {
-    const std::int64_t told = case_.time_of(hint);
-    if (hint.itself || hint.told || hint.missed) return told;
+    const std::int64_t logged_ns = case_.time_of(hint);
+    if (hint.itself || hint.reported || hint.missed) return logged_ns;
     std::int64_t gone = case_.latest(hint, node);
     if (!between_lives(hint)) return gone;
     // A process's end closes its connections at once.
     for (const Hint& other : case_.evidence().hints)
       if (other.kind == Hint::Kind::silence && other.closed && other.peer == node && other.ts_ns != kNoTime &&
-          other.ts_ns > told && !case_.evidence().failure.nodes[other.log].aligned)
+          other.ts_ns > logged_ns && !case_.evidence().failure.nodes[other.log].aligned)
         gone = std::min(gone, other.ts_ns);
     return down_ != 0 ? std::max(gone, hint.until_ns - down_) : gone;
   }
@@ -300,7 +300,7 @@ class FromLogs {
     return std::any_of(case_.evidence().hints.begin(), case_.evidence().hints.end(), [&](const Hint& other) {
       const bool of_it = other.kind == Hint::Kind::silence
                              ? other.closed && other.peer == node
-                             : other.kind == Hint::Kind::end && other.told && other.node == node;
+                             : other.kind == Hint::Kind::end && other.reported && other.node == node;
       return of_it && other.ts_ns != kNoTime && other.ts_ns >= ts;
     });
   }
@@ -310,14 +310,14 @@ class FromLogs {
     const config::Node* known = inputs_.config->find(node);
     const bool hangs =
         known != nullptr && known->restart && known->restart->max > 0 && !refused_since(node, case_.time_of(hint));
-    said_end(hint, node, hangs ? weight * kHangsRather : weight);
+    add_end(hint, node, hangs ? weight * kHangsRather : weight);
     if (hint.itself || beside_) return;
     const std::int64_t since = case_.time_of(hint);
     put_stop(node, since, std::max(since + 1'000'000, case_.last()), trace::kOpen,
              {hangs ? weight : weight * kHangsRather, hint.words, 0, false, true});
   }
 
-  void said_stop(const Hint& hint, const std::string& node, double weight) {
+  void add_stop(const Hint& hint, const std::string& node, double weight) {
     const std::int64_t since = case_.time_of(hint);
     const std::int64_t until = hint.until_ns != kNoTime ? hint.until_ns : since + hint.took_ns;
     const std::int64_t earliest = hint.since_ns == kNoTime ? 0 : hint.since_ns;
@@ -333,20 +333,21 @@ class FromLogs {
     out_.put(stop, std::move(evidence));
   }
 
-  void said_silence(const Hint& hint, const std::string& node, double weight) {
-    const std::int64_t told = case_.time_of(hint);
-    std::int64_t begin = std::max(case_.first(), told - kNoticedAfter);
+  void add_silence(const Hint& hint, const std::string& node, double weight) {
+    const std::int64_t logged_ns = case_.time_of(hint);
+    std::int64_t begin = std::max(case_.first(), logged_ns - kNoticedAfter);
     // That its peer's process ended is why its connections were closed, and nothing fell silent before.
     for (const Hint& other : case_.evidence().hints) {
       if (!hint.closed || !between_lives(other) || other.weight < kHalfSaid || case_.node_of(other.node) != hint.peer)
         continue;
-      if (const std::int64_t gone = gone_at(other, hint.peer); gone > begin && gone <= told) begin = gone + kTelling;
+      if (const std::int64_t gone = gone_at(other, hint.peer); gone > begin && gone <= logged_ns)
+        begin = gone + kTelling;
     }
     const std::int64_t end = std::max(hint.until_ns != kNoTime ? hint.until_ns : begin, begin + kLeastSilence);
     out_.put_silence(node, hint.peer, begin, end, weight, hint.words, hint.unnamed);
   }
 
-  void said_call(const Hint& hint, const std::string& node, double weight) {
+  void add_call(const Hint& hint, const std::string& node, double weight) {
     const std::int64_t ts = case_.time_of(hint);
     std::int64_t later = 0;  // likelier calls stand before others
     std::size_t left = 12;   // faults that one message may stand for
@@ -395,7 +396,7 @@ class FromLogs {
     if (hint.weight >= kHintSpeaks) out_.cut_off(node, ts);
   }
 
-  void said_limit(const Hint& hint, const std::string& node, double weight) {
+  void add_limit(const Hint& hint, const std::string& node, double weight) {
     const auto kind = [&] {
       switch (hint.limit) {
         case Hint::Limit::disk_full: return schedule::FaultKind::disk_full;
@@ -414,18 +415,20 @@ class FromLogs {
     std::vector<std::string> files;
     if (case_.control() == nullptr) return files;
     std::vector<std::pair<std::int64_t, std::string>> by_distance;
-    for (const Event& one : case_.control()->events) {
-      if (one.type != EventType::sys || one.path == 0 || case_.name_in_control(one) != node) continue;
-      const std::string done = kernel::syscall_name(one.syscall);
+    for (const Event& control_event : case_.control()->events) {
+      if (control_event.type != EventType::sys || control_event.path == 0 ||
+          case_.name_in_control(control_event) != node)
+        continue;
+      const std::string done = kernel::syscall_name(control_event.syscall);
       const bool makes_file = done.starts_with("open") || done == "creat" || done.find("sync") != std::string::npos ||
                               done.starts_with("rename") || done.find("truncate") != std::string::npos ||
                               done == "fallocate" || done == call;
       if (!makes_file || is_network_call(done) || done == "execve") continue;
-      const std::string_view path = case_.control()->str(one.path);
+      const std::string_view path = case_.control()->str(control_event.path);
       if (path.empty() || path[0] != '/' || path.starts_with("/proc/") || path.starts_with("/dev/") ||
           path.starts_with("/sys/"))
         continue;
-      const std::int64_t apart = ts - case_.there(node, one.ts_ns);
+      const std::int64_t apart = ts - case_.there(node, control_event.ts_ns);
       by_distance.emplace_back(apart >= 0 ? apart : 10 * -apart, std::string(path));
     }
     std::stable_sort(by_distance.begin(), by_distance.end(),
@@ -441,22 +444,28 @@ class FromLogs {
 
   // The likelihoods of other causes stay the same: the exception is the cause, or a symptom of one. An exception that a
   // peer threw and sent was thrown by another node; the survey shows which nodes reach that code.
-  void said_thrown(const Hint& hint, const std::string& node) {
+  void add_exception(const Hint& hint, const std::string& node) {
     const bool sent =
-        std::any_of(hint.trace.begin(), hint.trace.end(), [](const logs::Thrown& one) { return one.elsewhere; });
+        std::any_of(hint.trace.begin(), hint.trace.end(), [](const logs::Thrown& thrown) { return thrown.elsewhere; });
     bool placed = false;
-    for (const config::Node& one : inputs_.config->nodes) {
-      const bool here = one.name == node;
+    for (const config::Node& other_node : inputs_.config->nodes) {
+      const bool here = other_node.name == node;
       if (!here && !sent) continue;
       const double weight = (beside_ ? hint.weight * kBesideDump : hint.weight) * (here && sent ? kThrownByPeer : 1);
-      ReportedException told{
-          one.name, case_.time_of(hint), hint.until_ns, hint.count, weight, {}, throw_sites(hint.trace, one, !here)};
-      if (told.sites.empty()) continue;
+      ReportedException exception{other_node.name,
+                                  case_.time_of(hint),
+                                  hint.until_ns,
+                                  hint.count,
+                                  weight,
+                                  {},
+                                  throw_sites(hint.trace, other_node, !here)};
+      if (exception.sites.empty()) continue;
       placed = true;
-      told.last_ts = std::max(told.last_ts, told.first_ts);
-      told.visits = visits(one.name, told.sites[0].function, told.first_ts);
-      told.words = fmt::format("{}, with {} in {}", hint.words, told.sites[0].throws, told.sites[0].frame);
-      inputs_.exceptions.push_back(std::move(told));
+      exception.last_ts = std::max(exception.last_ts, exception.first_ts);
+      exception.visits = visits(other_node.name, exception.sites[0].function, exception.first_ts);
+      exception.words =
+          fmt::format("{}, with {} in {}", hint.words, exception.sites[0].throws, exception.sites[0].frame);
+      inputs_.exceptions.push_back(std::move(exception));
     }
     if (!placed && inputs_.config->find(node) != nullptr) ++nowhere_;
   }
@@ -465,9 +474,9 @@ class FromLogs {
   [[nodiscard]] std::uint64_t visits(const std::string& node, const std::string& function, std::int64_t ts) const {
     if (case_.control() == nullptr) return 0;
     std::uint64_t visits = 0;
-    for (const Event& one : case_.control()->events)
-      if (one.type == EventType::af && case_.name_in_control(one) == node &&
-          case_.control()->str(one.function) == function && case_.there(node, one.ts_ns) <= ts)
+    for (const Event& control_event : case_.control()->events)
+      if (control_event.type == EventType::af && case_.name_in_control(control_event) == node &&
+          case_.control()->str(control_event.function) == function && case_.there(node, control_event.ts_ns) <= ts)
         ++visits;
     return visits;
   }
@@ -484,7 +493,7 @@ class FromLogs {
   }
 
   // No dump of one host tells what its clock is beside the others'.
-  void said_clock(const Hint& hint, const std::string& node) {
+  void add_clock(const Hint& hint, const std::string& node) {
     const std::int64_t off = hint.clock.off_ns;
     const std::string by = fmt::format("{} {}", format_duration(rounded(std::abs(off))),
                                        hint.clock.either_way ? "off"
@@ -506,11 +515,11 @@ class FromLogs {
       inputs_.log_notes.push_back(fmt::format(
           "{} exception{} of logs {} in no method of a JVM that the node is known to run: none is thrown for {}",
           nowhere_, nowhere_ == 1 ? "" : "s", nowhere_ == 1 ? "comes up" : "come up", nowhere_ == 1 ? "it" : "them"));
-    const bool told_end =
+    const bool end_is_reported =
         std::any_of(case_.evidence().hints.begin(), case_.evidence().hints.end(), [](const Hint& hint) {
           return (hint.kind == Hint::Kind::end || hint.kind == Hint::Kind::stop) && hint.weight >= kHalfSaid;
         });
-    if (told_end && !beside_ && inputs_.config->nodes.size() > 1)
+    if (end_is_reported && !beside_ && inputs_.config->nodes.size() > 1)
       inputs_.log_notes.push_back(
           "a partition or pause that no message mentions may have preceded them: the search tries that, too, after "
           "what messages mention");
@@ -521,19 +530,20 @@ class FromLogs {
   }
 
   void observables() {
-    std::vector<std::string> said;
-    for (const logs::Observed& one : case_.evidence().difference.observed) {
-      const logs::Message& message = case_.evidence().failure.nodes[one.node].messages[one.first];
+    std::vector<std::string> quotes;
+    for (const logs::Observed& observed : case_.evidence().difference.observed) {
+      const logs::Message& message = case_.evidence().failure.nodes[observed.node].messages[observed.first];
       const logs::Logs& failure = case_.evidence().failure;
-      said.push_back(quote(failure, one.node, message));
+      quotes.push_back(quote(failure, observed.node, message));
       inputs_.log_observables.push_back(
-          {key_of(failure, one), case_.name_of(one.node), message.ts_ns != kNoTime ? message.ts_ns : case_.last(),
-           logs::read_meaning(failure.text(message)).says_something() ? said.back() : ""});
+          {key_of(failure, observed), case_.name_of(observed.node),
+           message.ts_ns != kNoTime ? message.ts_ns : case_.last(),
+           logs::read_meaning(failure.text(message)).says_something() ? quotes.back() : ""});
     }
     // Nothing is understood of it: then whatever only the failure has has to do.
     if (std::all_of(inputs_.log_observables.begin(), inputs_.log_observables.end(),
-                    [](const Observable& one) { return one.words.empty(); }))
-      for (std::size_t i = 0; i < said.size(); ++i) inputs_.log_observables[i].words = std::move(said[i]);
+                    [](const Observable& observable) { return observable.words.empty(); }))
+      for (std::size_t i = 0; i < quotes.size(); ++i) inputs_.log_observables[i].words = std::move(quotes[i]);
   }
 
   Inputs& inputs_;

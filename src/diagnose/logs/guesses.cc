@@ -26,15 +26,15 @@ constexpr std::size_t kMostGuesses = 40;  // of one node
 
 Guesses::Guesses(const LogCase& log_case, LogTrace& out) : case_(log_case), evidence_(log_case.evidence()), out_(out) {
   for (const Hint& hint : evidence_.hints)
-    if (hint.kind != Hint::Kind::thrown) said_ = std::max(said_, hint.weight);
+    if (hint.kind != Hint::Kind::thrown) plainness_ = std::max(plainness_, hint.weight);
 }
 
 void Guesses::calls() {
   bool any = false;
   for (std::size_t n = 0; n < evidence_.failure.nodes.size(); ++n) {
     const logs::Observed* anchor = nullptr;
-    for (const logs::Observed& one : evidence_.difference.observed)
-      if (one.node == n && (anchor == nullptr || one.weight > anchor->weight)) anchor = &one;
+    for (const logs::Observed& observed : evidence_.difference.observed)
+      if (observed.node == n && (anchor == nullptr || observed.weight > anchor->weight)) anchor = &observed;
     if (anchor == nullptr) continue;
     any = true;
     near(n, anchor);
@@ -58,26 +58,29 @@ void Guesses::near(std::size_t n, const logs::Observed* anchor) {
     std::int64_t ts = 0;
   };
   std::map<std::int32_t, std::size_t> made;  // by thread, until the message
-  for (const Event& one : case_.control()->events)
-    if ((one.type == EventType::sys || one.type == EventType::af) && case_.name_in_control(one) == name &&
-        case_.there(name, one.ts_ns) <= ts)
-      ++made[one.tid];
+  for (const Event& control_event : case_.control()->events)
+    if ((control_event.type == EventType::sys || control_event.type == EventType::af) &&
+        case_.name_in_control(control_event) == name && case_.there(name, control_event.ts_ns) <= ts)
+      ++made[control_event.tid];
   std::map<std::int32_t, std::size_t> until_here;
   std::map<std::pair<std::int16_t, std::string>, Site> sites;
-  for (const Event& one : case_.control()->events) {
-    if ((one.type != EventType::sys && one.type != EventType::af) || case_.name_in_control(one) != name) continue;
-    const std::size_t nth = ++until_here[one.tid];
-    if (one.type != EventType::sys) continue;
-    if (logs::errors_of(kernel::syscall_name(one.syscall)).empty()) continue;
-    const std::int64_t when = case_.there(name, one.ts_ns);
+  for (const Event& control_event : case_.control()->events) {
+    if ((control_event.type != EventType::sys && control_event.type != EventType::af) ||
+        case_.name_in_control(control_event) != name)
+      continue;
+    const std::size_t nth = ++until_here[control_event.tid];
+    if (control_event.type != EventType::sys) continue;
+    if (logs::errors_of(kernel::syscall_name(control_event.syscall)).empty()) continue;
+    const std::int64_t when = case_.there(name, control_event.ts_ns);
     if (when > ts) continue;
     const auto first =
         std::lower_bound(node.messages.begin(), node.messages.begin() + static_cast<std::ptrdiff_t>(index), when,
                          [](const logs::Message& message, std::int64_t at) { return message.ts_ns < at; });
     const auto between = static_cast<std::size_t>(node.messages.begin() + static_cast<std::ptrdiff_t>(index) - first);
-    Site& site = sites[{one.syscall, profile::path_pattern(case_.control()->str(one.path))}];
+    Site& site = sites[{control_event.syscall, profile::path_pattern(case_.control()->str(control_event.path))}];
     // Its last time before the message is the nearest.
-    if (site.event == nullptr || between <= site.messages) site = {between, made[one.tid] - nth, &one, when};
+    if (site.event == nullptr || between <= site.messages)
+      site = {between, made[control_event.tid] - nth, &control_event, when};
   }
   std::vector<Site> nearest;
   for (const auto& [key, site] : sites) nearest.push_back(site);
@@ -108,13 +111,13 @@ void Guesses::near(std::size_t n, const logs::Observed* anchor) {
 }
 
 void Guesses::stops() {
-  const bool told = std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [](const Hint& hint) {
+  const bool named = std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [](const Hint& hint) {
     return hint.weight >= kHalfSaid && hint.kind != Hint::Kind::thrown;
   });
-  if (told) return;
+  if (named) return;
   std::int64_t first = kNoTime;
-  for (const logs::Observed& one : evidence_.difference.observed) {
-    const std::int64_t ts = evidence_.failure.nodes[one.node].messages[one.first].ts_ns;
+  for (const logs::Observed& observed : evidence_.difference.observed) {
+    const std::int64_t ts = evidence_.failure.nodes[observed.node].messages[observed.first].ts_ns;
     if (ts != kNoTime && (first == kNoTime || ts < first)) first = ts;
   }
   if (first == kNoTime) first = case_.first() + (case_.last() - case_.first()) / 2;
@@ -128,13 +131,13 @@ void Guesses::stops() {
   std::vector<const config::Node*> nodes;
   for (const config::Node& node : case_.inputs().config->nodes) nodes.push_back(&node);
   const auto unaware = [&](const config::Node& node) {
-    const auto said = unusual.find(node.name);  // none: there is no log of it
-    return noticed > 0 && nodes.size() > 2 && said != unusual.end() && said->second == 0;
+    const auto own = unusual.find(node.name);  // none: there is no log of it
+    return noticed > 0 && nodes.size() > 2 && own != unusual.end() && own->second == 0;
   };
   std::stable_partition(nodes.begin(), nodes.end(), [&](const config::Node* node) { return unaware(*node); });
   std::int64_t cut = first;
-  for (const config::Node* one : nodes) {
-    const config::Node& node = *one;
+  for (const config::Node* other_node : nodes) {
+    const config::Node& node = *other_node;
     const double weight = unaware(node) ? kUnawareGuess : kCutGuess;
     Event stop = out_.event(EventType::ps, node.name, first + duration);
     stop.state = ProcessState::paused;
@@ -170,7 +173,7 @@ void Guesses::call(const Event* done, const std::string& node, std::int64_t ts, 
   // All that a thread does between two messages is less than one message.
   const double calls = static_cast<double>(distance.calls) / (static_cast<double>(distance.calls) + kHalfAMessage);
   const double weight =
-      kGuessedCall / (1 + static_cast<double>(distance.messages) + calls) * (1 - kPlainlySaid * said_);
+      kGuessedCall / (1 + static_cast<double>(distance.messages) + calls) * (1 - kPlainlySaid * plainness_);
   const auto failed = [&](std::string_view what, double share) {
     const kernel::SyscallInfo* info = kernel::find_syscall(what);
     const std::vector<int> errors = logs::errors_of(what);

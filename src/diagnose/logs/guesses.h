@@ -36,7 +36,7 @@ class Guesses {
   const LogCase& case_;
   const logs::Evidence& evidence_;
   LogTrace& out_;
-  double said_ = 0;  // how plainly logs name a cause at all
+  double plainness_ = 0;  // how plainly logs name a cause at all
 };
 
 }  // namespace rose::diagnose

@@ -80,8 +80,8 @@ class Sites {
 
   void add(const Thrown& thrown, const Frame& frame, std::optional<std::uint64_t> line) {
     ThrowSite site{thrown.class_name, thrown.message, name_of(frame), line, {}};
-    const bool known = std::any_of(sites_.begin(), sites_.end(), [&](const ThrowSite& one) {
-      return one.throws == site.throws && one.function == site.function && one.line == site.line;
+    const bool known = std::any_of(sites_.begin(), sites_.end(), [&](const ThrowSite& known_site) {
+      return known_site.throws == site.throws && known_site.function == site.function && known_site.line == site.line;
     });
     if (known) return;
     site.frame = fmt::format("{}({}{})", site.function, frame.file.empty() ? "unknown source" : frame.file,

@@ -13,7 +13,7 @@ using trace::EventType;
 using trace::ProcessState;
 using trace::StringId;
 
-constexpr std::uint32_t kTold = 1000;  // packets of a pair that talks
+constexpr std::uint32_t kManyPackets = 1000;  // packets of a pair that talks
 
 }  // namespace
 
@@ -55,7 +55,7 @@ void LogTrace::put_silence(const std::string& node, const std::string& peer, std
     silence.src = intern(back ? node : peer);
     silence.dst = intern(back ? peer : node);
     silence.protocol = trace::Protocol::tcp;
-    silence.packets = kTold;
+    silence.packets = kManyPackets;
     silence.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((end - begin) / 1'000'000, 3'600'000));
     put(silence, {weight, words, 0, false, inferred, node});
   }
@@ -68,18 +68,18 @@ void LogTrace::cut_off(const std::string& node, std::int64_t ts) {
 
 void LogTrace::put_control() {
   const trace::Trace& control = *case_.control();
-  for (const Event& one : control.events) {
-    const bool start = one.type == EventType::ps && one.state == ProcessState::started;
-    if (one.type != EventType::af && one.type != EventType::sys && !start) continue;
-    if ((one.flags & trace::kInjected) != 0) continue;
-    const std::string_view node = case_.name_in_control(one);
-    Event event = one;
-    event.ts_ns = case_.there(node, one.ts_ns);
+  for (const Event& control_event : control.events) {
+    const bool start = control_event.type == EventType::ps && control_event.state == ProcessState::started;
+    if (control_event.type != EventType::af && control_event.type != EventType::sys && !start) continue;
+    if ((control_event.flags & trace::kInjected) != 0) continue;
+    const std::string_view node = case_.name_in_control(control_event);
+    Event event = control_event;
+    event.ts_ns = case_.there(node, control_event.ts_ns);
     const auto cut = cut_.find(std::string(node));
     if (cut != cut_.end() && event.ts_ns > cut->second) continue;
-    for (StringId Event::*field :
+    for (StringId Event::* field :
          {&Event::path, &Event::path2, &Event::peer, &Event::function, &Event::src, &Event::dst, &Event::by})
-      if (one.*field != 0) event.*field = intern(control.str(one.*field));
+      if (control_event.*field != 0) event.*field = intern(control.str(control_event.*field));
     event.node = intern(node);
     put_beside(event);
   }
@@ -91,10 +91,10 @@ void LogTrace::finish(Inputs& inputs) && {
                    [](const Made& a, const Made& b) { return a.event.ts_ns < b.event.ts_ns; });
   LogEvidence& evidence = inputs.log_evidence.emplace_back();
   evidence.trace = inputs.traces.size();
-  for (Made& one : made_) {
-    if (!one.evidence.words.empty()) evidence.events.emplace(out_.events.size(), std::move(one.evidence));
-    out_.events.push_back(one.event);
-    out_.meta.end_ns = std::max(out_.meta.end_ns, one.event.ts_ns);
+  for (Made& run : made_) {
+    if (!run.evidence.words.empty()) evidence.events.emplace(out_.events.size(), std::move(run.evidence));
+    out_.events.push_back(run.event);
+    out_.meta.end_ns = std::max(out_.meta.end_ns, run.event.ts_ns);
   }
   inputs.traces.push_back(std::move(out_));
 }

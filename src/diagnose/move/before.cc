@@ -15,20 +15,21 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostTold = 2;     // faults that logs mention
-constexpr std::size_t kMostBefore = 12;  // before each
+constexpr std::size_t kMostPlainEnds = 2;  // faults that logs mention
+constexpr std::size_t kMostBefore = 12;    // before each
 constexpr std::size_t kMostPairs = 12;
 constexpr std::size_t kMostNews = 12;  // things that the node does only under the guessed fault
 
-bool told_process(const Candidate& c) {
-  return (c.kind == FaultKind::crash || c.kind == FaultKind::pause) && c.said >= kHalfSaid && !c.symptom;
+bool is_plain_end(const Candidate& c) {
+  return (c.kind == FaultKind::crash || c.kind == FaultKind::pause) && c.plainness >= kHalfSaid && !c.symptom;
 }
 
 class BeforeMove final : public Move {
  public:
-  BeforeMove(const World& world, const Candidate& told) : world_(world), told_(told.fault), belief_(told.weight) {
-    told_.after.clear();
-    told_.when.clear();
+  BeforeMove(const World& world, const Candidate& candidate)
+      : world_(world), fault_(candidate.fault), belief_(candidate.weight) {
+    fault_.after.clear();
+    fault_.when.clear();
     const std::int64_t length = world.workload_ns > 0 ? world.workload_ns : world.plan.end_ts - world.plan.begin_ts;
     begin_ = points_of_workload(length).front();
     duration_ = rounded(std::clamp(length / 4, kShortBefore, kLongBefore));
@@ -60,12 +61,12 @@ class BeforeMove final : public Move {
       if (outcome != nullptr && outcome->fired) after_guess(tried.schedule.faults[0], *outcome, shown);
       return;
     }
-    const FaultOutcome* outcome = outcome_of(result, told_.id);
+    const FaultOutcome* outcome = outcome_of(result, fault_.id);
     if (asked_.kind == Kind::news && outcome != nullptr && outcome->fired && result.oracle == OracleAnswer::miss &&
         world_.level(3)) {
       const double belief =
           belief_ * kSharePlace * kPlaceAfter * std::pow(kGuessStep, offspring_made_++) * (1 + 3 * shown.observables);
-      if (std::unique_ptr<Move> move = place_move(world_, tried.schedule, told_.id, belief))
+      if (std::unique_ptr<Move> move = place_move(world_, tried.schedule, fault_.id, belief))
         offspring_.moves.push_back(std::move(move));
     }
   }
@@ -90,13 +91,13 @@ class BeforeMove final : public Move {
   }
 
   void add(Kind kind, std::vector<Fault> faults, double yield, int level, std::string why) {
-    Waiting& one = waiting_.emplace_back();
-    one.kind = kind;
-    one.what.schedule.name = world_.config->name;
-    one.what.schedule.faults = std::move(faults);
-    one.what.yield = yield;
-    one.what.level = level;
-    one.what.why = std::move(why);
+    Waiting& waiting = waiting_.emplace_back();
+    waiting.kind = kind;
+    waiting.what.schedule.name = world_.config->name;
+    waiting.what.schedule.faults = std::move(faults);
+    waiting.what.yield = yield;
+    waiting.what.level = level;
+    waiting.what.why = std::move(why);
   }
 
   static Fault in_time(Fault fault, std::int64_t ns, const std::string& after) {
@@ -118,15 +119,15 @@ class BeforeMove final : public Move {
   // Guesses about the node itself first; with two nodes, partitioning either is the same.
   void guesses(const std::vector<config::Node>& nodes) {
     std::vector<Fault> cuts, pauses;
-    const config::Node* told = world_.config->find(told_.node);
-    const std::string& network = told == nullptr || told->network_of.empty() ? told_.node : told->network_of;
+    const config::Node* own = world_.config->find(fault_.node);
+    const std::string& network = own == nullptr || own->network_of.empty() ? fault_.node : own->network_of;
     const auto networks =
-        std::count_if(nodes.begin(), nodes.end(), [](const auto& one) { return one.network_of.empty(); });
+        std::count_if(nodes.begin(), nodes.end(), [](const auto& other_node) { return other_node.network_of.empty(); });
     if (networks > 1) cuts.push_back(guess(FaultKind::partition, network));
     for (const config::Node& node : nodes) {
       if (networks > 2 && node.network_of.empty() && node.name != network)
         cuts.push_back(guess(FaultKind::partition, node.name));
-      if (node.name == told_.node) continue;
+      if (node.name == fault_.node) continue;
       pauses.push_back(guess(FaultKind::pause, node.name));
     }
     double yield = kShareBefore * belief_;
@@ -134,7 +135,7 @@ class BeforeMove final : public Move {
       for (const Fault& fault : *of) {
         if (waiting_.size() >= kMostBefore) break;
         add(Kind::guess, {in_time(fault, begin_, "")}, yield, 1,
-            fmt::format("no log shows what preceded {}: a guess", told_.id));
+            fmt::format("no log shows what preceded {}: a guess", fault_.id));
         yield *= kGuessStep;
       }
     // Two guesses, and the logged fault while both last; guesses about other nodes first, because the log of this node
@@ -146,8 +147,8 @@ class BeforeMove final : public Move {
       for (const Fault& pause : pauses) {
         if (cut.node == pause.node || nodes.size() < 3 || ++pairs > kMostPairs) continue;
         add(Kind::time,
-            {in_time(cut, begin_, ""), in_time(pause, duration_ / 4, cut.id), in_time(told_, duration_ / 4, pause.id)},
-            yield, 1, fmt::format("no log shows what preceded {}: two guesses at once", told_.id));
+            {in_time(cut, begin_, ""), in_time(pause, duration_ / 4, cut.id), in_time(fault_, duration_ / 4, pause.id)},
+            yield, 1, fmt::format("no log shows what preceded {}: two guesses at once", fault_.id));
         yield *= kGuessStep;
       }
   }
@@ -158,8 +159,8 @@ class BeforeMove final : public Move {
     for (const trace::Event& event : trace.events) {
       if (event.ts_ns < since || (event.flags & trace::kInjected) != 0) continue;
       if (event.type != trace::EventType::af && event.type != trace::EventType::sys) continue;
-      if ((event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node)) != told_.node) continue;
-      const std::optional<ContextEvent> made = context_event(trace, event, told_.node);
+      if ((event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node)) != fault_.node) continue;
+      const std::optional<ContextEvent> made = context_event(trace, event, fault_.node);
       if (!made) continue;
       Doing& doing = found[made->key];
       if (doing.times++ == 0) {
@@ -176,18 +177,18 @@ class BeforeMove final : public Move {
     double yield = kShareAfterGuess * belief;
     if (shown.fresh && result.trace.meta.workload_ts != 0)
       for (const Doing& doing : news(result.trace, result.trace.meta.workload_ts + outcome.fired_ns)) {
-        Fault last = told_;
+        Fault last = fault_;
         last.after = {fault.id};
         last.when = {doing.condition};
         add(Kind::news, {fault, std::move(last)}, yield, 2,
-            fmt::format("{} after {}, once {} does something that it never does without faults: {}", told_.id, fault.id,
-                        told_.node, context_words(doing.condition)));
+            fmt::format("{} after {}, once {} does something that it never does without faults: {}", fault_.id,
+                        fault.id, fault_.node, context_words(doing.condition)));
         yield *= kGuessStep;
       }
     for (const bool during : {true, false})
-      add(Kind::time, {fault, in_time(told_, during ? duration_ / 2 : duration_ + duration_ / 8, fault.id)},
+      add(Kind::time, {fault, in_time(fault_, during ? duration_ / 2 : duration_ + duration_ / 8, fault.id)},
           kByTime * kShareBefore * belief, 1,
-          fmt::format("{} {} {}, which no log shows", told_.id, during ? "during" : "right after", fault.id));
+          fmt::format("{} {} {}, which no log shows", fault_.id, during ? "during" : "right after", fault.id));
   }
 
   // First what the node never does otherwise, then what it does more often than otherwise, each in order of time.
@@ -207,7 +208,7 @@ class BeforeMove final : public Move {
   }
 
   const World& world_;
-  Fault told_;
+  Fault fault_;
   const double belief_;
   std::int64_t begin_ = 0, duration_ = 0;  // of guesses
   std::map<std::string, Doing> usual_;     // of a run without faults
@@ -226,8 +227,8 @@ Moves before_moves(const World& world) {
   // A dump already contains what came before.
   if (!inputs.only_logs() || world.config->nodes.size() < 2 || !world.uses("before")) return moves;
   for (const Candidate* c : by_weight(world.plan)) {
-    if (moves.size() >= kMostTold) break;
-    if (told_process(*c)) moves.push_back(std::make_unique<BeforeMove>(world, *c));
+    if (moves.size() >= kMostPlainEnds) break;
+    if (is_plain_end(*c)) moves.push_back(std::make_unique<BeforeMove>(world, *c));
   }
   return moves;
 }

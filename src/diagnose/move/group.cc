@@ -94,8 +94,8 @@ class CallGroupMove final : public Move {
   }
 
   static bool before_workload(const Try& tried, const schedule::RunResult& result) {
-    return std::any_of(result.faults.begin(), result.faults.end(), [&](const schedule::FaultOutcome& one) {
-      return one.fired && one.fired_ns <= 0 && tried.schedule.find(one.id) != nullptr;
+    return std::any_of(result.faults.begin(), result.faults.end(), [&](const schedule::FaultOutcome& other_outcome) {
+      return other_outcome.fired && other_outcome.fired_ns <= 0 && tried.schedule.find(other_outcome.id) != nullptr;
     });
   }
 

@@ -82,7 +82,8 @@ class LimitTries {
   // True if this machine can set the limit on this node.
   [[nodiscard]] bool able(FaultKind kind, const std::string& name) const {
     const auto& nodes = world_.config->nodes;
-    const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const auto& one) { return one.name == name; });
+    const auto node =
+        std::find_if(nodes.begin(), nodes.end(), [&](const auto& other_node) { return other_node.name == name; });
     if (node == nodes.end() || !world_.inputs->limits.contains(kind)) return false;
     if (kind == FaultKind::descriptors) return node->user.empty() || node->user == "root";
     if (node->attach) return false;

@@ -134,9 +134,9 @@ class NthMove final : public Move {
         best = span;
       }
     for (int n = 1; n <= most_; ++n)
-      if (const Span one{n, n}; value(one) > most) {
-        most = value(one);
-        best = one;
+      if (const Span each_span{n, n}; value(each_span) > most) {
+        most = value(each_span);
+        best = each_span;
       }
     return best;
   }

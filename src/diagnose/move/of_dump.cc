@@ -67,7 +67,7 @@ class Builder {
           propose(sequence({&other}, points().front()), kShareShape * c.weight,
                   fmt::format("another shape of what looks like a consequence: {}", c.why));
         }
-      } else if (c.said < kHalfSaid) {
+      } else if (c.plainness < kHalfSaid) {
         at_points({&c}, kSharePlain * c.weight, fmt::format("a guess: {}", c.why));
       } else {
         timed.push_back(&c);
@@ -404,7 +404,7 @@ class Builder {
     List left;
     for (const Candidate* c : calls)
       if (kernel::resource_error(c->fault.error) && !c->profiled && !c->symptom) left.push_back(c);
-    const auto one = [](const Candidate& c, const Candidate& head) {
+    const auto alike = [](const Candidate& c, const Candidate& head) {
       // A candidate without any message about it has no known beginning.
       return c.node == head.node && c.fault.error == head.fault.error && c.guessed == head.guessed &&
              std::abs(c.first_ts - head.first_ts) <= kOneRootCause;
@@ -413,8 +413,8 @@ class Builder {
       const Candidate* head = left.front();
       List set;
       for (const Candidate* c : left)
-        if (one(*c, *head)) set.push_back(c);
-      left.erase(std::remove_if(left.begin(), left.end(), [&](const Candidate* c) { return one(*c, *head); }),
+        if (alike(*c, *head)) set.push_back(c);
+      left.erase(std::remove_if(left.begin(), left.end(), [&](const Candidate* c) { return alike(*c, *head); }),
                  left.end());
       if (set.size() < 2) continue;
       if (set.size() > kMostTogether) set.resize(kMostTogether);
@@ -543,7 +543,8 @@ class Builder {
     // A call that is not made without them may be made because of them; not where the message may stand for a call that
     // is made.
     const bool another = std::any_of(plan_.candidates.begin(), plan_.candidates.end(), [&](const Candidate& other) {
-      return &other != &c && other.said < 1 && other.node == c.node && other.why == c.why && possible(other.fault) >= 1;
+      return &other != &c && other.plainness < 1 && other.node == c.node && other.why == c.why &&
+             possible(other.fault) >= 1;
     });
     if (before > 0 && possible(c.fault) < 1 && !another) yield = std::max(yield, kShareCall * c.weight);
     propose(std::move(faults), yield,

@@ -20,7 +20,7 @@ std::vector<Try> other_lengths(const World& world, const Schedule& lead) {
     const Fault& fault = lead.faults[i];
     if ((fault.kind != FaultKind::pause && fault.kind != FaultKind::partition) || fault.duration_ns <= 0) continue;
     const Candidate* candidate = world.candidate(fault.id);
-    if (candidate == nullptr || candidate->said >= 1) continue;
+    if (candidate == nullptr || candidate->plainness >= 1) continue;
     double share = kLead * kShareLonger;
     for (int times = 2; times <= kMostTimes && times * fault.duration_ns <= longest_workload(*world.config) / 2;
          times *= 2) {
@@ -55,7 +55,7 @@ std::vector<Try> other_times(const World& world, const Schedule& lead) {
   std::vector<Try> tries;
   const bool guessed = std::any_of(lead.faults.begin(), lead.faults.end(), [&](const Fault& fault) {
     const Candidate* candidate = world.candidate(fault.id);
-    return candidate != nullptr && candidate->said < kHalfSaid;
+    return candidate != nullptr && candidate->plainness < kHalfSaid;
   });
   double share = kLead * kShareOtherTime * (world.plan.workload_ts != 0 && !guessed ? kTimeWasSeen : 1);
   for (const std::int64_t point : points_of_workload(world.workload_ns)) {

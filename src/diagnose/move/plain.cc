@@ -46,8 +46,8 @@ class PlainMove final : public Move {
   std::vector<NextTry> peek_all() override {
     (void)choose();
     std::vector<NextTry> all;
-    for (const Try& one : tries_) {
-      Try t = one;
+    for (const Try& attempt : tries_) {
+      Try t = attempt;
       t.yield = yield_of(t);
       all.push_back(std::make_shared<const Try>(std::move(t)));
     }

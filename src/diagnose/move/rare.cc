@@ -234,7 +234,8 @@ class Rare {
   // in production, so this comes late.
   void power_of(const Candidate& c) {
     const auto& nodes = world_.config->nodes;
-    const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const auto& one) { return one.name == c.node; });
+    const auto node =
+        std::find_if(nodes.begin(), nodes.end(), [&](const auto& other_node) { return other_node.name == c.node; });
     if (!world_.inputs->power || c.own_end || c.fault.signal != SIGKILL || c.fault.scope != schedule::Scope::all ||
         node == nodes.end() || node->attach || node->container || machine_went_on(c))
       return;
@@ -293,11 +294,11 @@ std::vector<Try> call_context_tries(const World& world) {
     const auto comes_later = [&](const ContextEvent& event, std::uint64_t occurrence) {
       if (answer == nullptr || !world.survey.made || usual.meta.workload_ts == 0) return true;
       std::uint64_t times = 0;
-      for (const trace::Event& one : usual.events) {
-        if (one.ts_ns > usual.meta.workload_ts + answer->first_ns) break;
-        if ((one.node != 0 ? usual.str(one.node) : std::string_view(usual.meta.node)) == c.node &&
-            meets(usual, one, event.condition))
-          times += times_of(one);
+      for (const trace::Event& control_event : usual.events) {
+        if (control_event.ts_ns > usual.meta.workload_ts + answer->first_ns) break;
+        if ((control_event.node != 0 ? usual.str(control_event.node) : std::string_view(usual.meta.node)) == c.node &&
+            meets(usual, control_event, event.condition))
+          times += times_of(control_event);
       }
       return times < occurrence;
     };
@@ -306,10 +307,10 @@ std::vector<Try> call_context_tries(const World& world) {
     const auto possible = [&](const ContextEvent& event, std::uint64_t occurrence) {
       if (!world.survey.made || usual.meta.workload_ts == 0) return 1.0;
       std::uint64_t times = 0;
-      for (const trace::Event& one : usual.events)
-        if ((one.node != 0 ? usual.str(one.node) : std::string_view(usual.meta.node)) == c.node &&
-            meets(usual, one, event.condition))
-          times += times_of(one);
+      for (const trace::Event& control_event : usual.events)
+        if ((control_event.node != 0 ? usual.str(control_event.node) : std::string_view(usual.meta.node)) == c.node &&
+            meets(usual, control_event, event.condition))
+          times += times_of(control_event);
       return times < occurrence ? kOddsNeverHere : 1.0;
     };
     std::set<std::string> seen;

@@ -28,9 +28,9 @@ std::vector<std::int64_t> stops_of(const Logs& logs, const std::vector<NodeName>
 }
 
 // That it has other nodes stopped, or hears of it, is no stop of its own: "shutdown host n2".
-bool is_of_another(const std::vector<NodeName>& names, const NodeLog& node, const Meaning& said,
+bool is_of_another(const std::vector<NodeName>& names, const NodeLog& node, const Meaning& meaning,
                    std::string_view text) {
-  return said.stops_at != 0 && is_object(names, node.node, text.substr(std::min(said.stops_at, text.size())));
+  return meaning.stops_at != 0 && is_object(names, node.node, text.substr(std::min(meaning.stops_at, text.size())));
 }
 
 }  // namespace
@@ -44,21 +44,21 @@ Findings::Findings(const Logs& failed, const Logs& sound, const Difference& betw
       normal_stops(stops_of(sound, names)),
       last_ns(last_of(failed)),
       normal_last_ns(last_of(sound)) {
-  for (const NodeLog& one : normal.nodes)
-    for (const Message& message : one.messages)
+  for (const NodeLog& log : normal.nodes)
+    for (const Message& message : log.messages)
       if (normal.text(message).find('\n') != std::string_view::npos) with_lines_behind_.insert(message.kind);
-  for (const NodeLog& one : failure.nodes) {
+  for (const NodeLog& log : failure.nodes) {
     knowledge::NamesOfNodes& known = names_of_nodes_.emplace_back();
     for (const NodeName& name : names) {
-      known.emplace(name.node, name.node == one.node);
-      for (const std::string& also : name.also) known.emplace(also, name.node == one.node);
+      known.emplace(name.node, name.node == log.node);
+      for (const std::string& also : name.also) known.emplace(also, name.node == log.node);
     }
   }
   observed_.resize(failure.nodes.size());
-  for (const Observed& one : difference.observed) observed_[one.node].emplace(one.kind, &one);
-  for (const NodeLog& one : failure.nodes) {
-    serves_from_.push_back(serves_from(failure, one));
-    start_.push_back(normal.nodes.empty() ? messages_of_start(failure, one) : 0);
+  for (const Observed& observed : difference.observed) observed_[observed.node].emplace(observed.kind, &observed);
+  for (const NodeLog& log : failure.nodes) {
+    serves_from_.push_back(serves_from(failure, log));
+    start_.push_back(normal.nodes.empty() ? messages_of_start(failure, log) : 0);
   }
   find_everyday();
 }
@@ -87,7 +87,7 @@ const Observed* Findings::observed_as(std::size_t n, TemplateId kind) const {
   return found != observed_[n].end() ? found->second : nullptr;
 }
 
-std::string_view Findings::told_behind(const Message& message) const {
+std::string_view Findings::text_behind(const Message& message) const {
   if (normal.nodes.empty() || with_lines_behind_.contains(message.kind)) return {};
   const std::string_view text = failure.text(message);
   const std::size_t end = text.find('\n');
@@ -96,7 +96,7 @@ std::string_view Findings::told_behind(const Message& message) const {
 
 const NodeLog* Findings::log_of(std::string_view name) const {
   const auto found =
-      std::find_if(failure.nodes.begin(), failure.nodes.end(), [&](const NodeLog& one) { return one.node == name; });
+      std::find_if(failure.nodes.begin(), failure.nodes.end(), [&](const NodeLog& log) { return log.node == name; });
   return found == failure.nodes.end() ? nullptr : &*found;
 }
 
@@ -110,7 +110,7 @@ bool Findings::misses_for_a_reason(std::size_t by, std::string_view of, std::int
   return starts(other, ts_ns) || has_stopped(other);
 }
 
-bool Findings::said_all_at_start(std::size_t n) const {
+bool Findings::wrote_all_at_start(std::size_t n) const {
   return normal.nodes.empty() && last_ns - node(n).messages.front().ts_ns >= kRanOn && only_started(failure, node(n));
 }
 
@@ -126,10 +126,10 @@ Hint& Findings::add(Hint::Kind kind, std::size_t n, const Message& message, doub
   return hint;
 }
 
-Hint& Findings::add(Hint::Kind kind, std::size_t n, const Repeated& said, double belief) {
-  Hint& hint = add(kind, n, *said.first, belief * said.weight);
-  hint.count = said.count;
-  hint.until_ns = said.last->ts_ns;
+Hint& Findings::add(Hint::Kind kind, std::size_t n, const Repeated& repeated, double belief) {
+  Hint& hint = add(kind, n, *repeated.first, belief * repeated.weight);
+  hint.count = repeated.count;
+  hint.until_ns = repeated.last->ts_ns;
   return hint;
 }
 
@@ -142,8 +142,8 @@ std::size_t tail_of(std::size_t begin, std::size_t end) { return end - std::min(
 bool stops_in_order(const Logs& logs, const std::vector<NodeName>& names, const NodeLog& node, std::size_t begin,
                     std::size_t end) {
   for (std::size_t i = tail_of(begin, end); i < end; ++i)
-    if (const Meaning said = read_meaning(logs.text(node.messages[i]));
-        said.stopping && !is_of_another(names, node, said, logs.text(node.messages[i])))
+    if (const Meaning meaning = read_meaning(logs.text(node.messages[i]));
+        meaning.stopping && !is_of_another(names, node, meaning, logs.text(node.messages[i])))
       return true;
   return false;
 }
@@ -155,10 +155,11 @@ Stop last_stop(const Logs& logs, const std::vector<NodeName>& names, const NodeL
   std::int64_t since = node.messages[end - 1].ts_ns;
   const std::size_t from = end - std::min(end - begin, kMostOfStop);
   for (std::size_t i = end; i-- > from && since - node.messages[i].ts_ns <= kStopGoesOn;) {
-    const Meaning said = read_meaning(logs.text(node.messages[i]));
-    if ((!said.stopping && !said.gave_up) || is_of_another(names, node, said, logs.text(node.messages[i]))) continue;
+    const Meaning meaning = read_meaning(logs.text(node.messages[i]));
+    if ((!meaning.stopping && !meaning.gave_up) || is_of_another(names, node, meaning, logs.text(node.messages[i])))
+      continue;
     stop.since_ns = since = node.messages[i].ts_ns;
-    stop.gave_up = stop.gave_up || said.gave_up;
+    stop.gave_up = stop.gave_up || meaning.gave_up;
   }
   return stop;
 }

@@ -63,7 +63,7 @@ struct Findings {
   // Lines without a time stand behind the message before, whichever program wrote them: a program that ends says so on
   // the same output, behind what it always says. "" where runs without faults have lines behind messages of that kind
   // as well.
-  [[nodiscard]] std::string_view told_behind(const Message& message) const;
+  [[nodiscard]] std::string_view text_behind(const Message& message) const;
 
   Hint& add(Hint::Kind kind, std::size_t n, const Message& message, double weight);
   // True if the message belongs to the start of a program that then ran on for minutes. A program that is well misses
@@ -72,7 +72,7 @@ struct Findings {
     return static_cast<std::size_t>(&message - node(n).messages.data()) < start_[n];
   }
   // It said all when it began, long before the logs end: that it says nothing any more tells nothing.
-  [[nodiscard]] bool said_all_at_start(std::size_t n) const;
+  [[nodiscard]] bool wrote_all_at_start(std::size_t n) const;
   // It does not listen yet, as it says itself.
   [[nodiscard]] bool starts(std::size_t n, std::int64_t ts_ns) const {
     return ts_ns != kNoTime && ts_ns < serves_from_[n];
@@ -81,7 +81,7 @@ struct Findings {
   [[nodiscard]] bool misses_for_a_reason(std::size_t by, std::string_view of, std::int64_t ts_ns) const;
 
   // From its first message to its last one.
-  Hint& add(Hint::Kind kind, std::size_t n, const Repeated& said, double belief);
+  Hint& add(Hint::Kind kind, std::size_t n, const Repeated& repeated, double belief);
 
   const Logs& failure;
   const Logs& normal;

@@ -33,24 +33,25 @@ void weigh_echoes(std::vector<Hint>& hints) {
 
 // If a message names the cause plainly, a node that logs less from then on usually just has less to log.
 void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& silences) {
-  std::int64_t told = kNoTime;
+  std::int64_t reported_ns = kNoTime;
   for (const Hint& hint : hints)
     if (hint.kind == Hint::Kind::call && hint.weight >= kInPassing && kernel::resource_error(hint.error) &&
-        hint.ts_ns != kNoTime && (told == kNoTime || hint.ts_ns < told))
-      told = hint.ts_ns;
+        hint.ts_ns != kNoTime && (reported_ns == kNoTime || hint.ts_ns < reported_ns))
+      reported_ns = hint.ts_ns;
   // The same holds for a node to which there was no route: it had no peer to communicate with.
   std::map<std::string, std::int64_t> apart;
   for (const Hint& hint : hints)
     if (hint.kind == Hint::Kind::silence && hint.no_route && hint.weight >= kInPassing && hint.ts_ns != kNoTime) {
-      if (told == kNoTime || hint.ts_ns < told) told = hint.ts_ns;
+      if (reported_ns == kNoTime || hint.ts_ns < reported_ns) reported_ns = hint.ts_ns;
       const auto [first, fresh] = apart.try_emplace(hint.peer, hint.ts_ns);
       if (!fresh) first->second = std::min(first->second, hint.ts_ns);
     }
-  if (told == kNoTime) return;
-  for (const std::size_t one : silences) {
-    const auto cut_off = apart.find(hints[one].node);
-    if (hints[one].ts_ns >= (cut_off == apart.end() ? told : std::min(told, cut_off->second - kNoticed)))
-      hints[one].weight *= kHushed;
+  if (reported_ns == kNoTime) return;
+  for (const std::size_t index : silences) {
+    const auto cut_off = apart.find(hints[index].node);
+    if (hints[index].ts_ns >=
+        (cut_off == apart.end() ? reported_ns : std::min(reported_ns, cut_off->second - kNoticed)))
+      hints[index].weight *= kHushed;
   }
 }
 
@@ -73,9 +74,9 @@ class Complaints {
  public:
   explicit Complaints(Findings& found) : found_(found) {
     std::size_t messages = 0;
-    for (const NodeLog& one : found.failure.nodes) {
-      messages += one.messages.size();
-      for (const Message& message : one.messages) levels_ = levels_ || message.level != Level::none;
+    for (const NodeLog& log : found.failure.nodes) {
+      messages += log.messages.size();
+      for (const Message& message : log.messages) levels_ = levels_ || message.level != Level::none;
     }
     excerpt_ = messages <= kExcerpt && found.normal.nodes.empty();
   }
@@ -92,8 +93,8 @@ class Complaints {
   static constexpr std::int64_t kStoodFor = 10 * kSecond;
 
   [[nodiscard]] bool complains(std::size_t n, const Message& message, Level least, bool any) const {
-    const bool said = any ? message.level == Level::none : message.level >= least;
-    return said && !found_.is_of_start(n, message) && !found_.is_everyday(n, message.kind) &&
+    const bool is_bad = any ? message.level == Level::none : message.level >= least;
+    return is_bad && !found_.is_of_start(n, message) && !found_.is_everyday(n, message.kind) &&
            !found_.is_usual(n, message.kind);
   }
 
@@ -124,7 +125,7 @@ class Complaints {
         return false;
       Hint& end = found_.add(Hint::Kind::end, 0, *message, kAboutItself * (any ? kUnleveled : 1));
       end.signal = SIGKILL;
-      end.told = end.unnamed = true;
+      end.reported = end.unnamed = true;
       Hint& stop = found_.add(Hint::Kind::stop, 0, *message, kStoodRather * (any ? kUnleveled : 1));
       stop.took_ns = kStoodFor;
       stop.missed = true;

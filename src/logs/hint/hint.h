@@ -42,7 +42,7 @@ struct Hint {
   bool no_way = false;             // silence: there was no way to the peer, whatever it did;
   bool no_route = false;           // by the own machine's routes, and not because the peer's machine did not answer
   bool itself = false;             // end: by its own doing
-  bool told = false;               // end: the message reports it, and was not logged before it
+  bool reported = false;           // end: the message reports it, and was not logged before it
   bool unnamed = false;            // silence, end: the message does not name the peer
   bool missed = false;             // end, stop: all that speaks for it is that others miss the node
   bool timed_out = false;          // silence: somebody waited in vain; what is only said to be gone may have left

@@ -56,8 +56,8 @@ std::set<TemplateId> banner(const Findings& found, std::size_t n) {
 // The first message of a banner.
 TemplateId first_of(const Findings& found, const std::set<TemplateId>& banner, std::size_t n) {
   const NodeLog* other = found.usual(n);
-  for (const Message& one : (other != nullptr ? *other : found.node(n)).messages)
-    if (banner.contains(one.kind)) return one.kind;
+  for (const Message& message : (other != nullptr ? *other : found.node(n)).messages)
+    if (banner.contains(message.kind)) return message.kind;
   return 0;
 }
 
@@ -89,9 +89,9 @@ bool opens_again(const Findings& found, const NodeLog& here, std::size_t i) {
 
 // A panic, or an exception that was not caught. A program that survives an exception logs it as an error and continues.
 bool dies_of(const Findings& found, const Message& message, bool is_last) {
-  const Meaning said = found.meaning(message);
-  return said.panic || said.gave_up ||
-         (said.traceback && is_last && message.level != Level::error && message.level != Level::warning);
+  const Meaning meaning = found.meaning(message);
+  return meaning.panic || meaning.gave_up ||
+         (meaning.traceback && is_last && message.level != Level::error && message.level != Level::warning);
 }
 
 // Those that were there when all were stopped said so, as this one did when nothing was wrong.
@@ -117,13 +117,13 @@ std::int64_t beat(const NodeLog& node) {
 }
 
 Hint& add_end(Findings& found, std::size_t n, std::size_t begin, std::size_t end, double weight) {
-  const std::vector<Message>& said = found.node(n).messages;
+  const std::vector<Message>& messages = found.node(n).messages;
   std::size_t at = end - 1;  // what is quoted says something
-  while (at > begin && found.failure.text(said[at]).find_first_not_of(" \t\r\n*") == std::string_view::npos) --at;
+  while (at > begin && found.failure.text(messages[at]).find_first_not_of(" \t\r\n*") == std::string_view::npos) --at;
   bool itself = last_stop(found.failure, found.names, found.node(n), begin, end).gave_up;
   for (std::size_t i = tail_of(begin, end); i < end; ++i)
-    itself = itself || dies_of(found, said[i], i + 1 == end) || said[i].level == Level::fatal;
-  Hint& hint = found.add(Hint::Kind::end, n, said[at], itself ? weight * kByItself : weight);
+    itself = itself || dies_of(found, messages[i], i + 1 == end) || messages[i].level == Level::fatal;
+  Hint& hint = found.add(Hint::Kind::end, n, messages[at], itself ? weight * kByItself : weight);
   hint.itself = itself;
   hint.signal = itself ? SIGABRT : SIGKILL;
   return hint;
@@ -155,22 +155,23 @@ std::size_t add_lives(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   const std::set<TemplateId> begin = banner(found, n);
   const TemplateId opening = first_of(found, begin, n);
-  const auto first = static_cast<std::size_t>(std::find_if(here.messages.begin(), here.messages.end(),
-                                                           [&](const Message& one) { return one.kind == opening; }) -
-                                              here.messages.begin());
+  const auto first =
+      static_cast<std::size_t>(std::find_if(here.messages.begin(), here.messages.end(),
+                                            [&](const Message& message) { return message.kind == opening; }) -
+                               here.messages.begin());
   std::size_t since = 0;  // where the life began that is looked at
-  std::set<TemplateId> said;
+  std::set<TemplateId> kinds;
   std::map<TemplateId, bool> starting;
   for (std::size_t i = 0; i < here.messages.size(); ++i) {
     const TemplateId kind = here.messages[i].kind;
-    if (!begin.contains(kind) || said.insert(kind).second || !begins_again(here, i, opening, first)) continue;
+    if (!begin.contains(kind) || kinds.insert(kind).second || !begins_again(here, i, opening, first)) continue;
     if (found.is_everyday(n, kind)) continue;
     if (found.usual(n) == nullptr) {  // messages of one kind begin alike
       const auto [known, fresh] = starting.try_emplace(kind, false);
       if (fresh) known->second = found.meaning(here.messages[i]).starting;
       if (!known->second && !opens_again(found, here, i)) continue;
     }
-    said = {kind};
+    kinds = {kind};
     add_life(found, n, since, i);
     since = i;
   }
@@ -202,7 +203,7 @@ bool all_silent(const Findings& found, std::size_t n, std::int64_t begin, std::i
     const std::vector<Message>& all = found.node(other).messages;
     std::int64_t longest = 0, since = begin;
     for (auto next = std::lower_bound(all.begin(), all.end(), begin,
-                                      [](const Message&one, std::int64_t ts) { return one.ts_ns < ts; });
+                                      [](const Message& one, std::int64_t ts) { return one.ts_ns < ts; });
          next != all.end() && next->ts_ns < end; ++next) {
       longest = std::max(longest, next->ts_ns - since);
       since = next->ts_ns;
@@ -221,8 +222,8 @@ bool is_end(const Findings& found, const std::string& name, std::int64_t ts) {
 
 // Whether a node was stopped, and not all were. `stops`: of each node, kNoTime where it was not.
 bool is_stopped_alone(const Logs& logs, std::size_t n, const std::vector<std::int64_t>& stops) {
-  const auto leaves = [&](std::size_t one) {
-    return stops[one] != kNoTime ? stops[one] : logs.nodes[one].messages.back().ts_ns;
+  const auto leaves = [&](std::size_t index) {
+    return stops[index] != kNoTime ? stops[index] : logs.nodes[index].messages.back().ts_ns;
   };
   for (std::size_t other = 0; other < logs.nodes.size(); ++other)
     if (is_timed(logs.nodes[other]) && leaves(other) - leaves(n) >= kEarly) return true;
@@ -246,10 +247,11 @@ bool is_missed_after_stop(const Findings& found, std::size_t n) {
   for (std::size_t other = 0; other < found.failure.nodes.size(); ++other) {
     const NodeLog& log = found.node(other);
     if (other == n || !is_timed(log) || found.stops[other] != kNoTime) continue;
-    for (const Message& one : log.messages) {
-      if (one.ts_ns < found.stops[n]) continue;
-      const Meaning said = found.meaning(one);
-      if ((said.lost || said.late) && spoken_of(found.names, log.node, said, found.failure.text(one)) == here.node)
+    for (const Message& message : log.messages) {
+      if (message.ts_ns < found.stops[n]) continue;
+      const Meaning meaning = found.meaning(message);
+      if ((meaning.lost || meaning.late) &&
+          spoken_of(found.names, log.node, meaning, found.failure.text(message)) == here.node)
         return true;
     }
   }
@@ -275,7 +277,7 @@ void find_ends(Findings& found, std::size_t n) {
   // Some have said all when they have begun, and are well.
   const NodeLog* other = found.usual(n);
   // Few messages have no rhythm that could be missed: an excerpt ends somewhere.
-  if (other == nullptr && (here.messages.size() <= kRhythm || found.said_all_at_start(n))) return;
+  if (other == nullptr && (here.messages.size() <= kRhythm || found.wrote_all_at_start(n))) return;
   std::int64_t gap = longest_gap(other != nullptr ? *other : here);
   if (other != nullptr && is_timed(*other)) gap = std::max(gap, found.normal_last_ns - other->messages.back().ts_ns);
   const std::int64_t silent = found.last_ns - here.messages.back().ts_ns;
@@ -291,12 +293,12 @@ void find_silent_one(Findings& found) {
   std::vector<std::int64_t> waited;
   std::vector<std::size_t> by;
   for (std::size_t n = 0; n < found.failure.nodes.size(); ++n)
-    for (const Message& one : found.node(n).messages) {
+    for (const Message& message : found.node(n).messages) {
       if (waited.size() >= kMostWaits) return;  // it always does
-      if (one.ts_ns == kNoTime || one.level == Level::debug || one.level == Level::trace) continue;
-      const Meaning said = found.meaning(one);
-      if (!said.late || said.stood_ns != 0 || found.is_everyday(n, one.kind)) continue;
-      waited.push_back(one.ts_ns);
+      if (message.ts_ns == kNoTime || message.level == Level::debug || message.level == Level::trace) continue;
+      const Meaning meaning = found.meaning(message);
+      if (!meaning.late || meaning.stood_ns != 0 || found.is_everyday(n, message.kind)) continue;
+      waited.push_back(message.ts_ns);
       by.push_back(n);
     }
   if (waited.empty()) return;

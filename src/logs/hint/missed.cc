@@ -86,9 +86,10 @@ void find_missed_ends(Findings& found) {
   }
   for (const auto& [name, i] : missed) {
     const Hint silence = found.hints[i];
-    const bool told = std::any_of(found.hints.begin(), found.hints.end(),
-                                  [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == name; });
-    if (told || lives_on(found, name, silence.ts_ns)) continue;
+    const bool reported = std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
+      return hint.kind == Hint::Kind::end && hint.node == name;
+    });
+    if (reported || lives_on(found, name, silence.ts_ns)) continue;
     const bool unanswered = std::none_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
       return hint.kind == Hint::Kind::silence && hint.answered && hint.peer == name;
     });
@@ -125,7 +126,8 @@ void find_missed(Findings& found) {
   for (const auto& [name, by] : missed) {
     if (by.size() + 1 < found.names.size()) continue;
     // A node that is paused can still be reached.
-    if (std::any_of(by.begin(), by.end(), [&](const auto& one) { return found.hints[one.second].no_way; })) continue;
+    if (std::any_of(by.begin(), by.end(), [&](const auto& entry) { return found.hints[entry.second].no_way; }))
+      continue;
     const auto earlier = [&](const auto& a, const auto& b) {
       return found.hints[a.second].ts_ns < found.hints[b.second].ts_ns;
     };
@@ -133,7 +135,7 @@ void find_missed(Findings& found) {
     const NodeLog* here = found.log_of(name);
     if (here == nullptr || !is_timed(*here)) continue;
     const auto next = std::upper_bound(here->messages.begin(), here->messages.end(), first.ts_ns,
-                                       [](std::int64_t ts, const Message& one) { return ts < one.ts_ns; });
+                                       [](std::int64_t ts, const Message& message) { return ts < message.ts_ns; });
     if (next == here->messages.begin() || next == here->messages.end()) continue;
     const std::int64_t since = std::max((next - 1)->ts_ns, first.ts_ns - kNoticed);
     if (next->ts_ns - since < kSilentAtLeast) continue;
@@ -150,15 +152,15 @@ void find_missed(Findings& found) {
     });
     if (misses_others) continue;
     const double weight = kStoodOrCut * first.weight;
-    const auto told = std::find_if(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
+    const auto reported = std::find_if(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
       return hint.node == name &&
              ((hint.kind == Hint::Kind::end && hint.ts_ns < next->ts_ns) ||
               (hint.kind == Hint::Kind::stop && hint.ts_ns <= first.ts_ns && hint.until_ns > first.ts_ns));
     });
-    if (told != found.hints.end()) {
-      if (told->kind == Hint::Kind::stop) {
-        told->weight = std::max(told->weight, weight);
-        begins(*told, told->ts_ns);
+    if (reported != found.hints.end()) {
+      if (reported->kind == Hint::Kind::stop) {
+        reported->weight = std::max(reported->weight, weight);
+        begins(*reported, reported->ts_ns);
       }
       continue;
     }

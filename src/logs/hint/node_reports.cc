@@ -88,9 +88,9 @@ class NodeReports {
   bool read_itself(const Message& message, Kind& kind);
   [[nodiscard]] bool is_nothing(const Message& message, const Meaning& meaning) const;
   [[nodiscard]] bool misses_at_debug(const Message& message, const Kind& kind) const;
-  void keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind);
+  void keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& behind_call);
   void keep_failure(const Message& message, const Kind& kind, double weight,
-                    const std::optional<FailedCall>& told_behind);
+                    const std::optional<FailedCall>& behind_call);
   void keep_missing(const Message& message, const Kind& kind, double weight);
   void keep_clock(const Message& message, const Kind& kind, double weight);
   void add_refusal(const std::string& other, const Report& report, bool unnamed);
@@ -107,10 +107,10 @@ class NodeReports {
   const NodeLog& here_;
   std::map<FailedCall, Report> calls_;
   std::map<std::pair<std::string, FailedCall>, Report> calls_of_others_;  // by the node whose calls they are
-  std::map<std::pair<Operation, std::string>, Report> in_vain_;  // operation, path
-  std::map<std::string, Report> peers_, refusing_, unnamed_;     // by node
-  std::set<std::string> answered_;                               // of peers_: whose machine answered
-  std::map<std::pair<std::string, int>, Report> processes_;      // by node; signal, or 1000 and the exit code
+  std::map<std::pair<Operation, std::string>, Report> in_vain_;           // operation, path
+  std::map<std::string, Report> peers_, refusing_, unnamed_;              // by node
+  std::set<std::string> answered_;                                        // of peers_: whose machine answered
+  std::map<std::pair<std::string, int>, Report> processes_;               // by node; signal, or 1000 and the exit code
   std::map<std::string, Report> clocks_;   // by the node whose clock it is, or differs from the own; "" unknown
   Report longest_;                         // of the pauses that it tells of
   Report cut_off_;                         // by its own interface
@@ -136,24 +136,24 @@ FailedCall call_of(const Meaning& meaning) {
 
 void NodeReports::read() {
   std::unordered_map<TemplateId, Kind> kinds;
-  const Message* said_before = nullptr;  // read together with the message before it
+  const Message* read_before = nullptr;  // read together with the message before it
   for (const Message& message : here_.messages) {
-    if (&message == said_before) continue;
-    const std::optional<FailedCall> told_behind = read_behind(message);
+    if (&message == read_before) continue;
+    const std::optional<FailedCall> behind_call = read_behind(message);
     Kind& kind = kinds[message.kind];
     // Messages of one kind say one thing, apart from what stands below a heading; each stood as long as it says.
     if (kind.times != 0 && !kind.says && kind.meaning.stood_ns == 0 &&
         (kind.times > kMostRead || found_.failure.text(message).find('\n') > kHeading))
       continue;
     if (++kind.times <= kMostRead && read_itself(message, kind))
-      said_before = &message + 1;  // of different paths and peers
-    if (kind.meaning.says_something()) keep(message, kind, told_behind);
+      read_before = &message + 1;  // of different paths and peers
+    if (kind.meaning.says_something()) keep(message, kind, behind_call);
   }
   fold_paths(calls_);
 }
 
 std::optional<FailedCall> NodeReports::read_behind(const Message& message) {
-  const std::string_view behind = found_.told_behind(message);
+  const std::string_view behind = found_.text_behind(message);
   if (behind.empty() || ++read_behind_ > kMostRead) return std::nullopt;
   const Meaning meaning = read_meaning(behind);
   if (fails_some_call(meaning) && !no_route_to_peer(found_.meaning(message)))
@@ -186,7 +186,7 @@ bool NodeReports::misses_at_debug(const Message& message, const Kind& kind) cons
          !kind.meaning.clock && !found_.is_everyday(n_, message.kind) && !found_.is_of_start(n_, message);
 }
 
-void NodeReports::keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& told_behind) {
+void NodeReports::keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& behind_call) {
   const Meaning& meaning = kind.meaning;
   if (found_.at_debug ? !misses_at_debug(message, kind) : is_nothing(message, meaning)) return;
   const Observed* observed = found_.observed_as(n_, message.kind);
@@ -205,7 +205,7 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
                       (meaning.lost || meaning.late);
   const bool for_a_reason = misses && found_.misses_for_a_reason(n_, kind.other, message.ts_ns);
   if (for_a_reason) weight = std::min(weight, kUsual);
-  keep_failure(message, kind, weight * weight_of(message.level), told_behind);
+  keep_failure(message, kind, weight * weight_of(message.level), behind_call);
   if (meaning.clock) keep_clock(message, kind, weight);
   else if (misses && !for_a_reason) keep_missing(message, kind, weight);
   if (meaning.stood_ns >= kLeastStood && (longest_.first == nullptr || meaning.stood_ns > longest_.meaning.stood_ns)) {
@@ -227,13 +227,13 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
 }
 
 void NodeReports::keep_failure(const Message& message, const Kind& kind, double weight,
-                               const std::optional<FailedCall>& told_behind) {
+                               const std::optional<FailedCall>& behind_call) {
   const Meaning& meaning = kind.meaning;
   if (is_of_other(kind)) {
     if (fails_some_call(meaning)) put(calls_of_others_[{kind.other, call_of(meaning)}], message, meaning, weight);
     return;
   }
-  if (fails_some_call(meaning) && !no_route_to_peer(meaning) && told_behind != call_of(meaning))
+  if (fails_some_call(meaning) && !no_route_to_peer(meaning) && behind_call != call_of(meaning))
     put(calls_[call_of(meaning)], message, meaning, weight);
   if (meaning.failed) put(in_vain_[{meaning.operation, meaning.path}], message, meaning, weight);
 }
@@ -263,7 +263,7 @@ void add_end_behind_socket(Findings& found, std::size_t n, const Report& report)
   Hint& hint = found.add(Hint::Kind::end, n, *report.first, kRefused * report.weight);
   hint.signal = SIGKILL;
   hint.count = report.count;
-  hint.told = hint.helper = true;
+  hint.reported = hint.helper = true;
 }
 
 void NodeReports::add_hints() {
@@ -310,14 +310,14 @@ void NodeReports::add_refusal(const std::string& other, const Report& report, bo
   hint.node = other;
   hint.signal = SIGKILL;
   hint.count = report.count;
-  hint.told = true;
+  hint.reported = true;
   hint.unnamed = unnamed;
 }
 
 // A supervisor says of a service that it failed, because its process has ended: that explains the failure.
 bool NodeReports::is_of_an_end(const Report& report) const {
-  return report.meaning.path.empty() && std::any_of(processes_.begin(), processes_.end(), [&](const auto& one) {
-           const Message& end = *one.second.first;
+  return report.meaning.path.empty() && std::any_of(processes_.begin(), processes_.end(), [&](const auto& process) {
+           const Message& end = *process.second.first;
            return &end < report.first && (end.ts_ns == kNoTime || report.first->ts_ns - end.ts_ns <= kEarly);
          });
 }
@@ -376,7 +376,7 @@ void NodeReports::add_processes() {
     hint.signal = report.meaning.signal;
     hint.exit_code = report.meaning.exit_code;
     hint.itself = report.meaning.signal == 0;
-    hint.told = true;
+    hint.reported = true;
     hint.helper = report.meaning.helper && key.first == here_.node;
     hint.out_of_memory = report.meaning.out_of_memory;
     hint.count = report.count;

@@ -16,14 +16,14 @@ constexpr double kLostRole = 0.28;     // another node has its role: something h
 constexpr std::size_t kMostMoves = 6;  // messages of a role: what is said more often is none
 
 // A message that says which node has the role.
-struct RoleTold {
+struct RoleReport {
   std::size_t node = 0;
   std::uint32_t message = 0;
   std::vector<std::uint64_t> numbers;  // in its text, where no times tell which was first
 };
 
-std::int64_t ts_of(const Findings& found, const RoleTold& one) {
-  return found.node(one.node).messages[one.message].ts_ns;
+std::int64_t ts_of(const Findings& found, const RoleReport& report) {
+  return found.node(report.node).messages[report.message].ts_ns;
 }
 
 std::vector<std::uint64_t> numbers_of(std::string_view text) {
@@ -47,7 +47,7 @@ bool is_missed(const Findings& found, const std::string& loser, std::int64_t ts)
          });
 }
 
-void add_lost_role(Findings& found, const std::string& loser, const RoleTold& next, double share) {
+void add_lost_role(Findings& found, const std::string& loser, const RoleReport& next, double share) {
   const Message& message = found.node(next.node).messages[next.message];
   const std::int64_t began = message.ts_ns == kNoTime ? kNoTime : message.ts_ns - kEarly;
   const auto suspect = [&](Hint::Kind kind) -> Hint& {
@@ -68,13 +68,13 @@ void add_lost_role(Findings& found, const std::string& loser, const RoleTold& ne
 
 void find_lost_roles(Findings& found) {
   if (found.normal.nodes.size() < 2 || found.failure.nodes.size() < 2) return;
-  std::map<TemplateId, std::vector<RoleTold>> by_kind;
+  std::map<TemplateId, std::vector<RoleReport>> by_kind;
   for (std::size_t n = 0; n < found.failure.nodes.size(); ++n)
     for (std::uint32_t i = 0; i < found.node(n).messages.size(); ++i) {
-      std::vector<RoleTold>& all = by_kind[found.node(n).messages[i].kind];
+      std::vector<RoleReport>& all = by_kind[found.node(n).messages[i].kind];
       if (all.size() <= kMostMoves) all.push_back({n, i, numbers_of(found.failure.text(found.node(n).messages[i]))});
     }
-  std::map<std::string, std::vector<RoleTold>> next_of;  // by node that lost a role: the nodes that have it
+  std::map<std::string, std::vector<RoleReport>> next_of;  // by node that lost a role: the nodes that have it
   for (auto& [kind, all] : by_kind) {
     std::uint64_t usually = 0;
     std::vector<std::string> players;  // nodes that said so in the run without faults
@@ -84,13 +84,13 @@ void find_lost_roles(Findings& found) {
         players.push_back(other.node);
       }
     if (players.size() != 1 || usually > kMostMoves || all.size() <= usually || all.size() > kMostMoves) continue;
-    const bool by_time =
-        std::all_of(all.begin(), all.end(), [&](const RoleTold& one) { return is_timed(found.node(one.node)); });
-    std::stable_sort(all.begin(), all.end(), [&](const RoleTold& a, const RoleTold& b) {
+    const bool by_time = std::all_of(all.begin(), all.end(),
+                                     [&](const RoleReport& report) { return is_timed(found.node(report.node)); });
+    std::stable_sort(all.begin(), all.end(), [&](const RoleReport& a, const RoleReport& b) {
       return by_time ? ts_of(found, a) < ts_of(found, b) : a.numbers < b.numbers;
     });
     const auto next =
-        std::find_if(all.begin(), all.end(), [&](const RoleTold& one) { return one.node != all.front().node; });
+        std::find_if(all.begin(), all.end(), [&](const RoleReport& report) { return report.node != all.front().node; });
     if (next == all.end() || found.starts(next->node, ts_of(found, *next))) continue;
     const std::string& loser = by_time ? found.node(all.front().node).node : players.front();
     if (!loser.empty()) next_of[loser].push_back(*next);
@@ -99,7 +99,7 @@ void find_lost_roles(Findings& found) {
   std::size_t most = 0;
   for (const auto& [loser, all] : next_of) most = std::max(most, all.size());
   for (const auto& [loser, all] : next_of)
-    for (const RoleTold& next : all)
+    for (const RoleReport& next : all)
       add_lost_role(found, loser, next, static_cast<double>(all.size()) / static_cast<double>(most));
 }
 

@@ -21,13 +21,13 @@ constexpr std::size_t kLongUntimed = 1'000;       // so many
 bool begins(const Logs& logs, const NodeLog& node) {
   const std::size_t most = std::min(node.messages.size(), kStartsWithin);
   return std::any_of(node.messages.begin(), node.messages.begin() + static_cast<std::ptrdiff_t>(most),
-                     [&](const Message& one) { return read_meaning(logs.text(one)).starting; });
+                     [&](const Message& message) { return read_meaning(logs.text(message)).starting; });
 }
 
 // The first message that is not of the first minute.
 std::size_t first_minute(const NodeLog& node) {
-  const auto behind = std::find_if(node.messages.begin(), node.messages.end(), [&](const Message& one) {
-    return one.ts_ns - node.messages.front().ts_ns >= kStarting;
+  const auto behind = std::find_if(node.messages.begin(), node.messages.end(), [&](const Message& message) {
+    return message.ts_ns - node.messages.front().ts_ns >= kStarting;
   });
   return static_cast<std::size_t>(behind - node.messages.begin());
 }

@@ -14,9 +14,9 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kReadForIds = 5'000;  // messages of a node, for what it calls itself
-constexpr std::size_t kLeastId = 6;         // characters: shorter ones stand for much else
-constexpr std::size_t kLeastHexId = 8;      // of hexadecimal digits only
+constexpr std::size_t kReadForIds = 5'000;   // messages of a node, for what it calls itself
+constexpr std::size_t kLeastId = 6;          // characters: shorter ones stand for much else
+constexpr std::size_t kLeastHexId = 8;       // of hexadecimal digits only
 constexpr std::size_t kLongestLastPart = 6;  // of a name: longer ones are words
 constexpr std::array kOtherRoles = std::to_array<std::string_view>({" to ", " from ", " by ", " with ", " for "});
 
@@ -69,13 +69,15 @@ std::size_t place_in_parts(std::string_view text, std::string_view name) {
 }
 
 // The position of any of its names.
-std::size_t place_of(std::string_view text, const NodeName& one) {
-  std::size_t place = std::min(place_of(text, one.node), place_in_parts(text, one.node));
-  for (const std::string& name : one.also) place = std::min(place, place_of(text, name));
+std::size_t place_of(std::string_view text, const NodeName& node_name) {
+  std::size_t place = std::min(place_of(text, node_name.node), place_in_parts(text, node_name.node));
+  for (const std::string& name : node_name.also) place = std::min(place, place_of(text, name));
   return place;
 }
 
-bool is_named(std::string_view text, const NodeName& one) { return place_of(text, one) != std::string_view::npos; }
+bool is_named(std::string_view text, const NodeName& node_name) {
+  return place_of(text, node_name) != std::string_view::npos;
+}
 
 // The value of a key that begins with "local" and ends with "id", or what stands behind "I'm" or "my id"; "" when there
 // is none that looks like an id.
@@ -115,13 +117,13 @@ std::optional<std::string> one_of_several(const std::vector<NodeName>& names, st
   std::size_t named = 0, nearest = std::string_view::npos;
   std::string behind;
   const std::string_view after = text.substr(std::min(meaning.lost_at, text.size()));
-  for (const NodeName& one : names) {
-    if (one.node == by) continue;
-    named += is_named(text, one) ? 1 : 0;
-    const std::size_t place = place_of(after, one);
+  for (const NodeName& node_name : names) {
+    if (node_name.node == by) continue;
+    named += is_named(text, node_name) ? 1 : 0;
+    const std::size_t place = place_of(after, node_name);
     if (place >= nearest) continue;
     nearest = place;
-    behind = one.node;
+    behind = node_name.node;
   }
   if (named < 2 || meaning.lost_at == 0) return std::nullopt;
   if (nearest != std::string_view::npos && after.substr(0, nearest).find_first_of(",;") == std::string_view::npos)
@@ -129,8 +131,8 @@ std::optional<std::string> one_of_several(const std::vector<NodeName>& names, st
   // "n2 is down, asked n3": another clause tells of others, and only one stands before it.
   const std::string_view before = text.substr(0, text.size() - after.size());
   std::vector<std::string> first;
-  for (const NodeName& one : names)
-    if (one.node != by && is_named(before, one)) first.push_back(one.node);
+  for (const NodeName& node_name : names)
+    if (node_name.node != by && is_named(before, node_name)) first.push_back(node_name.node);
   return first.size() == 1 ? first.front() : std::string();
 }
 
@@ -175,10 +177,10 @@ void add_ids_of_addresses(std::vector<NodeName>& names, const Logs& logs) {
   std::map<std::string, std::set<std::size_t>, std::less<>> nodes_of;  // of an id: indices of names
   for (const NodeLog& here : logs.nodes)
     for (std::size_t i = 0; i < std::min(here.messages.size(), kReadForIds); ++i)
-      for (const NamedAddress& one : ids_before_addresses(logs.text(here.messages[i])))
+      for (const NamedAddress& address : ids_before_addresses(logs.text(here.messages[i])))
         for (std::size_t n = 0; n < names.size(); ++n)
-          if (std::find(names[n].also.begin(), names[n].also.end(), one.address) != names[n].also.end())
-            nodes_of[std::string(one.id)].insert(n);
+          if (std::find(names[n].also.begin(), names[n].also.end(), address.address) != names[n].also.end())
+            nodes_of[std::string(address.id)].insert(n);
   for (const auto& [id, nodes] : nodes_of)
     if (nodes.size() == 1 && id != names[*nodes.begin()].node) names[*nodes.begin()].also.push_back(id);
 }
@@ -206,10 +208,10 @@ std::string own_endpoint(const Logs& logs, const NodeLog& here) {
   std::string listens;
   for (; read < std::min(here.messages.size(), kReadForIds); ++read) {
     const std::string_view text = logs.text(here.messages[read]);
-    if (std::string one = endpoint_at_beginning(text); !one.empty()) ++begin[one];
+    if (std::string address = endpoint_at_beginning(text); !address.empty()) ++begin[address];
     if (!listens.empty() || (text.find("isten") == std::string_view::npos)) continue;
-    const Meaning said = read_meaning(text);
-    if (said.serving) listens = find_peer(text);
+    const Meaning meaning = read_meaning(text);
+    if (meaning.serving) listens = find_peer(text);
   }
   for (const auto& [endpoint, times] : begin)
     if (times >= kLeastMessages && times * 10 >= read * 6) return endpoint;
@@ -219,8 +221,8 @@ std::string own_endpoint(const Logs& logs, const NodeLog& here) {
 void add_own_endpoints(std::vector<NodeName>& names, const Logs& logs) {
   std::map<std::string, std::set<std::string>> nodes_of;  // of an address with a port
   for (const NodeLog& here : logs.nodes)
-    if (const std::string one = own_endpoint(logs, here); !one.empty() && !here.node.empty())
-      nodes_of[one].insert(here.node);
+    if (const std::string address = own_endpoint(logs, here); !address.empty() && !here.node.empty())
+      nodes_of[address].insert(here.node);
   for (const auto& [endpoint, nodes] : nodes_of)
     for (NodeName& name : names) {
       if (nodes.size() != 1 || name.node != *nodes.begin()) continue;
@@ -257,8 +259,8 @@ std::vector<NodeName> with_own_names(std::vector<NodeName> names, const Logs& lo
   add_ids_of_addresses(names, logs);
   add_own_endpoints(names, logs);
   for (const NodeLog& here : logs.nodes) {
-    const auto name =
-        std::find_if(names.begin(), names.end(), [&](const NodeName& one) { return one.node == here.node; });
+    const auto name = std::find_if(names.begin(), names.end(),
+                                   [&](const NodeName& node_name) { return node_name.node == here.node; });
     if (name == names.end()) continue;
     std::map<std::string, std::size_t> ids;
     for (std::size_t i = 0; i < std::min(here.messages.size(), kReadForIds); ++i)
@@ -272,8 +274,8 @@ std::vector<NodeName> with_own_names(std::vector<NodeName> names, const Logs& lo
 
 bool is_object(const std::vector<NodeName>& names, std::string_view by, std::string_view text) {
   constexpr std::size_t kNear = 24;  // characters: "of the node", quotes
-  return std::any_of(names.begin(), names.end(), [&](const NodeName& one) {
-    const std::size_t place = one.node == by ? std::string_view::npos : place_of(text, one);
+  return std::any_of(names.begin(), names.end(), [&](const NodeName& node_name) {
+    const std::size_t place = node_name.node == by ? std::string_view::npos : place_of(text, node_name);
     if (place > kNear) return false;
     const std::string between = " " + lower_case(text.substr(0, place));
     return std::all_of(between.begin(), between.end(),
@@ -286,10 +288,10 @@ bool is_object(const std::vector<NodeName>& names, std::string_view by, std::str
 std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, const Meaning& meaning,
                       std::string_view text) {
   if (const std::optional<Lookup> lookup = failed_lookup(text)) {
-    const auto known = std::find_if(names.begin(), names.end(), [&](const NodeName& one) {
-      return one.node != by &&
-             (lookup->unknown ? is_named(lookup->name, one)
-                              : std::find(one.also.begin(), one.also.end(), lookup->resolver) != one.also.end());
+    const auto known = std::find_if(names.begin(), names.end(), [&](const NodeName& node_name) {
+      return node_name.node != by && (lookup->unknown ? is_named(lookup->name, node_name)
+                                                      : std::find(node_name.also.begin(), node_name.also.end(),
+                                                                  lookup->resolver) != node_name.also.end());
     });
     return known != names.end() ? known->node : std::string();
   }
@@ -305,19 +307,21 @@ std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, c
     text = text.substr(about);
   std::string_view address = std::string_view(meaning.peer).substr(0, meaning.peer.rfind(':'));
   if (master != std::string_view::npos && text.find(address) == std::string_view::npos) address = {};
-  if (const std::optional<std::string> one = one_of_several(names, by, meaning, text)) return *one;
+  if (const std::optional<std::string> node = one_of_several(names, by, meaning, text)) return *node;
   const auto first = [&](const auto& speaks_of) {
-    const auto found =
-        std::find_if(names.begin(), names.end(), [&](const NodeName& one) { return one.node != by && speaks_of(one); });
+    const auto found = std::find_if(names.begin(), names.end(), [&](const NodeName& node_name) {
+      return node_name.node != by && speaks_of(node_name);
+    });
     return found != names.end() ? found->node : std::string();
   };
   for (const std::string_view peer : {std::string_view(meaning.peer), address})  // nodes of one host differ in the port
     if (!peer.empty() && !address.empty())
-      if (std::string known = first(
-              [&](const NodeName& one) { return std::find(one.also.begin(), one.also.end(), peer) != one.also.end(); });
+      if (std::string known = first([&](const NodeName& node_name) {
+            return std::find(node_name.also.begin(), node_name.also.end(), peer) != node_name.also.end();
+          });
           !known.empty())
         return known;
-  return first([&](const NodeName& one) { return is_named(text, one); });
+  return first([&](const NodeName& node_name) { return is_named(text, node_name); });
 }
 
 }  // namespace rose::logs

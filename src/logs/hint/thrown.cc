@@ -59,7 +59,7 @@ void find_thrown(Findings& found, std::size_t n) {
   std::size_t left = kMostTracesRead;
   for (const Message& message : here.messages) {
     const Observed* observed = found.observed_as(n, message.kind);
-    if (found.is_usual(n, message.kind) && found.told_behind(message).empty()) continue;
+    if (found.is_usual(n, message.kind) && found.text_behind(message).empty()) continue;
     OfKind& kind = kinds[message.kind];
     if (kind.read < kTracesOfKind && left > 0) {
       const std::string_view text = found.failure.text(message);
@@ -75,23 +75,23 @@ void find_thrown(Findings& found, std::size_t n) {
         }
         kind.last.push_back(at->second);
         if (!fresh) continue;
-        Traced& one = all.emplace_back();
-        one.trace = std::move(trace);
-        one.weight = belief_in(one.trace.back());
+        Traced& traced = all.emplace_back();
+        traced.trace = std::move(trace);
+        traced.weight = belief_in(traced.trace.back());
       }
     }
     for (const std::size_t i : kind.last) {
-      Traced& one = all[i];
-      if (one.first == nullptr) {
-        one.first = &message;
-        one.weight *= observed != nullptr ? observed->weight : 1;
+      Traced& traced = all[i];
+      if (traced.first == nullptr) {
+        traced.first = &message;
+        traced.weight *= observed != nullptr ? observed->weight : 1;
       }
-      one.last = &message;
-      ++one.count;
+      traced.last = &message;
+      ++traced.count;
     }
   }
-  for (Traced& one : all) {
-    found.add(Hint::Kind::thrown, n, one, kPlain).trace = std::move(one.trace);
+  for (Traced& traced : all) {
+    found.add(Hint::Kind::thrown, n, traced, kPlain).trace = std::move(traced.trace);
   }
 }
 

@@ -41,9 +41,9 @@ using Origin = std::vector<std::pair<std::string, std::string>>;
 void flatten(const Json& value, const std::string& prefix, Origin& out, int depth = 0) {
   if (depth > kDeepest) return;
   if (value.is_array()) {  // OTLP: [{"key":"k8s.pod.name","value":{"stringValue":"n1"}}]
-    for (const Json& one : value)
-      if (one.is_object() && one.contains("key") && one.contains("value") && one["key"].is_string())
-        out.emplace_back(one["key"].get<std::string>(), text_of(one["value"]));
+    for (const Json& element : value)
+      if (element.is_object() && element.contains("key") && element.contains("value") && element["key"].is_string())
+        out.emplace_back(element["key"].get<std::string>(), text_of(element["value"]));
     return;
   }
   if (!value.is_object()) return;
@@ -63,7 +63,7 @@ class Unroller {
   void walk(const Json& value, const Origin& origin, int depth = 0) {
     if (depth > kDeepest) return;
     if (value.is_array()) {
-      for (const Json& one : value) walk(one, origin, depth + 1);
+      for (const Json& element : value) walk(element, origin, depth + 1);
       return;
     }
     if (!value.is_object() || take_stream(value, origin)) return;
@@ -109,8 +109,8 @@ class Unroller {
   }
 
   static bool has_records(const Json& value) {
-    return value.is_array() && std::any_of(value.begin(), value.end(), [](const Json& one) {
-             return one.is_object() && !(one.contains("key") && one.contains("value"));
+    return value.is_array() && std::any_of(value.begin(), value.end(), [](const Json& element) {
+             return element.is_object() && !(element.contains("key") && element.contains("value"));
            });
   }
 

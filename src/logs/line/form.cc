@@ -141,14 +141,14 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
   const JsonMember* thread = nullptr;
   const auto first_of = [&](const JsonMember*& into, std::span<const std::string_view> keys) {
     for (const std::string_view key : keys) {
-      for (const JsonMember& one : members) {
-        if (one.key == key && &one != time && &one != message) return void(into = &one);
+      for (const JsonMember& member : members) {
+        if (member.key == key && &member != time && &member != message) return void(into = &member);
       }
     }
   };
   for (const std::string_view key : kTimeKeys)  // "time" may be how long it took
-    for (const JsonMember& one : members)
-      if (!parts.time && one.key == key && (parts.time = json_time(one))) time = &one;
+    for (const JsonMember& member : members)
+      if (!parts.time && member.key == key && (parts.time = json_time(member))) time = &member;
   first_of(message, kTextKeys);
   first_of(level, kLevelKeys);
   if (level != nullptr) parts.level = json_level(*level);
@@ -169,30 +169,30 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
   }
   text.clear();
   if (message != nullptr) text += message->value;
-  const auto add = [&](const JsonMember& one) {
+  const auto add = [&](const JsonMember& member) {
     if (!text.empty()) text += ' ';
-    text += one.key;
+    text += member.key;
     text += '=';
-    text += one.value;
+    text += member.value;
   };
-  const auto is_error = [](const JsonMember& one) { return is_any(one.key, kErrorKeys); };
-  const auto is_stack = [](const JsonMember& one) {
-    return one.value.find('\n') != std::string_view::npos && is_any(one.key, kStackKeys);
+  const auto is_error = [](const JsonMember& member) { return is_any(member.key, kErrorKeys); };
+  const auto is_stack = [](const JsonMember& member) {
+    return member.value.find('\n') != std::string_view::npos && is_any(member.key, kStackKeys);
   };
-  for (const JsonMember& one : members) {
-    if (&one != message && is_error(one) && !is_stack(one)) add(one);
+  for (const JsonMember& member : members) {
+    if (&member != message && is_error(member) && !is_stack(member)) add(member);
   }
-  for (const JsonMember& one : members) {
-    if (&one == message || &one == time || &one == level || &one == logger || &one == thread || is_error(one) ||
-        is_stack(one))
+  for (const JsonMember& member : members) {
+    if (&member == message || &member == time || &member == level || &member == logger || &member == thread ||
+        is_error(member) || is_stack(member))
       continue;
-    if (is_any(one.key, kLoggerKeys) && one.key == "caller") continue;
-    add(one);
+    if (is_any(member.key, kLoggerKeys) && member.key == "caller") continue;
+    add(member);
   }
-  for (const JsonMember& one : members) {
-    if (&one == message || !is_stack(one)) continue;
+  for (const JsonMember& member : members) {
+    if (&member == message || !is_stack(member)) continue;
     text += '\n';
-    text += one.value;
+    text += member.value;
   }
   parts.text = text;
   return true;

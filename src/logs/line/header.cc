@@ -238,12 +238,12 @@ class Header {
              (blank(rest.front()) || rest.front() == ':' || rest.front() == ',' || rest.front() == '#'))
         rest.remove_prefix(1);
       const std::size_t end = std::min(rest.find_first_of(" /"), rest.size());
-      const std::string_view one = rest.substr(0, end);
-      if (parts_.level == Level::none && level_of(one) != Level::none) {
-        parts_.level = level_of(one);
+      const std::string_view part = rest.substr(0, end);
+      if (parts_.level == Level::none && level_of(part) != Level::none) {
+        parts_.level = level_of(part);
         tell("level");
-      } else if (!one.empty() && !all_digits(one) && parts_.logger.empty()) {
-        parts_.logger = one;
+      } else if (!part.empty() && !all_digits(part) && parts_.logger.empty()) {
+        parts_.logger = part;
         tell("logger");
       }
       rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -338,11 +338,11 @@ class Header {
         ++from;
       const std::size_t end = std::min(line_.find_first_of(" \t]>:", from), line_.size());
       if (end == from) return false;
-      const std::string_view one = line_.substr(from, end - from);
-      if (one.size() > 1 && level_of(one) != Level::none &&
-          (std::isupper(static_cast<unsigned char>(one[0])) != 0 || line_[end < line_.size() ? end : from] == ']'))
+      const std::string_view part = line_.substr(from, end - from);
+      if (part.size() > 1 && level_of(part) != Level::none &&
+          (std::isupper(static_cast<unsigned char>(part[0])) != 0 || line_[end < line_.size() ? end : from] == ']'))
         return true;
-      if (!plain_name(one)) return false;
+      if (!plain_name(part)) return false;
       from = end;
     }
     return false;
@@ -350,11 +350,11 @@ class Header {
 
   bool word() {
     const std::size_t end = std::min(line_.find_first_of(" \t", at_), line_.size());
-    std::string_view one = line_.substr(at_, end - at_);
+    std::string_view part = line_.substr(at_, end - at_);
     const bool last = end >= line_.size();
     if (pipes_) return pipe_word();
-    const bool colon = one.size() > 1 && one.back() == ':';
-    const std::string_view name = colon ? one.substr(0, one.size() - 1) : one;
+    const bool colon = part.size() > 1 && part.back() == ':';
+    const std::string_view name = colon ? part.substr(0, part.size() - 1) : part;
     const bool had_just_timed = std::exchange(just_timed_, false);
 
     if (parts_.level == Level::none && level_word(name, colon, had_just_timed, end)) {
@@ -363,14 +363,14 @@ class Header {
       over_ = colon && parts_.time.has_value();
       return true;
     }
-    if (!parts_.time) return before_time(one, end);
+    if (!parts_.time) return before_time(part, end);
     if (last) return false;
     if (all_digits(name) || hex_pointer(name)) {
       // A thread's number, where a header goes on behind it: "0 [System]", "12345 ---", "7f1b2c3d4e5f  0 message" of
       // Ceph.
       const bool ceph = had_just_timed && hex_pointer(name);
       if (!ceph && !level_follows(end) && line_.substr(end, 5) != " --- " && !ceph_) return false;
-      if (ceph_ && one.size() > 3) return false;
+      if (ceph_ && part.size() > 3) return false;
       ceph_ = ceph;
       at_ = end;
       tell("number");
@@ -394,7 +394,7 @@ class Header {
     if (parts_.level == Level::none) {
       // Names before the level: "user@db LOG:", "o.a.z.Server INFO - ".
       if (!plain_name(name) || !level_follows(end)) {
-        if (!had_just_timed || !name_before_dash(one, end)) return false;
+        if (!had_just_timed || !name_before_dash(part, end)) return false;
       }
       name_found(name);
       at_ = end;
@@ -491,17 +491,17 @@ class Header {
 
   // Words that stand before the time: a level ("INFO  [main] 2024-..."), a process and its role ("237:M"), a Ruby
   // letter.
-  bool before_time(std::string_view one, std::size_t end) {
+  bool before_time(std::string_view part, std::size_t end) {
     if (at_ > 30) return false;
-    const std::size_t colon = one.find(':');
-    if (at_ == 0 && one.size() - colon == 2 && colon != std::string_view::npos && all_digits(one.substr(0, colon)) &&
-        is_alpha(one.back())) {
+    const std::size_t colon = part.find(':');
+    if (at_ == 0 && part.size() - colon == 2 && colon != std::string_view::npos && all_digits(part.substr(0, colon)) &&
+        is_alpha(part.back())) {
       redis_ = true;
       at_ = end;
       tell("number:role");
       return true;
     }
-    if (one.size() == 2 && one[1] == ',' && at_ == 0 && level_of(one.substr(0, 1)) != Level::none) {  // Ruby
+    if (part.size() == 2 && part[1] == ',' && at_ == 0 && level_of(part.substr(0, 1)) != Level::none) {  // Ruby
       at_ = end;
       return true;
     }
@@ -509,8 +509,8 @@ class Header {
     // Behind a level: a name, if a time follows it.
     std::size_t from = end;
     while (from < line_.size() && blank(line_[from])) ++from;
-    if (from >= line_.size() || !plain_name(one) || !read_time(line_.substr(from))) return false;
-    name_found(one);
+    if (from >= line_.size() || !plain_name(part) || !read_time(line_.substr(from))) return false;
+    name_found(part);
     at_ = end;
     tell("name");
     return true;
@@ -577,7 +577,8 @@ constexpr std::array kLevelWords = std::to_array<LevelWord>({
 });
 
 bool starts_with_any(std::string_view line, std::span<const std::string_view> beginnings) {
-  return std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view one) { return line.starts_with(one); });
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](std::string_view beginning) { return line.starts_with(beginning); });
 }
 
 // "java.io.IOException", "OSError", "kafka.common.errors.TimeoutException", "std::bad_alloc".
@@ -604,8 +605,8 @@ Level level_of(std::string_view word) {
   std::array<char, 11> low{};
   std::transform(word.begin(), word.end(), low.begin(), [](char c) { return lower_case(c); });
   const std::string_view wanted(low.data(), word.size());
-  for (const LevelWord& one : kLevelWords) {
-    if (one.word == wanted) return one.level;
+  for (const LevelWord& level_word : kLevelWords) {
+    if (level_word.word == wanted) return level_word.level;
   }
   return Level::none;
 }

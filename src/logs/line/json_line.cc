@@ -98,8 +98,8 @@ bool JsonLine::other(std::string_view line, std::size_t& at, std::string_view& v
 }
 
 const JsonMember* JsonLine::find(std::string_view key) const {
-  for (const JsonMember& one : members_) {
-    if (one.key == key) return &one;
+  for (const JsonMember& member : members_) {
+    if (member.key == key) return &member;
   }
   return nullptr;
 }

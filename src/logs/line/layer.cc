@@ -392,14 +392,14 @@ Level level_of_severity(int severity) {  // of syslog: 0 emergency to 7 debug
 std::string nested_host(const std::vector<JsonMember>& members, Named named, int depth) {
   if (named == Named::anywhere)
     for (const std::string_view key : kHostNames)
-      for (const JsonMember& one : members)
-        if (one.key == key && one.text && !one.value.empty()) return std::string(one.value);
+      for (const JsonMember& member : members)
+        if (member.key == key && member.text && !member.value.empty()) return std::string(member.value);
   if (depth <= 0) return {};
-  for (const JsonMember& one : members) {
-    if (!is_object(one) || !is_any(one.key, kOriginKeys)) continue;
+  for (const JsonMember& member : members) {
+    if (!is_object(member) || !is_any(member.key, kOriginKeys)) continue;
     JsonLine inside;
-    if (!inside.parse(one.value)) continue;
-    if (one.key == "host" || one.key == "pod" || one.key == "container")  // {"host":{"name":"n1"}}
+    if (!inside.parse(member.value)) continue;
+    if (member.key == "host" || member.key == "pod" || member.key == "container")  // {"host":{"name":"n1"}}
       if (const JsonMember* name = inside.find("name"); name != nullptr && name->text) return std::string(name->value);
     if (std::string host = nested_host(inside.members(), Named::anywhere, depth - 1); !host.empty()) return host;
   }

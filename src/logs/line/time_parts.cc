@@ -95,11 +95,11 @@ TimeZone read_zone_here(TimeCursor& cursor) {
   while (is_upper(cursor.peek(letters))) ++letters;
   if (letters < 3 || letters > 4 || is_alpha(cursor.peek(letters)) || is_digit(cursor.peek(letters))) return {};
   const std::string_view word = cursor.rest().substr(0, letters);
-  for (const ZoneName& one : kZoneNames) {
-    if (one.name != word) continue;
+  for (const ZoneName& zone_name : kZoneNames) {
+    if (zone_name.name != word) continue;
     cursor.skip(letters);
-    if (one.minutes == kManyMeanings) return {true, false, 0};
-    return {true, true, one.minutes * 60 * kSecond};
+    if (zone_name.minutes == kManyMeanings) return {true, false, 0};
+    return {true, true, zone_name.minutes * 60 * kSecond};
   }
   return {};
 }

@@ -76,7 +76,7 @@ static bool names_own_address(const Event& e) {
          (e.type == EventType::scf || !info->name.starts_with("accept"));
 }
 
-void append_place(std::string& out, const Trace& trace, const Event& e) {
+void append_place(std::string& out, const Trace& trace, const Event& e, std::string_view peers) {
   if (e.path != 0) {
     out += ' ';
     if ((e.flags & trace::kTruncated) != 0) out += "...";
@@ -84,7 +84,8 @@ void append_place(std::string& out, const Trace& trace, const Event& e) {
     if ((e.flags & trace::kUnlinked) != 0) out += " (unlinked)";
   }
   if (e.path2 != 0) out += " -> " + printable(trace.str(e.path2));
-  if (e.peer != 0) out += (names_own_address(e) ? " local " : " peer ") + printable(trace.str(e.peer));
+  if (e.peer != 0)
+    out += (names_own_address(e) ? " local " : " peer ") + printable(peers.empty() ? trace.str(e.peer) : peers);
 }
 
 void append_state(std::string& out, const Event& e) {

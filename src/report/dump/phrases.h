@@ -45,8 +45,8 @@ class Lines {
 
 // "openat ENOENT"
 void append_call(std::string& out, const trace::Event& e);
-// The object of a call: its paths, else its peer.
-void append_place(std::string& out, const trace::Trace& trace, const trace::Event& e);
+// The object of a call: its paths, else its peer. `peers`: instead of the event's own peer; "" for that.
+void append_place(std::string& out, const trace::Trace& trace, const trace::Event& e, std::string_view peers = {});
 // "crashed by SIGKILL"
 void append_state(std::string& out, const trace::Event& e);
 

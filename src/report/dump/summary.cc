@@ -60,10 +60,10 @@ std::string describe_kind(const Trace& trace, const SummaryRow& row, const NodeN
   std::string what;
   if (e.type == EventType::scf) {
     append_call(what, e);
-    append_place(what, trace, e);
+    append_place(what, trace, e, row.peers);
   } else if (e.type == EventType::sys) {
     what = e.syscall < 0 ? "?" : kernel::syscall_name(e.syscall);
-    append_place(what, trace, e);
+    append_place(what, trace, e, row.peers);
   } else if (e.type == EventType::nd) {
     what = fmt::format("{} -> {} silent", end_of_silence(trace, e.src, nodes), end_of_silence(trace, e.dst, nodes));
     if (row.longest_ms > 0)
@@ -208,6 +208,15 @@ Summary summarise(const Trace& trace, const ShowFilter& filter, const profile::P
   Summary summary;
   std::unordered_map<Kind, std::size_t, KindHash> index;
   index.reserve(std::min<std::size_t>(trace.events.size(), std::size_t{1} << 20));
+  // The kernel chooses the ports of clients, so each of their connections would be a kind of its own.
+  std::unordered_map<trace::StringId, trace::StringId> first_peer;  // by peer
+  std::unordered_map<std::string, trace::StringId> first_of_pattern;
+  const auto representative = [&](trace::StringId peer) {
+    if (peer == 0) return peer;
+    const auto [known, fresh] = first_peer.try_emplace(peer, peer);
+    if (fresh) known->second = first_of_pattern.try_emplace(profile::peer_pattern(trace.str(peer)), peer).first->second;
+    return known->second;
+  };
   const trace::StringId own = trace.strings.find(trace.meta.node);
   for (const Event& e : trace.events) {
     if (!matches(filter, trace, e)) continue;
@@ -218,7 +227,7 @@ Summary summarise(const Trace& trace, const ShowFilter& filter, const profile::P
                     ends ? static_cast<std::uint32_t>(e.signal * 1000 + e.exit_code) : 0,
                     e.path,
                     e.path2,
-                    e.peer,
+                    representative(e.peer),
                     e.function,
                     e.src,
                     e.dst,
@@ -232,6 +241,7 @@ Summary summarise(const Trace& trace, const ShowFilter& filter, const profile::P
     }
     SummaryRow& row = summary.rows[found->second];
     row.last_ns = e.ts_ns;
+    if (e.peer != row.example->peer) row.peers = profile::peer_pattern(trace.str(e.peer));
     row.longest_ms = std::max(row.longest_ms, e.duration_ms);
     row.count += e.count;
     summary.totals[e.type] += e.count;
@@ -364,7 +374,7 @@ void show_summary_json(const Trace& trace, const ShowFilter& filter, const profi
       if (e.type == EventType::scf) entry["errno"] = e.err == 0 ? Json(nullptr) : Json(kernel::errno_name(e.err));
       entry["path"] = text(e.path);
       entry["path2"] = text(e.path2);
-      entry["peer"] = text(e.peer);
+      entry["peer"] = row.peers.empty() ? text(e.peer) : Json(printable(row.peers));
     } else if (e.type == EventType::nd) {
       entry["src"] = text(e.src);
       entry["dst"] = text(e.dst);

@@ -24,6 +24,7 @@ struct SummaryRow {
   std::uint64_t alike = 0;  // for a failed call: how often it failed with this error on any path
   std::int64_t first_ns = 0, last_ns = 0;
   std::int32_t longest_ms = 0;  // for events with a duration: the longest
+  std::string peers;            // if several peers differ in a client's port only: "10.77.0.2:*"
   std::optional<Normal> normal;
 };
 

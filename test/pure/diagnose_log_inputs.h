@@ -28,14 +28,14 @@ inline logs::Evidence evidence_of(const std::vector<logs::Input>& files, logs::T
 }
 
 // Of one node; `usual` is the log of a run without faults, of which `control` is the trace.
-struct Told {
+struct LogInputs {
   config::Config config;
   logs::Templates kinds;
   logs::Evidence evidence;
   Inputs inputs;
 
-  Told(config::Config with, const std::string& failed, const std::string& usual, const trace::Trace* control = nullptr,
-       std::vector<trace::Trace> dumps = {})
+  LogInputs(config::Config with, const std::string& failed, const std::string& usual,
+            const trace::Trace* control = nullptr, std::vector<trace::Trace> dumps = {})
       : config(std::move(with)) {
     inputs.config = &config;
     inputs.traces = std::move(dumps);
@@ -44,8 +44,8 @@ struct Told {
     weigh(evidence, kinds, config);
     add_logs(inputs, evidence, control);
   }
-  Told(const Told&) = delete;
-  Told& operator=(const Told&) = delete;
+  LogInputs(const LogInputs&) = delete;
+  LogInputs& operator=(const LogInputs&) = delete;
   Plan plan() {
     Result<Plan> made = make_plan(inputs);
     if (!made) FAIL(made.error().message);
