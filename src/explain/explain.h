@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "explain/compare.h"
@@ -34,8 +35,9 @@ struct Suspect {
   Features features;
   double score = 0;  // probability that it mishandled the fault, among the suspects: see model.h
   std::string why;
-  bool fresh = false;  // all failing runs enter it after the fault, and no other run does
-  bool lost = false;   // no failing run enters it after the fault, and all correct runs do
+  // The nodes ("": whichever) on which all failing runs enter it after the fault, and no other run does; and those on
+  // which no failing run enters it after the fault, and all correct runs do.
+  std::set<std::string> fresh, lost;
 };
 
 // A call of a function.
@@ -127,6 +129,9 @@ struct Explanation {
   };
   std::vector<StackOf> stacks;
   std::vector<Suspect> suspects;  // best first
+  // Functions (key_of) that ended with the processes that a crash killed: by node, entered before the crash in all
+  // failing runs, and not after it in any.
+  std::set<std::pair<std::string, std::string>> killed;
   std::vector<DifferenceText> differences;  // heaviest first
   std::vector<StoryLine> story;
   std::vector<std::string> path;  // functions that the run whose story is reported enters from the fault to the

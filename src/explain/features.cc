@@ -459,8 +459,8 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
         // A later fault made it start again: nothing that speaks against the function that an earlier one hit.
         if (out[kind.function].at_failed_call && d.earlier > kUnknown && !d.missing) break;
         if (d.clean && !d.missing && (d.only_bug || near == 0 || (!bug_alone && !(known_broken_off && d.harmless))))
-          out[kind.function].fresh = true;
-        if (d.clean && d.missing) out[kind.function].lost = true;
+          out[kind.function].fresh.insert(kind.node);
+        if (d.clean && d.missing) out[kind.function].lost.insert(kind.node);
         describe(d, killed, near > 0, out[kind.function]);
         out[kind.function].tell(
             d.weight, kind.node,

@@ -869,6 +869,54 @@ TEST_CASE("a function that is entered as usual, and no longer calls what correct
   CHECK(of("flush") < of("wait_for"));
 }
 
+TEST_CASE("only on nodes where failing runs lack a function has its caller decided not to call it", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).enters(104, "sync", 7).enters(110, "flush", 8, "n2"));
+    one.add(Group::sound,
+            sound(2 * i + 1).enters(104, "sync", 7).enters(105, "flush", 7).enters(110, "flush", 8, "n2"));
+  }
+  explain::Explanation e = one.explain();
+  REQUIRE(lost_functions(e, 10) == std::vector<std::string>{"flush"});
+  explain::Call here, there;
+  here.function = there.function = "flush";
+  here.caller = "sync", here.node = "n1";
+  there.caller = "copy", there.node = "n2";
+  add_lost_callers(e, {there, here});
+  CHECK(e.suspects.front().function == "sync");
+  CHECK(std::none_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "copy"; }));
+}
+
+TEST_CASE("what ended with a killed process decided nothing", "[explain]") {
+  // After the restart, nobody connects any more: whoever should have done that decided.
+  const auto caller_decides = [](bool entered_again) {
+    Case one;
+    one.input.schedule.faults[0].kind = schedule::FaultKind::crash;
+    for (int i = 0; i < 5; ++i) {
+      const auto begin = [](int number) {
+        return script::Run(number).enters(10, "talk", 5).enters(11, "answer", 5).enters(20, "recover", 6);
+      };
+      script::Run run = begin(2 * i).faulted(100).enters(150, "recover", 9);
+      if (entered_again) run.enters(160, "talk", 10);
+      one.add(Group::failing, run);
+      one.add(Group::sound, begin(2 * i + 1).enters(105, "answer", 5).enters(120, "answer", 5));
+    }
+    explain::Explanation e = one.explain();
+    REQUIRE(lost_functions(e, 10) == std::vector<std::string>{"answer"});
+    CHECK(e.killed.contains({"n1", "answer"}));
+    CHECK_FALSE(e.killed.contains({"n1", "recover"}));
+    explain::Call call;
+    call.function = "answer", call.caller = "talk", call.node = "n1";
+    add_lost_callers(e, {call});
+    const auto talk = std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
+      return s.function == "talk" && s.features[explain::Feature::no_longer_calls] > 0;
+    });
+    return talk - e.suspects.begin() < static_cast<long>(e.suspects.size());
+  };
+  CHECK_FALSE(caller_decides(false));
+  CHECK(caller_decides(true));
+}
+
 TEST_CASE("steps inside a function that only failing runs enter add nothing", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
