@@ -55,7 +55,9 @@ std::vector<std::string> next_functions(const Explanation& e, const std::set<std
   for (const Suspect& suspect : e.suspects) add(suspect.function);
   for (const DifferenceText& told : e.differences) {
     const std::string_view callee = told.callee;
-    if (!callee.ends_with("@plt") && callee != "through a pointer") add(told.callee);
+    schedule::Frame frame;
+    frame.function = told.callee;
+    if (!callee.ends_with("@plt") && callee != "through a pointer" && !is_library(frame)) add(told.callee);
   }
   for (const Explanation::StackOf& one : e.stacks)
     for (const schedule::Frame& frame : one.stack.frames)
