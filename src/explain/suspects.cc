@@ -8,6 +8,7 @@
 #include "explain/model.h"
 #include "symbols/go_library.h"
 #include "symbols/interpreters.h"
+#include "symbols/rust_library.h"
 
 namespace rose::explain {
 namespace {
@@ -43,12 +44,12 @@ bool is_library(const schedule::Frame& frame) {
       begins(name, {"libc.", "libc-", "libpthread", "ld-linux", "libstdc++", "libgcc_s", "libm.", "libm-", "libjava",
                     "libnio", "libnet", "librt.", "librt-", "libdl.", "libasan", "libtsan"}))
     return true;
-  if (symbols::of_go_library(frame.function, frame.file)) return true;
-  if (begins(frame.file, {"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/", "/rustc/", "../sysdeps/",
-                          "./nptl/", "./csu/", "./io/", "./misc/"}))
+  if (symbols::of_go_library(frame.function, frame.file) || symbols::of_rust_library(frame.file)) return true;
+  if (begins(frame.file, {"/usr/include/", "/usr/lib/", "/usr/src/", "/usr/local/go/", "../sysdeps/", "./nptl/",
+                          "./csu/", "./io/", "./misc/"}))
     return true;
-  if (begins(frame.function, {"std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__gnu_cxx::", "__libc_",
-                              "__GI_", "_start", "__clone"}))
+  if (begins(frame.function, {"std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__gnu_cxx::", "__rustc::",
+                              "__libc_", "__GI_", "_start", "__clone"}))
     return true;
   return frame.function == "clone" || frame.function == "clone3" || frame.function == "start_thread";
 }

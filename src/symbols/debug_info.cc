@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "symbols/names.h"
+#include "symbols/rust_library.h"
 #include "symbols/symbols.h"
 
 namespace rose::symbols {
@@ -267,7 +268,7 @@ std::string call_place(Dwarf_Die& copy) {
   return fmt::format("{}:{}", name.substr(name.rfind('/') + 1).substr(0, kMostScopeBytes), line);
 }
 
-bool is_library_source(std::string_view file) { return file.starts_with("/usr/") || file.starts_with("/rustc/"); }
+bool is_library_source(std::string_view file) { return file.starts_with("/usr/") || of_rust_library(file); }
 
 }  // namespace
 

@@ -729,6 +729,11 @@ TEST_CASE("frames of runtimes are distinguished from those of the application", 
   CHECK(explain::is_library(frame("std::sys::pal::unix::fs::File::write", "/rustc/abc/library/std/src/fs.rs")));
   CHECK(explain::is_library(frame("pwrite64", "", 0, "/lib/x86_64-linux-gnu/libc.so.6")));
   CHECK(explain::is_library(frame("java.io.FileOutputStream.writeBytes", "FileOutputStream.java", 0, "")));
+  CHECK(
+      explain::is_library(frame("<&dyn core::ops::function::Fn<()>>::call_once", "library/core/src/ops/function.rs")));
+  CHECK(explain::is_library(frame("hashbrown::raw::Bucket<T>::write", "/rust/deps/hashbrown-0.16.1/src/raw/mod.rs")));
+  CHECK(explain::is_library(frame("__rustc::__rdl_alloc", "")));
+  CHECK_FALSE(explain::is_library(frame("shelf::Shelf::put", "library/shelf/src/main.rs")));
   CHECK_FALSE(explain::is_library(frame("org.x.Store.append", "Store.java", 0, "")));
   CHECK_FALSE(explain::is_library(frame("main.(*shelf).checkpoint", "/src/shelf.go")));
   CHECK(explain::is_library(frame("io/ioutil.ReadFile", "io/ioutil/ioutil.go")));
