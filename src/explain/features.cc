@@ -89,14 +89,15 @@ bool comes_by_time(const Input& input, const std::string& id) {
                      [](const schedule::Condition& one) { return one.kind == schedule::ConditionKind::elapsed; });
 }
 
-// A server that is idle.
+// A server that is idle: it waits for events, for a peer or for a time.
 bool waits(const schedule::Stack& stack) {
   for (const schedule::Frame& frame : stack.frames) {
     if (!is_library(frame)) return false;
     if (frame.function.find("futex") != std::string::npos || frame.function.find("pthread_cond_") != std::string::npos)
       return true;
-    for (const std::string_view name : {"poll", "epoll_wait", "epoll_pwait", "select", "accept", "accept4",
-                                        "runtime.gopark", "runtime.netpoll", "runtime.futex"})
+    for (const std::string_view name :
+         {"poll", "epoll_wait", "epoll_pwait", "select", "accept", "accept4", "recv", "recvfrom", "recvmsg",
+          "nanosleep", "clock_nanosleep", "runtime.gopark", "runtime.netpoll", "runtime.futex"})
       if (frame.function == name || (frame.function.starts_with("__") && frame.function.ends_with(name))) return true;
   }
   return false;

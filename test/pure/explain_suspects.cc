@@ -874,6 +874,28 @@ TEST_CASE("a function that is entered as usual, and no longer calls what correct
   CHECK(of("flush") < of("wait_for"));
 }
 
+TEST_CASE("a crash at a time interrupts no thread that sleeps or waits for a peer", "[explain]") {
+  for (const std::string call : {"__GI___clock_nanosleep", "__libc_recv", "__libc_pwrite64"}) {
+    CAPTURE(call);
+    Case one;
+    one.input.schedule.faults[0].kind = schedule::FaultKind::crash;
+    for (int i = 0; i < 5; ++i) {
+      one.add(Group::failing, failing(2 * i)
+                                  .stack({frame(call, "", 0, "/usr/lib/x86_64-linux-gnu/libc.so.6"),
+                                          frame("save_often", "store.c", 44), frame("main", "store.c", 120)})
+                                  .enters(110, "recover"));
+      one.add(Group::sound, sound(2 * i + 1));
+    }
+    const explain::Explanation e = one.explain();
+    const auto found =
+        std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "save_often"; });
+    REQUIRE(found != e.suspects.end());
+    const bool writes = call == "__libc_pwrite64";
+    CHECK((found->features[explain::Feature::interrupted] > 0) == writes);
+    CHECK((found->features[explain::Feature::waiting] > 0) == !writes);
+  }
+}
+
 TEST_CASE("only on nodes where failing runs lack a function has its caller decided not to call it", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
