@@ -734,6 +734,7 @@ TEST_CASE("frames of runtimes are distinguished from those of the application", 
   CHECK(explain::is_library(frame("hashbrown::raw::Bucket<T>::write", "/rust/deps/hashbrown-0.16.1/src/raw/mod.rs")));
   CHECK(explain::is_library(frame("__rustc::__rdl_alloc", "")));
   CHECK_FALSE(explain::is_library(frame("shelf::Shelf::put", "library/shelf/src/main.rs")));
+  CHECK_FALSE(explain::is_applications(frame("x.Server$$Lambda$5.0x00007f8290001428.run", "")));
   CHECK_FALSE(explain::is_library(frame("org.x.Store.append", "Store.java", 0, "")));
   CHECK_FALSE(explain::is_library(frame("main.(*shelf).checkpoint", "/src/shelf.go")));
   CHECK(explain::is_library(frame("io/ioutil.ReadFile", "io/ioutil/ioutil.go")));
