@@ -209,8 +209,9 @@ Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& fu
   return record(*asked);
 }
 
-// One more run that records the callers of functions which only failing runs enter, one that records where decisions
-// were based on a wrong clock, and one without faults for the callers of functions which only correct runs enter.
+// One more run that records the callers of functions which only failing runs enter or which come next after a failed
+// call, one that records where decisions were based on a wrong clock, and one without faults for the callers of
+// functions which only correct runs enter.
 Result<void> ask_callers(const config::Config& config, ComparedRuns& runs, const schedule::Schedule& schedule,
                          const schedule::RunResult& story, explain::Explanation& explanation, explain::Kept& kept) {
   const auto of_schedule = [&](const replay::Asked& asked) -> Result<std::vector<explain::Call>> {
@@ -221,8 +222,9 @@ Result<void> ask_callers(const config::Config& config, ComparedRuns& runs, const
     return calls;
   };
   const std::vector<std::string> lost = explain::lost_functions(explanation, kMostCallersAsked);
-  ROSE_TRY(kept.calls, callers_of(explain::fresh_functions(explanation, kMostCallersAsked), config, of_schedule,
+  ROSE_TRY(kept.calls, callers_of(explain::caller_queries(explanation, kMostCallersAsked), config, of_schedule,
                                   kept.caller_limits));
+  explain::add_handlers(explanation, kept.calls);
   kept.outer = explain::decided_by_clock(schedule, explain::add_callers(explanation, kept.calls));
   if (!kept.outer.empty()) {
     ROSE_TRY(kept.outer_calls, callers_of(kept.outer, config, of_schedule, kept.caller_limits));
@@ -490,8 +492,9 @@ Command explain_command() {
                    "How many runs that reproduce the bug, and as many without faults; of the schedule, at most twice "
                    "as many plus two are made. With fewer than 4, no difference is significant. Without this option, "
                    "two more are made at a time while noise prevents a "
-                   "result. One further run records the callers of what only failing runs enter, another one without "
-                   "faults those of what only correct runs enter; if the schedule has a clock fault, there is a third "
+                   "result. One further run records the callers of what only failing runs enter and of what comes next "
+                   "after failed calls, another one without faults those of what only correct runs enter; if the "
+                   "schedule has a clock fault, there is a third "
                    "one",
                .otherwise = std::to_string(kWantedRuns),
                .range = {{2, 100}}},

@@ -218,6 +218,7 @@ Explanation explain(Input& input) {
   Merged merged;
   const Comparison comparison = compare_all(input, merged);
   out.killed = killed_functions(input);
+  out.aftermaths = aftermaths_of(input);
   merged.apply(input.runs);
   out.chance = comparison.chance;
   out.differences = difference_texts(input, comparison);

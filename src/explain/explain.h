@@ -48,6 +48,13 @@ struct Call {
   int line = 0;      // 0 unknown
 };
 
+// What followed a call that a fault made fail.
+struct Aftermath {
+  std::string node;
+  std::vector<std::string> stack;  // key_of the application's functions that made the call, innermost first
+  std::string entered;             // what its thread entered next, in most failing runs
+};
+
 // A difference as text.
 struct DifferenceText {
   std::string node, words;
@@ -132,6 +139,7 @@ struct Explanation {
   // Functions (key_of) that ended with the processes that a crash killed: by node, entered before the crash in all
   // failing runs, and not after it in any.
   std::set<std::pair<std::string, std::string>> killed;
+  std::vector<Aftermath> aftermaths;
   std::vector<DifferenceText> differences;  // heaviest first
   std::vector<StoryLine> story;
   std::vector<std::string> path;  // functions that the run whose story is reported enters from the fault to the
@@ -175,6 +183,11 @@ void drop_silent_values(Explanation& explanation, const std::vector<std::string>
 // callers take another branch than in the other runs.
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
 [[nodiscard]] std::vector<std::string> lost_functions(const Explanation& explanation, std::size_t most);
+[[nodiscard]] std::vector<Aftermath> aftermaths_of(const Input& input);
+// Whose callers to query: what came next after failed calls, then what only failing runs enter.
+[[nodiscard]] std::vector<std::string> caller_queries(const Explanation& explanation, std::size_t most);
+// Marks the functions that went on after failed calls, and those that passed the error on to them.
+void add_handlers(Explanation& explanation, const std::vector<Call>& calls);
 // When the first fault began, since the workload began; nothing if none did.
 [[nodiscard]] std::optional<std::int64_t> first_fault_ns(const schedule::RunResult& result);
 // The calls from `since_ns` after the workload began on, in a run with queries about callers. `queries`:

@@ -875,6 +875,50 @@ TEST_CASE("a function that is entered as usual, and no longer calls what correct
   CHECK(of("flush") < of("wait_for"));
 }
 
+TEST_CASE("the function that goes on after a failed call ranks before those that passed the error on", "[explain]") {
+  const std::vector<schedule::Frame> frames{frame("write", "", 0, "/usr/lib/x86_64-linux-gnu/libc.so.6"),
+                                            frame("persist", "ids.c", 30), frame("reserve", "ids.c", 60),
+                                            frame("next_id", "ids.c", 80), frame("main", "ids.c", 120)};
+  const auto explained = [&](bool removes) {
+    Case one;
+    for (int i = 0; i < 5; ++i) {
+      script::Run run = failing(2 * i).stack(frames);
+      if (removes) run.does(103, "unlink", "/srv/ids.new");
+      run.enters(104, "say").enters(105, "reply");
+      one.add(Group::failing, run);
+      one.add(Group::sound, sound(2 * i + 1).enters(90, "say").enters(104, "reply"));
+    }
+    return one.explain();
+  };
+  explain::Explanation e = explained(false);
+  REQUIRE(e.aftermaths.size() == 1);
+  CHECK(e.aftermaths[0].entered == "say");
+  CHECK(e.aftermaths[0].stack == std::vector<std::string>{"persist", "reserve", "next_id", "main"});
+  CHECK(caller_queries(e, 10).front() == "say");
+  CHECK(e.suspects.front().function == "persist");
+  const auto features = [](const explain::Explanation& of, const std::string& function) {
+    return std::find_if(of.suspects.begin(), of.suspects.end(), [&](const auto& s) { return s.function == function; })
+        ->features;
+  };
+  const auto call = [](const std::string& caller, const std::string& node) {
+    explain::Call out;
+    out.function = "say", out.caller = caller, out.node = node;
+    return out;
+  };
+  explain::Explanation outer = e;
+  add_handlers(e, {call("persist", "n2"), call("elsewhere", "n1"), call("reserve", "n1"), call("main", "n1")});
+  CHECK(e.suspects.front().function == "reserve");
+  CHECK(e.suspects.front().why.ends_with("after the failed call it was the first to go on: it called say"));
+  CHECK(features(e, "reserve")[explain::Feature::caught] == 1);
+  CHECK(features(e, "persist")[explain::Feature::passed_on] == 1);
+  CHECK(features(e, "main")[explain::Feature::caught] == 0);
+  // The further out, the likelier that a function in between dropped the error.
+  add_handlers(outer, {call("main", "n1")});
+  CHECK(features(outer, "main")[explain::Feature::caught] < 0.5);
+  CHECK(outer.suspects.front().function == "persist");
+  CHECK(explained(true).aftermaths.empty());  // who removed the file is unknown
+}
+
 TEST_CASE("a crash at a time interrupts no thread that sleeps or waits for a peer", "[explain]") {
   for (const std::string call : {"__GI___clock_nanosleep", "__libc_recv", "__libc_pwrite64"}) {
     CAPTURE(call);
