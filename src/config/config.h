@@ -130,6 +130,7 @@ struct Node {
   std::vector<std::string> functions;  // names or globs
   bool exceptions = false;             // also trace exceptions that leave JVM methods among these
   bool python = false;  // Python functions of the application are watched, as for an explanation; not a key of the file
+  bool javascript = false;             // the same for functions of Node.js
   std::vector<std::string> logs;       // files in the node's folder, in addition to stdout.log and stderr.log
   bool record = false;                 // the program is linked with librose-rr and records itself
   // Sources of nondeterminism in the C library that are recorded for any program: "time", "random", ... Implies

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "javascript/session.h"
 #include "jvm/application.h"
 #include "jvm/node.h"
 #include "python/session.h"
@@ -101,6 +102,17 @@ std::vector<std::string> methods_by_command(const config::Node& node, const std:
   return jvm::own_methods(command, "/");
 }
 
+// True if one of its programs is such an interpreter, whatever links lead to it.
+bool runs(const config::Node& node, bool (*is)(std::string_view program)) {
+  return std::any_of(node.binaries.begin(), node.binaries.end(), [&](const std::string& binary) {
+    std::error_code error;
+    const std::filesystem::path file = std::filesystem::canonical(binary, error);
+    return !error && is(file.native());
+  });
+}
+
+bool runs_node(const config::Node& node) { return runs(node, javascript::is_node); }
+
 std::string why_none(const config::Node& node) {
   // The program that the configuration names or that was observed, rather than the script that launches it.
   const auto program = std::find_if_not(node.binaries.begin(), node.binaries.end(), jvm::launches);
@@ -139,18 +151,13 @@ bool shows_functions(const std::string& binary) {
   return own && !own->empty();
 }
 
-bool runs_python(const config::Node& node) {
-  return std::any_of(node.binaries.begin(), node.binaries.end(), [](const std::string& binary) {
-    std::error_code error;
-    const std::filesystem::path file = std::filesystem::canonical(binary, error);
-    return !error && python::is_python(file.native());
-  });
-}
+bool runs_python(const config::Node& node) { return runs(node, python::is_python); }
 
 bool shows_no_function(const config::Node& node) {
   if (!node.functions.empty() || !node.sources.empty() || node.attach || node.container || !jvm::is_launcher(node))
     return false;
-  return !runs_python(node) && std::none_of(node.binaries.begin(), node.binaries.end(), shows_functions);
+  return !runs_python(node) && !runs_node(node) &&
+         std::none_of(node.binaries.begin(), node.binaries.end(), shows_functions);
 }
 
 Result<Watchable> watchable_functions(const config::Config& config) {
@@ -159,6 +166,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
   for (config::Node& node : out.config.nodes) {
     // What a container runs is not known here. Its variables reach only what runs Python.
     node.python = !node.attach && (node.container ? node.binaries.empty() : runs_python(node));
+    node.javascript = !node.attach && !node.container && runs_node(node);
     if (node.functions.empty() && node.sources.empty() && !node.attach && !node.container)
       node.functions = methods_by_command(node, config.directory);
     if (const jvm::Names methods = jvm::methods_of(node); !methods.functions.empty() || !methods.sources.empty())
@@ -183,7 +191,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
       continue;  // Java methods: the agent watches those that are named
     }
     if (functions.empty()) {
-      if (!node.python || node.container) out.unseen.push_back(why_none(node));
+      if ((!node.python && !node.javascript) || node.container) out.unseen.push_back(why_none(node));
       continue;
     }
     if (functions.size() > kMostWatched) {
