@@ -235,14 +235,18 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   contrast_options.wanted = options.runs.value_or(kWantedRuns);
   ROSE_TRY(contrast_options.jobs, jobs_of(options.jobs, config, options.allow_attached));
   contrast_options.run.allow_attached = options.allow_attached;
-  std::vector<std::string> python;
-  for (const config::Node& node : watchable.config.nodes)
+  std::vector<std::string> python, javascript;
+  for (const config::Node& node : watchable.config.nodes) {
     if (node.python) python.push_back(node.container ? fmt::format("container {}", node.name) : node.name);
+    if (node.javascript) javascript.push_back(node.name);
+  }
   const std::size_t native = watchable.functions.functions.size();
-  std::string watched = python.empty() ? "" : fmt::format("functions of Python in {}", fmt::join(python, ", "));
-  if (native > 0 || python.empty()) watched += fmt::format("{}{} functions", python.empty() ? "" : " and ", native);
-  log::info("{} are watched; up to {} runs of the schedule, {} without faults", watched, contrast_options.most_tries(),
-            contrast_options.most_sound());
+  std::vector<std::string> watched;
+  if (!python.empty()) watched.push_back(fmt::format("functions of Python in {}", fmt::join(python, ", ")));
+  if (!javascript.empty()) watched.push_back(fmt::format("functions of JavaScript in {}", fmt::join(javascript, ", ")));
+  if (native > 0 || watched.empty()) watched.push_back(fmt::format("{} functions", native));
+  log::info("{} are watched; up to {} runs of the schedule, {} without faults", fmt::join(watched, " and "),
+            contrast_options.most_tries(), contrast_options.most_sound());
   ComparedRuns runs(config, watchable, report.schedule, contrast_options, store);
   runs.may_add(!options.runs);
   ROSE_TRY(Compared compared, runs.make(asked, contrast_options.besides));
@@ -354,8 +358,9 @@ Command explain_command() {
                    "How many runs that reproduce the bug, and as many without faults; of the schedule, at most twice "
                    "as many plus two are made. With fewer than 4, no difference is significant. Without this option, "
                    "two more are made at a time while noise prevents a "
-                   "result. One further run records the callers of what only failing runs enter, another one without "
-                   "faults those of what only correct runs enter; if the schedule has a clock fault, there is a third "
+                   "result. One further run records the callers of what only failing runs enter and of what comes next "
+                   "after failed calls, another one without faults those of what only correct runs enter; if the "
+                   "schedule has a clock fault, there is a third "
                    "one",
                .otherwise = std::to_string(kWantedRuns),
                .range = {{2, 100}}},

@@ -72,7 +72,7 @@ Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& fu
     if (std::find(about.begin(), about.end(), question) != about.end()) questions.push_back(question);
   }
   if (questions.empty()) return std::vector<explain::Call>();
-  const Result<replay::Asked> asked = replay::ask(config, questions);
+  const Result<replay::Asked> asked = replay::ask(config, questions, true);
   if (!asked) {
     limits.push_back(asked.error().message);
     return std::vector<explain::Call>();
@@ -109,7 +109,7 @@ Result<bool> deepen(const config::Config& config, const std::vector<std::string>
                           : "");
       break;
     }
-    Result<replay::Asked> asked = replay::ask(config, questions);
+    Result<replay::Asked> asked = replay::ask(config, questions, true);
     if (!asked) {
       note(fmt::format("queries ended: {}", asked.error().message));
       break;
@@ -176,6 +176,7 @@ Result<void> ask_callers(const config::Config& config, const OfOneSide& function
   kept.outer_calls.clear();
   kept.lost_calls.clear();
   ROSE_TRY(kept.calls, callers_of(functions.fresh, config, of_schedule, kept.caller_limits));
+  explain::add_handlers(explanation, kept.calls);
   kept.outer = explain::decided_by_clock(report.schedule, explain::add_callers(explanation, kept.calls));
   if (!kept.outer.empty()) {
     ROSE_TRY(kept.outer_calls, callers_of(kept.outer, config, of_schedule, kept.caller_limits));

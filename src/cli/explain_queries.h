@@ -33,17 +33,19 @@ struct Depth {
                                   ComparedRuns& runs, report::ExplanationReport& report, explain::Kept& kept,
                                   bool keeps);
 
-// The functions whose callers are queried: those that only failing runs enter, and those that only correct ones do.
+// The functions whose callers are queried: those that only failing runs enter or that come next after a failed call,
+// and those that only correct runs enter.
 struct OfOneSide {
   std::vector<std::string> fresh, lost;
   explicit OfOneSide(const explain::Explanation& explanation)
-      : fresh(explain::fresh_functions(explanation, kMostCallersAsked)),
+      : fresh(explain::caller_queries(explanation, kMostCallersAsked)),
         lost(explain::lost_functions(explanation, kMostCallersAsked)) {}
   bool operator==(const OfOneSide&) const = default;
 };
 
-// One more run that records the callers of functions which only failing runs enter, one that records where decisions
-// were based on a wrong clock, and one without faults for the callers of functions which only correct runs enter.
+// One more run that records the callers of functions which only failing runs enter or which come next after a failed
+// call, one that records where decisions were based on a wrong clock, and one without faults for the callers of
+// functions which only correct runs enter.
 [[nodiscard]] Result<void> ask_callers(const config::Config& config, const OfOneSide& functions, ComparedRuns& runs,
                                        report::ExplanationReport& report, explain::Kept& kept);
 

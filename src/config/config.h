@@ -88,13 +88,13 @@ struct Container {
   std::vector<std::string> aliases;   // further host names
   // Only from Compose:
   bool service = false;
-  Command build;                    // further arguments for the engine's `build`; empty: the image exists or is pulled
-  std::string dockerfile;           // for `build`: the text of a Dockerfile that is not stored as a file
+  Command build;           // further arguments for the engine's `build`; empty: the image exists or is pulled
+  std::string dockerfile;  // for `build`: the text of a Dockerfile that is not stored as a file
   std::vector<std::pair<std::string, std::string>> build_secrets;  // for `build`: those that are not files, by id
   bool build_privileged = false;                                   // for `build`: its commands may do everything
-  std::vector<std::string> limits;  // "nofile=1024:1024"
-  std::string hostname, stop_signal;  // "": the node's name; the image's signal
-  std::string domain;                 // completes the host name
+  std::vector<std::string> limits;                                 // "nofile=1024:1024"
+  std::string hostname, stop_signal;                               // "": the node's name; the image's signal
+  std::string domain;                                              // completes the host name
   std::vector<std::pair<std::string, std::string>>
       hosts;                          // further names and addresses for this container alone, or kHostGateway
   std::int64_t stop_grace_ns = 0;     // 0: the default
@@ -130,8 +130,9 @@ struct Node {
   std::vector<std::string> functions;  // names or globs
   bool exceptions = false;             // also trace exceptions that leave JVM methods among these
   bool python = false;  // Python functions of the application are watched, as for an explanation; not a key of the file
-  std::vector<std::string> logs;       // files in the node's folder, in addition to stdout.log and stderr.log
-  bool record = false;                 // the program is linked with librose-rr and records itself
+  bool javascript = false;        // the same for functions of Node.js
+  std::vector<std::string> logs;  // files in the node's folder, in addition to stdout.log and stderr.log
+  bool record = false;            // the program is linked with librose-rr and records itself
   // Sources of nondeterminism in the C library that are recorded for any program: "time", "random", ... Implies
   // `record`.
   std::vector<std::string> record_libc;

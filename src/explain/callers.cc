@@ -84,23 +84,33 @@ void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, d
   if (caller->why.find(why) == std::string::npos) caller->why += (caller->why.empty() ? "" : "; ") + why;
 }
 
-std::vector<std::string> functions_with(const Explanation& explanation, bool Suspect::* mark, std::size_t most) {
+std::vector<std::string> functions_with(const Explanation& explanation, std::set<std::string> Suspect::* nodes,
+                                        std::size_t most) {
   std::vector<std::string> out;
   for (const Suspect& suspect : explanation.suspects)
-    if (suspect.*mark && out.size() < most) out.push_back(suspect.function);
+    if (!(suspect.*nodes).empty() && out.size() < most) out.push_back(suspect.function);
   return out;
 }
 
 // What is known of functions that only the runs of one side enter.
 struct OneSided {
-  bool Suspect::* mark;  // set for them
-  Feature of_caller;     // of a caller
-  std::string_view why;  // "calls {}"
+  std::set<std::string> Suspect::* nodes;  // on which only these enter it
+  Feature of_caller;                       // of a caller
+  std::string_view why;                    // "calls {}"
 };
 
 std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> calls, const OneSided& side) {
   for (Call& call : calls) call.caller = whole_name(explanation, call.caller);
   std::vector<Suspect>& suspects = explanation.suspects;
+  const auto one_sided = [&](const Suspect& suspect, const std::string& node) {
+    const std::set<std::string>& nodes = suspect.*side.nodes;
+    return nodes.contains(node) || nodes.contains("") || (node.empty() && !nodes.empty());
+  };
+  // What calls it on other nodes calls it in all runs.
+  std::erase_if(calls, [&](const Call& call) {
+    const auto callee = find_suspect(suspects, call.function);
+    return callee != suspects.end() && !one_sided(*callee, call.node);
+  });
   struct Callers {
     std::vector<const Call*> inside;
     bool outside = false;  // a caller that the runs of the other side enter, too
@@ -111,7 +121,7 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
       continue;
     const auto known = find_suspect(suspects, call.caller);
     Callers& of = callers[key_of(call.function)];
-    of.outside = of.outside || known == suspects.end() || !((*known).*side.mark);
+    of.outside = of.outside || known == suspects.end() || !one_sided(*known, call.node);
     const bool again = std::any_of(of.inside.begin(), of.inside.end(), [&](const Call* one) {
       return one->caller == call.caller && one->line == call.line;
     });
@@ -121,8 +131,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
   std::vector<const Call*> decisions;  // the first call that each caller decided on, by time
   for (const Call& call : calls) {
     const auto callee = find_suspect(suspects, call.function), caller = find_suspect(suspects, call.caller);
-    if (callee == suspects.end() || !((*callee).*side.mark) || !may_be_suspect(call)) continue;
-    if (caller != suspects.end() && (*caller).*side.mark) continue;
+    if (callee == suspects.end() || !may_be_suspect(call)) continue;
+    if (caller != suspects.end() && one_sided(*caller, call.node)) continue;
     // An error goes outward along the stack that the fault hit: what its functions then do follows from that.
     if (caller != suspects.end() && caller->features[Feature::arrived] > kOnStack) continue;
     const bool again = std::any_of(decisions.begin(), decisions.end(),
@@ -195,14 +205,15 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
 }
 
 void add_lost_callers(Explanation& explanation, std::vector<Call> calls) {
-  // What a crash interrupts calls nothing more: no decision.
+  // What a crash interrupts calls nothing more, and what ran in a process that it killed neither: no decision.
   const auto with = [&](const std::string& function, std::initializer_list<Feature> any) {
     const auto one = find_suspect(explanation.suspects, function);
     return one != explanation.suspects.end() &&
            std::any_of(any.begin(), any.end(), [&](Feature feature) { return one->features[feature] > 0; });
   };
   std::erase_if(calls, [&](const Call& call) {
-    return with(call.function, {Feature::dead}) && with(call.caller, {Feature::arrived, Feature::interrupted});
+    return explanation.killed.contains({call.node, key_of(whole_name(explanation, call.caller))}) ||
+           (with(call.function, {Feature::dead}) && with(call.caller, {Feature::arrived, Feature::interrupted}));
   });
   (void)add_callers_of(explanation, std::move(calls),
                        {&Suspect::lost, Feature::no_longer_calls,

@@ -55,7 +55,9 @@ std::vector<std::string> next_functions(const Explanation& e, const std::set<std
   for (const Suspect& suspect : e.suspects) add(suspect.function);
   for (const DifferenceText& difference : e.differences) {
     const std::string_view callee = difference.callee;
-    if (!callee.ends_with("@plt") && callee != "through a pointer") add(difference.callee);
+    schedule::Frame frame;
+    frame.function = difference.callee;
+    if (!callee.ends_with("@plt") && callee != "through a pointer" && !is_library(frame)) add(difference.callee);
   }
   for (const Explanation::StackOf& one : e.stacks)
     for (const schedule::Frame& frame : one.stack.frames)

@@ -1,9 +1,11 @@
 #include "explain/explain.h"
+#include "explain/function_names.h"
 #include "explain/order.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace rose::explain {
@@ -160,6 +162,35 @@ Comparison compare_all(Input& input, Merged& merged) {
   return other;
 }
 
+// See Explanation::killed. A function that is entered after the restart may still have decided not to call another one.
+std::set<std::pair<std::string, std::string>> killed_functions(const Input& input) {
+  std::map<std::pair<std::string, std::string>, std::size_t> ended;  // the number of failing runs
+  std::set<std::pair<std::string, std::string>> again;
+  std::size_t failing = 0;
+  for (const Run& run : input.runs) {
+    if (run.group != Group::failing) continue;
+    ++failing;
+    std::map<std::string, std::int64_t> crashes;  // the last one of each node
+    for (const schedule::FaultOutcome* fault : fired(run))
+      if (const schedule::Fault* planned = input.schedule.find(fault->id);
+          planned != nullptr && planned->kind == schedule::FaultKind::crash)
+        crashes[fault->node] = run.zero_ns + fault->fired_ns;
+    std::set<std::uint32_t> seen_before, seen_after = run.let_go;
+    for (const Step& step : run.steps) {
+      const Kind& kind = input.kinds[step.kind];
+      if (kind.what != StepKind::function) continue;
+      if (const auto crash = crashes.find(kind.node); crash != crashes.end())
+        (step.ts_ns > crash->second ? seen_after : seen_before).insert(step.kind);
+    }
+    for (const std::uint32_t id : seen_before) ++ended[{input.kinds[id].node, key_of(input.kinds[id].function)}];
+    for (const std::uint32_t id : seen_after) again.emplace(input.kinds[id].node, key_of(input.kinds[id].function));
+  }
+  std::set<std::pair<std::string, std::string>> out;
+  for (const auto& [function, runs] : ended)
+    if (runs == failing && !again.contains(function)) out.insert(function);
+  return out;
+}
+
 }  // namespace
 
 bool needs_more_runs(Input& input) {
@@ -186,6 +217,8 @@ Explanation explain(Input& input) {
   add_values(input.runs, input.questions, sorts, input.kinds);
   Merged merged;
   const Comparison comparison = compare_all(input, merged);
+  out.killed = killed_functions(input);
+  out.aftermaths = aftermaths_of(input);
   merged.apply(input.runs);
   out.chance = comparison.chance;
   out.differences = difference_texts(input, comparison);

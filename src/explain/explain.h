@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "explain/compare.h"
@@ -34,8 +35,9 @@ struct Suspect {
   Features features;
   double score = 0;  // probability that it mishandled the fault, among the suspects: see model.h
   std::string why;
-  bool fresh = false;  // all failing runs enter it after the fault, and no other run does
-  bool lost = false;   // no failing run enters it after the fault, and all correct runs do
+  // The nodes ("": whichever) on which all failing runs enter it after the fault, and no other run does; and those on
+  // which no failing run enters it after the fault, and all correct runs do.
+  std::set<std::string> fresh, lost;
 };
 
 // A call of a function.
@@ -44,6 +46,13 @@ struct Call {
   std::string node;
   std::string file;  // the position of the call; "" if unknown
   int line = 0;      // 0 unknown
+};
+
+// What followed a call that a fault made fail.
+struct Aftermath {
+  std::string node;
+  std::vector<std::string> stack;  // key_of the application's functions that made the call, innermost first
+  std::string entered;             // what its thread entered next, in most failing runs
 };
 
 // A difference as text.
@@ -126,7 +135,11 @@ struct Explanation {
     std::size_t others = 0;
   };
   std::vector<StackOf> stacks;
-  std::vector<Suspect> suspects;            // best first
+  std::vector<Suspect> suspects;  // best first
+  // Functions (key_of) that ended with the processes that a crash killed: by node, entered before the crash in all
+  // failing runs, and not after it in any.
+  std::set<std::pair<std::string, std::string>> killed;
+  std::vector<Aftermath> aftermaths;
   std::vector<DifferenceText> differences;  // heaviest first
   std::vector<StoryLine> story;
   std::vector<std::string> path;  // functions that the run whose story is reported enters from the fault to the
@@ -170,6 +183,11 @@ void drop_silent_values(Explanation& explanation, const std::vector<std::string>
 // callers take another branch than in the other runs.
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
 [[nodiscard]] std::vector<std::string> lost_functions(const Explanation& explanation, std::size_t most);
+[[nodiscard]] std::vector<Aftermath> aftermaths_of(const Input& input);
+// Whose callers to query: what came next after failed calls, then what only failing runs enter.
+[[nodiscard]] std::vector<std::string> caller_queries(const Explanation& explanation, std::size_t most);
+// Marks the functions that went on after failed calls, and those that passed the error on to them.
+void add_handlers(Explanation& explanation, const std::vector<Call>& calls);
 // When the first fault began, since the workload began; nothing if none did.
 [[nodiscard]] std::optional<std::int64_t> first_fault_ns(const schedule::RunResult& result);
 // The calls from `since_ns` after the workload began on, in a run with queries about callers. `queries`:

@@ -89,14 +89,15 @@ bool comes_by_time(const Input& input, const std::string& id) {
                      [](const schedule::Condition& one) { return one.kind == schedule::ConditionKind::elapsed; });
 }
 
-// A server that is idle.
+// A server that is idle: it waits for events, for a peer or for a time.
 bool waits(const schedule::Stack& stack) {
   for (const schedule::Frame& frame : stack.frames) {
     if (!is_library(frame)) return false;
     if (frame.function.find("futex") != std::string::npos || frame.function.find("pthread_cond_") != std::string::npos)
       return true;
-    for (const std::string_view name : {"poll", "epoll_wait", "epoll_pwait", "select", "accept", "accept4",
-                                        "runtime.gopark", "runtime.netpoll", "runtime.futex"})
+    for (const std::string_view name :
+         {"poll", "epoll_wait", "epoll_pwait", "select", "accept", "accept4", "recv", "recvfrom", "recvmsg",
+          "nanosleep", "clock_nanosleep", "runtime.gopark", "runtime.netpoll", "runtime.futex"})
       if (frame.function == name || (frame.function.starts_with("__") && frame.function.ends_with(name))) return true;
   }
   return false;
@@ -470,8 +471,9 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
         // A later fault made it start again: nothing that speaks against the function that an earlier one hit.
         if (out[kind.function].at_failed_call && d.earlier > kUnknown && !d.missing) break;
         if (d.clean && !d.missing && (d.only_bug || near == 0 || (!bug_alone && !(known_broken_off && d.harmless))))
-          out[kind.function].fresh = true;
-        if (d.clean && d.missing && !is_cut_short(d, killed, out[kind.function])) out[kind.function].lost = true;
+          out[kind.function].fresh.insert(kind.node);
+        if (d.clean && d.missing && !is_cut_short(d, killed, out[kind.function]))
+          out[kind.function].lost.insert(kind.node);
         describe(d, killed, near > 0, out[kind.function]);
         out[kind.function].tell(
             d.weight, kind.node,

@@ -54,8 +54,9 @@ struct Evidence {
   int line = 0;
   std::set<std::string> nodes;
   bool at_failed_call = false;  // on the stack of a call that a fault made fail
-  bool fresh = false;          // all failing runs enter it after the fault, and no others
-  bool lost = false;           // no failing run enters it after the fault, and all correct ones do
+  // The nodes ("": whichever) on which all failing runs enter it after the fault, and no others; and those on which no
+  // failing run enters it after the fault, and all correct ones do.
+  std::set<std::string> fresh, lost;
   std::string named_by;        // the symptom's word
   double heaviest_of_own = 0;  // weight of the difference that `differs` and the four features after it describe
   std::multimap<double, std::string, std::greater<>> why;  // heaviest first

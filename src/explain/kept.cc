@@ -667,6 +667,7 @@ Explanation explain_kept(Kept& kept) {
 void add_all_callers(const Kept& kept, Explanation& out) {
   out.limits.insert(out.limits.end(), kept.caller_limits.begin(), kept.caller_limits.end());
   if (out.verdict != Verdict::explained) return;
+  add_handlers(out, kept.calls);
   (void)add_callers(out, kept.calls);
   if (!kept.outer.empty()) add_outer_callers(out, kept.outer, kept.outer_calls);
   if (!kept.lost_calls.empty()) add_lost_callers(out, kept.lost_calls);

@@ -78,11 +78,12 @@ std::string process_words(const trace::Event& e) {
 // Not a step: the fault itself, or an effect of the schedule's own actions.
 bool is_injected(const trace::Event& e) { return (e.flags & trace::kInjected) != 0; }
 
-// True for calls of the agents that report functions of Java and Python.
+// True for calls of the agents that report functions of Java, Python and JavaScript.
 bool is_agents(const trace::Trace& trace, const trace::Event& e) {
   if (e.path == 0) return false;
   const std::string_view path = trace.str(e.path);
-  return path.find("/rose.jvm/") != std::string_view::npos || path.find("/rose.python/") != std::string_view::npos;
+  return path.find("/rose.jvm/") != std::string_view::npos || path.find("/rose.python/") != std::string_view::npos ||
+         path.find("/rose.node/") != std::string_view::npos;
 }
 // "sends n2 "put <*>" (port 7000)", "takes n1's "put <*>" (port 7000)"
 std::string exchange_words(const Exchanged& one, bool taken) {

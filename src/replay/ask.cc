@@ -134,7 +134,7 @@ void format_java_value(const observe::SeenValue& value, schedule::Value& one) {
 
 }  // namespace
 
-Result<Asked> ask(const config::Config& config, const std::vector<std::string>& queries) {
+Result<Asked> ask(const config::Config& config, const std::vector<std::string>& queries, bool proposed) {
   Asked asked;
   if (queries.empty()) return asked;
   if (queries.size() > kMostQueries)
@@ -174,6 +174,10 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
       if (answer) found = true, asking.take(binary, *answer);
       // If only a member is missing, the message is more helpful than if the function is unknown.
       else if (!missing || missing->message.size() < answer.error().message.size()) missing = answer.error();
+    }
+    if (!found && proposed) {
+      asked.questions.back().refused = missing->message;
+      continue;
     }
     if (!found) {
       missing->message = fmt::format("invalid query '{}': {}", text, missing->message);

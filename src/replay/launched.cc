@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "javascript/session.h"
 #include "jvm/application.h"
 #include "jvm/node.h"
 #include "python/session.h"
@@ -68,8 +69,10 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
   }
   if (methods.empty()) {
     for (const Program& program : programs) {
-      if (!stays(program.file, run_dir) || !python::is_python(program.file)) continue;
-      log::info("{}: it runs {}; functions of Python are watched", node.name, program.file);
+      const bool is_python = python::is_python(program.file);
+      if (!stays(program.file, run_dir) || (!is_python && !javascript::is_node(program.file))) continue;
+      log::info("{}: it runs {}; functions of {} are watched", node.name, program.file,
+                is_python ? "Python" : "JavaScript");
       node.binaries = {program.file};
       return;
     }

@@ -21,6 +21,7 @@
 #include "deploy/environment.h"
 #include "deploy/ready.h"
 #include "inject/injector.h"
+#include "javascript/session.h"
 #include "jvm/node.h"
 #include "jvm/session.h"
 #include "jvm/state.h"
@@ -48,6 +49,7 @@ class Observers final : public deploy::NodeObserver {
   void connect(observe::Tracer* tracer) { tracer_ = tracer; }
   void connect(const jvm::Session* jvms) { jvms_ = jvms; }
   void connect(const python::Session* python) { python_ = python; }
+  void connect(const javascript::Session* javascript) { javascript_ = javascript; }
 
   std::map<std::string, std::string> environment(std::size_t node,
                                                  const std::map<std::string, std::string>& own) override {
@@ -55,6 +57,7 @@ class Observers final : public deploy::NodeObserver {
     std::map<std::string, std::string> all;
     if (jvms_ != nullptr) all = jvms_->environment(name, own);
     if (python_ != nullptr) all.merge(python_->environment(name, own));
+    if (javascript_ != nullptr) all.merge(javascript_->environment(name, own));
     return all;
   }
 
@@ -96,6 +99,7 @@ class Observers final : public deploy::NodeObserver {
   observe::Tracer* tracer_ = nullptr;
   const jvm::Session* jvms_ = nullptr;
   const python::Session* python_ = nullptr;
+  const javascript::Session* javascript_ = nullptr;
   std::vector<std::pair<std::size_t, deploy::EndInfo>> ends_;
 };
 
@@ -252,6 +256,7 @@ class OneRun {
     ROSE_CHECK(cancel::check());
     ROSE_TRY(deployment_, deploy::Deployment::create(config_, options_.run_dir, options_.number, &observers_));
     ROSE_CHECK(watch_python());
+    ROSE_CHECK(watch_javascript());
     if (!schedule_.faults.empty() || !schedule_.order.empty()) {
       ROSE_TRY(injector_, inject::Injector::create(schedule_, config_, options_.allow_attached, options_.stacks));
       observers_.connect(injector_.get());
@@ -269,6 +274,7 @@ class OneRun {
       observe::TracerOptions tracer = options_.tracer;
       ROSE_CHECK(watch_methods(tracer));
       if (python_) tracer.method_agents.push_back(python_->agent());
+      if (javascript_) tracer.method_agents.push_back(javascript_->agent());
       if (options_.asked != nullptr) {
         tracer.values = options_.asked->places;
         if (!options_.asked->java.empty()) ROSE_CHECK(ask_jvms(tracer));
@@ -285,6 +291,19 @@ class OneRun {
     if (options_.nodes_ready) options_.nodes_ready(*deployment_);
     if (tracer_ && options_.tracer_ready) options_.tracer_ready(*tracer_, options_.run_dir);
     return work();
+  }
+
+  // For nodes with watched functions of Node.js.
+  Result<void> watch_javascript() {
+    for (const config::Node& node : config_.nodes) {
+      if (!node.javascript) continue;
+      if (!javascript_) {
+        ROSE_TRY(javascript_, javascript::Session::open(deployment_->run_dir()));
+        observers_.connect(javascript_.get());
+      }
+      javascript_->watch(node.name);
+    }
+    return {};
   }
 
   // For nodes with watched Python functions.
@@ -591,6 +610,7 @@ class OneRun {
   Observers observers_;
   std::unique_ptr<jvm::Session> jvms_;
   std::unique_ptr<python::Session> python_;
+  std::unique_ptr<javascript::Session> javascript_;
   std::vector<std::string> watched_;  // nodes whose methods are watched
   std::vector<std::string> traced_;   // the tracer's targets
   std::unique_ptr<inject::Injector> injector_;

@@ -1,6 +1,7 @@
 #include "symbols/debug_info.h"
 
 #include "symbols/code_scopes.h"
+#include "symbols/go_library.h"
 
 #include <dwarf.h>
 
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "symbols/names.h"
+#include "symbols/rust_library.h"
 #include "symbols/symbols.h"
 
 namespace rose::symbols {
@@ -246,6 +248,30 @@ std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t
   return out;
 }
 
+namespace {
+
+// "store.c:71", the place that an inlined copy was called from; "" if unknown.
+std::string call_place(Dwarf_Die& copy) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word file = 0, line = 0;
+  Dwarf_Die unit;
+  Dwarf_Files* files = nullptr;
+  std::size_t known = 0;
+  if (dwarf_formudata(dwarf_attr(&copy, DW_AT_call_file, &attribute), &file) != 0 ||
+      dwarf_formudata(dwarf_attr(&copy, DW_AT_call_line, &attribute), &line) != 0 ||
+      dwarf_diecu(&copy, &unit, nullptr, nullptr) == nullptr || dwarf_getsrcfiles(&unit, &files, &known) != 0 ||
+      file >= known)
+    return {};
+  const char* path = dwarf_filesrc(files, file, nullptr, nullptr);
+  if (path == nullptr) return {};
+  const std::string_view name = path;
+  return fmt::format("{}:{}", name.substr(name.rfind('/') + 1).substr(0, kMostScopeBytes), line);
+}
+
+bool is_library_source(std::string_view file) { return file.starts_with("/usr/") || of_rust_library(file); }
+
+}  // namespace
+
 DebugInfo::CalledFrom DebugInfo::called_from(FunctionDie& copy) {
   CalledFrom out;
   Dwarf_Die* around = nullptr;
@@ -256,19 +282,30 @@ DebugInfo::CalledFrom DebugInfo::called_from(FunctionDie& copy) {
     if (dwarf_tag(&outer) == DW_TAG_inlined_subroutine) out.name = full_name(&outer);
   }
   std::free(around);
-  Dwarf_Attribute attribute;
-  Dwarf_Word file = 0, line = 0;
-  Dwarf_Die unit;
-  Dwarf_Files* files = nullptr;
-  std::size_t known = 0;
-  if (dwarf_formudata(dwarf_attr(&copy.die, DW_AT_call_file, &attribute), &file) == 0 &&
-      dwarf_formudata(dwarf_attr(&copy.die, DW_AT_call_line, &attribute), &line) == 0 &&
-      dwarf_diecu(&copy.die, &unit, nullptr, nullptr) != nullptr && dwarf_getsrcfiles(&unit, &files, &known) == 0 &&
-      file < known)
-    if (const char* path = dwarf_filesrc(files, file, nullptr, nullptr); path != nullptr) {
-      const std::string_view name = path;
-      out.place = fmt::format("{}:{}", name.substr(name.rfind('/') + 1).substr(0, kMostScopeBytes), line);
+  out.place = call_place(copy.die);
+  return out;
+}
+
+DebugInfo::CalledFrom DebugInfo::inlined_at(std::uint64_t address) const {
+  CalledFrom out{{}, source_of(address)};
+  auto unit = unit_at(address);
+  if (!unit) return out;
+  for (Dwarf_Die& scope : scopes_at(&*unit, address)) {
+    if (dwarf_tag(&scope) == DW_TAG_subprogram) break;
+    if (dwarf_tag(&scope) != DW_TAG_inlined_subroutine) continue;
+    Dwarf_Attribute attribute;
+    Dwarf_Die origin;
+    if (dwarf_formref_die(dwarf_attr_integrate(&scope, DW_AT_abstract_origin, &attribute), &origin) == nullptr)
+      continue;
+    const char* source = dwarf_decl_file(&origin);
+    std::string name = full_name(&scope);
+    if (!name.empty() && !is_library_source(source != nullptr ? source : "") &&
+        !of_go_library(name, source != nullptr ? source : "")) {
+      out.name = std::move(name);
+      return out;
     }
+    if (std::string place = call_place(scope); !place.empty()) out.place = std::move(place);
+  }
   return out;
 }
 
@@ -283,8 +320,7 @@ std::vector<DebugInfo::Inlined> DebugInfo::all_inlined(std::size_t most) const {
     if (fresh) {
       const char* source = dwarf_decl_file(&origin);
       const std::string_view file = source != nullptr ? source : "";
-      const bool library = file.starts_with("/usr/") || file.starts_with("/rustc/");
-      if (!file.empty() && !library) {
+      if (!file.empty() && !is_library_source(file)) {
         std::string name = full_name(&origin);
         Dwarf_Die unit;
         if (!has_linkage_name(origin) && dwarf_diecu(&origin, &unit, nullptr, nullptr) != nullptr) {

@@ -61,6 +61,9 @@ class DebugInfo {
     std::string name, place;
   };
   [[nodiscard]] static CalledFrom called_from(FunctionDie& copy);
+  // The inlined copy that contains an address ("": none, only the function itself), and the place in it. Copies of
+  // library functions belong to what they were inlined into: it called them there.
+  [[nodiscard]] CalledFrom inlined_at(std::uint64_t address) const;
   // Inlined copies of all functions, except those defined in the header folders of compilers and distributions: `name`,
   // `entry` and the source file of the function.
   struct Inlined {

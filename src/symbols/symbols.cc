@@ -18,6 +18,7 @@
 #include "symbols/elf.h"
 #include "symbols/go_library.h"
 #include "symbols/names.h"
+#include "symbols/rust_library.h"
 
 namespace rose::symbols {
 namespace {
@@ -70,7 +71,7 @@ bool is_source(std::string_view path, std::string_view wanted) {
 // True for functions of libraries that are compiled into programs: templates of C++, Rust's and Go's standard packages.
 bool of_library(const Function& function) {
   const std::string_view source = function.source;
-  return source.starts_with("/usr/include/") || source.starts_with("/usr/lib/") || source.starts_with("/rustc/") ||
+  return source.starts_with("/usr/include/") || source.starts_with("/usr/lib/") || of_rust_library(source) ||
          of_go_library(function.name, source);
 }
 
@@ -332,7 +333,7 @@ Result<std::vector<Function>> list_inlined(const std::filesystem::path& binary) 
   // Every run of an explanation asks for the same files, and reading all of DWARF takes long.
   static std::mutex mutex;
   static std::map<std::string, std::vector<Function>> known;
-  struct stat about {};
+  struct stat about{};
   if (::stat(binary.c_str(), &about) != 0)
     return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", binary.native()), errno);
   const std::string file = fmt::format("{}:{}:{}:{}.{}", about.st_dev, about.st_ino, about.st_size,

@@ -92,19 +92,26 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   }
 
   std::string at(std::uint64_t address) const override {
-    if (!file_.file_offset(address)) return {};
-    if (functions_.empty()) functions_ = table().all();
-    auto found = std::upper_bound(functions_.begin(), functions_.end(), address,
-                                  [](std::uint64_t wanted, const Function& one) { return wanted < one.address; });
-    if (found == functions_.begin()) return {};
-    --found;
-    if (found->size != 0 && address - found->address >= found->size) return {};
-    const std::string source = debug_ ? debug_->source_of(address) : std::string();
-    return fmt::format("{} ({})", found->name,
-                       source.empty() ? fmt::format("+{:#x}", address - found->address) : source);
+    const Function* found = around(address);
+    if (found == nullptr) return {};
+    const DebugInfo::CalledFrom from = debug_ ? debug_->inlined_at(address) : DebugInfo::CalledFrom{};
+    return fmt::format("{} ({})", from.name.empty() ? found->name : from.name,
+                       from.place.empty() ? fmt::format("+{:#x}", address - found->address) : from.place);
   }
 
  private:
+  // The function whose code contains the address.
+  [[nodiscard]] const Function* around(std::uint64_t address) const {
+    if (!file_.file_offset(address)) return nullptr;
+    if (functions_.empty()) functions_ = table().all();
+    auto found = std::upper_bound(functions_.begin(), functions_.end(), address,
+                                  [](std::uint64_t wanted, const Function& one) { return wanted < one.address; });
+    if (found == functions_.begin()) return nullptr;
+    --found;
+    if (found->size != 0 && address - found->address >= found->size) return nullptr;
+    return &*found;
+  }
+
   [[nodiscard]] const Machine& machine() const { return file_.machine(); }
 
   [[nodiscard]] std::string no_debug_info(std::string_view what) const {
@@ -161,9 +168,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     const auto offset = file_.file_offset(copy.entry);
     if (!offset) return;
     DebugInfo::CalledFrom from = DebugInfo::called_from(copy);
-    std::string whole = at(copy.entry);  // "store (store.c:71)"
-    whole.resize(std::min(whole.size(), whole.rfind(" (")));
-    if (from.name.empty()) from.name = whole.empty() ? copy.inlined_into : whole;
+    const Function* whole = around(copy.entry);
+    if (from.name.empty()) from.name = whole == nullptr ? copy.inlined_into : whole->name;
     Site site;
     site.offset = *offset;
     site.function = copy.name;
@@ -310,8 +316,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       site.fetch = reading.fetch;
       site.form = reading.form;
     } else if (!query.members.empty()) {
-      return fail(ErrorKind::input,
-                  no_debug_info(fmt::format("a member of the return value of '{}'", query.function)));
+      return fail(ErrorKind::input, no_debug_info(fmt::format("a member of the return value of '{}'", query.function)));
     }
     ROSE_TRY(const Exits exits, code_.exits(function.address));
     for (const std::uint64_t offset : exits.returns) {

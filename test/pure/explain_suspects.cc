@@ -749,6 +749,12 @@ TEST_CASE("frames of runtimes are distinguished from those of the application", 
   CHECK(explain::is_library(frame("std::sys::pal::unix::fs::File::write", "/rustc/abc/library/std/src/fs.rs")));
   CHECK(explain::is_library(frame("pwrite64", "", 0, "/lib/x86_64-linux-gnu/libc.so.6")));
   CHECK(explain::is_library(frame("java.io.FileOutputStream.writeBytes", "FileOutputStream.java", 0, "")));
+  CHECK(
+      explain::is_library(frame("<&dyn core::ops::function::Fn<()>>::call_once", "library/core/src/ops/function.rs")));
+  CHECK(explain::is_library(frame("hashbrown::raw::Bucket<T>::write", "/rust/deps/hashbrown-0.16.1/src/raw/mod.rs")));
+  CHECK(explain::is_library(frame("__rustc::__rdl_alloc", "")));
+  CHECK_FALSE(explain::is_library(frame("shelf::Shelf::put", "library/shelf/src/main.rs")));
+  CHECK_FALSE(explain::is_applications(frame("x.Server$$Lambda$5.0x00007f8290001428.run", "")));
   CHECK_FALSE(explain::is_library(frame("org.x.Store.append", "Store.java", 0, "")));
   CHECK_FALSE(explain::is_library(frame("main.(*shelf).checkpoint", "/src/shelf.go")));
   CHECK(explain::is_library(frame("io/ioutil.ReadFile", "io/ioutil/ioutil.go")));
@@ -887,6 +893,120 @@ TEST_CASE("a function that is entered as usual, and no longer calls what correct
   CHECK(of("wait_for")->features[explain::Feature::only_follows] == 1);
   CHECK(of("sync") < of("flush"));
   CHECK(of("flush") < of("wait_for"));
+}
+
+TEST_CASE("the function that goes on after a failed call ranks before those that passed the error on", "[explain]") {
+  const std::vector<schedule::Frame> frames{frame("write", "", 0, "/usr/lib/x86_64-linux-gnu/libc.so.6"),
+                                            frame("persist", "ids.c", 30), frame("reserve", "ids.c", 60),
+                                            frame("next_id", "ids.c", 80), frame("main", "ids.c", 120)};
+  const auto explained = [&](bool removes) {
+    Case one;
+    for (int i = 0; i < 5; ++i) {
+      script::Run run = failing(2 * i).stack(frames);
+      if (removes) run.does(103, "unlink", "/srv/ids.new");
+      run.enters(104, "say").enters(105, "reply");
+      one.add(Group::failing, run);
+      one.add(Group::sound, sound(2 * i + 1).enters(90, "say").enters(104, "reply"));
+    }
+    return one.explain();
+  };
+  explain::Explanation e = explained(false);
+  REQUIRE(e.aftermaths.size() == 1);
+  CHECK(e.aftermaths[0].entered == "say");
+  CHECK(e.aftermaths[0].stack == std::vector<std::string>{"persist", "reserve", "next_id", "main"});
+  CHECK(caller_queries(e, 10).front() == "say");
+  CHECK(e.suspects.front().function == "persist");
+  const auto features = [](const explain::Explanation& of, const std::string& function) {
+    return std::find_if(of.suspects.begin(), of.suspects.end(), [&](const auto& s) { return s.function == function; })
+        ->features;
+  };
+  const auto call = [](const std::string& caller, const std::string& node) {
+    explain::Call out;
+    out.function = "say", out.caller = caller, out.node = node;
+    return out;
+  };
+  explain::Explanation outer = e;
+  add_handlers(e, {call("persist", "n2"), call("elsewhere", "n1"), call("reserve", "n1"), call("main", "n1")});
+  CHECK(e.suspects.front().function == "reserve");
+  CHECK(e.suspects.front().why.ends_with("after the failed call it was the first to go on: it called say"));
+  CHECK(features(e, "reserve")[explain::Feature::caught] == 1);
+  CHECK(features(e, "persist")[explain::Feature::passed_on] == 1);
+  CHECK(features(e, "main")[explain::Feature::caught] == 0);
+  // The further out, the likelier that a function in between dropped the error.
+  add_handlers(outer, {call("main", "n1")});
+  CHECK(features(outer, "main")[explain::Feature::caught] < 0.5);
+  CHECK(outer.suspects.front().function == "persist");
+  CHECK(explained(true).aftermaths.empty());  // who removed the file is unknown
+}
+
+TEST_CASE("a crash at a time interrupts no thread that sleeps or waits for a peer", "[explain]") {
+  for (const std::string call : {"__GI___clock_nanosleep", "__libc_recv", "__libc_pwrite64"}) {
+    CAPTURE(call);
+    Case one;
+    one.input.schedule.faults[0].kind = schedule::FaultKind::crash;
+    for (int i = 0; i < 5; ++i) {
+      one.add(Group::failing, failing(2 * i)
+                                  .stack({frame(call, "", 0, "/usr/lib/x86_64-linux-gnu/libc.so.6"),
+                                          frame("save_often", "store.c", 44), frame("main", "store.c", 120)})
+                                  .enters(110, "recover"));
+      one.add(Group::sound, sound(2 * i + 1));
+    }
+    const explain::Explanation e = one.explain();
+    const auto found =
+        std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "save_often"; });
+    REQUIRE(found != e.suspects.end());
+    const bool writes = call == "__libc_pwrite64";
+    CHECK((found->features[explain::Feature::interrupted] > 0) == writes);
+    CHECK((found->features[explain::Feature::waiting] > 0) == !writes);
+  }
+}
+
+TEST_CASE("only on nodes where failing runs lack a function has its caller decided not to call it", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).enters(104, "sync", 7).enters(110, "flush", 8, "n2"));
+    one.add(Group::sound,
+            sound(2 * i + 1).enters(104, "sync", 7).enters(105, "flush", 7).enters(110, "flush", 8, "n2"));
+  }
+  explain::Explanation e = one.explain();
+  REQUIRE(lost_functions(e, 10) == std::vector<std::string>{"flush"});
+  explain::Call here, there;
+  here.function = there.function = "flush";
+  here.caller = "sync", here.node = "n1";
+  there.caller = "copy", there.node = "n2";
+  add_lost_callers(e, {there, here});
+  CHECK(e.suspects.front().function == "sync");
+  CHECK(std::none_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "copy"; }));
+}
+
+TEST_CASE("what ended with a killed process decided nothing", "[explain]") {
+  // After the restart, nobody connects any more: whoever should have done that decided.
+  const auto caller_decides = [](bool entered_again) {
+    Case one;
+    one.input.schedule.faults[0].kind = schedule::FaultKind::crash;
+    for (int i = 0; i < 5; ++i) {
+      const auto begin = [](int number) {
+        return script::Run(number).enters(10, "talk", 5).enters(11, "answer", 5).enters(20, "recover", 6);
+      };
+      script::Run run = begin(2 * i).faulted(100).enters(150, "recover", 9);
+      if (entered_again) run.enters(160, "talk", 10);
+      one.add(Group::failing, run);
+      one.add(Group::sound, begin(2 * i + 1).enters(105, "answer", 5).enters(120, "answer", 5));
+    }
+    explain::Explanation e = one.explain();
+    REQUIRE(lost_functions(e, 10) == std::vector<std::string>{"answer"});
+    CHECK(e.killed.contains({"n1", "answer"}));
+    CHECK_FALSE(e.killed.contains({"n1", "recover"}));
+    explain::Call call;
+    call.function = "answer", call.caller = "talk", call.node = "n1";
+    add_lost_callers(e, {call});
+    const auto talk = std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
+      return s.function == "talk" && s.features[explain::Feature::no_longer_calls] > 0;
+    });
+    return talk - e.suspects.begin() < static_cast<long>(e.suspects.size());
+  };
+  CHECK_FALSE(caller_decides(false));
+  CHECK(caller_decides(true));
 }
 
 TEST_CASE("steps inside a function that only failing runs enter add nothing", "[explain]") {

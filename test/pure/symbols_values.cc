@@ -241,6 +241,28 @@ TEST_CASE("where a function was inlined, the code around it is its caller") {
   CHECK(std::find(possible.begin(), possible.end(), "put_line:callers") != possible.end());
 }
 
+TEST_CASE("a call in inlined code is made by the function that was inlined") {
+  const Answer callers = ask("stack_victim", "checkpoint:callers");
+  REQUIRE(callers.sites.size() == 1);
+  const auto functions = list_functions(victim("stack_victim"));
+  const auto copies = list_inlined(victim("stack_victim"));
+  REQUIRE(functions);
+  REQUIRE(copies);
+  const auto find = [](const std::vector<Function>& all, const std::string& name) {
+    return *std::find_if(all.begin(), all.end(),
+                         [&](const Function& one) { return one.name.find(name) != std::string::npos; });
+  };
+  const auto describe = [&](std::uint64_t address) {
+    return format_value(callers.sites[0].form, address - find(*functions, "checkpoint").address, {}).text;
+  };
+  const std::string told = describe(find(*copies, "put_line").address + 1);
+  CAPTURE(told);
+  CHECK(told.find("put_line") != std::string::npos);
+  CHECK(told.find("append") == std::string::npos);
+  CHECK(told.find(" (stack_victim.cc:") != std::string::npos);
+  CHECK(describe(find(*functions, "odd_way").address + 1).find("odd_way") != std::string::npos);
+}
+
 TEST_CASE("a function's calls are found with callee and line, and its possible queries are listed") {
   const Answer calls = ask("value_fast", "ends_in_a_jump:calls");
   CHECK(ask("value_fast", "negated:calls").refused.find("calls nothing") != std::string::npos);

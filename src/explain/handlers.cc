@@ -1,0 +1,100 @@
+// Which function on the stack of a failed call did something about the error: it made the next call of the thread, so
+// the functions in it had returned. The same as a handler that catches an exception, for languages without exceptions.
+#include <algorithm>
+#include <map>
+
+#include "explain/explain.h"
+#include "explain/function_names.h"
+#include "explain/model.h"
+
+namespace rose::explain {
+namespace {
+
+std::vector<std::string> functions_of(const schedule::Stack& stack) {
+  std::vector<std::string> out;
+  for (const schedule::Frame& frame : stack.frames) {
+    if (!is_applications(frame)) continue;
+    std::string key = key_of(frame.function);
+    if (std::find(out.begin(), out.end(), key) == out.end()) out.push_back(std::move(key));
+  }
+  return out;
+}
+
+// What the thread entered next. Nothing if it first changed something by a call: it is unknown in which function.
+std::string entered_next(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns) {
+  for (const Step& step : run.steps) {
+    if (step.tid != tid || step.ts_ns <= at_ns) continue;
+    const Kind& kind = kinds[step.kind];
+    if (kind.what == StepKind::function) return kind.function;
+    if (kind.what == StepKind::call || kind.what == StepKind::failed_call || kind.what == StepKind::thrown) return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Aftermath> aftermaths_of(const Input& input) {
+  std::map<std::pair<std::string, std::string>, std::pair<Aftermath, std::size_t>> seen;  // by fault and function
+  std::size_t failing = 0;
+  for (const Run& run : input.runs) {
+    if (run.group != Group::failing) continue;
+    ++failing;
+    for (const schedule::FaultOutcome* fault : fired(run)) {
+      const schedule::Fault* planned = input.schedule.find(fault->id);
+      if (planned == nullptr || planned->kind != schedule::FaultKind::syscall) continue;
+      for (const schedule::Stack& stack : fault->stacks) {
+        const std::int32_t tid = stack.tid != 0 ? stack.tid : fault->tid;
+        Aftermath one{stack.node.empty() ? fault->node : stack.node, functions_of(stack),
+                      entered_next(run, input.kinds, tid, run.zero_ns + fault->fired_ns)};
+        if (one.stack.empty() || one.entered.empty()) continue;
+        auto& known = seen[{fault->id, one.entered}];
+        ++known.second;
+        known.first = std::move(one);
+        break;
+      }
+    }
+  }
+  std::vector<Aftermath> out;
+  for (const auto& [key, known] : seen)
+    if (2 * known.second > failing) out.push_back(known.first);
+  return out;
+}
+
+std::vector<std::string> caller_queries(const Explanation& explanation, std::size_t most) {
+  std::vector<std::string> out;
+  for (const Aftermath& one : explanation.aftermaths)
+    if (out.size() < most && std::find(out.begin(), out.end(), one.entered) == out.end()) out.push_back(one.entered);
+  for (const std::string& function : fresh_functions(explanation, most))
+    if (out.size() < most && std::find(out.begin(), out.end(), function) == out.end()) out.push_back(function);
+  return out;
+}
+
+void add_handlers(Explanation& explanation, const std::vector<Call>& calls) {
+  std::vector<Suspect>& suspects = explanation.suspects;
+  const auto suspect = [&](const std::string& key) {
+    return std::find_if(suspects.begin(), suspects.end(),
+                        [&](const Suspect& one) { return key_of(one.function) == key; });
+  };
+  for (const Aftermath& one : explanation.aftermaths) {
+    // The first call of the thread after the fault; another thread may come between them.
+    const auto call = std::find_if(calls.begin(), calls.end(), [&](const Call& candidate) {
+      return key_of(candidate.function) == key_of(one.entered) && candidate.node == one.node &&
+             std::find(one.stack.begin(), one.stack.end(), key_of(candidate.caller)) != one.stack.end();
+    });
+    if (call == calls.end()) continue;
+    const auto handler = std::find(one.stack.begin(), one.stack.end(), key_of(call->caller));
+    // Any function that it passed through may have dropped the error, and the handler only went on.
+    const auto depth = static_cast<std::size_t>(handler - one.stack.begin());
+    const double share = 1 / static_cast<double>(std::max<std::size_t>(depth, 1));
+    for (auto inner = one.stack.begin(); inner != handler; ++inner)
+      if (const auto found = suspect(*inner); found != suspects.end()) found->features.raise(Feature::passed_on, share);
+    if (const auto found = suspect(*handler); found != suspects.end()) {
+      found->features.raise(Feature::caught, share);
+      found->why += (found->why.empty() ? "" : "; ") +
+                    std::string("after the failed call it was the first to go on: it called ") + call->function;
+    }
+  }
+  score(suspects);
+}
+
+}  // namespace rose::explain

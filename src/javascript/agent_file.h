@@ -1,0 +1,11 @@
+// The files that are loaded into processes of Node.js, embedded in this program.
+#pragma once
+
+#include <string_view>
+
+namespace rose::javascript {
+
+[[nodiscard]] std::string_view addon_bytes();
+[[nodiscard]] std::string_view agent_bytes();
+
+}  // namespace rose::javascript

@@ -1,0 +1,35 @@
+#include "javascript/session.h"
+
+#include "base/agent_folder.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "javascript/agent_file.h"
+
+namespace rose::javascript {
+
+bool is_node(std::string_view program) {
+  const std::string_view name = program.substr(program.rfind('/') + 1);
+  return name == "node" || name == "nodejs";
+}
+
+Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_dir) {
+  auto session = std::unique_ptr<Session>(new Session);
+  session->folder_ = run_dir / "rose.node";
+  session->addon_ = session->folder_ / "rose-node.node";
+  ROSE_CHECK(check_loadable(run_dir, "Node.js"));
+  // Nodes may run as other users, so they must be able to read these.
+  ROSE_CHECK(make_own_folder(session->folder_, 0755));
+  ROSE_CHECK(write_file(session->addon_, addon_bytes(), 0755));
+  ROSE_CHECK(write_file(session->folder_ / "agent.js", agent_bytes(), 0644));
+  return session;
+}
+
+Session::Variables Session::environment(const std::string& node, const Variables& own) const {
+  if (!watched_.contains(node)) return {};
+  std::string options = "--require \"" + (folder_ / "agent.js").string() + "\"";
+  if (const auto before = own.find("NODE_OPTIONS"); before != own.end() && !before->second.empty())
+    options = before->second + " " + options;
+  return {{"NODE_OPTIONS", options}, {"ROSE_NODE_AGENT", addon_.string()}};
+}
+
+}  // namespace rose::javascript

@@ -1,0 +1,40 @@
+// Functions of Node.js in one run: writes the agent to the run's folder and supplies the environment by which processes
+// of Node.js load it. The node's command is not changed.
+//
+//   RUN/rose.node/agent.js         finds the functions and reports when they are entered
+//   RUN/rose.node/rose-node.node   what it reports by. A BPF program is attached to this file
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace rose::javascript {
+
+// True if a program with this path is Node.js: "/usr/bin/node".
+[[nodiscard]] bool is_node(std::string_view program);
+
+class Session {
+ public:
+  // Writes the files to the run's folder, which must exist. Returns ErrorKind::environment if the file system does not
+  // allow execution.
+  [[nodiscard]] static Result<std::unique_ptr<Session>> open(const std::filesystem::path& run_dir);
+
+  [[nodiscard]] const std::filesystem::path& agent() const { return addon_; }
+  void watch(const std::string& node) { watched_.insert(node); }
+
+  // NODE_OPTIONS, with those that the node has itself, and the agent's own; empty for nodes that are not watched.
+  using Variables = std::map<std::string, std::string>;
+  [[nodiscard]] Variables environment(const std::string& node, const Variables& own) const;
+
+ private:
+  std::filesystem::path folder_, addon_;
+  std::set<std::string> watched_;
+};
+
+}  // namespace rose::javascript
