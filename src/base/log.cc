@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <mutex>
+#include <set>
 
 #include "base/text.h"
 
@@ -94,6 +95,18 @@ void debug(std::string_view text) {
   State& s = state();
   std::lock_guard lock(s.mutex);
   emit(s, fmt::format("rose: {}", text), s.level == Level::verbose);
+}
+
+bool is_first_report(const std::string& what) {
+  constexpr std::size_t kMost = 4096;
+  static std::mutex mutex;
+  static std::set<std::string> reported;
+  const std::lock_guard lock(mutex);
+  return reported.size() < kMost && reported.insert(what).second;
+}
+
+void warn_once(const std::string& text) {
+  if (is_first_report(text)) warning(std::string_view(text));
 }
 
 void progress(std::string_view text) {

@@ -29,6 +29,12 @@ void progress(std::string_view text);
 // Ends the live line, so that later output starts on a new line.
 void end_progress();
 
+// True once for each text in this process, and for the first few thousand texts: a command makes many runs, and what is
+// the same in each of them is reported once.
+[[nodiscard]] bool is_first_report(const std::string& what);
+// A warning that is_first_report().
+void warn_once(const std::string& text);
+
 // The last few messages, oldest first.
 [[nodiscard]] std::vector<std::string> recent();
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <mutex>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -178,14 +177,11 @@ void ConfigReader::read_services(toml::Table& table) {
     compose_problem_ = std::move(services).error();
     return;
   }
-  // Warn once, although a command may read its configuration several times.
-  static std::mutex mutex;
-  static std::set<std::string> reported;
-  const std::lock_guard lock(mutex);
-  for (const std::string& word : services->warnings)
-    if (reported.insert(word).second) log::warning("{}: {}", file.string(), word);
+  // A command may read its configuration several times.
+  for (const std::string& word : services->warnings) log::warn_once(fmt::format("{}: {}", file.string(), word));
   for (const std::string& word : services->words)
-    if (reported.insert(word).second) log::debug("{}: {}", file.string(), word);
+    if (const std::string text = fmt::format("{}: {}", file.string(), word); log::is_first_report(text))
+      log::debug("{}", text);
   take_subnet(table, services->subnet);
   for (Node& node : services->nodes) {
     if (node.container->host_network && config_.deployment.network != Network::host)

@@ -66,11 +66,11 @@ struct NodeState {
   // Guarded by the deployment's mutex.
   bool in_hooks = false;              // they are not done
   std::optional<Error> hook_failure;  // which ends the start of the run
-  pid_t pid = 0;                   // 0: down
-  Fd pidfd;                        // briefly invalid while it starts
-  bool ending = false;             // a container whose main process has ended, but not yet known how
-  pid_t ended_pid = 0;             // that process
-  std::int64_t engine_due_ns = 0;  // when the engine should have reported it; 0: not waiting
+  pid_t pid = 0;                      // 0: down
+  Fd pidfd;                           // briefly invalid while it starts
+  bool ending = false;                // a container whose main process has ended, but not yet known how
+  pid_t ended_pid = 0;                // that process
+  std::int64_t engine_due_ns = 0;     // when the engine should have reported it; 0: not waiting
   // the main process is not a child of rose (a daemon's, an attached one), so there is no exit status
   bool adopted = false;
   int starts = 0;
@@ -89,9 +89,6 @@ struct NodeState {
   std::string last_end;             // how it last ended, also while it runs again
   std::vector<LogStart> logs;       // of the current incarnation
 };
-
-// True the first time: what is the same in every run is reported once.
-[[nodiscard]] bool is_first_report(const std::string& what);
 
 class Cluster final : public Deployment {
  public:

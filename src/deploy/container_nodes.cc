@@ -74,13 +74,6 @@ Result<int> stop_signal(const std::string& text) {
 
 }  // namespace
 
-bool is_first_report(const std::string& what) {
-  static std::mutex mutex;
-  static std::set<std::string> reported;
-  const std::lock_guard lock(mutex);
-  return reported.insert(what).second;
-}
-
 bool Cluster::has_containers() const {
   return std::any_of(config_.nodes.begin(), config_.nodes.end(),
                      [](const config::Node& node) { return node.container.has_value(); });
@@ -297,7 +290,7 @@ Result<void> Cluster::make_data() {
   ROSE_TRY([[maybe_unused]] const OpenFolder made, run.make(folder, std::nullopt));
   std::vector<std::string> names;
   for (const std::filesystem::path& source : outermost(std::move(sources))) {
-    if (is_first_report(source.string()))
+    if (log::is_first_report(source.string()))
       log::info("{}: each run has its own version, and what nodes write there stays in it", described_data(source));
     const std::filesystem::path shown = run_dir_ / folder / data_name(source, names);
     std::error_code error;
@@ -375,7 +368,7 @@ Result<void> Cluster::place_folders(std::size_t node) {
     } else if (std::error_code error; config.container->service && !std::filesystem::exists(source, error)) {
       // Compose would create the folder, and all runs would share it.
       const std::string own = own_volume(fmt::format("folder-{:016x}", std::hash<std::string>()(source.string())));
-      if (is_first_report(source.string()))
+      if (log::is_first_report(source.string()))
         log::info("{} does not exist: each run uses an empty folder instead; if it has to be a file, make it first",
                   source.string());
       ROSE_CHECK(note_volume(own));
@@ -704,7 +697,7 @@ std::int64_t Cluster::ready_timeout(std::size_t node, bool strict) const {
 
 void Cluster::unhealthy(std::size_t node, const std::string& why) const {
   const std::string& name = infos_[node].name;
-  if (is_first_report("unhealthy " + name))
+  if (log::is_first_report("unhealthy " + name))
     log::warning("node {} is not healthy ({}); no service waits for that, so runs go on, as with Compose", name, why);
 }
 

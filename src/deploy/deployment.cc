@@ -92,7 +92,7 @@ Result<void> Cluster::make() {
                                        config::prefix_length(config_.deployment), members));
   }
   for (const NodeInfo& info : infos_)
-    if (info.network != info.index && is_first_report("network " + info.name))
+    if (info.network != info.index && log::is_first_report("network " + info.name))
       log::info("node {0} shares the network and the address of {1}: a network fault on {0} or {1} affects both",
                 info.name, infos_[info.network].name);
   ROSE_CHECK(make_own_names());
@@ -672,7 +672,8 @@ void Cluster::end_nodes() {
     for (const std::size_t i : own) {
       if (!states_[i]->container || config_.nodes[i].container->pre_stop.empty()) continue;
       const auto work = [this, i] {
-        if (auto done = pre_stop(i, kPlannedStopGrace, true); !done && is_first_report("pre_stop " + infos_[i].name))
+        if (auto done = pre_stop(i, kPlannedStopGrace, true);
+            !done && log::is_first_report("pre_stop " + infos_[i].name))
           log::warning("{}", done.error().message);
       };
       if (auto thread = start_thread(work)) hooks.push_back(*std::move(thread));

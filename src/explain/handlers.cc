@@ -41,11 +41,15 @@ std::vector<Aftermath> aftermaths_of(const Input& input) {
     ++failing;
     for (const schedule::FaultOutcome* fault : fired(run)) {
       const schedule::Fault* planned = input.schedule.find(fault->id);
-      if (planned == nullptr || planned->kind != schedule::FaultKind::syscall) continue;
+      if (planned == nullptr) continue;
+      // A limit makes calls fail from some time after its beginning on.
+      const bool limit =
+          planned->kind == schedule::FaultKind::descriptors || planned->kind == schedule::FaultKind::disk_full;
+      if (planned->kind != schedule::FaultKind::syscall && !limit) continue;
       for (const schedule::Stack& stack : fault->stacks) {
         const std::int32_t tid = stack.tid != 0 ? stack.tid : fault->tid;
         Aftermath one{stack.node.empty() ? fault->node : stack.node, functions_of(stack),
-                      entered_next(run, input.kinds, tid, run.zero_ns + fault->fired_ns)};
+                      entered_next(run, input.kinds, tid, run.zero_ns + (limit ? stack.ns : fault->fired_ns))};
         if (one.stack.empty() || one.entered.empty()) continue;
         auto& known = seen[{fault->id, one.entered}];
         ++known.second;

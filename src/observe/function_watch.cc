@@ -1,7 +1,6 @@
 #include "observe/function_watch.h"
 
 #include <bpf/bpf.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -15,7 +14,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
 
@@ -27,9 +26,9 @@ namespace {
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path) {
-    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const Fd file = open_regular(path);
     struct stat about{};
-    if (!file || ::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) || about.st_size <= 0) return;
+    if (!file || ::fstat(file.get(), &about) != 0 || about.st_size <= 0) return;
     bytes_ = static_cast<std::size_t>(about.st_size);
     memory_ = ::mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, file.get(), 0);
   }
@@ -84,17 +83,6 @@ RateLimits recording_limits(double hot_rate, double share, double entry_seconds)
 }
 
 }  // namespace
-
-bool is_first_report(const std::string& what) {
-  static std::mutex mutex;
-  static std::set<std::string> reported;
-  const std::lock_guard lock(mutex);
-  return reported.size() < 256 && reported.insert(what).second;
-}
-
-void warn_once(const std::string& text) {
-  if (is_first_report(text)) log::warning(std::string_view(text));
-}
 
 void UnmapCounts::operator()(std::uint64_t* counts) const { ::munmap(counts, bytes); }
 
@@ -189,7 +177,7 @@ void FunctionWatch::find_profiled(const std::vector<Target>& targets, const Add&
     }
   }
   if (missing == 0) return;
-  warn_once(
+  log::warn_once(
       fmt::format("{} of {} functions that the profile calls infrequent are not watched: they are not in the programs "
                   "here, first {}{} (another build than the profiled one?)",
                   missing, all, first, why));
@@ -223,7 +211,7 @@ Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector
     const std::string text =
         fmt::format("'{}' of '{}' cannot be watched: the kernel cannot place a probe at its first instruction",
                     functions_[index].name, binaries_.name(binary).string());
-    if (is_first_report(text)) log::info("{}", text);
+    if (log::is_first_report(text)) log::info("{}", text);
   }
   std::erase_if(group.functions,
                 [&](std::uint32_t index) { return std::find(refused.begin(), refused.end(), index) != refused.end(); });
@@ -235,7 +223,7 @@ void FunctionWatch::failed(int binary, const std::vector<std::uint32_t>& functio
   const auto counts = read_counts();
   const std::int64_t now = monotonic_ns();
   for (const auto index : functions) rates_->failed(index, now, counts);
-  warn_once(
+  log::warn_once(
       fmt::format("functions of '{}' are temporarily not watched: {}", binaries_.name(binary).string(), why.message));
 }
 
@@ -325,13 +313,13 @@ void FunctionWatch::look() {
   for (const auto index : gone) {
     const auto own = counts.begin() + static_cast<std::ptrdiff_t>(index * (nodes_.size() + 1));
     const auto others = own + static_cast<std::ptrdiff_t>(nodes_.size());
-    if (reported_ <= kMostReported && is_first_report("busy: " + functions_[index].name)) {
+    if (reported_ <= kMostReported && log::is_first_report("busy: " + functions_[index].name)) {
       if (++reported_ <= kMostReported)
         log::warning("'{}' is entered {:.0f} times a second{}: not recorded for {} s at a time while it is that busy",
                      functions_[index].name, rates_->last_rate(index),
                      *others > *std::max_element(own, others) ? ", mostly by processes that are not traced" : "",
                      rates_->pause_ns(index) / 1'000'000'000);
-      else warn_once("further functions are as busy: they are detached in the same way, without a message");
+      else log::warn_once("further functions are as busy: they are detached in the same way, without a message");
     }
     for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
       if (wanted(index, node)) on_detach_(index, node);

@@ -22,11 +22,6 @@
 
 namespace rose::observe {
 
-// True once for each text in this process, and for at most 256: a command makes many runs with the same programs,
-// profile and functions, and each would repeat its messages.
-[[nodiscard]] bool is_first_report(const std::string& what);
-void warn_once(const std::string& text);
-
 struct UnmapCounts {
   std::size_t bytes = 0;
   void operator()(std::uint64_t* counts) const;

@@ -130,7 +130,8 @@ void KernelTracer::take(std::span<const std::byte> record) {
 // The agent has detached it.
 void KernelTracer::warn_of_hot_method() {
   if ((decoded_.event.flags & trace::kTruncated) == 0) return;
-  warn_once(fmt::format("'{}' is entered too often: temporarily not recorded while it is that busy", decoded_.path));
+  log::warn_once(
+      fmt::format("'{}' is entered too often: temporarily not recorded while it is that busy", decoded_.path));
 }
 
 void KernelTracer::take_counted(Decoded& counted) {

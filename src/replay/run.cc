@@ -8,7 +8,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <set>
 #include <utility>
 
@@ -135,14 +134,6 @@ bool wait_readable(int fd, std::int64_t ns) {
   return (watched[0].revents & POLLIN) != 0;
 }
 
-// Otherwise each of many runs would repeat the warning.
-void warn_once(const std::string& text) {
-  static std::mutex mutex;
-  static std::set<std::string> warned;
-  const std::lock_guard lock(mutex);
-  if (warned.size() < 256 && warned.insert(text).second) log::warning(std::string_view(text));
-}
-
 class OneRun {
  public:
   OneRun(const config::Config& config, const schedule::Schedule& schedule, const RunOptions& options)
@@ -210,7 +201,7 @@ class OneRun {
               deploy::misplaced_word(node.command, config_.directory, options_.run_dir / node.name);
           !word.empty() && !node.container)
         text += "\n" + word;
-      warn_once(text);
+      log::warn_once(text);
     }
   }
 
@@ -342,8 +333,8 @@ class OneRun {
                                 .methods = {}};
       if (node.exceptions) request.throwers = names.functions, request.thrower_sources = names.sources;
       if (node.exceptions && names.functions.empty() && names.sources.empty())
-        warn_once(fmt::format("{}: `exceptions` has no effect: no Java method is named by `functions` or `sources`",
-                              node.name));
+        log::warn_once(fmt::format(
+            "{}: `exceptions` has no effect: no Java method is named by `functions` or `sources`", node.name));
       if (!count && options_.profile != nullptr && profile::knows_methods(*options_.profile, node.name)) {
         const std::set<std::string> rare = profile::rare_methods(*options_.profile, node.name);
         std::copy_if(rare.begin(), rare.end(), std::back_inserter(request.methods),
@@ -376,7 +367,7 @@ class OneRun {
       if (options_.code_book != nullptr) options_.code_book->learn(node, jvms_->state(node));
       // Faults may end a JVM before it reports anything, so only warn without faults.
       if (schedule_.faults.empty()) {
-        for (const std::string& text : jvm::complaints(node, states)) warn_once(text);
+        for (const std::string& text : jvm::complaints(node, states)) log::warn_once(text);
       }
       if (options_.tracer.infrequent_below <= 0) continue;
       for (const auto& [name, method] : jvm::watched_methods(states)) {
@@ -476,7 +467,7 @@ class OneRun {
     if (addresses.empty()) return nullptr;
     auto exchange = observe::Exchange::start(deployment_->commands_cgroup(), addresses);
     if (exchange) return *std::move(exchange);
-    warn_once(
+    log::warn_once(
         fmt::format("whether the workload exchanges data with the nodes is not known: {}", exchange.error().message));
     return nullptr;
   }
