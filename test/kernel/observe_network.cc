@@ -1,7 +1,7 @@
 // Silences: detected when they end and while they last; orderly ends and rare use are not silences.
+#include "observe_network.h"
 #include "kernel/attach.h"
 #include "kernel/probe.h"
-#include "observe_network.h"
 #include "skip.h"
 
 using namespace rose;
@@ -95,6 +95,7 @@ TEST_CASE("a reset, and the end of the traced process, end a connection without 
   client.send_steadily();
   ::kill(server.pid(), SIGKILL);
   server.wait();
+  client.note_pause();
   std::this_thread::sleep_for(2 * kDelay);
   const auto trace = snapshot(*tracer);
   INFO(describe(trace));

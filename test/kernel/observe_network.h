@@ -47,7 +47,7 @@ class Sender {
     for (int i = 0; i < times; ++i) {
       const std::int64_t begin = monotonic_ns();
       REQUIRE(::send(fd_.get(), "x", 1, MSG_NOSIGNAL) == 1);
-      if (last_ns_ != 0) longest_ns_ = std::max(longest_ns_, monotonic_ns() - last_ns_);
+      note_pause();
       last_ns_ = begin;
       ++packets_;
       std::this_thread::sleep_for(10ms);
@@ -55,6 +55,10 @@ class Sender {
   }
   // The pause until the next packet is intended.
   void fall_silent() { last_ns_ = 0; }
+  // Before the connection ended, too, the scheduler may have caused a pause since the last packet.
+  void note_pause() {
+    if (last_ns_ != 0) longest_ns_ = std::max(longest_ns_, monotonic_ns() - last_ns_);
+  }
   // Sends for as long as a pair must be active before its silence is reported, without any pause that could count as
   // silence; and for several times as long, because the tracer samples a few times per second, and less often if a
   // sample is expensive.
@@ -67,7 +71,10 @@ class Sender {
       longest_ns_ = std::max(longest_ns_, before);
     }
   }
-  void close() { fd_.reset(); }
+  void close() {
+    fd_.reset();
+    note_pause();
+  }
 
   [[nodiscard]] int port() const { return port_; }
   [[nodiscard]] std::uint32_t packets() const { return packets_; }
