@@ -269,9 +269,10 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     if (folder) kept.input = compared.input;  // comparing changes it
     report.explanation = explain::explain(compared.input);
     report.story = std::move(compared.input.story);
+    replay::Askable askable(config);
     const OfOneSide functions(report.explanation);
     if (report.explanation.verdict == explain::Verdict::explained)
-      ROSE_CHECK(ask_callers(config, functions, runs, report, kept));
+      ROSE_CHECK(ask_callers(config, askable, functions, runs, report, kept));
     if (!options.no_deepen) {
       note_made();
       report.first_answer_seconds = kept.seconds;
@@ -281,10 +282,10 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
                 in_one_line(report.explanation));
       const Depth depth{.most = options.deepen ? std::nullopt : std::optional(kDefaultDepth * compared.seconds),
                         .expected = compared.seconds};
-      ROSE_TRY(const bool reported, deepen(config, options.ask, depth, runs, report, kept, bool(folder)));
+      ROSE_TRY(const bool reported, deepen(config, askable, options.ask, depth, runs, report, kept, bool(folder)));
       const OfOneSide further(report.explanation);
       if (reported && further == functions) explain::add_all_callers(kept, report.explanation);
-      else if (reported) ROSE_CHECK(ask_callers(config, further, runs, report, kept));
+      else if (reported) ROSE_CHECK(ask_callers(config, askable, further, runs, report, kept));
     }
   } else {
     report.explanation = unexplained(made);

@@ -63,9 +63,9 @@ std::vector<std::string> questions_of(const explain::Explanation& explanation, c
 // skipped.
 using RecordCallers = std::function<Result<std::vector<explain::Call>>(const replay::Asked&)>;
 Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& functions, const config::Config& config,
-                                              const RecordCallers& record, std::vector<std::string>& limits) {
+                                              replay::Askable& askable, const RecordCallers& record,
+                                              std::vector<std::string>& limits) {
   std::vector<std::string> questions;
-  replay::Askable askable(config);
   for (const std::string& function : functions) {
     const std::string question = function + ":callers";
     const std::vector<std::string> about = askable.about(function);
@@ -82,9 +82,9 @@ Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& fu
 
 }  // namespace
 
-Result<bool> deepen(const config::Config& config, const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
-                    report::ExplanationReport& report, explain::Kept& kept_runs, bool keeps) {
-  replay::Askable askable(config);
+Result<bool> deepen(const config::Config& config, replay::Askable& askable, const std::vector<std::string>& own,
+                    Depth depth, ComparedRuns& runs, report::ExplanationReport& report, explain::Kept& kept_runs,
+                    bool keeps) {
   bool reported = false;
   double spent = 0;
   std::set<std::string> asked_about;
@@ -162,8 +162,8 @@ Result<bool> deepen(const config::Config& config, const std::vector<std::string>
   return reported;
 }
 
-Result<void> ask_callers(const config::Config& config, const OfOneSide& functions, ComparedRuns& runs,
-                         report::ExplanationReport& report, explain::Kept& kept) {
+Result<void> ask_callers(const config::Config& config, replay::Askable& askable, const OfOneSide& functions,
+                         ComparedRuns& runs, report::ExplanationReport& report, explain::Kept& kept) {
   explain::Explanation& explanation = report.explanation;
   const auto of_schedule = [&](const replay::Asked& asked) -> Result<std::vector<explain::Call>> {
     ROSE_TRY(std::vector<explain::Call> calls, runs.callers(asked));
@@ -175,17 +175,17 @@ Result<void> ask_callers(const config::Config& config, const OfOneSide& function
   kept.caller_limits.clear();
   kept.outer_calls.clear();
   kept.lost_calls.clear();
-  ROSE_TRY(kept.calls, callers_of(functions.fresh, config, of_schedule, kept.caller_limits));
+  ROSE_TRY(kept.calls, callers_of(functions.fresh, config, askable, of_schedule, kept.caller_limits));
   explain::add_handlers(explanation, kept.calls);
   kept.outer = explain::decided_by_clock(report.schedule, explain::add_callers(explanation, kept.calls));
   if (!kept.outer.empty()) {
-    ROSE_TRY(kept.outer_calls, callers_of(kept.outer, config, of_schedule, kept.caller_limits));
+    ROSE_TRY(kept.outer_calls, callers_of(kept.outer, config, askable, of_schedule, kept.caller_limits));
     explain::add_outer_callers(explanation, kept.outer, kept.outer_calls);
   }
   if (const std::optional<std::int64_t> fault = explain::first_fault_ns(report.story);
       fault && !functions.lost.empty()) {
     const auto without_faults = [&](const replay::Asked& asked) { return runs.callers_without_faults(asked, *fault); };
-    ROSE_TRY(kept.lost_calls, callers_of(functions.lost, config, without_faults, kept.caller_limits));
+    ROSE_TRY(kept.lost_calls, callers_of(functions.lost, config, askable, without_faults, kept.caller_limits));
     explain::add_lost_callers(explanation, kept.lost_calls);
   }
   explanation.limits.insert(explanation.limits.end(), kept.caller_limits.begin(), kept.caller_limits.end());

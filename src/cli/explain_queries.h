@@ -29,9 +29,9 @@ struct Depth {
 // In each round, queries the functions between the fault and the symptom, keeps those whose values differ and continues
 // from there. Reports the last round whose runs could be compared, because it contains all queries that were kept.
 // `own`: the user's queries, which are always repeated. Returns whether there was such a round.
-[[nodiscard]] Result<bool> deepen(const config::Config& config, const std::vector<std::string>& own, Depth depth,
-                                  ComparedRuns& runs, report::ExplanationReport& report, explain::Kept& kept,
-                                  bool keeps);
+[[nodiscard]] Result<bool> deepen(const config::Config& config, replay::Askable& askable,
+                                  const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
+                                  report::ExplanationReport& report, explain::Kept& kept, bool keeps);
 
 // The functions whose callers are queried: those that only failing runs enter or that come next after a failed call,
 // and those that only correct runs enter.
@@ -46,7 +46,8 @@ struct OfOneSide {
 // One more run that records the callers of functions which only failing runs enter or which come next after a failed
 // call, one that records where decisions were based on a wrong clock, and one without faults for the callers of
 // functions which only correct runs enter.
-[[nodiscard]] Result<void> ask_callers(const config::Config& config, const OfOneSide& functions, ComparedRuns& runs,
+[[nodiscard]] Result<void> ask_callers(const config::Config& config, replay::Askable& askable,
+                                       const OfOneSide& functions, ComparedRuns& runs,
                                        report::ExplanationReport& report, explain::Kept& kept);
 
 }  // namespace rose::cli

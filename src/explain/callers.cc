@@ -53,11 +53,6 @@ schedule::Frame frame_at(const Call& call, const std::string& function) {
   return frame;
 }
 
-std::vector<Suspect>::iterator find_suspect(std::vector<Suspect>& suspects, const std::string& function) {
-  return std::find_if(suspects.begin(), suspects.end(),
-                      [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
-}
-
 // Whether the caller of a suspect can be a suspect, too: it has a name, belongs to the application, and is another
 // function.
 bool may_be_suspect(const Call& call) {

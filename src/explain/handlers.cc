@@ -75,10 +75,6 @@ std::vector<std::string> caller_queries(const Explanation& explanation, std::siz
 
 void add_handlers(Explanation& explanation, const std::vector<Call>& calls) {
   std::vector<Suspect>& suspects = explanation.suspects;
-  const auto suspect = [&](const std::string& key) {
-    return std::find_if(suspects.begin(), suspects.end(),
-                        [&](const Suspect& one) { return key_of(one.function) == key; });
-  };
   for (const Aftermath& one : explanation.aftermaths) {
     // The first call of the thread after the fault; another thread may come between them.
     const auto call = std::find_if(calls.begin(), calls.end(), [&](const Call& candidate) {
@@ -91,8 +87,9 @@ void add_handlers(Explanation& explanation, const std::vector<Call>& calls) {
     const auto depth = static_cast<std::size_t>(handler - one.stack.begin());
     const double share = 1 / static_cast<double>(std::max<std::size_t>(depth, 1));
     for (auto inner = one.stack.begin(); inner != handler; ++inner)
-      if (const auto found = suspect(*inner); found != suspects.end()) found->features.raise(Feature::passed_on, share);
-    if (const auto found = suspect(*handler); found != suspects.end()) {
+      if (const auto found = find_suspect(suspects, *inner); found != suspects.end())
+        found->features.raise(Feature::passed_on, share);
+    if (const auto found = find_suspect(suspects, *handler); found != suspects.end()) {
       found->features.raise(Feature::caught, share);
       found->why += (found->why.empty() ? "" : "; ") +
                     std::string("after the failed call it was the first to go on: it called ") + call->function;

@@ -1,5 +1,4 @@
 #include "explain/model.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 
 #include "base/toml.h"
 #include "explain/explain.h"
+#include "explain/function_names.h"
 
 namespace rose::explain {
 namespace {
@@ -100,5 +100,10 @@ void leave_out(const std::vector<std::string>& names) {
 
 OwnWeights::OwnWeights() : before_(weights()) {}
 OwnWeights::~OwnWeights() { weights() = before_; }
+
+std::vector<Suspect>::iterator find_suspect(std::vector<Suspect>& suspects, const std::string& function) {
+  return std::find_if(suspects.begin(), suspects.end(),
+                      [key = key_of(function)](const Suspect& one) { return key_of(one.function) == key; });
+}
 
 }  // namespace rose::explain

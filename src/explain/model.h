@@ -28,6 +28,8 @@ struct Contribution {
 [[nodiscard]] std::string contribution_words(const Features& features);
 // Sets scores and sorts, best first.
 void score(std::vector<Suspect>& suspects);
+// The suspect with this function's key_of(); the end if there is none.
+[[nodiscard]] std::vector<Suspect>::iterator find_suspect(std::vector<Suspect>& suspects, const std::string& function);
 
 // Lines "NAME = WEIGHT  # description", the input format of set_weights().
 [[nodiscard]] std::string weights_toml();
