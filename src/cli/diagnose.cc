@@ -644,9 +644,13 @@ std::vector<report::PlanFile> files_of(const LogEvidence* logs) {
 // The parameters of the search: numbers for --weights, and parts for --without.
 std::string weights_json() {
   Json weights = Json::array(), parts = Json::array();
-  for (const diagnose::WeightEntry& one : diagnose::weights())
+  for (const diagnose::WeightEntry& entry : diagnose::weights()) {
     weights.push_back(
-        {{"name", one.name}, {"value", one.value}, {"unit", diagnose::unit_name(one.unit)}, {"why", one.why}});
+        {{"name", entry.name}, {"value", entry.value}, {"unit", diagnose::unit_name(entry.unit)}, {"why", entry.why}});
+    if (entry.feature == nullptr) continue;
+    weights.back()["sign"] = entry.feature->sign;
+    weights.back()["prior"] = entry.feature->prior;
+  }
   for (const diagnose::Part& part : diagnose::parts())
     parts.push_back({{"name", part.name}, {"of", diagnose::part_name(part.of)}, {"what", part.what}});
   return json_line({{"weights", std::move(weights)}, {"parts", std::move(parts)}});

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "config/config.h"
 #include "diagnose/code.h"
+#include "diagnose/features.h"
 #include "diagnose/logs/throw_sites.h"
 #include "profile/profile.h"
 #include "schedule/outcome.h"
@@ -133,11 +134,6 @@ struct Part {
 // All parts that Inputs::without may name.
 [[nodiscard]] const std::vector<Part>& parts();
 
-struct Feature {
-  std::string_view name;
-  double value = 0;
-};
-
 // A fault that the dump suggests.
 struct Candidate {
   int rank = 0;  // 1 is the likeliest
@@ -151,7 +147,7 @@ struct Candidate {
   std::int64_t first_ts = 0;
   std::string why;                            // for people: why it is a candidate and why here
   schedule::Fault fault;                      // level 1's guess
-  bool symptom = false;                       // explained by an earlier fault; ranked last
+  bool symptom = false;                       // explained by an earlier fault
   bool perhaps_symptom = false;               // the end of one of the node's processes may explain it
   std::vector<schedule::Fault> alternatives;  // other shapes of the same fault, tried after `fault`
   std::optional<schedule::Fault>
@@ -179,7 +175,7 @@ struct Candidate {
   Known known = Known::seen;
   double weight = 0;               // probability that it is (part of) the cause; those of a plan add up to one
   std::vector<std::string> nodes;  // all nodes that the fault affects; set by make_plan()
-  std::vector<Feature> features;   // what its rank may be based on; set by make_plan()
+  Features features{};             // what its weight and rank are based on
 };
 
 struct Discarded {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "diagnose/extract/calls.h"
@@ -14,6 +15,7 @@
 #include "diagnose/extract/processes.h"
 #include "diagnose/extract/rank.h"
 #include "diagnose/extract/unexplained.h"
+#include "diagnose/model.h"
 
 namespace rose::diagnose {
 
@@ -63,12 +65,17 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   plan.workload_ts = facts.times.workload;
   std::vector<std::vector<Candidate>> kinds;
   kinds.push_back(explain_own_ends(std::move(processes.sifted.candidates), network.causes, calls.candidates));
+  for (Candidate& disk : calls.disks)  // a full disk ends its node by the short write that it causes
+    disk.fatal = std::any_of(calls.candidates.begin(), calls.candidates.end(),
+                             [&](const Candidate& c) { return c.fatal && c.node == disk.node && c.error.empty(); });
   Sifted unexplained = suspect_last_used(given, facts, kinds.front());
   kinds.push_back(std::move(calls.disks));
   for (Sifted* sifted :
        std::initializer_list<Sifted*>{&network.sifted, &calls, &exceptions, &clocks, &limits, &unexplained})
     kinds.push_back(std::move(sifted->candidates));
-  plan.candidates = weighed(in_order(std::move(kinds), inputs.without), longest_ns, inputs.without);
+  std::optional<std::int64_t> written;  // nobody wrote logs because of the failure
+  if (!inputs.only_logs()) written = plan.end_ts;
+  plan.candidates = weighed(in_order(std::move(kinds), inputs.without), written, inputs.without);
   plan.observables = observables(inputs, plan.candidates);
   plan.restarts = restarts_of(given, facts, plan.candidates);
 

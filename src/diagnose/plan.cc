@@ -5,9 +5,9 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "diagnose/extract.h"
-#include "diagnose/features.h"
 #include "diagnose/forms.h"
 #include "diagnose/hypothesis.h"
+#include "diagnose/identify.h"
 #include "diagnose/move.h"
 #include "diagnose/nodes.h"
 #include "diagnose/warnings.h"
@@ -87,7 +87,7 @@ Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns, const pro
   const std::int64_t timeout = longest_workload(*inputs.config);
   if (restarts == nullptr && inputs.profile) restarts = &inputs.profile->restarts;
   Plan plan = extract(inputs, nodes, workload_ns > 0 ? std::min(workload_ns, timeout) : timeout, restarts);
-  describe(plan, *inputs.config);
+  identify(plan, *inputs.config);
   for (const config::Node& node : inputs.config->nodes)
     if (!can_fail_calls(inputs, node.name) &&
         std::any_of(plan.candidates.begin(), plan.candidates.end(),

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <variant>
@@ -20,15 +21,32 @@ struct Entry {
   double built_in;
   WeightUnit unit;
   std::string_view why;
+  const FeatureEntry* feature = nullptr;
 };
 
+constinit std::array<double, kFeatures> weights_of_features = [] {
+  std::array<double, kFeatures> fitted{};
+#define ROSE_FITTED(constant, weight) fitted[static_cast<std::size_t>(Feature::constant)] = weight;
+#include "diagnose/fitted.def"
+#undef ROSE_FITTED
+  return fitted;
+}();
+
 const std::vector<Entry>& table() {
-  static const std::vector<Entry> kTable{
+  static const std::vector<Entry> kTable = [] {
+    std::vector<Entry> entries;
+    for (const FeatureEntry& feature : features()) {
+      double& weight = weights_of_features[static_cast<std::size_t>(feature.feature)];
+      entries.push_back({feature.name, &weight, weight, WeightUnit::log_odds, feature.what, &feature});
+    }
+    entries.insert(entries.end(), {
 #define ROSE_WEIGHT(type, constant, name, value, unit, why) \
   {name, &weight_values::constant, static_cast<double>(type(value)), WeightUnit::unit, why},
 #include "diagnose/weights.def"
 #undef ROSE_WEIGHT
-  };
+                                  });
+    return entries;
+  }();
   return kTable;
 }
 
@@ -40,6 +58,7 @@ void set(const Entry& entry, double to) {
   std::visit([&](auto* value) { *value = static_cast<std::remove_reference_t<decltype(*value)>>(to); }, entry.value);
 }
 
+constexpr double kMostLogOdds = 100;
 constexpr double kMostFactor = 1e6;
 constexpr double kMostNanoseconds = 86'400e9;
 
@@ -49,6 +68,10 @@ bool whole(const Entry& entry) { return !std::holds_alternative<double*>(entry.v
 std::string wanted(const Entry& entry, double value) {
   const bool integral = !whole(entry) || value == std::floor(value);
   switch (entry.unit) {
+    case WeightUnit::log_odds:
+      return std::abs(value) <= kMostLogOdds && value * (entry.feature->sign < 0 ? -1 : 1) >= 0 ? ""
+             : entry.feature->sign >= 0 ? fmt::format("at least 0 and at most {:.0f}", kMostLogOdds)
+                                        : fmt::format("at least {:.0f} and at most 0", -kMostLogOdds);
     case WeightUnit::odds:
     case WeightUnit::factor:
     case WeightUnit::seconds:
@@ -69,6 +92,7 @@ std::string wanted(const Entry& entry, double value) {
 
 std::string_view unit_name(WeightUnit unit) {
   switch (unit) {
+    case WeightUnit::log_odds: return "log-odds";
     case WeightUnit::odds: return "odds";
     case WeightUnit::factor: return "factor";
     case WeightUnit::share: return "share";
@@ -82,9 +106,11 @@ std::string_view unit_name(WeightUnit unit) {
   return "";
 }
 
+double weight_of(Feature feature) { return weights_of_features[static_cast<std::size_t>(feature)]; }
+
 std::vector<WeightEntry> weights() {
   std::vector<WeightEntry> all;
-  for (const Entry& entry : table()) all.push_back({entry.name, get(entry), entry.unit, entry.why});
+  for (const Entry& entry : table()) all.push_back({entry.name, get(entry), entry.unit, entry.why, entry.feature});
   return all;
 }
 

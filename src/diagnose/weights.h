@@ -1,7 +1,8 @@
-// The numbers that decisions are based on: odds, shares, chances and durations, in one table (weights.def) with the
-// reason of each. `--weights FILE` sets some of them, so that others can be tried without a build. They are read at two
-// hundred places of pure functions, so a process has one set: chosen before the first search, and not changed during
-// one. Limits of effort (how many runs, how large a group) are constants in thresholds.h.
+// The numbers that decisions are based on: the weights of the candidates' features (features.def, fitted.def), and
+// odds, shares, chances and durations, in one table (weights.def) with the reason of each. `--weights FILE` sets some
+// of them, so that others can be tried without a build. They are read at two hundred places of pure functions, so a
+// process has one set: chosen before the first search, and not changed during one. Limits of effort (how many runs, how
+// large a group) are constants in thresholds.h.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "diagnose/features.h"
 
 namespace rose::diagnose {
 
@@ -27,9 +29,12 @@ namespace weight_values {
 #include "diagnose/weights.def"
 #undef ROSE_WEIGHT
 
-// odds and factors are above 0; shares above 0 and at most 1; chances between 0 and 1; a log ratio has the sign of its
-// built-in value; durations are in nanoseconds.
-enum class WeightUnit { odds, factor, share, chance, log_ratio, count, seconds, nanoseconds, duration };
+// The weight of a feature; set_weights() and OwnWeights change it as well.
+[[nodiscard]] double weight_of(Feature feature);
+
+// log odds have the sign of their feature, or are 0; odds and factors are above 0; shares above 0 and at most 1;
+// chances between 0 and 1; a log ratio has the sign of its built-in value; durations are in nanoseconds.
+enum class WeightUnit { log_odds, odds, factor, share, chance, log_ratio, count, seconds, nanoseconds, duration };
 [[nodiscard]] std::string_view unit_name(WeightUnit unit);  // "log-ratio"
 
 struct WeightEntry {
@@ -37,6 +42,7 @@ struct WeightEntry {
   double value = 0;       // in force now
   WeightUnit unit = WeightUnit::odds;
   std::string_view why;
+  const FeatureEntry* feature = nullptr;  // whose weight it is; null: of none
 };
 [[nodiscard]] std::vector<WeightEntry> weights();
 // A file for --weights, with unit and reason of each.

@@ -38,8 +38,8 @@ std::string plan_json(const diagnose::Plan& plan, const std::vector<PlanFile>& f
   Json candidates = Json::array();
   for (const diagnose::Candidate* candidate : diagnose::by_rank(plan)) {
     Json features = Json::object();
-    for (const diagnose::Feature& feature : candidate->features)
-      features[std::string(feature.name)] = std::round(feature.value * 1e6) / 1e6;
+    for (const diagnose::FeatureEntry& feature : diagnose::features())
+      features[std::string(feature.name)] = std::round(candidate->features[feature.feature] * 1e6) / 1e6;
     candidates.push_back({{"rank", candidate->rank},
                           {"id", candidate->id},
                           {"kind", schedule::kind_name(candidate->kind)},

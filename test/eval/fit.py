@@ -1,8 +1,8 @@
 """A conditional logit of which candidate of a case is the cause, by weighted features. It has an L2 penalty; every
 system counts the same, whatever its number of cases. Needs numpy.
 
-For plans the features are standardised and the penalty pulls the weights to 0. For explanations the weights are those
-that rose uses: each keeps its sign, and the penalty pulls it to the weight that was set by argument (features.def)."""
+The weights are those that rose uses: each keeps its sign, and the penalty pulls it to the weight that was set by
+argument (features.def). A weight without a sign stays as it was set."""
 import numpy
 
 STEPS = 60  # of Newton's method at most: the penalised likelihood is smooth and nearly concave
@@ -17,23 +17,6 @@ class Choice:
         self.features = [one.get("features", {}) for one in candidates]
         self.causes = [places for places in causes if places]
         self.whole = bool(causes) and len(self.causes) == len(causes)
-
-
-def matrices(choices):
-    names = sorted({name for choice in choices for one in choice.features for name in one})
-    rows = [
-        numpy.array([[one.get(name, 0.0) for name in names] for one in choice.features]).reshape(-1, len(names))
-        for choice in choices
-    ]
-    everything = (
-        numpy.concatenate([row for row in rows if len(row)])
-        if any(len(row) for row in rows)
-        else numpy.zeros((1, len(names)))
-    )
-    scale = everything.std(axis=0)
-    scale[scale == 0] = 1.0
-    middle = everything.mean(axis=0)
-    return names, [(row - middle) / scale for row in rows], scale
 
 
 def tasks_of(choices, rows):
@@ -53,58 +36,9 @@ def tasks_of(choices, rows):
     return tasks
 
 
-def fit(tasks, size, strength, start=None):
-    """Returns the weights that maximise the likelihood of the right candidates."""
-    systems = {}
-    for system, found in tasks:
-        if found:
-            systems[system] = systems.get(system, 0) + 1
-    weights = numpy.zeros(size) if start is None else start.copy()
-    for _ in range(STEPS):
-        gradient = -strength * weights
-        curve = strength * numpy.eye(size)
-        for system, found in tasks:
-            for row, right in found:
-                share = 1.0 / systems[system] / len(found)
-                scores = row @ weights
-                chances = numpy.exp(scores - scores.max())
-                chances /= chances.sum()
-                of_right = chances[right] / chances[right].sum()
-                mean = chances @ row
-                gradient += share * (of_right @ row[right] - mean)
-                curve += share * ((row * chances[:, None]).T @ row - numpy.outer(mean, mean))
-        step = numpy.linalg.solve(curve, gradient)
-        length = numpy.abs(step).max()
-        weights += step if length < 1 else step / length
-        if length < ENOUGH:
-            break
-    return weights
-
-
-def leave_one_system_out(choices, strength, rank):
-    """Returns the ranks of all cases, each by weights fitted on the other systems, and the weights of a fit on all
-    cases. `rank(i, keys)` is the rank of case i when its candidates are sorted by `keys`."""
-    names, rows, scale = matrices(choices)
-    tasks = tasks_of(choices, rows)
-    everything = fit(tasks, len(names), strength)
-    by_system = {}
-    for system in sorted({choice.system for choice in choices}):
-        others = [(one, found) for one, found in tasks if one != system]
-        by_system[system] = fit(others, len(names), strength, everything)
-    ranks = []
-    for i, (choice, row) in enumerate(zip(choices, rows)):
-        scores = row @ by_system[choice.system] if len(row) else []
-        ranks.append(rank(i, [-score for score in scores]))
-    told = [
-        {"feature": name, "value": round(float(value), 4), "per_unit": round(float(value / one), 4)}
-        for name, value, one in zip(names, everything, scale)
-    ]
-    return ranks, sorted(told, key=lambda one: -abs(one["value"]))
-
-
 class Signed:
-    """Weights with signs and prior values. `known`: the features as `rose explain --show-weights --json` prints
-    them."""
+    """Weights with signs and prior values. `known`: the features as `rose diagnose|explain --show-weights --json`
+    prints them."""
 
     def __init__(self, known, strength):
         self.names = [one["name"] for one in known]
@@ -121,13 +55,14 @@ class Signed:
         ]
         return rows, tasks_of(choices, rows)
 
-    def fit(self, tasks):
-        """Applies Newton's method to the weights that their sign does not hold at 0."""
+    def fit(self, tasks, start=None):
+        """Applies Newton's method to the weights that their sign does not hold at 0. `start`: where it begins, by
+        default at the prior values."""
         systems = {}
         for system, found in tasks:
             if found:
                 systems[system] = systems.get(system, 0) + 1
-        weights = self.prior.copy()
+        weights = (self.prior if start is None else start).copy()
         for _ in range(STEPS):
             gradient = -self.strength * (weights - self.prior)
             curve = self.strength * numpy.eye(len(weights))
@@ -141,7 +76,7 @@ class Signed:
                     mean = chances @ row
                     gradient += share * (of_right @ row[right] - mean)
                     curve += share * ((row * chances[:, None]).T @ row - numpy.outer(mean, mean))
-            free = (weights != 0) | (gradient * self.signs > 0)
+            free = (self.signs != 0) & ((weights != 0) | (gradient * self.signs > 0))
             step = numpy.zeros(len(weights))
             if free.any():
                 step[free] = numpy.linalg.solve(curve[numpy.ix_(free, free)], gradient[free])
@@ -156,17 +91,18 @@ class Signed:
         return weights
 
     def leave_one_system_out(self, choices, rank):
-        """Like the module's function of this name."""
+        """Returns the ranks of all cases, each by weights fitted on the other systems, and the weights of a fit on all
+        cases. `rank(i, keys)` is the rank of case i when its candidates are sorted by `keys`."""
         rows, tasks = self.tasks(choices)
+        everything = self.fit(tasks)
         by_system = {
-            system: self.fit([(one, found) for one, found in tasks if one != system])
+            system: self.fit([(one, found) for one, found in tasks if one != system], everything)
             for system in sorted({choice.system for choice in choices})
         }
         ranks = []
         for i, (choice, row) in enumerate(zip(choices, rows)):
             scores = row @ by_system[choice.system] if len(row) else []
             ranks.append(rank(i, [-score for score in scores]))
-        told = [
-            {"feature": name, "value": round(float(value), 4)} for name, value in zip(self.names, self.fit(tasks))
+        return ranks, [
+            {"feature": name, "value": round(float(value), 4)} for name, value in zip(self.names, everything)
         ]
-        return ranks, told

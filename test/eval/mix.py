@@ -3,12 +3,15 @@ times, which surround the incident's, and belong to one of the incident's nodes.
 out."""
 import collections
 import json
+import math
 import random
 import re
 
 WINDOWS = 4  # that a case gets
 MOST = 40  # of the same event in a window
 FOLDERS = 4  # of a path, that tell where it belongs
+SECOND = 1_000_000_000
+LATEST = 1200  # seconds
 PIDS = 100_000  # by which those of each further window are raised
 
 
@@ -54,11 +57,15 @@ def elsewhere(events):
 
 def mixed(dumps, windows, seed):
     """Returns `dumps`, given as name, meta and events of each, with windows mixed in. A window begins before the
-    incident and may end before or after it; events after the time of the dump are left out."""
+    incident and may end before or after it; events after the time of the dump are left out. Half of the dumps are
+    written when the incident's was, as by a trigger; the others up to LATEST later, as by a person."""
     dice = random.Random(f"windows of {seed}")
     names = dice.sample(sorted(windows), min(WINDOWS, len(windows)))
     begin = min(event["ts"] for _, _, events in dumps for event in events)
     end = max(event["ts"] for _, _, events in dumps for event in events)
+    delay = random.Random(f"delay of {seed}")
+    if delay.random() < 0.5:
+        end += int(SECOND * math.exp(delay.uniform(0, math.log(LATEST))))
     out = [(name, dict(meta), list(events)) for name, meta, events in dumps]
     for number, window in enumerate(names, 1):
         events = windows[window][1]
@@ -79,6 +86,7 @@ def mixed(dumps, windows, seed):
     for _, meta, events in out:
         events.sort(key=lambda event: event["ts"])
         meta["begin_ns"] = min(meta.get("begin_ns") or begin, events[0]["ts"])
+        meta["end_ns"] = max(meta.get("end_ns") or end, end)
         for key in ("workload_ts", "handshakes", "clock", "trigger"):  # production knows of no workload
             meta.pop(key, None)
     return out

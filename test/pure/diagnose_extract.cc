@@ -389,7 +389,8 @@ TEST_CASE("a process that ends itself after another node's crash is a symptom") 
   CHECK(plan.candidates[2].count == 2);  // ends of one kind are one candidate
   // Symptoms are tested as well, but last.
   CHECK(plan.schedules.front().faults.size() == 1);
-  CHECK(plan.schedules.back().faults.at(0).node == "n3");
+  CHECK(plan.schedules.front().faults.at(0).node == "n1");
+  CHECK(plan.schedules.back().faults.at(0).node != "n1");
 }
 
 TEST_CASE("a process that ends itself for no visible reason ranks after kills") {
@@ -835,7 +836,7 @@ TEST_CASE("one more missing file of a kind that fault-free runs also miss ranks 
   REQUIRE(plan.candidates.size() == 2);
   CHECK(plan.candidates[0].path.find("CURRENT") != std::string::npos);
   CHECK(plan.candidates[1].ordinariness == 3);
-  CHECK(plan.candidates[1].weight < plan.candidates[0].weight / 4);
+  CHECK(plan.candidates[1].weight < plan.candidates[0].weight / 3);
 }
 
 TEST_CASE("a failed lookup in a search path is ordinary; a failed lookup of the application's own file is not") {

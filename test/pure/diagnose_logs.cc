@@ -810,7 +810,7 @@ TEST_CASE("a schedule whose runs lack the failure's messages is accepted only af
   const auto config = deployment();
   Dump dump;
   dump.scf(5, "n1", "write", EIO, "/data/n1/wal");
-  dump.crashed(5.5, "n2");
+  dump.crashed(4.5, "n2");
   dump.ends(30);
   for (const bool another : {false, true}) {
     CAPTURE(another);
@@ -819,7 +819,7 @@ TEST_CASE("a schedule whose runs lack the failure's messages is accepted only af
     for (std::size_t i = 0; i < inputs.traces[0].events.size(); ++i) {
       const bool names = inputs.traces[0].events[i].type == trace::EventType::scf;
       evidence.events[i] = {
-          .weight = names ? 0.9 : 0.8,
+          .weight = names ? 0.7 : 0.9,
           .words = names ? "n1.log:7 of n1: 'cannot save: I/O error'" : "n1.log:9 of n1: 'n2 is gone'",
           .guessed = !names};
     }

@@ -186,7 +186,7 @@ TEST_CASE("production: noise of a whole day adds at most three quarters to the n
   CHECK(ratios[ratios.size() / 2] <= 1.75);
 }
 
-TEST_CASE("production: the 25th call of one of eight frequent calls is found within forty runs") {
+TEST_CASE("production: the 25th call of the last of eight frequent calls to be tried is found within 45 runs") {
   const auto config = deployment();
   Dump dump;
   std::vector<Act> acts;
@@ -214,7 +214,7 @@ TEST_CASE("production: the 25th call of one of eight frequent calls is found wit
   const Diagnosis d = diagnosis_of(config, dump, play);
   INFO(d.schedules << " schedules, " << d.runs << " runs");
   CHECK(d.target_reached);
-  CHECK(runs_to_find(d) <= 40);
+  CHECK(runs_to_find(d) <= 45);
 }
 
 TEST_CASE("few calls are failed one by one, many by ranges after the dump's own shapes") {
@@ -766,7 +766,8 @@ TEST_CASE("accepted schedules and reported rates hold the documented bounds") {
     const double error = 0.02 + 3 * std::sqrt(row.rate * (1 - row.rate) / (10 * made.reported));
     CHECK(mean >= row.rate - error);
     CHECK(mean <= row.rate + 0.1 + error);
-    CHECK(static_cast<double>(made.covered) / made.reported >= 0.93);
+    const double chance = 3 * std::sqrt(0.95 * 0.05 / made.reported);
+    CHECK(static_cast<double>(made.covered) / made.reported >= 0.95 - chance);
   }
 }
 

@@ -904,7 +904,7 @@ TEST_CASE("the search continues for a fault that ends the node which ended itsel
   for (int i = 0; i < 20; ++i)
     dump.scf(3 + 0.1 * i, "n3", "read", EIO, fmt::format("/data/n3/part-{}", static_cast<char>('a' + i)));
   dump.scf(4, "n2", "write", EIO, "/data/n2/log");
-  dump.scf(9.9, "n1", "rename", EACCES, "/data/n1/zones");
+  dump.scf(8, "n1", "rename", EACCES, "/data/n1/zones");
   dump.exited(10, "n1", 1);
   dump.ends(20);
   // n1 ends itself only if its third rename fails; n2's write shows another failure.

@@ -79,14 +79,14 @@ TEST_CASE("unreachable: one pair is a partition if both sides report it or there
   CHECK(plan_with(3, {{1, 2}, {1, 3}}, ETIMEDOUT, "recvfrom") == 0);  // the program's own timeout
 }
 
-TEST_CASE("unreachable: reset connections give only a low-ranked partition and explain nothing") {
+TEST_CASE("unreachable: reset connections give only an uncertain partition and explain nothing") {
   const auto config = deployment();
   Dump dump;
   unreachable(dump, 2, 4, 1, {2, 3}, ECONNRESET, "recvfrom");
   dump.ends(20);
   const Plan plan = plan_of(config, dump);
   REQUIRE(cuts(plan).size() == 1);
-  CHECK(cuts(plan)[0]->rank > 1);
+  CHECK(cuts(plan)[0]->plainness < 0.3);
   for (const Candidate& c : plan.candidates)
     if (c.kind == FaultKind::syscall) CHECK_FALSE(c.symptom);
 
@@ -190,7 +190,7 @@ TEST_CASE("unreachable: connecting a datagram socket is no sign of reachability;
   }
 }
 
-TEST_CASE("unreachable: a link that flaps all day weighs little") {
+TEST_CASE("unreachable: a link that flaps all day weighs less than one that was down once") {
   const auto config = deployment();
   const auto weight = [&](int flaps) {
     Dump dump;
@@ -204,8 +204,7 @@ TEST_CASE("unreachable: a link that flaps all day weighs little") {
                     return c.kind == FaultKind::crash;
                   })->weight;
   };
-  CHECK(weight(1) > 0.5);
-  CHECK(weight(8) < 0.2);
+  CHECK(weight(8) < 0.4 * weight(1));
 }
 
 TEST_CASE("unreachable: the search finds such a partition with its first schedule") {

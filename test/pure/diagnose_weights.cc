@@ -44,24 +44,25 @@ TEST_CASE("every weight has a unique name, a reason and a value that its unit al
 }
 
 TEST_CASE("weights are read by name, and an invalid file changes nothing", "[diagnose]") {
-  const double before = value_of("odds-process");
+  const double before = value_of("odds-usual");
   {
     const diagnose::OwnWeights own;
-    REQUIRE(diagnose::set_weights("odds-process = 0.25\nheartbeat = 3000000000\nusual-times = 4\n", "w.toml"));
-    CHECK(value_of("odds-process") == 0.25);
-    CHECK(diagnose::kOddsProcess == 0.25);
+    REQUIRE(diagnose::set_weights("odds-usual = 0.25\nheartbeat = 3000000000\nusual-times = 4\n", "w.toml"));
+    CHECK(value_of("odds-usual") == 0.25);
+    CHECK(diagnose::kOddsUsual == 0.25);
     CHECK(diagnose::kHeartbeat == 3'000'000'000);
     CHECK(diagnose::kUsualTimes == 4);
-    CHECK(message_of(diagnose::set_weights("odds-process = 1\nodds-proces = 2\n", "w.toml")).find("odds-proces") !=
+    CHECK(message_of(diagnose::set_weights("odds-usual = 1\nodds-usua = 2\n", "w.toml")).find("odds-usua") !=
           std::string::npos);
-    CHECK(value_of("odds-process") == 0.25);
-    for (const char* wrong : {"odds-process = 0\n", "odds-process = -1\n", "odds-process = \"1\"\n",
-                              "share-plain = 1.5\n", "shows = 1\n", "worse = 1\n", "usual-times = 1.5\n",
-                              "heartbeat = 0\n", "odds-process = nan\n", "odds-process = inf\n", "odds-process\n"})
+    CHECK(value_of("odds-usual") == 0.25);
+    for (const char* wrong :
+         {"odds-usual = 0\n", "odds-usual = -1\n", "odds-usual = \"1\"\n", "share-plain = 1.5\n", "shows = 1\n",
+          "worse = 1\n", "usual-times = 1.5\n", "heartbeat = 0\n", "odds-usual = nan\n", "odds-usual = inf\n",
+          "odds-usual\n", "symptom = 1\n", "fatal = -0.1\n", "symptom = -1000\n"})
       CHECK(message_of(diagnose::set_weights(wrong, "w.toml")).rfind("w.toml:", 0) == 0);
-    CHECK(value_of("odds-process") == 0.25);
+    CHECK(value_of("odds-usual") == 0.25);
   }
-  CHECK(value_of("odds-process") == before);
+  CHECK(value_of("odds-usual") == before);
 }
 
 TEST_CASE("parts have unique names", "[diagnose]") {
@@ -91,7 +92,8 @@ TEST_CASE("a candidate's id does not depend on other candidates, and it lists it
   std::set<std::string> all;
   for (const diagnose::Candidate& c : plan.candidates) {
     CHECK(all.insert(c.id).second);
-    CHECK(!c.features.empty());
+    CHECK(c.features[diagnose::Feature::resource_error] == (c.kind == schedule::FaultKind::syscall ? 1 : 0));
+    CHECK(c.features[diagnose::Feature::network] == (c.kind == schedule::FaultKind::partition ? 1 : 0));
     CHECK(c.known == diagnose::Known::seen);
     if (c.kind == schedule::FaultKind::partition)
       CHECK(std::set<std::string>(c.nodes.begin(), c.nodes.end()) == touched_by(c.fault));

@@ -198,7 +198,6 @@ std::vector<Candidate> full_disks(const Given& given, const Times& times, const 
     // The calls are candidates themselves, and are counted there.
     Candidate c = candidate_of(std::move(fault), of.count, group.first_ts);
     c.last_ts = of.last_ts;
-    c.plainness = kSaidByShortWrite;
     c.known = Known::inferred;
     c.symptom = of.symptom;
     c.why = fmt::format("{} of {} {}, first {}: its disk may be full", of.first->syscall, group.pattern,

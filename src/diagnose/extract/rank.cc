@@ -114,51 +114,6 @@ void leave_out(Candidate& c, const std::set<std::string>& without) {
   if (without.contains("errors") && c.kind == FaultKind::syscall) c.ordinariness = 1;
 }
 
-double odds(const Candidate& c) {
-  switch (c.kind) {
-    case FaultKind::crash:
-    case FaultKind::pause: return c.own_end || c.blocked ? kOddsOwnEnd : kOddsProcess;
-    case FaultKind::partition:
-    case FaultKind::network: return kOddsNetwork;
-    case FaultKind::clock: return c.stepped || c.complained ? kOddsClockStep : kOddsClock;
-    case FaultKind::descriptors:
-    case FaultKind::memory:
-    case FaultKind::cpu:
-    case FaultKind::disk_full:
-    case FaultKind::disk_slow: return kOddsProcess;
-    case FaultKind::block:
-    case FaultKind::exception:
-    case FaultKind::syscall:
-      return c.ordinariness == 0   ? kOddsResource
-             : c.ordinariness == 1 ? kOddsCall
-             : c.ordinariness == 2 ? kOddsEveryday
-                                   : kOddsNoise;
-  }
-  return 0;
-}
-
-// A dump is written when something has gone wrong, so an event long before that, followed by many others, is hardly the
-// cause. The last few events are all near, and so are those of the same incident as the last one.
-void weigh_nearness(std::vector<Candidate>& candidates, std::int64_t longest_ns) {
-  std::vector<std::int64_t> times;
-  for (const Candidate& c : candidates)
-    if (!c.symptom && !c.foreign && c.ordinariness < 3) times.push_back(c.last_ts);
-  std::sort(times.begin(), times.end());
-  std::vector<double> incidents(times.size() +
-                                // starting there or later: failures that are further apart than a workload lasts are
-                                // two incidents
-                                1);
-  for (std::size_t i = times.size(); i-- > 1;)
-    incidents[i] = incidents[i + 1] + (times[i] - times[i - 1] > longest_ns ? 1 : 0);
-  incidents[0] = incidents.size() > 1 ? incidents[1] + 1 : 0;
-  for (Candidate& c : candidates) {
-    const auto at = std::upper_bound(times.begin(), times.end(), c.last_ts) - times.begin();
-    const double far = std::max(static_cast<double>(times.size() - static_cast<std::size_t>(at)) / kNearFew,
-                                incidents[static_cast<std::size_t>(at)] / kNearIncidents);
-    if (far > 1) c.weight /= far;
-  }
-}
-
 }  // namespace
 
 std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const Causes& causes,
@@ -198,36 +153,6 @@ std::vector<Candidate> in_order(std::vector<std::vector<Candidate>> kinds, const
   candidates.reserve(sorted.size());
   for (const auto& [key, index] : sorted) candidates.push_back(std::move(*all[index]));
   return without.contains("first-error") ? std::move(candidates) : promoted(std::move(candidates));
-}
-
-std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t longest_ns,
-                               const std::set<std::string>& without) {
-  const bool kinds = !without.contains("kinds");
-  for (Candidate& c : candidates) {
-    c.weight = kinds || c.kind == FaultKind::syscall ? odds(c) : kOddsCall;
-    if (c.profiled) c.weight *= kOddsProfiled;
-    c.weight *= c.usual;
-    if (c.symptom) c.weight *= kOddsSymptom;
-    if (c.perhaps_symptom) c.weight *= kOddsPerhapsSymptom;
-    if (c.foreign) {
-      c.weight *= kOddsForeign;
-      c.why += "; the test deployment does not run that program";
-    }
-    if (c.first) c.weight *= kOddsFirst;
-    if (c.fatal) c.weight *= kOddsFatal;
-    c.weight *= c.plainness;
-  }
-  if (!without.contains("nearness")) weigh_nearness(candidates, longest_ns);
-  double all = 0;
-  for (const Candidate& c : candidates) all += c.weight;
-  for (Candidate& c : candidates) c.weight /= all;
-  std::vector<Candidate*> likeliest;
-  for (Candidate& c : candidates) likeliest.push_back(&c);
-  std::stable_sort(likeliest.begin(), likeliest.end(), [](const Candidate* a, const Candidate* b) {
-    return std::pair(a->symptom, -a->weight) < std::pair(b->symptom, -b->weight);
-  });
-  for (std::size_t i = 0; i < likeliest.size(); ++i) likeliest[i]->rank = static_cast<int>(i) + 1;
-  return candidates;
 }
 
 std::vector<Observable> observables(const Inputs& inputs, const std::vector<Candidate>& candidates) {

@@ -1,8 +1,7 @@
-// Causes before consequences: candidates in the order of the paper, their weights and their ranks. Pure. Private to
+// Causes before consequences: candidates in the order of the paper. Pure. Private to
 // diagnose.
 #pragma once
 
-#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -19,11 +18,6 @@ namespace rose::diagnose {
 // All of these in the paper's order; equals keep their order. `without`: rules that are left out.
 [[nodiscard]] std::vector<Candidate> in_order(std::vector<std::vector<Candidate>> kinds,
                                               const std::set<std::string>& without);
-
-// The paper's order as odds. The rank follows the weight: over a long window the last process fault is more likely than
-// the first.
-[[nodiscard]] std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::int64_t longest_ns,
-                                             const std::set<std::string>& without);
 
 // Events and messages whose return in a run shows that it is close: everything that may be a consequence of the fault.
 [[nodiscard]] std::vector<Observable> observables(const Inputs& inputs, const std::vector<Candidate>& candidates);
