@@ -457,6 +457,12 @@ void MessageReader::conclude_from_error() {
       meaning_.lost = true;
       meaning_.closed = false;
       break;
+    case EIO:  // "I/O error: tcp://10.0.0.2:9000: r/w timeout": what was read or written was a connection
+      if (meaning_.peer.empty() || !meaning_.path.empty() || !(meaning_.late || meaning_.lost)) break;
+      meaning_.error = 0;
+      meaning_.operation = Operation::unknown;
+      meaning_.lost = true;
+      break;
     case EINVAL:  // what a route that is a black hole answers
       if (!meaning_.peer.empty()) meaning_.lost = true;
       break;

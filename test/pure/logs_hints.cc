@@ -519,6 +519,8 @@ TEST_CASE("if there is no other hint, a debug message names the missed node", "[
   REQUIRE(silence != one.evidence.hints.end());
   CHECK(silence->peer == "n2");
   CHECK(Hinted({usual + "2026-01-02 03:04:45 DEBUG have not received a heartbeat\n"}, {}).evidence.hints.empty());
+  const Hinted refused({usual + "2026-01-02 03:04:45 DEBUG dial 10.0.0.2:7000: connection refused\n"}, {});
+  CHECK(refused.find(Hint::Kind::end, "n2") != nullptr);
 }
 
 TEST_CASE("a node that logs after it was missed is alive, however soon after", "[logs]") {

@@ -193,6 +193,15 @@ TEST_CASE("a message's error, call, path and peer are read") {
   }
 }
 
+TEST_CASE("an I/O error of a connection is none of a file", "[logs]") {
+  const Meaning meaning = read_meaning("level=error msg=\"I/O error\" error=\"tcp://10.0.0.2:9000: r/w timeout\"");
+  CHECK(meaning.error == 0);
+  CHECK(meaning.lost);
+  CHECK(meaning.peer == "10.0.0.2:9000");
+  CHECK(read_meaning("/srv/a.db: Input/output error, timeout of 10.0.0.2:9000").error == EIO);
+  CHECK(read_meaning("client 10.0.0.2:9000 waits: Input/output error").error == EIO);
+}
+
 TEST_CASE("a message that names its call matches only that call and its variants", "[logs]") {
   struct Row {
     const char* text;

@@ -182,7 +182,8 @@ bool NodeReports::is_nothing(const Message& message, const Meaning& meaning) con
 
 // It reports, at a level that is otherwise ignored, that a node is missing, and names it.
 bool NodeReports::misses_at_debug(const Message& message, const Kind& kind) const {
-  return message.level == Level::debug && kind.meaning.lost && kind.meaning.error == 0 && !kind.other.empty() &&
+  const bool of_connection = kind.meaning.error == 0 || kind.meaning.error == ECONNREFUSED;
+  return message.level == Level::debug && kind.meaning.lost && of_connection && !kind.other.empty() &&
          !kind.meaning.clock && !found_.is_everyday(n_, message.kind) && !found_.is_of_start(n_, message);
 }
 
