@@ -327,7 +327,8 @@ bool NodeReports::is_of_an_end(const Report& report) const {
 // Where several names are not found, it is rather that server than each of the nodes.
 void NodeReports::add_unresolved() {
   if (unresolved_.first == nullptr) return;
-  Hint& hint = found_.add(Hint::Kind::call, n_, unresolved_, names_looked_up_.size() > 1 ? kPlain : kUnresolved);
+  const bool of_a_node = names_looked_up_.size() == 1 && !names_looked_up_.contains("");
+  Hint& hint = found_.add(Hint::Kind::call, n_, unresolved_, of_a_node ? kUnresolved : kPlain);
   hint.error = ENETUNREACH;
   hint.syscalls = {"connect", "sendto"};
   hint.peer = "*:53";
