@@ -114,6 +114,7 @@ class MessageReader {
   void read_failure();
   void read_in_vain();
   [[nodiscard]] bool names_another_node() const;
+  [[nodiscard]] bool names_lock() const;
   [[nodiscard]] bool fails_in_vain() const;
   [[nodiscard]] bool is_outcast() const;
   void conclude_from_error();
@@ -366,6 +367,7 @@ void MessageReader::read_failure() {
   const bool before = !meaning_.exact && error_.error != 0 && low()[error_.at] == '[';
   if (before) meaning_.operation = find_operation(error_.at, error_);
   if (!meaning_.exact && meaning_.operation == Operation::unknown) meaning_.operation = find_operation(0, error_);
+  if (meaning_.error == EAGAIN && names_lock()) meaning_.operation = Operation::lock;
   meaning_.path = find_path(text_, error_);
   // Connections have no path: what took the last descriptor too many was the file.
   if (meaning_.operation == Operation::unknown && !meaning_.path.empty() &&
@@ -397,6 +399,13 @@ bool MessageReader::fails_in_vain() const {
            std::none_of(statements_.begin(), statements_.end(), [&](const Statement& other) {
              return other.entry->says == Says::panic && other.begin <= statement.begin && statement.end <= other.end;
            });
+  });
+}
+
+bool MessageReader::names_lock() const {
+  return std::any_of(sentence_.words().begin(), sentence_.words().end(), [](const knowledge::Word& word) {
+    return word.text == "lock" || word.text == "locks" || word.text == "locked" || word.text == "locking" ||
+           word.text.starts_with("lockfile") || word.text == "directory" || word.text == "folder";
   });
 }
 
@@ -481,6 +490,9 @@ Meaning MessageReader::read() {
   meaning_.traceback = low().find("traceback (most recent call last)") != std::string_view::npos;
   meaning_.cut_off = says(Says::cut_off);
   meaning_.unresolved = says(Says::lookup);
+  meaning_.torn = says(Says::torn) && error_.error == 0;
+  meaning_.unclean = says(Says::unclean);
+  meaning_.reunited = says(Says::reunited);
   if (meaning_.outcast) meaning_.lost = meaning_.closed = false;  // nobody else is
   const bool in_vain = fails_in_vain();
   read_stop();
@@ -496,6 +508,7 @@ Meaning MessageReader::read() {
   read_end();
   if (meaning_.error != 0 || meaning_.lost || meaning_.late) read_failure();
   else if (!meaning_.ended && in_vain) read_in_vain();
+  if (meaning_.torn && meaning_.path.empty()) meaning_.path = find_path(text_, error_);
   conclude_from_error();
   return std::move(meaning_);
 }

@@ -58,7 +58,7 @@ TEST_CASE("a message's error, call, path and peer are read") {
       {"FileNotFoundError: [Errno 2] No such file or directory: '/srv/sv/none/x'", ENOENT, "openat", "/srv/sv/none/x",
        ""},
       {"kv.StoreException: [12] could not mmap column [fd=47, size=1048576]", ENOMEM, "mmap", "", ""},
-      {"IO error: While lock file: /srv/kv/LOCK: Resource temporarily unavailable", EAGAIN, "clone", "/srv/kv/LOCK",
+      {"IO error: While lock file: /srv/kv/LOCK: Resource temporarily unavailable", EAGAIN, "flock", "/srv/kv/LOCK",
        ""},
       {"peer 127.0.0.1:7002 is lost: [Errno 111] Connection refused", ECONNREFUSED, "connect", "", "127.0.0.1:7002"},
       {"cannot open /var/backups/db.tar: Permission denied", EACCES, "openat", "/var/backups/db.tar", ""},
@@ -200,6 +200,48 @@ TEST_CASE("an I/O error of a connection is none of a file", "[logs]") {
   CHECK(meaning.peer == "10.0.0.2:9000");
   CHECK(read_meaning("/srv/a.db: Input/output error, timeout of 10.0.0.2:9000").error == EIO);
   CHECK(read_meaning("client 10.0.0.2:9000 waits: Input/output error").error == EIO);
+}
+
+TEST_CASE("a lock that another process holds fails as a lock", "[logs]") {
+  for (const char* text : {"Failed to acquire lock on file .lock in /srv/journal. An instance in another process or "
+                           "thread is using this directory.",
+                           "failed to open WAL: file already locked", "!FATAL: Database lock '.gdk_lock' denied"}) {
+    CAPTURE(text);
+    const Meaning meaning = read_meaning(text);
+    CHECK(meaning.error == EAGAIN);
+    CHECK(calls_that_fail(meaning.error, meaning.operation).front() == "flock");
+  }
+  CHECK(calls_that_fail(EAGAIN, Operation::spawn).front() == "clone");
+  CHECK(read_meaning("lock wait timeout exceeded; try restarting transaction").error == 0);
+  CHECK(read_meaning("row is locked by another transaction").error == 0);
+  CHECK(read_meaning("cannot write the lock file x.lock: No space left on device").error == ENOSPC);
+}
+
+TEST_CASE("an error of a connection is none that a file's call returns", "[logs]") {
+  const std::vector<std::string_view> calls = calls_that_fail(ECONNREFUSED, Operation::sync);
+  CHECK(calls == std::vector<std::string_view>{"connect"});
+}
+
+TEST_CASE("what a program finds of its last life is read", "[logs]") {
+  for (const char* text : {"database system was not properly shut down; automatic recovery in progress",
+                           "Unclean shutdown detected", "recovering after a crash"})
+    CHECK(read_meaning(text).unclean);
+  for (const char* text : {"Corruption: block checksum mismatch", "database disk image is malformed",
+                           "Expected end of file '/srv/x/series.dat'", "segment 12 is corrupted"})
+    CHECK(read_meaning(text).torn);
+  CHECK(read_meaning("Expected end of file '/srv/x/series.dat'").path == "/srv/x/series.dat");
+  for (const char* text : {"shut down cleanly", "the database was closed normally", "no corrupt blocks were found",
+                           "malformed request from 10.0.0.2", "bad checksum of a packet", "may be corrupted"}) {
+    CAPTURE(text);
+    CHECK_FALSE(read_meaning(text).torn);
+    CHECK_FALSE(read_meaning(text).unclean);
+  }
+}
+
+TEST_CASE("a block from the future means a wrong clock", "[logs]") {
+  CHECK(read_meaning("validating failed: Block received from the future: now = 1767312000").clock);
+  CHECK(read_meaning("record is in the future").clock);
+  CHECK_FALSE(read_meaning("a block of the future release").clock);
 }
 
 TEST_CASE("a message that names its call matches only that call and its variants", "[logs]") {

@@ -495,7 +495,7 @@ bool Layer::guess_columns(std::span<const std::string> sample, const IsNode& is_
   std::vector<std::vector<std::string>> rows;
   for (const std::string& line : sample) {
     if (line.empty()) continue;
-    if (line[0] != '"') return false;  // whoever exports rows without a head quotes their fields
+    if (line[0] != '"') return false;  // exports without a head quote the first field
     bool open = false;
     rows.push_back(csv_row(line, open));
     if (open || rows.back().size() < kFewestColumns || rows.back().size() != rows.front().size()) return false;
