@@ -610,17 +610,21 @@ struct LevelWord {
   Level level;
 };
 constexpr std::array kLevelWords = std::to_array<LevelWord>({
-    {"info", Level::info},       {"warn", Level::warning},     {"error", Level::error},    {"debug", Level::debug},
-    {"warning", Level::warning}, {"err", Level::error},        {"fatal", Level::fatal},    {"trace", Level::trace},
-    {"notice", Level::notice},   {"note", Level::notice},      {"critical", Level::fatal}, {"crit", Level::fatal},
-    {"severe", Level::error},    {"emerg", Level::fatal},      {"alert", Level::fatal},    {"panic", Level::fatal},
-    {"inf", Level::info},        {"wrn", Level::warning},      {"dbg", Level::debug},      {"trc", Level::trace},
-    {"ftl", Level::fatal},       {"information", Level::info}, {"fine", Level::debug},     {"finer", Level::debug},
-    {"finest", Level::trace},    {"config", Level::info},      {"system", Level::notice},  {"emergency", Level::fatal},
-    {"verbose", Level::debug},   {"dpanic", Level::fatal},     {"pnc", Level::fatal},      {"dbug", Level::debug},
-    {"eror", Level::error},      {"i", Level::info},           {"w", Level::warning},      {"e", Level::error},
-    {"d", Level::debug},         {"f", Level::fatal},          {"t", Level::trace},        {"v", Level::debug},
-    {"n", Level::notice},
+    {"info", Level::info},        {"warn", Level::warning},    {"error", Level::error},
+    {"debug", Level::debug},      {"warning", Level::warning}, {"err", Level::error},
+    {"fatal", Level::fatal},      {"trace", Level::trace},     {"notice", Level::notice},
+    {"note", Level::notice},      {"critical", Level::fatal},  {"crit", Level::fatal},
+    {"severe", Level::error},     {"emerg", Level::fatal},     {"alert", Level::fatal},
+    {"panic", Level::fatal},      {"inf", Level::info},        {"wrn", Level::warning},
+    {"dbg", Level::debug},        {"trc", Level::trace},       {"ftl", Level::fatal},
+    {"information", Level::info}, {"fine", Level::debug},      {"finer", Level::debug},
+    {"finest", Level::trace},     {"config", Level::info},     {"system", Level::notice},
+    {"emergency", Level::fatal},  {"verbose", Level::debug},   {"dpanic", Level::fatal},
+    {"pnc", Level::fatal},        {"dbug", Level::debug},      {"eror", Level::error},
+    {"grave", Level::error},      {"infos", Level::info},      {"advertencia", Level::warning},
+    {"warnung", Level::warning},  {"i", Level::info},          {"w", Level::warning},
+    {"e", Level::error},          {"d", Level::debug},         {"f", Level::fatal},
+    {"t", Level::trace},          {"v", Level::debug},         {"n", Level::notice},
 });
 
 bool starts_with_any(std::string_view line, std::span<const std::string_view> beginnings) {
