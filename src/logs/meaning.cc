@@ -303,6 +303,10 @@ std::int64_t MessageReader::stood() const {
                  {" may ", " might ", " can ", " could ", " would "}))
       continue;
     if (stated.empty()) stated = spans();
+    // "last active 5m ago" is no pause, unless that is too long; and another's is not this program's.
+    if (mentions(low().substr(statement.begin, statement.end - statement.begin), {" ago"}) &&
+        (names_another_node() || std::ranges::none_of(stated, &Stated::bound)))
+      continue;
     for (const Stated& span : stated)
       if (span.at >= statement.begin && !span.bound) return std::llround(span.ns);
   }

@@ -304,3 +304,36 @@ TEST_CASE("level and time in one bracket, between bars, and in other languages a
   check("Okt 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");
   check("ago 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");
 }
+
+TEST_CASE("numbers of levels are read by their scale", "[logs]") {
+  const auto check = [](const char* text, Level level, const char* said) {
+    CAPTURE(text);
+    const Read one(text);
+    REQUIRE(one.messages().size() == 1);
+    CHECK(one.source().timed == 1);
+    CHECK(one.messages()[0].level == level);
+    CHECK(one.text(0) == said);
+  };
+  check(R"({"level":50,"time":"2026-01-02T03:04:05Z","msg":"no disk"})"
+        "\n",
+        Level::error, "no disk");  // pino
+  check(R"({"level":30,"time":"2026-01-02T03:04:05Z","msg":"no disk"})"
+        "\n",
+        Level::info, "no disk");
+  check(R"({"message":"no disk","level":400,"datetime":"2026-01-02T03:04:05.000000+00:00"})"
+        "\n",
+        Level::error,
+        "no disk");  // Monolog
+  check(R"({"message":"no disk","level":100,"datetime":"2026-01-02T03:04:05.000000+00:00"})"
+        "\n",
+        Level::debug, "no disk");
+  check(R"({"level":3,"time":"2026-01-02T03:04:05+00:00","message":"no disk"})"
+        "\n",
+        Level::none, "no disk");
+  check(R"({"version":"1.1","host":"n1","short_message":"no disk","timestamp":1767323045.5,"level":3})"
+        "\n",
+        Level::error, "no disk");  // GELF
+  check(R"({"host":"n1","short_message":"no disk","full_message":"no disk at x","timestamp":1767323045.5,"level":6})"
+        "\n",
+        Level::info, "no disk at x");
+}

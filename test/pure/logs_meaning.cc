@@ -44,9 +44,9 @@ TEST_CASE("a message's error, call, path and peer are read") {
       {"could not fsync file \"base/13/2601\": Input/output error", EIO, "fsync", "base/13/2601", ""},
       {"*7 open() \"/srv/www/none\" failed (2: No such file or directory), client: 127.0.0.1, server: , request: \"GET "
        "/none HTTP/1.1\"",
-       ENOENT, "openat", "/srv/www/none", "127.0.0.1"},
+       ENOENT, "openat", "/srv/www/none", ""},
       {"*10 pwrite() \"/mnt/tmp/0000000001\" failed (28: No space left on device), client: 127.0.0.1", ENOSPC, "write",
-       "/mnt/tmp/0000000001", "127.0.0.1"},
+       "/mnt/tmp/0000000001", ""},
       {"*7 connect() failed (111: Connection refused) while connecting to upstream, client: 127.0.0.1, upstream: "
        "\"http://10.0.0.2:9001/app/\"",
        ECONNREFUSED, "connect", "", "10.0.0.2:9001"},
@@ -131,7 +131,7 @@ TEST_CASE("a message's error, call, path and peer are read") {
       // nginx
       {"*8 socket() failed (24: Too many open files) while connecting to upstream, client: 10.0.0.9, server: _, "
        "request: \"GET / HTTP/1.1\"",
-       EMFILE, "socket", "", "10.0.0.9"},
+       EMFILE, "socket", "", ""},
       {"accept4() failed (24: Too many open files)", EMFILE, "accept4", "", ""},
       // PostgreSQL
       {"could not extend file \"base/16384/16385\": No space left on device", ENOSPC, "write", "base/16384/16385", ""},
@@ -227,15 +227,38 @@ TEST_CASE("what a program finds of its last life is read", "[logs]") {
                            "Unclean shutdown detected", "recovering after a crash"})
     CHECK(read_meaning(text).unclean);
   for (const char* text : {"Corruption: block checksum mismatch", "database disk image is malformed",
-                           "Expected end of file '/srv/x/series.dat'", "segment 12 is corrupted"})
+                           "Expected end of file '/srv/x/series.dat'", "segment 12 is corrupted",
+                           "csum failed root 257 ino 34956 off 0 csum 0xf5f4f143 expected csum 0x0 mirror 1",
+                           "page verification failed, calculated checksum 1 but expected 2"})
     CHECK(read_meaning(text).torn);
   CHECK(read_meaning("Expected end of file '/srv/x/series.dat'").path == "/srv/x/series.dat");
   for (const char* text : {"shut down cleanly", "the database was closed normally", "no corrupt blocks were found",
-                           "malformed request from 10.0.0.2", "bad checksum of a packet", "may be corrupted"}) {
+                           "malformed request from 10.0.0.2", "bad checksum of a packet", "csum failed of a packet",
+                           "signature verification failed", "may be corrupted"}) {
     CAPTURE(text);
     CHECK_FALSE(read_meaning(text).torn);
     CHECK_FALSE(read_meaning(text).unclean);
   }
+}
+
+TEST_CASE("the address of a client is that of no peer", "[logs]") {
+  for (const char* text : {"cannot connect to the database: Connection refused remoteAddr=198.51.100.7 version=3.1.0.2",
+                           "connect() failed (111: Connection refused), client: 198.51.100.7, server: shop"}) {
+    CAPTURE(text);
+    CHECK(read_meaning(text).peer.empty());
+  }
+  CHECK(read_meaning("cannot connect: Connection refused addr=198.51.100.7").peer == "198.51.100.7");
+  CHECK(read_meaning("cannot connect: Connection refused remote_addr=198.51.100.7:2380").peer == "198.51.100.7:2380");
+  CHECK(read_meaning("Lost connection to client: 198.51.100.7").peer == "198.51.100.7");
+}
+
+TEST_CASE("a certificate that is not valid yet means a wrong clock", "[logs]") {
+  for (const char* text : {"Received a not-yet-valid certificate from: n2", "code: 'CERT_NOT_YET_VALID'",
+                           "the certificate is not valid yet"}) {
+    CAPTURE(text);
+    CHECK(read_meaning(text).clock);
+  }
+  CHECK_FALSE(read_meaning("the certificate is not valid for n2").clock);
 }
 
 TEST_CASE("a block from the future means a wrong clock", "[logs]") {
@@ -531,6 +554,8 @@ TEST_CASE("the length of a pause that a program reports is read") {
       {"Garbage collection: Very long Execution Engine Suspension. Took: 5727ms", 5727},  // KurrentDB
       {"GC duration: 1848 ms, GC threshold: 1000 ms", 1848},                              // Graylog
       {"Event loop lag: 5s", 5000},
+      {"the loop is not healthy: it was last seen active 3m5.5s ago; threshold is 3m0s", 185'500},  // the kubelet
+      {"session of user x, last active 3m5.5s ago", 0},
       {"the loop stalled at 00:10:05.123", 0},
       {"process replication lag: 30s", 0},
       {"the job was stopped for 12s", 0},
