@@ -31,6 +31,7 @@ enum class Says : std::uint8_t {
   on_disk,    // it had to do with a file
   slow_disk,  // a disk, or a call that waits for one, took too long
   stood,      // the process stood still
+  hung,       // the same, as what waits for its signs of life says
   panic,      // the process ends by its own failure
   gave_up,    // it says that it ends for what went wrong
   stopping,   // an orderly stop

@@ -21,6 +21,7 @@ using knowledge::Statement;
 
 constexpr double kLeastSlowDisk = 100e6;                       // ns: a disk with moving parts takes less under load
 constexpr std::int64_t kSlowDiskUnstated = 1'000'000'000;      // ns: what systems warn of, where no duration is stated
+constexpr std::int64_t kHungUnstated = 30'000'000'000;         // ns: of a watchdog whose limit is not stated
 constexpr double kLongestSpan = 3600e9;                        // ns
 constexpr std::size_t kLongestAnswer = 160;                    // characters between who answered and the error
 constexpr std::size_t kUnitBehind = 28;                        // characters between a number and its unit
@@ -310,6 +311,11 @@ std::int64_t MessageReader::stood() const {
     for (const Stated& span : stated)
       if (span.at >= statement.begin && !span.bound) return std::llround(span.ns);
   }
+  if (const Statement* hung = first(Says::hung)) {
+    for (const Stated& span : spans())
+      if (span.at >= hung->begin) return std::llround(span.ns);
+    return kHungUnstated;
+  }
   return 0;
 }
 
@@ -489,7 +495,7 @@ Meaning MessageReader::read() {
   meaning_.of_peer = kernel::resource_error(meaning_.error) && is_answered(error_.at);
   read_lost();
   meaning_.outcast = is_outcast();
-  meaning_.late = says(Says::late) && !says(Says::stood) && !meaning_.outcast;
+  meaning_.late = says(Says::late) && !says(Says::stood) && !says(Says::hung) && !meaning_.outcast;
   meaning_.panic = says(Says::panic);
   meaning_.traceback = low().find("traceback (most recent call last)") != std::string_view::npos;
   meaning_.cut_off = says(Says::cut_off);

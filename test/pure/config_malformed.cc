@@ -684,7 +684,7 @@ syscall = "ptrace"
      ""},
     {kNode + "[[meaning]]\nsays = \"eror\"\nwords = \"bent\"\n",
      "5:8: meaning.says: 'eror' is not one of \"error\", \"operation\", \"lost\", \"closed\", \"cut-off\", "
-     "\"outcast\", \"late\", \"in-vain\", \"on-disk\", \"slow-disk\", \"stood\", \"panic\", \"gave-up\", "
+     "\"outcast\", \"late\", \"in-vain\", \"on-disk\", \"slow-disk\", \"stood\", \"hung\", \"panic\", \"gave-up\", "
      "\"stopping\", \"starting\", \"serving\", \"killed\", \"gone\", \"sigkill\", \"helper\", \"no-helper\", "
      "\"lookup\", \"clock\", \"torn\", \"unclean\", \"reunited\", \"relayed\", \"answered\", \"other\"",
      "did you mean 'error'?"},

@@ -556,6 +556,12 @@ TEST_CASE("the length of a pause that a program reports is read") {
       {"Event loop lag: 5s", 5000},
       {"the loop is not healthy: it was last seen active 3m5.5s ago; threshold is 3m0s", 185'500},  // the kubelet
       {"session of user x, last active 3m5.5s ago", 0},
+      // What waits for its signs of life says so.
+      {"kvd.service: Watchdog timeout (limit 3min)!", 180'000},  // systemd
+      {"kvd.service: Failed with result 'watchdog'.", 30'000},
+      {"heart: Thu Jun 12 09:17:23 2026: heart-beat time-out, no activity for 65 seconds", 65'000},  // Erlang
+      {"NETDEV WATCHDOG: eth0 (e1000e): transmit queue 0 timed out", 0},
+      {"watchdog: the timeout is set to 10s", 0},
       {"the loop stalled at 00:10:05.123", 0},
       {"process replication lag: 30s", 0},
       {"the job was stopped for 12s", 0},
