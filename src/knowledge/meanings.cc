@@ -25,9 +25,9 @@ constexpr std::size_t kFillers = 3;     // words between a negation and what it 
 constexpr std::size_t kCondition = 12;  // words between "if" and what it makes possible only
 
 constexpr std::array kSays = std::to_array<std::string_view>(
-    {"error",     "operation", "lost",      "closed",  "cut-off",  "outcast",  "late",     "in-vain", "on-disk",
-     "slow-disk", "stood",     "panic",     "gave-up", "stopping", "starting", "serving",  "killed",  "gone",
-     "sigkill",   "helper",    "no-helper", "lookup",  "clock",    "relayed",  "answered", "other"});
+    {"error",  "operation", "lost",   "closed",  "cut-off",  "outcast",  "late",     "in-vain", "on-disk",  "slow-disk",
+     "stood",  "hung",      "panic",  "gave-up", "stopping", "starting", "serving",  "killed",  "gone",     "sigkill",
+     "helper", "no-helper", "lookup", "clock",   "torn",     "unclean",  "reunited", "relayed", "answered", "other"});
 
 // Words of one place of a pattern.
 struct WordSet {

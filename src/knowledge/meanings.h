@@ -31,6 +31,7 @@ enum class Says : std::uint8_t {
   on_disk,    // it had to do with a file
   slow_disk,  // a disk, or a call that waits for one, took too long
   stood,      // the process stood still
+  hung,       // the same, as what waits for its signs of life says
   panic,      // the process ends by its own failure
   gave_up,    // it says that it ends for what went wrong
   stopping,   // an orderly stop
@@ -43,6 +44,9 @@ enum class Says : std::uint8_t {
   no_helper,  // what ended is the node's own process
   lookup,     // a name was not resolved
   clock,      // a clock is wrong; `name` says how
+  torn,       // what was read from a file is not what was written to it
+  unclean,    // the process had not ended in order when it ended last
+  reunited,   // parts of the cluster that had been apart found each other again
   relayed,    // behind it stands what somebody else said
   answered,   // the same of the node that the message names, be it an error or a stop
   other       // the words mean nothing, whatever other patterns say of them

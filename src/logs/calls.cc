@@ -11,7 +11,7 @@ using Calls = std::vector<std::string_view>;
 
 const Calls& calls_of(Operation operation) {
   static const Calls none;
-  static const std::array<Calls, 18> all = {{
+  static const std::array<Calls, 19> all = {{
       {},
       {"openat", "open", "creat"},
       {"read", "pread64", "readv"},
@@ -30,6 +30,7 @@ const Calls& calls_of(Operation operation) {
       {"mmap", "brk"},
       {"socket"},
       {"inotify_init1"},
+      {"flock", "fcntl"},
   }};
   const auto i = static_cast<std::size_t>(operation);
   return i < all.size() ? all[i] : none;
@@ -110,6 +111,13 @@ bool can_return(std::string_view call, int error) {
     case EADDRINUSE:
     case EADDRNOTAVAIL: return one_of({"bind", "listen", "connect"});
     case ECONNABORTED: return one_of({"accept", "accept4", "read", "recvfrom", "write", "sendto", "connect"});
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case ENOTCONN:
+    case EHOSTUNREACH:
+    case EHOSTDOWN:
+    case ENETUNREACH:
+    case ENETDOWN: return of_socket || one_of({"read", "readv", "write", "writev"});
     default: return true;
   }
 }
@@ -120,6 +128,7 @@ std::vector<std::string_view> calls_that_fail(int error, Operation operation, bo
   Calls by_error = calls_by_error(error);
   const Calls& by_word = calls_of(operation);
   if (by_word.empty()) return by_error;
+  if (operation == Operation::lock) return by_word;  // EAGAIN is that of a lock, and no other call's
   // Calls that both name come first, then the others of the word. Those of the error follow, because "save" may have
   // failed in its open.
   Calls all;

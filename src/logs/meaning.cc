@@ -21,6 +21,7 @@ using knowledge::Statement;
 
 constexpr double kLeastSlowDisk = 100e6;                       // ns: a disk with moving parts takes less under load
 constexpr std::int64_t kSlowDiskUnstated = 1'000'000'000;      // ns: what systems warn of, where no duration is stated
+constexpr std::int64_t kHungUnstated = 30'000'000'000;         // ns: of a watchdog whose limit is not stated
 constexpr double kLongestSpan = 3600e9;                        // ns
 constexpr std::size_t kLongestAnswer = 160;                    // characters between who answered and the error
 constexpr std::size_t kUnitBehind = 28;                        // characters between a number and its unit
@@ -114,6 +115,7 @@ class MessageReader {
   void read_failure();
   void read_in_vain();
   [[nodiscard]] bool names_another_node() const;
+  [[nodiscard]] bool names_lock() const;
   [[nodiscard]] bool fails_in_vain() const;
   [[nodiscard]] bool is_outcast() const;
   void conclude_from_error();
@@ -302,8 +304,17 @@ std::int64_t MessageReader::stood() const {
                  {" may ", " might ", " can ", " could ", " would "}))
       continue;
     if (stated.empty()) stated = spans();
+    // "last active 5m ago" is no pause, unless that is too long; and another's is not this program's.
+    if (mentions(low().substr(statement.begin, statement.end - statement.begin), {" ago"}) &&
+        (names_another_node() || std::ranges::none_of(stated, &Stated::bound)))
+      continue;
     for (const Stated& span : stated)
       if (span.at >= statement.begin && !span.bound) return std::llround(span.ns);
+  }
+  if (const Statement* hung = first(Says::hung)) {
+    for (const Stated& span : spans())
+      if (span.at >= hung->begin) return std::llround(span.ns);
+    return kHungUnstated;
   }
   return 0;
 }
@@ -366,6 +377,7 @@ void MessageReader::read_failure() {
   const bool before = !meaning_.exact && error_.error != 0 && low()[error_.at] == '[';
   if (before) meaning_.operation = find_operation(error_.at, error_);
   if (!meaning_.exact && meaning_.operation == Operation::unknown) meaning_.operation = find_operation(0, error_);
+  if (meaning_.error == EAGAIN && names_lock()) meaning_.operation = Operation::lock;
   meaning_.path = find_path(text_, error_);
   // Connections have no path: what took the last descriptor too many was the file.
   if (meaning_.operation == Operation::unknown && !meaning_.path.empty() &&
@@ -397,6 +409,13 @@ bool MessageReader::fails_in_vain() const {
            std::none_of(statements_.begin(), statements_.end(), [&](const Statement& other) {
              return other.entry->says == Says::panic && other.begin <= statement.begin && statement.end <= other.end;
            });
+  });
+}
+
+bool MessageReader::names_lock() const {
+  return std::any_of(sentence_.words().begin(), sentence_.words().end(), [](const knowledge::Word& word) {
+    return word.text == "lock" || word.text == "locks" || word.text == "locked" || word.text == "locking" ||
+           word.text.starts_with("lockfile") || word.text == "directory" || word.text == "folder";
   });
 }
 
@@ -457,6 +476,12 @@ void MessageReader::conclude_from_error() {
       meaning_.lost = true;
       meaning_.closed = false;
       break;
+    case EIO:  // "I/O error: tcp://10.0.0.2:9000: r/w timeout": what was read or written was a connection
+      if (meaning_.peer.empty() || !meaning_.path.empty() || !(meaning_.late || meaning_.lost)) break;
+      meaning_.error = 0;
+      meaning_.operation = Operation::unknown;
+      meaning_.lost = true;
+      break;
     case EINVAL:  // what a route that is a black hole answers
       if (!meaning_.peer.empty()) meaning_.lost = true;
       break;
@@ -470,11 +495,14 @@ Meaning MessageReader::read() {
   meaning_.of_peer = kernel::resource_error(meaning_.error) && is_answered(error_.at);
   read_lost();
   meaning_.outcast = is_outcast();
-  meaning_.late = says(Says::late) && !says(Says::stood) && !meaning_.outcast;
+  meaning_.late = says(Says::late) && !says(Says::stood) && !says(Says::hung) && !meaning_.outcast;
   meaning_.panic = says(Says::panic);
   meaning_.traceback = low().find("traceback (most recent call last)") != std::string_view::npos;
   meaning_.cut_off = says(Says::cut_off);
   meaning_.unresolved = says(Says::lookup);
+  meaning_.torn = says(Says::torn) && error_.error == 0;
+  meaning_.unclean = says(Says::unclean);
+  meaning_.reunited = says(Says::reunited);
   if (meaning_.outcast) meaning_.lost = meaning_.closed = false;  // nobody else is
   const bool in_vain = fails_in_vain();
   read_stop();
@@ -490,6 +518,7 @@ Meaning MessageReader::read() {
   read_end();
   if (meaning_.error != 0 || meaning_.lost || meaning_.late) read_failure();
   else if (!meaning_.ended && in_vain) read_in_vain();
+  if (meaning_.torn && meaning_.path.empty()) meaning_.path = find_path(text_, error_);
   conclude_from_error();
   return std::move(meaning_);
 }

@@ -32,7 +32,8 @@ enum class Operation : std::uint8_t {
   spawn,
   memory,
   socket,
-  watch
+  watch,
+  lock
 };
 
 inline constexpr std::int64_t kLeastStood = 500'000'000;  // ns: shorter standstills are everyday
@@ -65,6 +66,9 @@ struct Meaning {
   std::int64_t slow_disk_ns = 0;    // a disk, or a call that waits for one, took so long; 0: no word of that
   std::optional<ClockWords> clock;  // one is said to be wrong
   std::string_view call;     // the system call behind a native method of the JDK that threw the error; "" none is named
+  bool torn = false;         // what was read from a file is not what had been written
+  bool unclean = false;      // when it ended last, it had not stopped in order
+  bool reunited = false;     // nodes that had been apart are together again
   bool stopping = false;     // an orderly stop begins or is done
   std::size_t stops_at = 0;  // stopping: behind the words that say so
   bool gave_up = false;      // the one that writes ends, for what it tells went wrong
@@ -73,7 +77,8 @@ struct Meaning {
 
   [[nodiscard]] bool says_something() const {
     return error != 0 || ended || panic || gave_up || traceback || lost || late || cut_off || outcast || unresolved ||
-           failed || out_of_memory || stood_ns >= kLeastStood || slow_disk_ns > 0 || clock;
+           failed || torn || unclean || reunited || out_of_memory || stood_ns >= kLeastStood || slow_disk_ns > 0 ||
+           clock;
   }
 };
 

@@ -104,6 +104,30 @@ std::string bare_file_name(std::string_view text, const Found& error) {
   return {};
 }
 
+// Fields that a message has from the request that it is about: whose program asked, and no peer that it needs.
+constexpr std::array kOfRequest =
+    std::to_array<std::string_view>({"version", "client", "clientip", "clientaddr", "clientaddress", "remoteaddr",
+                                     "remoteip", "userip", "xforwardedfor"});
+
+// Whether what stands at `at` is the value of one of them: "remoteAddr=10.1.2.3", ", client: 10.1.2.3,".
+bool of_request(std::string_view text, std::size_t at) {
+  std::string_view before = text.substr(0, at);
+  const auto strip = [&](std::string_view chars) {
+    const bool there = !before.empty() && chars.find(before.back()) != std::string_view::npos;
+    if (there) before.remove_suffix(1);
+    return there;
+  };
+  strip("\"'");
+  const bool listed = strip(" ");
+  if (!(listed ? strip(":") : strip("=:"))) return false;
+  strip("\"'");
+  std::string key;
+  for (; !before.empty() && (word_char(before.back()) || before.back() == '-'); before.remove_suffix(1))
+    if (before.back() != '_' && before.back() != '-') key += lower_case(before.back());
+  std::ranges::reverse(key);
+  return (!listed || before.ends_with(", ")) && std::ranges::find(kOfRequest, key) != kOfRequest.end();
+}
+
 }  // namespace
 
 std::string find_path(std::string_view text, const Found& error) {
@@ -197,6 +221,10 @@ std::string find_peer(std::string_view text) {
       continue;
     }
     std::size_t end = i;
+    if ((i >= text.size() || text[i] != ':') && of_request(text, at)) {
+      at = i;
+      continue;
+    }
     if (i + 1 < text.size() && text[i] == ':' && is_digit(text[i + 1]))
       for (++end; end < text.size() && is_digit(text[end]); ++end) {
       }

@@ -519,6 +519,26 @@ TEST_CASE("if there is no other hint, a debug message names the missed node", "[
   REQUIRE(silence != one.evidence.hints.end());
   CHECK(silence->peer == "n2");
   CHECK(Hinted({usual + "2026-01-02 03:04:45 DEBUG have not received a heartbeat\n"}, {}).evidence.hints.empty());
+  const Hinted refused({usual + "2026-01-02 03:04:45 DEBUG dial 10.0.0.2:7000: connection refused\n"}, {});
+  CHECK(refused.find(Hint::Kind::end, "n2") != nullptr);
+}
+
+TEST_CASE("nodes that are merged again had not ended", "[logs]") {
+  const std::string missed = "2026-01-02 03:04:45 WARN n2 left the cluster\n";
+  CHECK(Hinted({missed}, {}).find(Hint::Kind::end, "n2") != nullptr);
+  const Hinted merged({missed + "2026-01-02 03:05:45 INFO received a new, MERGED cluster view of 2 members\n"}, {});
+  CHECK(merged.find(Hint::Kind::end, "n2") == nullptr);
+  CHECK(merged.find(Hint::Kind::silence, "n1") != nullptr);
+}
+
+TEST_CASE("a node that finds that it had not stopped in order had ended", "[logs]") {
+  const Hinted one({"2026-01-02 03:04:45 INFO Unclean shutdown detected\n"}, {});
+  CHECK(one.find(Hint::Kind::end, "n1") != nullptr);
+  const Hinted torn({"2026-01-02 03:04:45 ERROR block checksum mismatch in /srv/db/1.sst\n"}, {});
+  REQUIRE(torn.find(Hint::Kind::end, "n1") != nullptr);
+  REQUIRE(torn.find(Hint::Kind::call, "n1") != nullptr);
+  CHECK(torn.find(Hint::Kind::call, "n1")->path == "/srv/db/1.sst");
+  CHECK(torn.find(Hint::Kind::call, "n1")->error == EIO);
 }
 
 TEST_CASE("a node that logs after it was missed is alive, however soon after", "[logs]") {

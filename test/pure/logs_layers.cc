@@ -255,3 +255,85 @@ TEST_CASE("a time that a browser shows before a line's own is a layer") {
   REQUIRE(one.messages().size() == 2);
   CHECK(one.text(1) == "forgetting 85ac4dd7 (tcp://10.0.0.2:4567)");
 }
+
+TEST_CASE("a file's name before each line, as grep writes it, is a layer") {
+  const Read one(
+      "bundle/ns/manager-6504/current.log:2026-04-25T18:14:12.417+02:00 INFO serving 3 volumes\n"
+      "bundle/ns/manager-6504/current.log:2026-04-25T18:14:13.417+02:00 ERROR cannot read: r/w timeout\n");
+  REQUIRE(one.messages().size() == 2);
+  CHECK(one.text(1) == "cannot read: r/w timeout");
+  CHECK(one.source().timed == 2);
+  const Read numbered(
+      "current.log.1:118:2026-04-25 18:14:12 INFO serving\n"
+      "current.log.1:119:2026-04-25 18:14:13 ERROR lost\n");
+  REQUIRE(numbered.messages().size() == 2);
+  CHECK(numbered.text(1) == "lost");
+  CHECK(numbered.source().timed == 2);
+}
+
+TEST_CASE("rows of CSV without a head have the columns that their fields show") {
+  const Shared one(
+      "\"Oct 9, 2026 @ 17:05:57.122\",INFO,\"received a new view\",\"n1\",\"store.CLUSTER\"\n"
+      "\"Oct 9, 2026 @ 17:05:58.205\",WARN,\"n2 left the cluster, \"\"half\"\" of it\",\"n1\",\"store.CLUSTER\"\n"
+      "\"Oct 9, 2026 @ 17:06:39.736\",INFO,\"received a new view\",\"n2\",\"store.CLUSTER\"\n");
+  REQUIRE(one.texts_of("n1").size() == 2);
+  CHECK(one.texts_of("n1")[1] == "n2 left the cluster, \"half\" of it");
+  CHECK(one.texts_of("n2").size() == 1);
+  CHECK(one.all_timed());
+}
+
+TEST_CASE("level and time in one bracket, between bars, and in other languages are read") {
+  const auto check = [](const char* text, Level level, const char* said) {
+    CAPTURE(text);
+    const Read one(text);
+    REQUIRE(one.messages().size() == 1);
+    CHECK(one.source().timed == 1);
+    CHECK(one.messages()[0].level == level);
+    CHECK(one.text(0) == said);
+  };
+  check("[E 2026-04-23 08:11:02] cannot load x\n", Level::error, "cannot load x");
+  check("[W 260423 08:11:02 web:2064] 404 GET /x\n", Level::warning, "404 GET /x");
+  check("EROR[07-29|16:15:56] cannot load x\n", Level::error, "cannot load x");
+  check("DBUG[07-29|16:15:56] loading x\n", Level::debug, "loading x");
+  check("26-10-5 09:36:41.6|Fatal|ConsoleApp|cannot load x\n", Level::fatal, "cannot load x");
+  check("2026-10-05 09:36:41.6000|ERROR|App.Store|cannot load x|y z\n", Level::error, "cannot load x|y z");
+  check("2026-01-02 16:06:26.003 | WARNING  |   271 | app.api:check:549 | cannot load x\n", Level::warning,
+        "cannot load x");
+  check("janv. 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");
+  check("févr. 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");
+  check("Okt 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");
+  check("ago 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");
+}
+
+TEST_CASE("numbers of levels are read by their scale", "[logs]") {
+  const auto check = [](const char* text, Level level, const char* said) {
+    CAPTURE(text);
+    const Read one(text);
+    REQUIRE(one.messages().size() == 1);
+    CHECK(one.source().timed == 1);
+    CHECK(one.messages()[0].level == level);
+    CHECK(one.text(0) == said);
+  };
+  check(R"({"level":50,"time":"2026-01-02T03:04:05Z","msg":"no disk"})"
+        "\n",
+        Level::error, "no disk");  // pino
+  check(R"({"level":30,"time":"2026-01-02T03:04:05Z","msg":"no disk"})"
+        "\n",
+        Level::info, "no disk");
+  check(R"({"message":"no disk","level":400,"datetime":"2026-01-02T03:04:05.000000+00:00"})"
+        "\n",
+        Level::error,
+        "no disk");  // Monolog
+  check(R"({"message":"no disk","level":100,"datetime":"2026-01-02T03:04:05.000000+00:00"})"
+        "\n",
+        Level::debug, "no disk");
+  check(R"({"level":3,"time":"2026-01-02T03:04:05+00:00","message":"no disk"})"
+        "\n",
+        Level::none, "no disk");
+  check(R"({"version":"1.1","host":"n1","short_message":"no disk","timestamp":1767323045.5,"level":3})"
+        "\n",
+        Level::error, "no disk");  // GELF
+  check(R"({"host":"n1","short_message":"no disk","full_message":"no disk at x","timestamp":1767323045.5,"level":6})"
+        "\n",
+        Level::info, "no disk at x");
+}

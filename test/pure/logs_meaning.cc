@@ -44,9 +44,9 @@ TEST_CASE("a message's error, call, path and peer are read") {
       {"could not fsync file \"base/13/2601\": Input/output error", EIO, "fsync", "base/13/2601", ""},
       {"*7 open() \"/srv/www/none\" failed (2: No such file or directory), client: 127.0.0.1, server: , request: \"GET "
        "/none HTTP/1.1\"",
-       ENOENT, "openat", "/srv/www/none", "127.0.0.1"},
+       ENOENT, "openat", "/srv/www/none", ""},
       {"*10 pwrite() \"/mnt/tmp/0000000001\" failed (28: No space left on device), client: 127.0.0.1", ENOSPC, "write",
-       "/mnt/tmp/0000000001", "127.0.0.1"},
+       "/mnt/tmp/0000000001", ""},
       {"*7 connect() failed (111: Connection refused) while connecting to upstream, client: 127.0.0.1, upstream: "
        "\"http://10.0.0.2:9001/app/\"",
        ECONNREFUSED, "connect", "", "10.0.0.2:9001"},
@@ -58,7 +58,7 @@ TEST_CASE("a message's error, call, path and peer are read") {
       {"FileNotFoundError: [Errno 2] No such file or directory: '/srv/sv/none/x'", ENOENT, "openat", "/srv/sv/none/x",
        ""},
       {"kv.StoreException: [12] could not mmap column [fd=47, size=1048576]", ENOMEM, "mmap", "", ""},
-      {"IO error: While lock file: /srv/kv/LOCK: Resource temporarily unavailable", EAGAIN, "clone", "/srv/kv/LOCK",
+      {"IO error: While lock file: /srv/kv/LOCK: Resource temporarily unavailable", EAGAIN, "flock", "/srv/kv/LOCK",
        ""},
       {"peer 127.0.0.1:7002 is lost: [Errno 111] Connection refused", ECONNREFUSED, "connect", "", "127.0.0.1:7002"},
       {"cannot open /var/backups/db.tar: Permission denied", EACCES, "openat", "/var/backups/db.tar", ""},
@@ -131,7 +131,7 @@ TEST_CASE("a message's error, call, path and peer are read") {
       // nginx
       {"*8 socket() failed (24: Too many open files) while connecting to upstream, client: 10.0.0.9, server: _, "
        "request: \"GET / HTTP/1.1\"",
-       EMFILE, "socket", "", "10.0.0.9"},
+       EMFILE, "socket", "", ""},
       {"accept4() failed (24: Too many open files)", EMFILE, "accept4", "", ""},
       // PostgreSQL
       {"could not extend file \"base/16384/16385\": No space left on device", ENOSPC, "write", "base/16384/16385", ""},
@@ -191,6 +191,80 @@ TEST_CASE("a message's error, call, path and peer are read") {
     CHECK(meaning.path == row.path);
     CHECK(meaning.peer == row.peer);
   }
+}
+
+TEST_CASE("an I/O error of a connection is none of a file", "[logs]") {
+  const Meaning meaning = read_meaning("level=error msg=\"I/O error\" error=\"tcp://10.0.0.2:9000: r/w timeout\"");
+  CHECK(meaning.error == 0);
+  CHECK(meaning.lost);
+  CHECK(meaning.peer == "10.0.0.2:9000");
+  CHECK(read_meaning("/srv/a.db: Input/output error, timeout of 10.0.0.2:9000").error == EIO);
+  CHECK(read_meaning("client 10.0.0.2:9000 waits: Input/output error").error == EIO);
+}
+
+TEST_CASE("a lock that another process holds fails as a lock", "[logs]") {
+  for (const char* text : {"Failed to acquire lock on file .lock in /srv/journal. An instance in another process or "
+                           "thread is using this directory.",
+                           "failed to open WAL: file already locked", "!FATAL: Database lock '.gdk_lock' denied"}) {
+    CAPTURE(text);
+    const Meaning meaning = read_meaning(text);
+    CHECK(meaning.error == EAGAIN);
+    CHECK(calls_that_fail(meaning.error, meaning.operation).front() == "flock");
+  }
+  CHECK(calls_that_fail(EAGAIN, Operation::spawn).front() == "clone");
+  CHECK(read_meaning("lock wait timeout exceeded; try restarting transaction").error == 0);
+  CHECK(read_meaning("row is locked by another transaction").error == 0);
+  CHECK(read_meaning("cannot write the lock file x.lock: No space left on device").error == ENOSPC);
+}
+
+TEST_CASE("an error of a connection is none that a file's call returns", "[logs]") {
+  const std::vector<std::string_view> calls = calls_that_fail(ECONNREFUSED, Operation::sync);
+  CHECK(calls == std::vector<std::string_view>{"connect"});
+}
+
+TEST_CASE("what a program finds of its last life is read", "[logs]") {
+  for (const char* text : {"database system was not properly shut down; automatic recovery in progress",
+                           "Unclean shutdown detected", "recovering after a crash"})
+    CHECK(read_meaning(text).unclean);
+  for (const char* text : {"Corruption: block checksum mismatch", "database disk image is malformed",
+                           "Expected end of file '/srv/x/series.dat'", "segment 12 is corrupted",
+                           "csum failed root 257 ino 34956 off 0 csum 0xf5f4f143 expected csum 0x0 mirror 1",
+                           "page verification failed, calculated checksum 1 but expected 2"})
+    CHECK(read_meaning(text).torn);
+  CHECK(read_meaning("Expected end of file '/srv/x/series.dat'").path == "/srv/x/series.dat");
+  for (const char* text : {"shut down cleanly", "the database was closed normally", "no corrupt blocks were found",
+                           "malformed request from 10.0.0.2", "bad checksum of a packet", "csum failed of a packet",
+                           "signature verification failed", "may be corrupted"}) {
+    CAPTURE(text);
+    CHECK_FALSE(read_meaning(text).torn);
+    CHECK_FALSE(read_meaning(text).unclean);
+  }
+}
+
+TEST_CASE("the address of a client is that of no peer", "[logs]") {
+  for (const char* text : {"cannot connect to the database: Connection refused remoteAddr=198.51.100.7 version=3.1.0.2",
+                           "connect() failed (111: Connection refused), client: 198.51.100.7, server: shop"}) {
+    CAPTURE(text);
+    CHECK(read_meaning(text).peer.empty());
+  }
+  CHECK(read_meaning("cannot connect: Connection refused addr=198.51.100.7").peer == "198.51.100.7");
+  CHECK(read_meaning("cannot connect: Connection refused remote_addr=198.51.100.7:2380").peer == "198.51.100.7:2380");
+  CHECK(read_meaning("Lost connection to client: 198.51.100.7").peer == "198.51.100.7");
+}
+
+TEST_CASE("a certificate that is not valid yet means a wrong clock", "[logs]") {
+  for (const char* text : {"Received a not-yet-valid certificate from: n2", "code: 'CERT_NOT_YET_VALID'",
+                           "the certificate is not valid yet"}) {
+    CAPTURE(text);
+    CHECK(read_meaning(text).clock);
+  }
+  CHECK_FALSE(read_meaning("the certificate is not valid for n2").clock);
+}
+
+TEST_CASE("a block from the future means a wrong clock", "[logs]") {
+  CHECK(read_meaning("validating failed: Block received from the future: now = 1767312000").clock);
+  CHECK(read_meaning("record is in the future").clock);
+  CHECK_FALSE(read_meaning("a block of the future release").clock);
 }
 
 TEST_CASE("a message that names its call matches only that call and its variants", "[logs]") {
@@ -480,6 +554,14 @@ TEST_CASE("the length of a pause that a program reports is read") {
       {"Garbage collection: Very long Execution Engine Suspension. Took: 5727ms", 5727},  // KurrentDB
       {"GC duration: 1848 ms, GC threshold: 1000 ms", 1848},                              // Graylog
       {"Event loop lag: 5s", 5000},
+      {"the loop is not healthy: it was last seen active 3m5.5s ago; threshold is 3m0s", 185'500},  // the kubelet
+      {"session of user x, last active 3m5.5s ago", 0},
+      // What waits for its signs of life says so.
+      {"kvd.service: Watchdog timeout (limit 3min)!", 180'000},  // systemd
+      {"kvd.service: Failed with result 'watchdog'.", 30'000},
+      {"heart: Thu Jun 12 09:17:23 2026: heart-beat time-out, no activity for 65 seconds", 65'000},  // Erlang
+      {"NETDEV WATCHDOG: eth0 (e1000e): transmit queue 0 timed out", 0},
+      {"watchdog: the timeout is set to 10s", 0},
       {"the loop stalled at 00:10:05.123", 0},
       {"process replication lag: 30s", 0},
       {"the job was stopped for 12s", 0},

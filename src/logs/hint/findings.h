@@ -92,6 +92,7 @@ struct Findings {
   std::int64_t last_ns = kNoTime, normal_last_ns = kNoTime;  // the last message of all
   std::vector<Hint> hints;
   std::vector<std::size_t> silences;  // hints that nothing but a silence speaks for
+  bool reunited = false;              // nodes that had been apart found each other again, by their own words
   bool at_debug = false;              // only what is said at the level of debugging is looked at
 
  private:

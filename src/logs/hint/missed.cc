@@ -89,7 +89,8 @@ void find_missed_ends(Findings& found) {
     const bool reported = std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
       return hint.kind == Hint::Kind::end && hint.node == name;
     });
-    if (reported || lives_on(found, name, silence.ts_ns)) continue;
+    // What is merged again had not ended.
+    if (reported || (found.reunited && !silence.closed) || lives_on(found, name, silence.ts_ns)) continue;
     const bool unanswered = std::none_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
       return hint.kind == Hint::Kind::silence && hint.answered && hint.peer == name;
     });

@@ -31,6 +31,9 @@ constexpr double kAnyOfSeveral = 0.25;    // times this: the same of more nodes
 constexpr double kOwnInterface = 0.7;     // its own interface is down, by which it spoke with the others or not
 constexpr double kUnresolved = 0.4;       // a name is not resolved: the server for names is missed, or the name is gone
 constexpr double kUnresolvedToo = 0.3;    // the node's name is one of several that are not resolved
+constexpr double kUnclean = 0.5;          // it says that its last end was none in order,
+constexpr double kTorn = 0.4;             // or that what it wrote is not whole,
+constexpr double kTornRead = 0.25;        // which its disk may have got wrong, too
 constexpr double kOutcast = 0.5;          // the others took it for gone, and it was cut off
 constexpr double kOutcastStood = 0.45;    // or stood still,
 constexpr std::int64_t kOutcastFor = 15 * kSecond;  // for so long, as a rule
@@ -96,6 +99,7 @@ class NodeReports {
   void add_refusal(const std::string& other, const Report& report, bool unnamed);
   [[nodiscard]] bool is_of_an_end(const Report& report) const;
   void add_unresolved();
+  void add_last_end();
   void add_outcast();
   void add_standstill();
   void add_processes();
@@ -115,6 +119,7 @@ class NodeReports {
   Report longest_;                         // of the pauses that it tells of
   Report cut_off_;                         // by its own interface
   Report outcast_;                         // from the others, as it says itself
+  Report torn_, unclean_;                  // what its last life left behind
   Report unresolved_;                      // the first name that was not resolved
   std::set<std::string> names_looked_up_;  // nodes that were not found by their names
   Report slowest_;                         // of the calls that waited for a disk
@@ -182,7 +187,8 @@ bool NodeReports::is_nothing(const Message& message, const Meaning& meaning) con
 
 // It reports, at a level that is otherwise ignored, that a node is missing, and names it.
 bool NodeReports::misses_at_debug(const Message& message, const Kind& kind) const {
-  return message.level == Level::debug && kind.meaning.lost && kind.meaning.error == 0 && !kind.other.empty() &&
+  const bool of_connection = kind.meaning.error == 0 || kind.meaning.error == ECONNREFUSED;
+  return message.level == Level::debug && kind.meaning.lost && of_connection && !kind.other.empty() &&
          !kind.meaning.clock && !found_.is_everyday(n_, message.kind) && !found_.is_of_start(n_, message);
 }
 
@@ -201,6 +207,10 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
     names_looked_up_.insert(kind.other);
   }
   if (meaning.outcast) put(outcast_, message, meaning, weight);
+  // What is only reported in passing is the end of what a program recovers: "invalid record, recovery ends here".
+  if (meaning.torn && weight_of(message.level) == 1) put(torn_, message, meaning, weight);
+  if (meaning.unclean) put(unclean_, message, meaning, weight);
+  found_.reunited = found_.reunited || meaning.reunited;
   const bool misses = !is_of_other(kind) && !meaning.clock && !meaning.cut_off && meaning.slow_disk_ns == 0 &&
                       (meaning.lost || meaning.late);
   const bool for_a_reason = misses && found_.misses_for_a_reason(n_, kind.other, message.ts_ns);
@@ -298,6 +308,7 @@ void NodeReports::add_hints() {
   add_processes();
   add_clocks();
   add_slow_disk();
+  add_last_end();
 }
 
 void NodeReports::add_refusal(const std::string& other, const Report& report, bool unnamed) {
@@ -326,10 +337,34 @@ bool NodeReports::is_of_an_end(const Report& report) const {
 // Where several names are not found, it is rather that server than each of the nodes.
 void NodeReports::add_unresolved() {
   if (unresolved_.first == nullptr) return;
-  Hint& hint = found_.add(Hint::Kind::call, n_, unresolved_, names_looked_up_.size() > 1 ? kPlain : kUnresolved);
+  const bool of_a_node = names_looked_up_.size() == 1 && !names_looked_up_.contains("");
+  Hint& hint = found_.add(Hint::Kind::call, n_, unresolved_, of_a_node ? kUnresolved : kPlain);
   hint.error = ENETUNREACH;
   hint.syscalls = {"connect", "sendto"};
   hint.peer = "*:53";
+}
+
+// What it finds of its last life when it begins: it ended before all was written, as where power is lost. What is torn
+// may have been read wrongly instead. An end that the logs show explains both, and so does a failure before that.
+void NodeReports::add_last_end() {
+  const Report& report = unclean_.first != nullptr ? unclean_ : torn_;
+  if (report.first == nullptr || here_.node.empty()) return;
+  const bool seen = std::any_of(found_.hints.begin(), found_.hints.end(), [&](const Hint& hint) {
+    const bool ends = hint.kind == Hint::Kind::end || hint.kind == Hint::Kind::call || hint.kind == Hint::Kind::limit;
+    return ends && hint.node == here_.node && (hint.ts_ns == kNoTime || hint.ts_ns < report.first->ts_ns);
+  });
+  if (!seen) {
+    Hint& hint =
+        found_.add(Hint::Kind::end, n_, *report.first, (&report == &unclean_ ? kUnclean : kTorn) * report.weight);
+    hint.signal = SIGKILL;
+    hint.missed = true;
+    hint.words += "; its last end left that behind";
+  }
+  if (torn_.first == nullptr) return;
+  Hint& read = found_.add(Hint::Kind::call, n_, torn_, kTornRead);
+  read.error = EIO;
+  read.syscalls = calls_of_operation(Operation::read);
+  read.path = torn_.meaning.path;
 }
 
 // The others took it for gone: they did not hear from it, as when it was cut off or stood still.

@@ -62,6 +62,8 @@ void add_silence(Findings& found, std::size_t n, const std::string& other, const
       report.meaning.error == EINVAL || report.meaning.error == ENETUNREACH || report.meaning.error == EHOSTUNREACH;
   hint.no_route = hint.no_way && report.meaning.error != EHOSTUNREACH;
   if (report.meaning.cut_off) hint.no_way = hint.no_route = true;
+  // Of a name that is none of a node's: no node's end or pause explains that it was not resolved.
+  if (report.meaning.unresolved && unnamed) hint.no_way = true;
   hint.peer = other;
   hint.closed = report.meaning.closed;
   hint.answered = report.meaning.closed || answered;

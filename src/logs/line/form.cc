@@ -94,15 +94,16 @@ constexpr std::array kTimeKeys =
 constexpr std::array kLevelKeys =
     std::to_array<std::string_view>({"level", "lvl", "severity", "log.level", "levelname", "s", "L", "@l", "@level",
                                      "loglevel", "level_name", "Severity"});
-constexpr std::array kTextKeys =
-    std::to_array<std::string_view>({"msg", "message", "M", "@m", "@message", "event", "text", "log"});
+constexpr std::array kTextKeys = std::to_array<std::string_view>(
+    {"msg", "message", "M", "@m", "@message", "event", "text", "log", "full_message", "short_message"});
 constexpr std::array kLoggerKeys =
     std::to_array<std::string_view>({"logger", "logger_name", "loggerName", "@module", "name", "module", "component",
                                      "subsystem", "caller", "source", "c", "N", "log.logger", "C", "target"});
 constexpr std::array kThreadKeys =
     std::to_array<std::string_view>({"thread", "thread_name", "threadName", "ctx", "process.thread.name"});
 constexpr std::array kHostKeys = std::to_array<std::string_view>(
-    {"hostname", "host.name", "pod", "pod_name", "kubernetes.pod_name"});  // "host" may be a peer's
+    {"hostname", "host.name", "pod", "pod_name", "kubernetes.pod_name"});        // "host" may be a peer's
+constexpr std::array kGelfHostKeys = std::to_array<std::string_view>({"host"});  // the sender's
 constexpr std::array kErrorKeys =
     std::to_array<std::string_view>({"error", "err", "exception", "cause", "reason", "stack_trace", "error.message"});
 constexpr std::array kStackKeys = std::to_array<std::string_view>(
@@ -120,15 +121,18 @@ std::optional<TimeStamp> json_time(const JsonMember& member) {
   return std::nullopt;
 }
 
-Level json_level(const JsonMember& member) {
+// The scales of Monolog, of bunyan and pino, and of GELF. Below 10 many have one of their own: then the text decides.
+Level json_level(const JsonMember& member, bool gelf) {
   if (!is_number(member.value)) return level_of(member.value);
-  const std::int64_t value = number_of(member.value);  // of bunyan and pino
-  return value >= 60   ? Level::fatal
-         : value >= 50 ? Level::error
-         : value >= 40 ? Level::warning
-         : value >= 30 ? Level::info
-         : value >= 20 ? Level::debug
-                       : Level::trace;
+  const std::int64_t value = number_of(member.value);
+  if (value < 10) return gelf ? level_of_severity(static_cast<int>(value)) : Level::none;
+  const std::int64_t step = value >= 100 ? value / 10 + 10 : value;
+  return step >= 60   ? Level::fatal
+         : step >= 50 ? Level::error
+         : step >= 40 ? Level::warning
+         : step >= 30 ? Level::info
+         : step >= 20 ? Level::debug
+                      : Level::trace;
 }
 
 // Fields as members: what is time, level, logger and thread goes there, the rest becomes the text: the message, then
@@ -139,6 +143,7 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
   const JsonMember* level = nullptr;
   const JsonMember* logger = nullptr;
   const JsonMember* thread = nullptr;
+  const bool gelf = std::ranges::find(members, "short_message", &JsonMember::key) != members.end();
   const auto first_of = [&](const JsonMember*& into, std::span<const std::string_view> keys) {
     for (const std::string_view key : keys) {
       for (const JsonMember& member : members) {
@@ -151,8 +156,8 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
       if (!parts.time && member.key == key && (parts.time = json_time(member))) time = &member;
   first_of(message, kTextKeys);
   first_of(level, kLevelKeys);
-  if (level != nullptr) parts.level = json_level(*level);
-  if (parts.level == Level::none) level = nullptr;
+  if (level != nullptr) parts.level = json_level(*level, gelf);
+  if (parts.level == Level::none && level != nullptr && !is_number(level->value)) level = nullptr;
   if (time == nullptr && level == nullptr) return false;
   first_of(logger, kLoggerKeys);
   first_of(thread, kThreadKeys);
@@ -160,7 +165,7 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
   if (logger != nullptr) parts.logger = trim_place(logger->value);
   if (thread != nullptr) parts.thread = thread->value;
   const JsonMember* host = nullptr;
-  first_of(host, kHostKeys);
+  first_of(host, gelf ? std::span<const std::string_view>(kGelfHostKeys) : kHostKeys);
   if (host != nullptr && host->text) {
     parts.host = host->value;
   } else {
@@ -184,7 +189,8 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
   }
   for (const JsonMember& member : members) {
     if (&member == message || &member == time || &member == level || &member == logger || &member == thread ||
-        is_error(member) || is_stack(member))
+        is_error(member) || is_stack(member) ||
+        (gelf && (member.key == "short_message" || member.key == "version" || &member == host)))
       continue;
     if (is_any(member.key, kLoggerKeys) && member.key == "caller") continue;
     add(member);

@@ -176,6 +176,10 @@ class Header {
         tell("", 0, close);
         return true;
       }
+      if (level_and_time(inside)) {
+        tell("level time", open, close);
+        return true;
+      }
       if (at_ == 0 && since_boot(inside)) {
         tell("seconds", open, close);
         return true;
@@ -250,6 +254,19 @@ class Header {
     }
   }
 
+  // "I 2026-01-02 03:04:05.678 store" in one bracket: Tornado, Jupyter, SiriDB.
+  bool level_and_time(std::string_view inside) {
+    const std::size_t end = inside.find(' ');
+    if (end == std::string_view::npos || level_of(inside.substr(0, end)) == Level::none) return false;
+    const std::string_view behind = trimmed(inside.substr(end));
+    const auto time = read_time(behind);
+    if (!time) return false;
+    parts_.level = level_of(inside.substr(0, end));
+    parts_.time = time;
+    inside_time(trimmed(behind.substr(time->length)));
+    return true;
+  }
+
   // "    12.345678" of the kernel.
   bool since_boot(std::string_view inside) {
     const std::size_t dot = inside.find('.');
@@ -299,6 +316,7 @@ class Header {
       at_ += 2;
       return true;
     }
+    if (c == '|' && just_timed_ && !alone) return level_between_bars();
     if (!alone) return false;
     if ((c == '*' || c == '#' || c == '.' || c == '-') && redis_) {
       parts_.level = c == '#' ? Level::warning : c == '*' ? Level::notice : c == '-' ? Level::info : Level::debug;
@@ -320,6 +338,25 @@ class Header {
       return true;
     }
     return false;
+  }
+
+  // NLog: "time|LEVEL|logger|message".
+  bool level_between_bars() {
+    const std::size_t bar = line_.find('|', at_ + 1);
+    if (bar == std::string_view::npos) return false;
+    const Level level = level_of(trimmed(line_.substr(at_ + 1, bar - at_ - 1)));
+    if (level == Level::none) return false;
+    parts_.level = level;
+    at_ = bar + 1;
+    tell("|level|");
+    const std::size_t next = line_.find('|', at_);
+    if (next != std::string_view::npos && plain_name(trimmed(line_.substr(at_, next - at_)))) {
+      parts_.logger = trimmed(line_.substr(at_, next - at_));
+      at_ = next + 1;
+      tell("logger|");
+    }
+    over_ = true;
+    return true;
   }
 
   // "name - " stands here.
@@ -516,7 +553,8 @@ class Header {
     return true;
   }
 
-  // ActiveMQ: fields between '|'.
+  // ActiveMQ: fields between '|', those that name something behind the message. Others (loguru) have them before it:
+  // "time | LEVEL | 271 | module:function:line | message".
   bool pipe_word() {
     const std::size_t end = line_.find(" | ", at_);
     if (end == std::string_view::npos) return false;
@@ -526,7 +564,15 @@ class Header {
     at_ = end + 3;
     tell("level |");
     const std::size_t last = line_.rfind(" | ");
-    if (last > end) {
+    if (last > end && !plain_name(trimmed(line_.substr(last + 3)))) {
+      for (std::size_t bar = line_.find(" | ", at_); bar != std::string_view::npos; bar = line_.find(" | ", at_)) {
+        const std::string_view name = trimmed(line_.substr(at_, bar - at_));
+        if (!plain_name(name)) break;
+        if (!all_digits(name)) parts_.logger = name;
+        at_ = bar + 3;
+        tell("name |");
+      }
+    } else if (last > end) {
       const std::size_t middle = line_.rfind(" | ", last - 1);
       parts_.thread = trimmed(line_.substr(last + 3));
       if (middle != std::string_view::npos && middle > end)
@@ -564,16 +610,21 @@ struct LevelWord {
   Level level;
 };
 constexpr std::array kLevelWords = std::to_array<LevelWord>({
-    {"info", Level::info},       {"warn", Level::warning},     {"error", Level::error},    {"debug", Level::debug},
-    {"warning", Level::warning}, {"err", Level::error},        {"fatal", Level::fatal},    {"trace", Level::trace},
-    {"notice", Level::notice},   {"note", Level::notice},      {"critical", Level::fatal}, {"crit", Level::fatal},
-    {"severe", Level::error},    {"emerg", Level::fatal},      {"alert", Level::fatal},    {"panic", Level::fatal},
-    {"inf", Level::info},        {"wrn", Level::warning},      {"dbg", Level::debug},      {"trc", Level::trace},
-    {"ftl", Level::fatal},       {"information", Level::info}, {"fine", Level::debug},     {"finer", Level::debug},
-    {"finest", Level::trace},    {"config", Level::info},      {"system", Level::notice},  {"emergency", Level::fatal},
-    {"verbose", Level::debug},   {"dpanic", Level::fatal},     {"pnc", Level::fatal},      {"i", Level::info},
-    {"w", Level::warning},       {"e", Level::error},          {"d", Level::debug},        {"f", Level::fatal},
-    {"t", Level::trace},         {"v", Level::debug},          {"n", Level::notice},
+    {"info", Level::info},        {"warn", Level::warning},    {"error", Level::error},
+    {"debug", Level::debug},      {"warning", Level::warning}, {"err", Level::error},
+    {"fatal", Level::fatal},      {"trace", Level::trace},     {"notice", Level::notice},
+    {"note", Level::notice},      {"critical", Level::fatal},  {"crit", Level::fatal},
+    {"severe", Level::error},     {"emerg", Level::fatal},     {"alert", Level::fatal},
+    {"panic", Level::fatal},      {"inf", Level::info},        {"wrn", Level::warning},
+    {"dbg", Level::debug},        {"trc", Level::trace},       {"ftl", Level::fatal},
+    {"information", Level::info}, {"fine", Level::debug},      {"finer", Level::debug},
+    {"finest", Level::trace},     {"config", Level::info},     {"system", Level::notice},
+    {"emergency", Level::fatal},  {"verbose", Level::debug},   {"dpanic", Level::fatal},
+    {"pnc", Level::fatal},        {"dbug", Level::debug},      {"eror", Level::error},
+    {"grave", Level::error},      {"infos", Level::info},      {"advertencia", Level::warning},
+    {"warnung", Level::warning},  {"i", Level::info},          {"w", Level::warning},
+    {"e", Level::error},          {"d", Level::debug},         {"f", Level::fatal},
+    {"t", Level::trace},          {"v", Level::debug},         {"n", Level::notice},
 });
 
 bool starts_with_any(std::string_view line, std::span<const std::string_view> beginnings) {

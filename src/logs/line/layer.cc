@@ -154,7 +154,10 @@ bool read_shown_time(std::string_view line, Outside& out) {
   if (colon == std::string_view::npos || colon == 0 || !is_digit(shown[colon - 1]) || shown.find(' ') == shown.npos)
     return false;
   out.text = line.substr(bar + 3);
-  return true;
+  // A time that can be read is the program's own, unless the line has another one.
+  const auto own = read_time(shown);
+  Parts parts;
+  return !own || own->length != shown.size() || (read_header(out.text, parts) && parts.time);
 }
 
 // "web_1  | text" of docker compose, "[pod/x/y] text" of kubectl.
@@ -350,6 +353,23 @@ bool read_origin(std::string_view line, Outside& out) {
   return true;
 }
 
+// What grep, zgrep and rg put before a line of several files: "/var/log/x/server.log:", with a number behind it or not.
+bool read_file_name(std::string_view line, Outside& out) {
+  const std::size_t colon = line.substr(0, kLongestOrigin).find(':');
+  if (colon == std::string_view::npos) return false;
+  const std::string_view name = line.substr(0, colon);
+  if (name.find(' ') != std::string_view::npos || name.find('.') == std::string_view::npos ||
+      (name.find('/') == std::string_view::npos && name.find(".log") == std::string_view::npos) || read_time(line))
+    return false;
+  std::string_view rest = line.substr(colon + 1);
+  const std::size_t digits = std::min(rest.find_first_not_of("0123456789"), rest.size());
+  if (digits != 0 && rest.substr(digits).starts_with(':') && !read_time(rest)) rest.remove_prefix(digits + 1);
+  Parts parts;
+  if (!rest.starts_with('{') && !(read_header(rest, parts) && parts.time)) return false;
+  out.text = rest;
+  return true;
+}
+
 // Quoted in a mail or an issue.
 bool read_quote(std::string_view line, Outside& out) {
   if (line != ">" && !line.starts_with("> ")) return false;
@@ -468,8 +488,47 @@ bool Layer::find_columns(std::string_view head) {
   return time_column_ && text_column_;
 }
 
+// Rows without a head: a field that is a time in every row, a level where all are, a node's name where all are, and the
+// longest one, which is the text.
+bool Layer::guess_columns(std::span<const std::string> sample, const IsNode& is_node) {
+  constexpr std::size_t kFewestColumns = 3;
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& line : sample) {
+    if (line.empty()) continue;
+    if (line[0] != '"') return false;  // exports without a head quote the first field
+    bool open = false;
+    rows.push_back(csv_row(line, open));
+    if (open || rows.back().size() < kFewestColumns || rows.back().size() != rows.front().size()) return false;
+  }
+  if (rows.empty()) return false;
+  const auto all = [&](std::size_t column, const auto& fits) {
+    return std::all_of(rows.begin(), rows.end(), [&](const auto& row) { return fits(row[column]); });
+  };
+  const auto is_time = [](const std::string& field) {
+    const auto time = read_time(field);
+    return time && time->length == field.size();
+  };
+  time_column_ = level_column_ = host_column_ = text_column_ = std::nullopt;
+  std::size_t longest = 0;
+  for (std::size_t column = 0; column < rows.front().size(); ++column) {
+    if (!time_column_ && all(column, is_time)) {
+      time_column_ = column;
+    } else if (!level_column_ && all(column, [](const auto& field) { return level_of(field) != Level::none; })) {
+      level_column_ = column;
+    } else if (!host_column_ && is_node && all(column, is_node)) {
+      host_column_ = column;
+    } else {
+      std::size_t size = 0;
+      for (const auto& row : rows) size += row[column].size();
+      if (size > longest) text_column_ = column;
+      longest = std::max(longest, size);
+    }
+  }
+  return time_column_ && text_column_;
+}
+
 bool Layer::read_csv(std::string_view line, Outside& out) {
-  if (line == head_) return out.nothing = true;
+  if (!head_.empty() && line == head_) return out.nothing = true;
   text_.clear();
   if (in_quotes_) {  // up to the closing quote
     std::size_t at = 0;
@@ -516,6 +575,7 @@ bool Layer::read(std::string_view line, Outside& out) {
     case Kind::stern: return read_stern(line, out);
     case Kind::stream: return read_stream(line, out);
     case Kind::origin: return read_origin(line, out);
+    case Kind::file_name: return read_file_name(line, out);
     case Kind::timestamp: return read_timestamp(line, out);
     case Kind::indent:
       if (leading_blanks(line) < blanks_) return line.empty();
@@ -561,6 +621,7 @@ std::string_view Layer::name() const {
     case Kind::stern: return "lines with pod and container before them";
     case Kind::stream: return "lines with a time and a stream's name before them";
     case Kind::origin: return "lines with a node's name before them";
+    case Kind::file_name: return "lines with a file's name before them";
     case Kind::timestamp: return "lines with a time before them";
   }
   return {};
@@ -572,8 +633,8 @@ bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
   std::size_t fit = 0, lines = 0, further = 0;
   std::set<std::string> origins;
   if (kind_ == Kind::csv) {
-    if (!find_columns(sample.front())) return false;
-    head_ = sample.front();
+    if (find_columns(sample.front())) head_ = sample.front();
+    else if (!guess_columns(sample, is_node)) return false;
   }
   if (kind_ == Kind::indent) {
     std::size_t least = std::string::npos;
@@ -620,9 +681,9 @@ bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
 }
 
 std::optional<Layer> Layer::choose(std::span<const std::string> sample, const IsNode& is_node) {
-  for (const Kind kind :
-       {Kind::docker, Kind::cri, Kind::syslog_5424, Kind::syslog, Kind::journal_json, Kind::csv, Kind::envelope,
-        Kind::quote, Kind::prefix, Kind::stern, Kind::stream, Kind::origin, Kind::timestamp, Kind::indent}) {
+  for (const Kind kind : {Kind::docker, Kind::cri, Kind::syslog_5424, Kind::syslog, Kind::journal_json, Kind::csv,
+                          Kind::envelope, Kind::quote, Kind::prefix, Kind::stern, Kind::stream, Kind::origin,
+                          Kind::file_name, Kind::timestamp, Kind::indent}) {
     Layer layer(kind);
     if (!layer.fits(sample, is_node)) continue;
     layer.in_quotes_ = false;

@@ -43,6 +43,7 @@ class Layer {
     stern,
     stream,
     origin,
+    file_name,
     timestamp,
   };
 
@@ -65,13 +66,14 @@ class Layer {
   [[nodiscard]] bool read_envelope(std::string_view line, Outside& out);
   [[nodiscard]] bool read_journal_json(std::string_view line, Outside& out);
   bool find_columns(std::string_view head);
+  bool guess_columns(std::span<const std::string> sample, const IsNode& is_node);
 
   Kind kind_;
   JsonLine json_, nested_;
   std::string host_, text_;
   std::unordered_map<std::string, std::size_t> indents_;  // syslog: the fewest blanks before a program's messages
   // csv: the columns that count; nothing: there is no such column.
-  std::string head_;
+  std::string head_;  // "": the rows have none
   std::optional<std::size_t> time_column_, text_column_, host_column_, level_column_;
   bool in_quotes_ = false;  // the last row's text goes on in the next line
   std::size_t blanks_ = 0;  // indent

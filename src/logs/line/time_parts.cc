@@ -7,6 +7,16 @@ namespace {
 
 constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+struct MonthName {
+  std::string_view name;
+  unsigned month;
+};
+// What the journal and syslog write in other languages than English, where that differs (glibc's %b, CLDR).
+constexpr std::array kForeignMonths = std::to_array<MonthName>(
+    {{"janv", 1}, {"ene", 1},  {"gen", 1},   {"févr", 2}, {"fev", 2},  {"fév", 2},  {"mars", 3}, {"mär", 3},
+     {"mrt", 3},  {"mrz", 3},  {"avril", 4}, {"avr", 4},  {"abr", 4},  {"mai", 5},  {"mag", 5},  {"mei", 5},
+     {"maj", 5},  {"juin", 6}, {"giu", 6},   {"juil", 7}, {"lug", 7},  {"août", 8}, {"ago", 8},  {"sept", 9},
+     {"set", 9},  {"ott", 10}, {"okt", 10},  {"out", 10}, {"dic", 12}, {"dez", 12}, {"déc", 12}, {"des", 12}});
 constexpr std::array<std::string_view, 7> kWeekdays = {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"};
 
 bool same_letters(std::string_view text, std::string_view word) {
@@ -51,6 +61,13 @@ constexpr std::array kZoneNames = std::to_array<ZoneName>({{"UTC", 0},
 }  // namespace
 
 unsigned month_name(TimeCursor& cursor) {
+  for (const MonthName& foreign : kForeignMonths) {
+    const std::string_view rest = cursor.rest();
+    if (!same_letters(rest, foreign.name) || is_alpha(cursor.peek(foreign.name.size()))) continue;
+    cursor.skip(foreign.name.size());
+    cursor.eat('.');
+    return foreign.month;
+  }
   for (unsigned i = 0; i < kMonths.size(); ++i) {
     if (!same_letters(cursor.rest(), kMonths[i])) continue;
     cursor.skip(3);

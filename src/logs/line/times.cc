@@ -157,7 +157,7 @@ std::optional<TimeStamp> numbers_only(TimeCursor cursor) {
     } else {
       moment.year = year_of_two(first);
       moment.month = static_cast<unsigned>(second);
-      moment.day = static_cast<unsigned>(cursor.number(2, 31));
+      moment.day = static_cast<unsigned>(cursor.short_number(31));
     }
     cursor.need(plausible_year(moment.year));
   }
