@@ -28,15 +28,30 @@ std::string whole_name(const Explanation& explanation, const std::string& record
   return recorded;
 }
 
-// Parses a value of "store:callers".
+// "main.begin.gowrap1" is what the compiler makes of a `go` statement in main.begin whose function has arguments, and
+// "deferwrap1" of a `defer` statement.
+void unwrap(Call& call) {
+  const std::size_t last = call.caller.rfind('.');
+  if (last == std::string::npos) return;
+  const std::string_view word = std::string_view(call.caller).substr(last + 1);
+  const bool starts = word.starts_with("gowrap");
+  if (!starts && !word.starts_with("deferwrap")) return;
+  call.starts = call.starts || starts;
+  call.caller.resize(last);
+}
+
+// Parses a value of "store:callers". What started a goroutine counts as the caller of its function.
 Call read_call(const std::string& query, const schedule::Value& value) {
   Call call;
   call.function = query.substr(0, query.rfind(':'));
   call.node = value.node;
-  const std::size_t at = value.text.rfind(" (");
-  call.caller = value.text.substr(0, at);
-  if (at == std::string::npos || !value.text.ends_with(')')) return call;
-  const std::string place = value.text.substr(at + 2, value.text.size() - at - 3);
+  std::string_view text = value.text;
+  if (text.starts_with(symbols::kGoStatement)) text.remove_prefix(symbols::kGoStatement.size()), call.starts = true;
+  const std::size_t at = text.rfind(" (");
+  call.caller = text.substr(0, at);
+  unwrap(call);
+  if (at == std::string::npos || !text.ends_with(')')) return call;
+  const std::string place(text.substr(at + 2, text.size() - at - 3));
   if (place.starts_with('+')) return call;
   const std::size_t before = place.find_last_of(": ");
   if (!place.starts_with("line ")) call.file = place.substr(0, before);
@@ -91,7 +106,8 @@ std::vector<std::string> functions_with(const Explanation& explanation, std::set
 struct OneSided {
   std::set<std::string> Suspect::* nodes;  // on which only these enter it
   Feature of_caller;                       // of a caller
-  std::string_view why;                    // "calls {}"
+  bool missing = false;                    // a caller no longer calls them
+  std::string_view why;                    // "which only failing runs enter after the fault"
 };
 
 std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> calls, const OneSided& side) {
@@ -140,7 +156,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     if (of == callers.end()) continue;
     const auto& [inside, outside] = of->second;
     for (const Call* call : inside) {
-      const std::string called_by = "called by " + at_place(frame_at(*call, call->caller));
+      const std::string called_by =
+          (call->starts ? "its goroutine is started by " : "called by ") + at_place(frame_at(*call, call->caller));
       callee.why += "; " + called_by;
       for (StoryLine& line : explanation.story)
         if (const std::string enters = "enters " + callee.function;
@@ -151,7 +168,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     callee.features[outside ? Feature::decided_outside : Feature::only_follows] = 1;
   }
   const auto why = [&](const Call& call) {
-    return fmt::format(fmt::runtime(side.why), at_place(frame_at(call, call.function)));
+    return fmt::format("{}{} {}, {}", side.missing ? "no longer " : "", call.starts ? "starts a goroutine of" : "calls",
+                       at_place(frame_at(call, call.function)), side.why);
   };
   double share = 1;
   for (const Call* call : decisions) {
@@ -194,9 +212,8 @@ std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<
 }
 
 std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls) {
-  return add_callers_of(
-      explanation, std::move(calls),
-      {&Suspect::fresh, Feature::calls_new, "calls {}, which only failing runs enter after the fault"});
+  return add_callers_of(explanation, std::move(calls),
+                        {&Suspect::fresh, Feature::calls_new, false, "which only failing runs enter after the fault"});
 }
 
 void add_lost_callers(Explanation& explanation, std::vector<Call> calls) {
@@ -210,9 +227,9 @@ void add_lost_callers(Explanation& explanation, std::vector<Call> calls) {
     return explanation.killed.contains({call.node, key_of(whole_name(explanation, call.caller))}) ||
            (with(call.function, {Feature::dead}) && with(call.caller, {Feature::arrived, Feature::interrupted}));
   });
-  (void)add_callers_of(explanation, std::move(calls),
-                       {&Suspect::lost, Feature::no_longer_calls,
-                        "no longer calls {}, which all correct runs enter after the moment of the fault"});
+  (void)add_callers_of(
+      explanation, std::move(calls),
+      {&Suspect::lost, Feature::no_longer_calls, true, "which all correct runs enter after the moment of the fault"});
 }
 
 std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule, const std::vector<Call>& decided) {

@@ -44,8 +44,9 @@ struct Suspect {
 struct Call {
   std::string function, caller;
   std::string node;
-  std::string file;  // the position of the call; "" if unknown
-  int line = 0;      // 0 unknown
+  std::string file;     // the position of the call; "" if unknown
+  int line = 0;         // 0 unknown
+  bool starts = false;  // it starts a goroutine of the function
 };
 
 // What followed a call that a fault made fail.

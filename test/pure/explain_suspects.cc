@@ -807,6 +807,24 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(run.file == "server.cc");
   CHECK(run.line == 71);
   CHECK(call("expire", "run (+0x4f)").file.empty());
+  const explain::Call starts = call("expire", "go statement in Server::run(int) (server.cc:71)");
+  CHECK(starts.starts);
+  CHECK(starts.caller == run.caller);
+  CHECK(starts.line == 71);
+  const explain::Call wrapped = call("expire", "main.begin.gowrap1 (shop.go:7)");
+  CHECK(wrapped.starts);
+  CHECK(wrapped.caller == "main.begin");
+  CHECK(call("expire", "main.begin.deferwrap2 (shop.go:7)").caller == "main.begin");
+  explain::Explanation started = e;
+  add_callers(started, {starts});
+  const auto why = [&](const std::string& function) {
+    return std::find_if(started.suspects.begin(), started.suspects.end(),
+                        [&](const auto& s) { return s.function == function; })
+        ->why;
+  };
+  CHECK(why("Server::run(int)") ==
+        "starts a goroutine of expire (server.cc:71), which only failing runs enter after the fault");
+  CHECK(why("expire").ends_with("; its goroutine is started by Server::run(int) (server.cc:71)"));
   const std::vector<explain::Call> decided =
       add_callers(e, {run, run, call("revoke", "expire (server.cc:90)"), call("expire", "std::__invoke (invoke.h:3)"),
                       call("retry", "loop (server.cc:12)")});
