@@ -173,6 +173,9 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
   };
   double share = 1;
   for (const Call* call : decisions) {
+    // What is called may as well be the one that lacks a check. What is no longer called may not.
+    if (Features& of = find_suspect(suspects, call->function)->features; !side.missing)
+      of[Feature::decided_outside] = std::min(of[Feature::decided_outside], 1 - share);
     accuse(suspects, *call, side.of_caller, 1, true, why(*call));
     accuse(suspects, *call, Feature::decided_first, share, false, {});
     share /= 2;

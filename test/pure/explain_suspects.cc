@@ -822,6 +822,15 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
                         [&](const auto& s) { return s.function == function; })
         ->why;
   };
+  // Either may lack a check: the one that calls first, or the one that is called.
+  for (const std::string function : {"expire", "revoke"}) {
+    explain::Explanation later = e;
+    add_callers(later,
+                {call("expire", "Server::run(int) (server.cc:71)"), call("revoke", "Server::serve() (server.cc:9)")});
+    const auto callee = std::find_if(later.suspects.begin(), later.suspects.end(),
+                                     [&](const auto& s) { return s.function == function; });
+    CHECK(callee->features[explain::Feature::decided_outside] == (function == "expire" ? 0 : 0.5));
+  }
   CHECK(why("Server::run(int)") ==
         "starts a goroutine of expire (server.cc:71), which only failing runs enter after the fault");
   CHECK(why("expire").ends_with("; its goroutine is started by Server::run(int) (server.cc:71)"));
