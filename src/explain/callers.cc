@@ -259,6 +259,11 @@ void add_outer_callers(Explanation& explanation, const std::vector<std::string>&
                fmt::format("calls {}, in which the wrong clock first makes a difference",
                            at_place(frame_at(call, function))));
     }
+    // Its thread begins with it, or runs in it all the time.
+    if (const auto own = find_suspect(suspects, function); callers.empty()) {
+      own->features[Feature::clock_outside] = 1;
+      own->why += (own->why.empty() ? "" : "; ") + std::string("the wrong clock first makes a difference in it");
+    }
   }
   score(suspects);
 }

@@ -884,6 +884,15 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(beat->line == 33);
   CHECK(beat->why == "calls Server::run(int) (server.cc:33), in which the wrong clock first makes a difference");
   CHECK(beat->score > caller.score);
+  // A thread's outermost function has read it itself.
+  explain::Explanation outermost = e;
+  add_outer_callers(outermost, {"Server::run(int)"}, {call("Server::run(int)", "std::__invoke (invoke.h:3)")});
+  CHECK(outermost.suspects.size() == e.suspects.size());
+  CHECK(outermost.suspects.front().function == "Server::run(int)");
+  CHECK(outermost.suspects.front().why.ends_with("; the wrong clock first makes a difference in it"));
+  CHECK(std::none_of(outer.suspects.begin(), outer.suspects.end(), [](const auto& s) {
+    return s.function == "Server::run(int)" && s.features[explain::Feature::clock_outside] > 0;
+  }));
   // Of a long Java name only the last 64 bytes are kept.
   const std::string longest = "org.apache.hadoop.hdfs.server.namenode.FSEditLog$JournalAndStream.abort";
   e.path.push_back(longest);
