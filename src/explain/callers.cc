@@ -75,13 +75,14 @@ bool may_be_suspect(const Call& call) {
          is_applications(frame_at(call, call.caller));
 }
 
-// Gives the caller of a suspect the feature, unless it has more of it. `may_add`: a caller that is not a suspect yet
-// becomes one.
-void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, double value, bool may_add,
-            const std::string& why) {
+void add_why(Suspect& suspect, const std::string& why) {
+  if (suspect.why.find(why) == std::string::npos) suspect.why += (suspect.why.empty() ? "" : "; ") + why;
+}
+
+// Gives the caller of a suspect the feature, unless it has more of it. A caller that is not a suspect yet becomes one.
+void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, double value, const std::string& why) {
   auto caller = find_suspect(suspects, call.caller);
   if (caller == suspects.end()) {
-    if (!may_add) return;
     Suspect fresh;
     fresh.function = call.caller;
     fresh.file = call.file;
@@ -91,7 +92,7 @@ void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, d
     caller = suspects.insert(suspects.end(), std::move(fresh));
   }
   caller->features.raise(feature, value);
-  if (caller->why.find(why) == std::string::npos) caller->why += (caller->why.empty() ? "" : "; ") + why;
+  add_why(*caller, why);
 }
 
 std::vector<std::string> functions_with(const Explanation& explanation, std::set<std::string> Suspect::* nodes,
@@ -105,7 +106,6 @@ std::vector<std::string> functions_with(const Explanation& explanation, std::set
 // What is known of functions that only the runs of one side enter.
 struct OneSided {
   std::set<std::string> Suspect::* nodes;  // on which only these enter it
-  Feature of_caller;                       // of a caller
   bool missing = false;                    // a caller no longer calls them
   std::string_view why;                    // "which only failing runs enter after the fault"
 };
@@ -122,21 +122,14 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     const auto callee = find_suspect(suspects, call.function);
     return callee != suspects.end() && !one_sided(*callee, call.node);
   });
-  struct Callers {
-    std::vector<const Call*> inside;
-    bool outside = false;  // a caller that the runs of the other side enter, too
-  };
-  std::map<std::string, Callers> callers;  // by key of the callee
+  std::map<std::string, std::vector<const Call*>> callers;  // by key of the callee
   for (const Call& call : calls) {
     if (find_suspect(suspects, call.function) == suspects.end() || key_of(call.caller) == key_of(call.function))
       continue;
-    const auto known = find_suspect(suspects, call.caller);
-    Callers& of = callers[key_of(call.function)];
-    of.outside = of.outside || known == suspects.end() || !one_sided(*known, call.node);
-    const bool again = std::any_of(of.inside.begin(), of.inside.end(), [&](const Call* one) {
-      return one->caller == call.caller && one->line == call.line;
-    });
-    if (may_be_suspect(call) && !again && of.inside.size() < kMostCallers) of.inside.push_back(&call);
+    std::vector<const Call*>& of = callers[key_of(call.function)];
+    const bool again = std::any_of(
+        of.begin(), of.end(), [&](const Call* one) { return one->caller == call.caller && one->line == call.line; });
+    if (may_be_suspect(call) && !again && of.size() < kMostCallers) of.push_back(&call);
   }
   // What comes first after the fault may be a decision, what comes later its consequence.
   std::vector<const Call*> decisions;  // the first call that each caller decided on, by time
@@ -154,8 +147,7 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
   for (Suspect& callee : suspects) {  // best first
     const auto of = callers.find(key_of(callee.function));
     if (of == callers.end()) continue;
-    const auto& [inside, outside] = of->second;
-    for (const Call* call : inside) {
+    for (const Call* call : of->second) {
       const std::string called_by =
           (call->starts ? "its goroutine is started by " : "called by ") + at_place(frame_at(*call, call->caller));
       callee.why += "; " + called_by;
@@ -165,7 +157,7 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
           line.text.insert(enters.size(), ", " + called_by);
       accused.push_back(call);
     }
-    callee.features[outside ? Feature::decided_outside : Feature::only_follows] = 1;
+    callee.features[Feature::decided_outside] = 1;
   }
   const auto why = [&](const Call& call) {
     return fmt::format("{}{} {}, {}", side.missing ? "no longer " : "", call.starts ? "starts a goroutine of" : "calls",
@@ -176,11 +168,12 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     // What is called may as well be the one that lacks a check. What is no longer called may not.
     if (Features& of = find_suspect(suspects, call->function)->features; !side.missing)
       of[Feature::decided_outside] = std::min(of[Feature::decided_outside], 1 - share);
-    accuse(suspects, *call, side.of_caller, 1, true, why(*call));
-    accuse(suspects, *call, Feature::decided_first, share, false, {});
+    accuse(suspects, *call, Feature::decided_first, share, why(*call));
     share /= 2;
   }
-  for (const Call* call : accused) accuse(suspects, *call, side.of_caller, 1, false, why(*call));
+  for (const Call* call : accused)
+    if (const auto caller = find_suspect(suspects, call->caller); caller != suspects.end())
+      add_why(*caller, why(*call));
   std::vector<Call> first;
   if (!decisions.empty()) first.push_back(*decisions.front());
   score(suspects);
@@ -216,7 +209,7 @@ std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<
 
 std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls) {
   return add_callers_of(explanation, std::move(calls),
-                        {&Suspect::fresh, Feature::calls_new, false, "which only failing runs enter after the fault"});
+                        {&Suspect::fresh, false, "which only failing runs enter after the fault"});
 }
 
 void add_lost_callers(Explanation& explanation, std::vector<Call> calls) {
@@ -230,9 +223,8 @@ void add_lost_callers(Explanation& explanation, std::vector<Call> calls) {
     return explanation.killed.contains({call.node, key_of(whole_name(explanation, call.caller))}) ||
            (with(call.function, {Feature::dead}) && with(call.caller, {Feature::arrived, Feature::interrupted}));
   });
-  (void)add_callers_of(
-      explanation, std::move(calls),
-      {&Suspect::lost, Feature::no_longer_calls, true, "which all correct runs enter after the moment of the fault"});
+  (void)add_callers_of(explanation, std::move(calls),
+                       {&Suspect::lost, true, "which all correct runs enter after the moment of the fault"});
 }
 
 std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule, const std::vector<Call>& decided) {
@@ -255,14 +247,14 @@ void add_outer_callers(Explanation& explanation, const std::vector<std::string>&
       if (key_of(call.function) != key_of(function)) continue;
       call.caller = whole_name(explanation, call.caller);
       if (may_be_suspect(call) && callers.size() < kMostCallers && callers.insert(call.caller).second)
-        accuse(suspects, call, Feature::clock_outside, 1, true,
+        accuse(suspects, call, Feature::clock_outside, 1,
                fmt::format("calls {}, in which the wrong clock first makes a difference",
                            at_place(frame_at(call, function))));
     }
     // Its thread begins with it, or runs in it all the time.
     if (const auto own = find_suspect(suspects, function); callers.empty()) {
       own->features[Feature::clock_outside] = 1;
-      own->why += (own->why.empty() ? "" : "; ") + std::string("the wrong clock first makes a difference in it");
+      add_why(*own, "the wrong clock first makes a difference in it");
     }
   }
   score(suspects);

@@ -923,12 +923,12 @@ TEST_CASE("a function that is entered as usual, and no longer calls what correct
   wait_for.function = "wait_for", wait_for.caller = "flush";
   add_lost_callers(e, {flush, wait_for});
   REQUIRE(of("sync") != e.suspects.end());
-  CHECK(of("sync")->features[explain::Feature::no_longer_calls] == 1);
+  CHECK(of("sync")->features[explain::Feature::decided_first] == 1);
   CHECK(of("sync")->why.find("no longer calls flush (log.cc:20), which all correct runs enter") != std::string::npos);
   CHECK(of("flush")->features[explain::Feature::decided_outside] == 1);
-  CHECK(of("wait_for")->features[explain::Feature::only_follows] == 1);
+  CHECK(of("wait_for")->features[explain::Feature::decided_outside] == 1);
   CHECK(of("sync") < of("flush"));
-  CHECK(of("flush") < of("wait_for"));
+  CHECK(of("sync") < of("wait_for"));
 }
 
 TEST_CASE("the function that goes on after a failed call ranks before those that passed the error on", "[explain]") {
@@ -1037,7 +1037,7 @@ TEST_CASE("what ended with a killed process decided nothing", "[explain]") {
     call.function = "answer", call.caller = "talk", call.node = "n1";
     add_lost_callers(e, {call});
     const auto talk = std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
-      return s.function == "talk" && s.features[explain::Feature::no_longer_calls] > 0;
+      return s.function == "talk" && s.features[explain::Feature::decided_first] > 0;
     });
     return talk - e.suspects.begin() < static_cast<long>(e.suspects.size());
   };
