@@ -28,15 +28,30 @@ std::string whole_name(const Explanation& explanation, const std::string& record
   return recorded;
 }
 
-// Parses a value of "store:callers".
+// "main.begin.gowrap1" is what the compiler makes of a `go` statement in main.begin whose function has arguments, and
+// "deferwrap1" of a `defer` statement.
+void unwrap(Call& call) {
+  const std::size_t last = call.caller.rfind('.');
+  if (last == std::string::npos) return;
+  const std::string_view word = std::string_view(call.caller).substr(last + 1);
+  const bool starts = word.starts_with("gowrap");
+  if (!starts && !word.starts_with("deferwrap")) return;
+  call.starts = call.starts || starts;
+  call.caller.resize(last);
+}
+
+// Parses a value of "store:callers". What started a goroutine counts as the caller of its function.
 Call read_call(const std::string& query, const schedule::Value& value) {
   Call call;
   call.function = query.substr(0, query.rfind(':'));
   call.node = value.node;
-  const std::size_t at = value.text.rfind(" (");
-  call.caller = value.text.substr(0, at);
-  if (at == std::string::npos || !value.text.ends_with(')')) return call;
-  const std::string place = value.text.substr(at + 2, value.text.size() - at - 3);
+  std::string_view text = value.text;
+  if (text.starts_with(symbols::kGoStatement)) text.remove_prefix(symbols::kGoStatement.size()), call.starts = true;
+  const std::size_t at = text.rfind(" (");
+  call.caller = text.substr(0, at);
+  unwrap(call);
+  if (at == std::string::npos || !text.ends_with(')')) return call;
+  const std::string place(text.substr(at + 2, text.size() - at - 3));
   if (place.starts_with('+')) return call;
   const std::size_t before = place.find_last_of(": ");
   if (!place.starts_with("line ")) call.file = place.substr(0, before);
@@ -60,13 +75,14 @@ bool may_be_suspect(const Call& call) {
          is_applications(frame_at(call, call.caller));
 }
 
-// Gives the caller of a suspect the feature, unless it has more of it. `may_add`: a caller that is not a suspect yet
-// becomes one.
-void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, double value, bool may_add,
-            const std::string& why) {
+void add_why(Suspect& suspect, const std::string& why) {
+  if (suspect.why.find(why) == std::string::npos) suspect.why += (suspect.why.empty() ? "" : "; ") + why;
+}
+
+// Gives the caller of a suspect the feature, unless it has more of it. A caller that is not a suspect yet becomes one.
+void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, double value, const std::string& why) {
   auto caller = find_suspect(suspects, call.caller);
   if (caller == suspects.end()) {
-    if (!may_add) return;
     Suspect fresh;
     fresh.function = call.caller;
     fresh.file = call.file;
@@ -76,7 +92,7 @@ void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, d
     caller = suspects.insert(suspects.end(), std::move(fresh));
   }
   caller->features.raise(feature, value);
-  if (caller->why.find(why) == std::string::npos) caller->why += (caller->why.empty() ? "" : "; ") + why;
+  add_why(*caller, why);
 }
 
 std::vector<std::string> functions_with(const Explanation& explanation, std::set<std::string> Suspect::* nodes,
@@ -90,8 +106,8 @@ std::vector<std::string> functions_with(const Explanation& explanation, std::set
 // What is known of functions that only the runs of one side enter.
 struct OneSided {
   std::set<std::string> Suspect::* nodes;  // on which only these enter it
-  Feature of_caller;                       // of a caller
-  std::string_view why;                    // "calls {}"
+  bool missing = false;                    // a caller no longer calls them
+  std::string_view why;                    // "which only failing runs enter after the fault"
 };
 
 std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> calls, const OneSided& side) {
@@ -106,21 +122,14 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     const auto callee = find_suspect(suspects, call.function);
     return callee != suspects.end() && !one_sided(*callee, call.node);
   });
-  struct Callers {
-    std::vector<const Call*> inside;
-    bool outside = false;  // a caller that the runs of the other side enter, too
-  };
-  std::map<std::string, Callers> callers;  // by key of the callee
+  std::map<std::string, std::vector<const Call*>> callers;  // by key of the callee
   for (const Call& call : calls) {
     if (find_suspect(suspects, call.function) == suspects.end() || key_of(call.caller) == key_of(call.function))
       continue;
-    const auto known = find_suspect(suspects, call.caller);
-    Callers& of = callers[key_of(call.function)];
-    of.outside = of.outside || known == suspects.end() || !one_sided(*known, call.node);
-    const bool again = std::any_of(of.inside.begin(), of.inside.end(), [&](const Call* one) {
-      return one->caller == call.caller && one->line == call.line;
-    });
-    if (may_be_suspect(call) && !again && of.inside.size() < kMostCallers) of.inside.push_back(&call);
+    std::vector<const Call*>& of = callers[key_of(call.function)];
+    const bool again = std::any_of(
+        of.begin(), of.end(), [&](const Call* one) { return one->caller == call.caller && one->line == call.line; });
+    if (may_be_suspect(call) && !again && of.size() < kMostCallers) of.push_back(&call);
   }
   // What comes first after the fault may be a decision, what comes later its consequence.
   std::vector<const Call*> decisions;  // the first call that each caller decided on, by time
@@ -138,9 +147,9 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
   for (Suspect& callee : suspects) {  // best first
     const auto of = callers.find(key_of(callee.function));
     if (of == callers.end()) continue;
-    const auto& [inside, outside] = of->second;
-    for (const Call* call : inside) {
-      const std::string called_by = "called by " + at_place(frame_at(*call, call->caller));
+    for (const Call* call : of->second) {
+      const std::string called_by =
+          (call->starts ? "its goroutine is started by " : "called by ") + at_place(frame_at(*call, call->caller));
       callee.why += "; " + called_by;
       for (StoryLine& line : explanation.story)
         if (const std::string enters = "enters " + callee.function;
@@ -148,18 +157,23 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
           line.text.insert(enters.size(), ", " + called_by);
       accused.push_back(call);
     }
-    callee.features[outside ? Feature::decided_outside : Feature::only_follows] = 1;
+    callee.features[Feature::decided_outside] = 1;
   }
   const auto why = [&](const Call& call) {
-    return fmt::format(fmt::runtime(side.why), at_place(frame_at(call, call.function)));
+    return fmt::format("{}{} {}, {}", side.missing ? "no longer " : "", call.starts ? "starts a goroutine of" : "calls",
+                       at_place(frame_at(call, call.function)), side.why);
   };
   double share = 1;
   for (const Call* call : decisions) {
-    accuse(suspects, *call, side.of_caller, 1, true, why(*call));
-    accuse(suspects, *call, Feature::decided_first, share, false, {});
+    // What is called may as well be the one that lacks a check. What is no longer called may not.
+    if (Features& of = find_suspect(suspects, call->function)->features; !side.missing)
+      of[Feature::decided_outside] = std::min(of[Feature::decided_outside], 1 - share);
+    accuse(suspects, *call, Feature::decided_first, share, why(*call));
     share /= 2;
   }
-  for (const Call* call : accused) accuse(suspects, *call, side.of_caller, 1, false, why(*call));
+  for (const Call* call : accused)
+    if (const auto caller = find_suspect(suspects, call->caller); caller != suspects.end())
+      add_why(*caller, why(*call));
   std::vector<Call> first;
   if (!decisions.empty()) first.push_back(*decisions.front());
   score(suspects);
@@ -194,9 +208,8 @@ std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<
 }
 
 std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls) {
-  return add_callers_of(
-      explanation, std::move(calls),
-      {&Suspect::fresh, Feature::calls_new, "calls {}, which only failing runs enter after the fault"});
+  return add_callers_of(explanation, std::move(calls),
+                        {&Suspect::fresh, false, "which only failing runs enter after the fault"});
 }
 
 void add_lost_callers(Explanation& explanation, std::vector<Call> calls) {
@@ -211,8 +224,7 @@ void add_lost_callers(Explanation& explanation, std::vector<Call> calls) {
            (with(call.function, {Feature::dead}) && with(call.caller, {Feature::arrived, Feature::interrupted}));
   });
   (void)add_callers_of(explanation, std::move(calls),
-                       {&Suspect::lost, Feature::no_longer_calls,
-                        "no longer calls {}, which all correct runs enter after the moment of the fault"});
+                       {&Suspect::lost, true, "which all correct runs enter after the moment of the fault"});
 }
 
 std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule, const std::vector<Call>& decided) {
@@ -235,9 +247,14 @@ void add_outer_callers(Explanation& explanation, const std::vector<std::string>&
       if (key_of(call.function) != key_of(function)) continue;
       call.caller = whole_name(explanation, call.caller);
       if (may_be_suspect(call) && callers.size() < kMostCallers && callers.insert(call.caller).second)
-        accuse(suspects, call, Feature::clock_outside, 1, true,
+        accuse(suspects, call, Feature::clock_outside, 1,
                fmt::format("calls {}, in which the wrong clock first makes a difference",
                            at_place(frame_at(call, function))));
+    }
+    // Its thread begins with it, or runs in it all the time.
+    if (const auto own = find_suspect(suspects, function); callers.empty()) {
+      own->features[Feature::clock_outside] = 1;
+      add_why(*own, "the wrong clock first makes a difference in it");
     }
   }
   score(suspects);

@@ -44,8 +44,9 @@ struct Suspect {
 struct Call {
   std::string function, caller;
   std::string node;
-  std::string file;  // the position of the call; "" if unknown
-  int line = 0;      // 0 unknown
+  std::string file;     // the position of the call; "" if unknown
+  int line = 0;         // 0 unknown
+  bool starts = false;  // it starts a goroutine of the function
 };
 
 // What followed a call that a fault made fail.
@@ -203,7 +204,7 @@ void add_lost_callers(Explanation& explanation, std::vector<Call> calls);
 // these functions are queried: those of `decided` on nodes whose clock the schedule sets.
 [[nodiscard]] std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule,
                                                         const std::vector<Call>& decided);
-// Makes suspects of the callers of these functions.
+// Makes suspects of the callers of these functions, or of a function itself if no caller of it is known.
 void add_outer_callers(Explanation& explanation, const std::vector<std::string>& functions, std::vector<Call> calls);
 // A sentence such as "enters store only after n2: enters take".
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);

@@ -438,7 +438,6 @@ void describe(const Difference& d, bool killed, bool any_near, Evidence& evidenc
   f[Feature::usual] = d.earlier;
   f[Feature::harmless] = d.harmless ? 1 : 0;
   f[Feature::dead] = d.missing && killed ? 1 : 0;
-  f[Feature::by_chance] = d.by_chance.value_or(0);
 }
 
 void from_differences(const Input& input, const Comparison& comparison, bool known_broken_off, Evidences& out) {
@@ -458,7 +457,6 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
     const std::string runs = counted(d, failing, sound, near);
     if (d.next != kNoKind) {
       if (kind.what != StepKind::function) continue;
-      out[kind.function].features.raise(Feature::next, d.weight);
       out[kind.function].tell(d.weight * kSuccession, kind.node,
                               fmt::format("what its thread does next differs: {}{} in {}",
                                           d.missing ? "no longer " : "", input.kinds[d.next].words, runs));
@@ -508,7 +506,6 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
   for (const Swapped& swap : comparison.orders) {
     for (const auto& [id, share] : {std::pair(swap.late, 1.0), std::pair(swap.in, kSuccession)}) {
       if (id == kNoKind || input.kinds[id].what != StepKind::function) continue;
-      out[input.kinds[id].function].features.raise(Feature::order, swap.weight * share);
       out[input.kinds[id].function].tell(
           swap.weight * share, input.kinds[id].node,
           fmt::format("in all failing runs, and in no correct one: {}", order_words(input, swap)));

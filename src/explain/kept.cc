@@ -308,6 +308,7 @@ void fields(A& a, Call& v) {
   value(a, v.node);
   a.code(v.file);
   value(a, v.line);
+  if (a.version() >= 4) value(a, v.starts);
 }
 
 template <class A>
@@ -588,7 +589,7 @@ Result<Plain> plain_of(std::string_view bytes, std::string_view name) {
     return fail(ErrorKind::input, fmt::format("{}: it does not hold the runs of an explanation", name),
                 "'rose explain --report DIR' writes them");
   const std::string_view version = bytes.substr(kMagic.size(), line - kMagic.size());
-  if (version != "1" && version != "2" && version != std::to_string(kKeptVersion))
+  if (version != "1" && version != "2" && version != "3" && version != std::to_string(kKeptVersion))
     return fail(ErrorKind::input, fmt::format("{}: it has version {}, versions 1 to {} can be read", name,
                                               printable(version), kKeptVersion));
   ROSE_TRY(std::string plain, zstd_unpack(bytes.substr(line + 1), kMostUnpacked, name));

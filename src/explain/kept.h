@@ -18,7 +18,7 @@
 
 namespace rose::explain {
 
-inline constexpr std::uint32_t kKeptVersion = 3;            // 1 and 2 are read, too
+inline constexpr std::uint32_t kKeptVersion = 4;            // 1 to 3 are read, too
 inline constexpr const char* kKeptFile = "explained.runs";  // in the folder of the report
 
 struct Kept {

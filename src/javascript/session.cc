@@ -4,12 +4,13 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "javascript/agent_file.h"
+#include "symbols/interpreters.h"
 
 namespace rose::javascript {
 
 bool is_node(std::string_view program) {
   const std::string_view name = program.substr(program.rfind('/') + 1);
-  return name == "node" || name == "nodejs";
+  return name.starts_with("node") && symbols::language_run_by(program) == "JavaScript";  // not deno or bun
 }
 
 Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_dir) {

@@ -16,7 +16,7 @@
 
 namespace rose::javascript {
 
-// True if a program with this path is Node.js: "/usr/bin/node".
+// True if a program with this path is Node.js: "/usr/bin/node". A script or program of one's own may be called node.
 [[nodiscard]] bool is_node(std::string_view program);
 
 class Session {

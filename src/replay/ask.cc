@@ -132,6 +132,14 @@ void format_java_value(const observe::SeenValue& value, schedule::Value& one) {
   }
 }
 
+// What started a goroutine is the caller of its function, in place of the runtime. `with`: has the same time.
+void take_creator(std::string creator, const schedule::Value& with, std::vector<schedule::Value>& values) {
+  for (auto value = values.rbegin(); value != values.rend() && value->ts_ns == with.ts_ns; ++value)
+    if (value->tid == with.tid && value->question == with.question &&
+        value->text.starts_with(symbols::kGoroutineBegins))
+      value->text = std::move(creator);
+}
+
 }  // namespace
 
 Result<Asked> ask(const config::Config& config, const std::vector<std::string>& queries, bool proposed) {
@@ -264,6 +272,10 @@ std::vector<schedule::Value> recorded_values(const Asked& asked, const observe::
     one.question = meaning.question;
     one.pid = value.pid;
     one.tid = value.tid;
+    if (meaning.form.kind == symbols::Form::Kind::creator) {
+      if (!value.unreadable) take_creator(symbols::format_value(meaning.form, value.bits, {}).text, one, out);
+      continue;
+    }
     if (value.unreadable) {
       one.text = schedule::kNotReadable;
     } else if (value.null) {

@@ -6,6 +6,9 @@
 namespace rose::symbols {
 namespace {
 
+// Of the offset of a goroutine's creator: g begins with the stack's bounds and the registers.
+constexpr std::uint32_t kLeastOfCreator = 128, kMostOfCreator = 2048;
+
 // Consumes known instructions from the front.
 class Code {
  public:
@@ -68,6 +71,18 @@ std::size_t stack_check_bytes(std::span<const std::uint8_t> bytes, const Machine
                code.eat({0x4d, 0x3b, 0x66, 0x10});
   }
   return compared && code.jump(0x76) ? code.eaten() : 0;
+}
+
+std::optional<std::uint64_t> go_creator_offset(std::span<const std::uint8_t> code, const Machine& machine) {
+  const bool arm64 = machine.elf == EM_AARCH64;
+  for (std::size_t at = 0; at + 7 <= code.size(); at += arm64 ? 4 : 1) {
+    std::uint32_t word = 0, offset = 0;
+    std::memcpy(&word, &code[at], sizeof word);
+    if (arm64 && (word & 0xffc003e0) == 0xf9400000) offset = (word >> 10 & 0xfff) * 8;                // ldr xN,[x0,#n]
+    if (!arm64 && (word & 0xc7fffb) == 0x808b48) std::memcpy(&offset, &code[at + 3], sizeof offset);  // mov n(%rax),%rN
+    if (offset >= kLeastOfCreator && offset < kMostOfCreator && offset % 8 == 0) return offset;
+  }
+  return std::nullopt;
 }
 
 }  // namespace rose::symbols

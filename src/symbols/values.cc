@@ -12,6 +12,7 @@
 #include "symbols/debug_info.h"
 #include "symbols/dwarf_types.h"
 #include "symbols/elf.h"
+#include "symbols/go_prologue.h"
 #include "symbols/symbols.h"
 
 namespace rose::symbols {
@@ -19,7 +20,8 @@ namespace {
 
 constexpr std::size_t kMostMeant = 16;  // matches per query
 constexpr std::size_t kMostInlinedCopies = 32;
-constexpr std::size_t kMostCalls = 32;       // per function
+constexpr std::size_t kMostCalls = 32;  // per function
+constexpr std::uint64_t kCreatorReaderBytes = 64;
 constexpr std::size_t kMostAskedOfOne = 12;  // arguments and members recorded per function
 
 }  // namespace
@@ -160,7 +162,21 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     site.form.kind = Form::Kind::code;
     site.form.code = shared_from_this();
     site.form.origin = function.address;
-    answer.sites.push_back(std::move(site));
+    answer.sites.push_back(site);
+    if (const auto offset = creator_offset()) {
+      site.fetch.at = {machine().goroutine, {*offset}};
+      if (!machine().caller_on_stack) site.fetch.at.offsets.push_back(0);  // code is not read from there, it is there
+      site.form.kind = Form::Kind::creator;
+      answer.sites.push_back(std::move(site));
+    }
+  }
+
+  std::optional<std::uint64_t> creator_offset() const {
+    if (creator_offset_) return *creator_offset_;
+    creator_offset_.emplace();
+    if (const auto reader = table().find(kGoCreatorReader); reader && reader->size() == 1)
+      *creator_offset_ = go_creator_offset(file_.code(reader->front().address, kCreatorReaderBytes), machine());
+    return *creator_offset_;
   }
 
   // Where a function was inlined, the code around it is the caller, which is known beforehand.
@@ -428,6 +444,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   }
   mutable std::optional<FunctionTable> table_;  // created by the first lookup
   mutable std::vector<Function> functions_;     // all functions by address; filled by the first lookup
+  mutable std::optional<std::optional<std::uint64_t>> creator_offset_;  // the same; nothing: not a program of Go
 };
 
 ValueFile::ValueFile(std::shared_ptr<Reader> reader) : reader_(std::move(reader)) {}
@@ -485,10 +502,12 @@ FormattedValue format_value(const Form& form, std::uint64_t bits, std::string_vi
             return number(name->second, static_cast<double>(key));
       }
       return number(fmt::format("{}", with_sign), static_cast<double>(with_sign));
-    case Form::Kind::code: {
+    case Form::Kind::code:
+    case Form::Kind::creator: {
       // The value is a return address: the instruction after the call.
       std::string words = form.code ? form.code->at(form.origin + bits - 1) : std::string();
-      return {words.empty() ? std::string(kOutsideFile) : std::move(words), false, 0};
+      if (words.empty()) words = kOutsideFile;
+      return {form.kind == Form::Kind::creator ? std::string(kGoStatement) + words : std::move(words), false, 0};
     }
     case Form::Kind::text: break;
   }

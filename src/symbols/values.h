@@ -18,6 +18,10 @@ namespace rose::symbols {
 
 // Represents a caller in another file.
 inline constexpr std::string_view kOutsideFile = "code outside the file";
+// Precedes the caller of a goroutine's function, if it started the goroutine.
+inline constexpr std::string_view kGoStatement = "go statement in ";
+// "Calls" the function of each goroutine.
+inline constexpr std::string_view kGoroutineBegins = "runtime.goexit";
 
 inline constexpr std::uint8_t kNoRegister = 0xff;
 inline constexpr std::size_t kMostReads = 7;  // limit for pointers followed on the way to a value
@@ -52,16 +56,17 @@ class CodeNames {
       std::uint64_t address) const = 0;  // "store (store.c:71)"; "" outside the file's code
 };
 
-// How the bits are interpreted.
+// How the bits are interpreted. `creator`: code that started the goroutine, read at the same time as the code that
+// called; it counts only if that is kGoroutineBegins.
 struct Form {
-  enum class Kind { raw, integer, natural, boolean, character, real, pointer, enumeration, text, code };
+  enum class Kind { raw, integer, natural, boolean, character, real, pointer, enumeration, text, code, creator };
   Kind kind = Kind::raw;
   std::uint8_t size = 8;                                             // significant bytes
   std::uint8_t shift = 0;                                            // bits to skip before them
   std::shared_ptr<const std::map<std::int64_t, std::string>> names;  // for an enumeration
-  std::shared_ptr<const CodeNames> code;                             // for code: names the calls that return there
-  std::uint64_t origin = 0;                                          // for code: the address at which it is read
-  std::string type;                                                  // "unsigned int"; "" if unknown
+  std::shared_ptr<const CodeNames> code;  // for code and creator: names the calls that return there
+  std::uint64_t origin = 0;               // for code and creator: the address at which it is read
+  std::string type;                       // "unsigned int"; "" if unknown
 };
 
 // A place at which the value is recorded.

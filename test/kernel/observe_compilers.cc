@@ -16,6 +16,7 @@
 #include "base/subprocess.h"
 #include "observe_support.h"
 #include "skip.h"
+#include "symbols/values.h"
 
 using namespace rose;
 using namespace rose::observe;
@@ -44,11 +45,8 @@ void build(const Command& command) {
 
 void write(const fs::path& file, const std::string& text) { std::ofstream(file) << text; }
 
-// Runs `program` in the cgroup while `node` is traced; returns how often each function was entered.
-std::map<std::string, std::uint64_t> watch(Target node, const TestCgroup& cgroup, const fs::path& program) {
-  node.node = "n1";
-  node.cgroups = {cgroup.path()};
-  auto tracer = start({node});
+// Runs a program in the cgroup to its end.
+pid_t run_in(const TestCgroup& cgroup, const fs::path& program) {
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
   if (pid == 0) {
@@ -60,6 +58,15 @@ std::map<std::string, std::uint64_t> watch(Target node, const TestCgroup& cgroup
   int status = -1;
   REQUIRE(::waitpid(pid, &status, 0) == pid);
   REQUIRE(status == 0);
+  return pid;
+}
+
+// Runs `program` in the cgroup while `node` is traced; returns how often each function was entered.
+std::map<std::string, std::uint64_t> watch(Target node, const TestCgroup& cgroup, const fs::path& program) {
+  node.node = "n1";
+  node.cgroups = {cgroup.path()};
+  auto tracer = start({node});
+  const pid_t pid = run_in(cgroup, program);
   std::map<std::string, std::uint64_t> seen;
   const auto trace = snapshot(*tracer);
   for (const auto& event : trace.events) {
@@ -77,6 +84,29 @@ std::map<std::string, std::uint64_t> watch(const TestCgroup& cgroup, const fs::p
   node.functions = std::move(functions);
   node.sources = std::move(sources);
   return watch(std::move(node), cgroup, program.empty() ? binary : program);
+}
+
+// The callers of a function, in the order of its calls: each is read at one location, and what started the goroutine
+// after it.
+std::vector<std::string> callers(const TestCgroup& cgroup, const fs::path& program, const std::string& function) {
+  auto file = symbols::ValueFile::open(program);
+  REQUIRE(file);
+  const auto answer = file->answer(*symbols::parse_query(function + ":callers"));
+  REQUIRE(answer);
+  ValuePlace place{program, answer->sites.at(0).offset, {}};
+  for (const symbols::Site& site : answer->sites) place.fetches.push_back(site.fetch);
+  TracerOptions options;
+  options.values = {place};
+  options.values_share = 1;
+  Target node;
+  node.node = "n1";
+  node.cgroups = {cgroup.path()};
+  auto tracer = start({node}, options);
+  (void)run_in(cgroup, program);
+  std::vector<std::string> out;
+  for (const SeenValue& value : tracer->take_values().values)
+    out.push_back(symbols::format_value(answer->sites.at(value.fetch).form, value.bits, value.text).text);
+  return out;
 }
 
 using Seen = std::map<std::string, std::uint64_t>;
@@ -240,8 +270,25 @@ func large(n int) int {
 	return large(n-1) + pad[n%4096]
 }
 
+//go:noinline
+func fill(done chan int) { done <- 1 }
+
+//go:noinline
+func begin(done chan int) { go fill(done) }
+
+var filled = make(chan int)
+
+//go:noinline
+func fillIt() { fill(filled) }
+
 func main() {
 	done := make(chan int)
+	begin(done)
+	<-done
+	go fill(done)
+	<-done
+	go fillIt()
+	<-filled
 	go func() { done <- small(499) }()
 	<-done
 	go func() { done <- middle(299) }()
@@ -268,5 +315,18 @@ func main() {
     build(command);
     CHECK(watch(made.cgroup, made.at("go-" + name), {"main.small", "middle", "main.large", "(*engine).rare"}) ==
           expected);
+    const std::vector<std::string> filled = callers(made.cgroup, made.at("go-" + name), "main.fill");
+    const std::vector<std::string> alone = callers(made.cgroup, made.at("go-" + name), "main.fillIt");
+    INFO(fmt::format("{}", fmt::join(filled, "; ")));
+    REQUIRE(filled.size() == 6);
+    REQUIRE(alone.size() == 2);
+    // The compiler wraps a function with arguments.
+    CHECK(filled[0].starts_with("main.begin."));
+    CHECK(filled[1].starts_with("go statement in main.begin ("));
+    CHECK(filled[2].starts_with("main.main."));
+    CHECK(filled[3].starts_with("go statement in main.main ("));
+    CHECK(filled[4].starts_with("main.fillIt ("));
+    CHECK(alone[0].starts_with("runtime.goexit"));
+    CHECK(alone[1].starts_with("go statement in main.main ("));
   }
 }

@@ -807,6 +807,33 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(run.file == "server.cc");
   CHECK(run.line == 71);
   CHECK(call("expire", "run (+0x4f)").file.empty());
+  const explain::Call starts = call("expire", "go statement in Server::run(int) (server.cc:71)");
+  CHECK(starts.starts);
+  CHECK(starts.caller == run.caller);
+  CHECK(starts.line == 71);
+  const explain::Call wrapped = call("expire", "main.begin.gowrap1 (shop.go:7)");
+  CHECK(wrapped.starts);
+  CHECK(wrapped.caller == "main.begin");
+  CHECK(call("expire", "main.begin.deferwrap2 (shop.go:7)").caller == "main.begin");
+  explain::Explanation started = e;
+  add_callers(started, {starts});
+  const auto why = [&](const std::string& function) {
+    return std::find_if(started.suspects.begin(), started.suspects.end(),
+                        [&](const auto& s) { return s.function == function; })
+        ->why;
+  };
+  // Either may lack a check: the one that calls first, or the one that is called.
+  for (const std::string function : {"expire", "revoke"}) {
+    explain::Explanation later = e;
+    add_callers(later,
+                {call("expire", "Server::run(int) (server.cc:71)"), call("revoke", "Server::serve() (server.cc:9)")});
+    const auto callee = std::find_if(later.suspects.begin(), later.suspects.end(),
+                                     [&](const auto& s) { return s.function == function; });
+    CHECK(callee->features[explain::Feature::decided_outside] == (function == "expire" ? 0 : 0.5));
+  }
+  CHECK(why("Server::run(int)") ==
+        "starts a goroutine of expire (server.cc:71), which only failing runs enter after the fault");
+  CHECK(why("expire").ends_with("; its goroutine is started by Server::run(int) (server.cc:71)"));
   const std::vector<explain::Call> decided =
       add_callers(e, {run, run, call("revoke", "expire (server.cc:90)"), call("expire", "std::__invoke (invoke.h:3)"),
                       call("retry", "loop (server.cc:12)")});
@@ -857,6 +884,15 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(beat->line == 33);
   CHECK(beat->why == "calls Server::run(int) (server.cc:33), in which the wrong clock first makes a difference");
   CHECK(beat->score > caller.score);
+  // A thread's outermost function has read it itself.
+  explain::Explanation outermost = e;
+  add_outer_callers(outermost, {"Server::run(int)"}, {call("Server::run(int)", "std::__invoke (invoke.h:3)")});
+  CHECK(outermost.suspects.size() == e.suspects.size());
+  CHECK(outermost.suspects.front().function == "Server::run(int)");
+  CHECK(outermost.suspects.front().why.ends_with("; the wrong clock first makes a difference in it"));
+  CHECK(std::none_of(outer.suspects.begin(), outer.suspects.end(), [](const auto& s) {
+    return s.function == "Server::run(int)" && s.features[explain::Feature::clock_outside] > 0;
+  }));
   // Of a long Java name only the last 64 bytes are kept.
   const std::string longest = "org.apache.hadoop.hdfs.server.namenode.FSEditLog$JournalAndStream.abort";
   e.path.push_back(longest);
@@ -887,12 +923,12 @@ TEST_CASE("a function that is entered as usual, and no longer calls what correct
   wait_for.function = "wait_for", wait_for.caller = "flush";
   add_lost_callers(e, {flush, wait_for});
   REQUIRE(of("sync") != e.suspects.end());
-  CHECK(of("sync")->features[explain::Feature::no_longer_calls] == 1);
+  CHECK(of("sync")->features[explain::Feature::decided_first] == 1);
   CHECK(of("sync")->why.find("no longer calls flush (log.cc:20), which all correct runs enter") != std::string::npos);
   CHECK(of("flush")->features[explain::Feature::decided_outside] == 1);
-  CHECK(of("wait_for")->features[explain::Feature::only_follows] == 1);
+  CHECK(of("wait_for")->features[explain::Feature::decided_outside] == 1);
   CHECK(of("sync") < of("flush"));
-  CHECK(of("flush") < of("wait_for"));
+  CHECK(of("sync") < of("wait_for"));
 }
 
 TEST_CASE("the function that goes on after a failed call ranks before those that passed the error on", "[explain]") {
@@ -1001,7 +1037,7 @@ TEST_CASE("what ended with a killed process decided nothing", "[explain]") {
     call.function = "answer", call.caller = "talk", call.node = "n1";
     add_lost_callers(e, {call});
     const auto talk = std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
-      return s.function == "talk" && s.features[explain::Feature::no_longer_calls] > 0;
+      return s.function == "talk" && s.features[explain::Feature::decided_first] > 0;
     });
     return talk - e.suspects.begin() < static_cast<long>(e.suspects.size());
   };

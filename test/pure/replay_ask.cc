@@ -21,3 +21,33 @@ TEST_CASE("a proposed query that no program can answer is noted, and the others 
   CHECK(asked->questions[1].refused.empty());
   CHECK_FALSE(asked->places.empty());
 }
+
+TEST_CASE("the caller of a goroutine's function is what started the goroutine") {
+  struct Names : symbols::CodeNames {
+    [[nodiscard]] std::string at(std::uint64_t address) const override {
+      return address == 0x10   ? "runtime.goexit (+0x1)"
+             : address == 0x20 ? "main.begin (shop.go:7)"
+                               : "main.sell (+0x2)";
+    }
+  };
+  replay::Asked asked;
+  asked.questions.push_back({"main.fill:callers", "main.fill", {}, {}, {}});
+  asked.places.push_back({"/shop", 0x100, {{}, {}}});
+  replay::Asked::Meaning caller, creator;
+  caller.form.kind = symbols::Form::Kind::code;
+  creator.form.kind = symbols::Form::Kind::creator;
+  caller.form.code = creator.form.code = std::make_shared<Names>();
+  asked.meanings = {{caller, creator}};
+  observe::SeenValues seen;
+  const auto add = [&](std::int64_t ts_ns, std::uint32_t fetch, std::uint64_t address, bool unreadable = false) {
+    observe::SeenValue& value = seen.values.emplace_back();
+    value.ts_ns = ts_ns, value.fetch = fetch, value.bits = address + 1, value.unreadable = unreadable;
+  };
+  add(1, 0, 0x10), add(1, 1, 0x20);        // begin() started it
+  add(2, 0, 0x30), add(2, 1, 0x20);        // called by another function of that goroutine
+  add(3, 0, 0x10), add(3, 1, 0x20, true);  // unknown
+  std::vector<std::string> texts;
+  for (const schedule::Value& value : replay::recorded_values(asked, seen, {"n1"}, 0)) texts.push_back(value.text);
+  CHECK(texts == std::vector<std::string>{"go statement in main.begin (shop.go:7)", "main.sell (+0x2)",
+                                          "runtime.goexit (+0x1)"});
+}

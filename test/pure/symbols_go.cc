@@ -170,3 +170,19 @@ TEST_CASE("the module of a Go source file is determined from its path") {
   CHECK(go_module("net/http/server.go") == "");
   CHECK(go_module("/srv/a.b/x.c") == "");
 }
+
+TEST_CASE("the offset of a goroutine's creator is in the function that prints it") {
+  const auto offset = [](std::string_view code, const Machine& machine) {
+    return go_creator_offset({reinterpret_cast<const std::uint8_t*>(code.data()), code.size()}, machine);
+  };
+  // The stack check, the frame, mov %rax,0x50(%rsp), mov 0x120(%rax),%rax.
+  const std::string frame("\x49\x3b\x66\x10\x0f\x86\x86\0\0\0\x55\x48\x89\xe5\x48\x83\xec\x40\x48\x89\x44\x24\x50", 23);
+  CHECK(offset(frame + std::string("\x48\x8b\x80\x20\1\0\0", 7), machine::kX86) == 0x120);
+  CHECK(offset(frame + std::string("\x4c\x8b\x80\x18\1\0\0", 7), machine::kX86) == 0x118);         // into %r8
+  CHECK(offset(frame + std::string("\x48\x8b\x81\x20\1\0\0", 7), machine::kX86) == std::nullopt);  // of %rcx
+  CHECK(offset(frame + std::string("\x48\x8b\x80\x20\1\0", 6), machine::kX86) == std::nullopt);
+  CHECK(offset(frame, machine::kX86) == std::nullopt);
+  // ldr x16,[x28,#16], str x0,[sp,#8], ldr x1,[x0,#288]
+  const std::string arm("\x90\x0b\x40\xf9\xe0\x07\0\xf9\x01\x90\x40\xf9\0\0\0\0", 16);
+  CHECK(offset(arm, machine::kArm64) == 288);
+}
