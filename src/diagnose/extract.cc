@@ -73,7 +73,7 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   for (Sifted* sifted :
        std::initializer_list<Sifted*>{&network.sifted, &calls, &exceptions, &clocks, &limits, &unexplained})
     kinds.push_back(std::move(sifted->candidates));
-  std::optional<std::int64_t> written;  // nobody wrote logs because of the failure
+  std::optional<std::int64_t> written;  // unlike a dump, a log does not end because of the failure
   if (!inputs.only_logs()) written = plan.end_ts;
   plan.candidates = weighed(in_order(std::move(kinds), inputs.without), written, inputs.without);
   plan.observables = observables(inputs, plan.candidates);

@@ -437,6 +437,7 @@ void describe(const Difference& d, bool killed, bool any_near, Evidence& evidenc
   f[Feature::bug_alone] = d.only_bug ? 1 : d.clean && !any_near ? kUnknown : 0;
   f[Feature::usual] = d.earlier;
   f[Feature::harmless] = d.harmless ? 1 : 0;
+  f[Feature::by_chance] = d.by_chance.value_or(0);
   f[Feature::dead] = d.missing && killed ? 1 : 0;
 }
 
@@ -506,6 +507,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
   for (const Swapped& swap : comparison.orders) {
     for (const auto& [id, share] : {std::pair(swap.late, 1.0), std::pair(swap.in, kSuccession)}) {
       if (id == kNoKind || input.kinds[id].what != StepKind::function) continue;
+      out[input.kinds[id].function].features.raise(Feature::order, swap.weight * share);
       out[input.kinds[id].function].tell(
           swap.weight * share, input.kinds[id].node,
           fmt::format("in all failing runs, and in no correct one: {}", order_words(input, swap)));

@@ -250,8 +250,8 @@ def check_fit():
     for system in range(10):
         candidates = [{"features": {"x": float(i == system % 4), "y": float((i * 7 + system) % 5)}} for i in range(4)]
         choices.append(fit.Choice(f"s{system}", candidates, [[system % 4]]))
-    # A weight keeps its sign, whatever the cases show; a weight without any evidence, or without a sign, keeps its prior
-    # value.
+    # A weight keeps its sign, whatever the cases show; a weight without any evidence, or without a sign, keeps its
+    # prior value.
     known = [
         {"name": "x", "sign": 1, "prior": 0.5},
         {"name": "against", "sign": -1, "prior": -0.5},
