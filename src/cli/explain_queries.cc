@@ -28,6 +28,12 @@ std::size_t add_informative(const explain::Explanation& explanation, Informative
   return fresh;
 }
 
+// How many queries have values that distinguish failing from correct runs.
+std::ptrdiff_t informative_values(const explain::Explanation& explanation) {
+  return std::count_if(explanation.values.begin(), explanation.values.end(),
+                       [](const explain::ValueTable& table) { return table.score > 0; });
+}
+
 // The queries to repeat: those of the user, then the informative ones, best first.
 std::vector<std::string> kept_questions(const std::vector<std::string>& own, const Informative& informative) {
   std::vector<std::pair<double, std::string>> ranked;
@@ -139,7 +145,10 @@ Result<bool> deepen(const config::Config& config, replay::Askable& askable, cons
     explain::Explanation explanation = explain::explain(compared.input);
     round.differing = add_informative(explanation, informative);
     rounds.push_back(round);
-    if (explanation.verdict == explain::Verdict::explained) {
+    // The informative queries are repeated in each round. If fewer of them distinguish the runs than before, this
+    // round's runs recorded less (a busy machine), and the earlier round stays.
+    if (explanation.verdict == explain::Verdict::explained &&
+        informative_values(explanation) >= informative_values(report.explanation)) {
       report.explanation = std::move(explanation);
       report.story = std::move(compared.input.story);
       reported = true;
