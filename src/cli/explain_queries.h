@@ -27,8 +27,9 @@ struct Depth {
 };
 
 // In each round, queries the functions between the fault and the symptom, keeps those whose values differ and continues
-// from there. Reports the last round whose runs could be compared, because it contains all queries that were kept.
-// `own`: the user's queries, which are always repeated. Returns whether there was such a round.
+// from there. Reports the last round whose runs could be compared, because it contains all queries that were kept,
+// unless fewer of them told something in it than before. `own`: the user's queries, which are always repeated. Returns
+// whether there was such a round.
 [[nodiscard]] Result<bool> deepen(const config::Config& config, replay::Askable& askable,
                                   const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
                                   report::ExplanationReport& report, explain::Kept& kept, bool keeps);
