@@ -1,6 +1,6 @@
 /* A node that exchanges its descriptor while rose looks at it and duplicates it: a socket, and a file of a FUSE file
  * system of its own that nobody else may close. Says which process serves the file system, "held" whenever that lets
- * somebody wait, and "done" after many calls.
+ * somebody wait, and "done" after many calls, and not before somebody waited or kLongest seconds have passed.
  *   hostile_files FUSE    FUSE: the device, open to everybody */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -11,14 +11,17 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { kTaken = 200, kConnects = 20000 };
+enum { kTaken = 200, kConnects = 20000, kLongest = 40 };
 static int device, file, sock;
 static pid_t self;
+static volatile int *held; /* somebody waits; shared with the server */
 
 static void answer(uint64_t id, int error, const void *data, size_t size) {
   char buffer[512];
@@ -59,7 +62,7 @@ static void serve(void) {
       answer(in->unique, 0, &out, sizeof out);
     } else if (in->opcode == FUSE_FLUSH) {
       if (is_own(in->pid)) answer(in->unique, 0, NULL, 0);
-      else puts("held"), fflush(stdout);
+      else *held = 1, puts("held"), fflush(stdout);
     } else if (in->opcode != FUSE_FORGET && in->opcode != FUSE_INTERRUPT) {
       answer(in->unique, -ENOSYS, NULL, 0);
     }
@@ -102,6 +105,8 @@ int main(int argc, char **argv) {
   }
   /* If it is killed, nobody waits any more. */
   self = getpid();
+  held = mmap(NULL, sizeof *held, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (held == MAP_FAILED) return 2;
   const pid_t server = fork();
   if (server == 0) {
     serve();
@@ -116,7 +121,9 @@ int main(int argc, char **argv) {
   fflush(stdout);
   usleep(200000);
   pthread_create(&thread, NULL, exchange, NULL);
-  for (int i = 0; i < kConnects; ++i) connect(kTaken, (const void *)&somewhere, sizeof somewhere);
+  const time_t began = time(NULL);
+  for (int i = 0; i < kConnects || (!*held && time(NULL) - began < kLongest); ++i)
+    connect(kTaken, (const void *)&somewhere, sizeof somewhere);
   puts("done");
   fflush(stdout);
   pause();
