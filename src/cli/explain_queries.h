@@ -28,7 +28,7 @@ struct Depth {
 
 // In each round, queries the functions between the fault and the symptom, keeps those whose values differ and continues
 // from there. Reports the last round whose runs could be compared, because it contains all queries that were kept,
-// unless fewer of them told something in it than before. `own`: the user's queries, which are always repeated. Returns
+// unless fewer of them distinguished the runs in it. `own`: the user's queries, which are always repeated. Returns
 // whether there was such a round.
 [[nodiscard]] Result<bool> deepen(const config::Config& config, replay::Askable& askable,
                                   const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
