@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/feature_values.h"
+
 namespace rose::explain {
 
 struct Input;
@@ -24,26 +26,8 @@ enum class Feature : std::uint8_t {
 };
 inline constexpr std::size_t kFeatures = static_cast<std::size_t>(Feature::count);
 
-class Features {
- public:
-  double& operator[](Feature one) { return values_[static_cast<std::size_t>(one)]; }
-  double operator[](Feature one) const { return values_[static_cast<std::size_t>(one)]; }
-  // Keeps the larger value.
-  void raise(Feature one, double to) {
-    if (to > (*this)[one]) (*this)[one] = to;
-  }
-
- private:
-  std::array<double, kFeatures> values_{};
-};
-
-struct FeatureEntry {
-  Feature feature = Feature::arrived;
-  std::string_view name;  // "bug-alone"
-  std::string_view what;
-  int sign = 0;      // the sign that its weight must have
-  double prior = 0;  // its weight before anything was measured
-};
+using Features = FeatureValues<Feature>;
+using FeatureEntry = FeatureDescription<Feature>;
 [[nodiscard]] const std::array<FeatureEntry, kFeatures>& features();
 
 // All that is known of one function.

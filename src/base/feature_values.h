@@ -1,0 +1,35 @@
+// Named numbers by which a model ranks: one value for each feature. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace rose {
+
+// `Feature`: an enumeration whose last member is `count`.
+template <class Feature>
+class FeatureValues {
+ public:
+  double& operator[](Feature feature) { return values_[static_cast<std::size_t>(feature)]; }
+  double operator[](Feature feature) const { return values_[static_cast<std::size_t>(feature)]; }
+  // Keeps the larger value.
+  void raise(Feature feature, double to) {
+    if (to > (*this)[feature]) (*this)[feature] = to;
+  }
+
+ private:
+  std::array<double, static_cast<std::size_t>(Feature::count)> values_{};
+};
+
+// What is known of a feature before anything was measured.
+template <class Feature>
+struct FeatureDescription {
+  Feature feature{};
+  std::string_view name;  // "bug-alone"
+  std::string_view what;
+  int sign = 0;      // the sign that its weight must have; 0: the weight is not fitted, and positive
+  double prior = 0;  // its weight before anything was measured
+};
+
+}  // namespace rose
