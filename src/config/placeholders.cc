@@ -51,4 +51,25 @@ std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Whe
   return std::nullopt;
 }
 
+std::optional<std::string> with_config_dir(std::string_view text, std::string_view config_dir) {
+  constexpr std::string_view kConfigDir = "${config_dir}";
+  std::string out;
+  for (std::size_t open = text.find("${"); open != std::string_view::npos; open = text.find("${")) {
+    std::size_t end = open + kConfigDir.size();
+    if (open > 0 && text[open - 1] == '$') {
+      end = open + 2;
+      out += text.substr(0, open - 1);
+      out += "${";
+    } else if (text.substr(open).starts_with(kConfigDir)) {
+      out += text.substr(0, open);
+      out += config_dir;
+    } else {
+      return std::nullopt;
+    }
+    text.remove_prefix(end);
+  }
+  out += text;
+  return out;
+}
+
 }  // namespace rose::config

@@ -20,4 +20,8 @@ struct PlaceholderProblem {
 std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Where where,
                                                       std::vector<std::string>& named);
 
+// `text` with what is known before a run filled in: ${config_dir}, and "${" for "$${". nullopt if it contains another
+// placeholder.
+std::optional<std::string> with_config_dir(std::string_view text, std::string_view config_dir);
+
 }  // namespace rose::config

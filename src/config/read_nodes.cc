@@ -414,18 +414,15 @@ void ConfigReader::read_binaries(toml::Table& table, Node& node) {
     return;
   }
   for (std::string& name : names) {
-    constexpr std::string_view kConfigDir = "${config_dir}";
-    for (std::size_t at = name.find(kConfigDir); at != std::string::npos; at = name.find(kConfigDir, at)) {
-      name.replace(at, kConfigDir.size(), config_.directory.string());
-      at += config_.directory.string().size();
-    }
-    if (name.find("${") != std::string::npos) {
+    auto known = with_config_dir(name, config_.directory.native());
+    if (!known) {
       // A program that exists only during a run cannot be inspected beforehand.
       if (value != nullptr)
         table.wrong("binary",
                     fmt::format("{} has a placeholder, only ${{config_dir}} is accepted here", toml::quoted(name)));
       continue;
     }
+    name = std::move(*known);
     if (name.find('/') != std::string::npos) name = (config_.directory / name).lexically_normal().string();
     else name = locate(name, value != nullptr ? config_.directory : std::filesystem::path{}, node);
     node.binaries.push_back(name);

@@ -454,7 +454,7 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
     making.node.functions =
         *seen.functions == 0 ? "its program has no symbols: none of its functions can be named"
                              : fmt::format("{} functions of it can be named: functions = [\"...\"]", *seen.functions);
-  if (seen.program && fits_toml(seen.program->exe)) making.node.binary = seen.program->exe;
+  if (seen.program && fits_toml(seen.program->exe)) making.node.binary = escaped(seen.program->exe);
   std::vector<std::string> words = first_words(making);
   if (words.empty()) {
     making.node.port = seen.tcp.empty() ? 0 : seen.tcp.front().port;

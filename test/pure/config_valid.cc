@@ -165,6 +165,8 @@ TEST_CASE("optional forms of values are accepted") {
         std::vector<std::string>{"/srv/kv/kv"});
   CHECK(parse(kOneNode + "restart = {}\n").nodes[0].restart->max == 5);
   CHECK(parse(kOneNode + "binary = \"/usr/bin/kv\"\n").nodes[0].binaries[0] == "/usr/bin/kv");
+  CHECK(parse(kOneNode + "binary = \"${config_dir}/$${config_dir}/kv$${\"\n").nodes[0].binaries[0] ==
+        "/srv/kv/${config_dir}/kv${");
   CHECK(parse(kOneNode + "[oracle]\ncommand = [\"grep\"]\nwhen = \"poll\"\nevery = \"0.5s\"\n").oracle->every_ns ==
         kSecond / 2);
   CHECK(parse(kOneNode + "[diagnose]\ntarget_rate = 1\nlevels = [2]\n").diagnose.levels == std::vector<int>{2});

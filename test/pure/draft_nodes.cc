@@ -321,9 +321,18 @@ TEST_CASE("unusual command lines give questions or valid TOML") {
                                        {"/opt/kv", std::string(100'000, 'x')},
                                        {"/opt/kv", "${ip}", "$${ip}", "${", "$"},
                                        {"/opt/kv", ""},
-                                       {"/opt/a b/kv", "#: [oracle]\n[node]"}}) {
+                                       {"/opt/a b/kv", "#: [oracle]\n[node]"},
+                                       {"/opt/${ip}/postgres"},
+                                       {"/opt/$${/kv${"}}) {
     INFO(argv.back().substr(0, 40));
-    (void)drafted({program(argv, {{"0.0.0.0", 7001}})});
+    Seen seen = program(argv, {{"0.0.0.0", 7001}});
+    (void)drafted({seen});
+    // Its folder is covered by a mount, and `binary` names its program.
+    seen.written = {"/var/lib/kv/x"};
+    (void)drafted({seen});
+    // It was started by a script.
+    seen.program = seen.main;
+    (void)drafted({seen});
   }
 }
 
