@@ -218,15 +218,20 @@ void leave_out_evidence(Inputs& inputs);
 // The plan's candidates, most likely first; those that an earlier fault explains come last.
 [[nodiscard]] std::vector<const Candidate*> by_rank(const Plan& plan);
 
+using Decides = std::function<bool(std::size_t index, const schedule::RunResult& result)>;
+
 class Runner {
  public:
   virtual ~Runner() = default;
   // One run. An error of kind `input` or `environment` says that this schedule can't be run here (a function that the
   // build lacks), others end the diagnosis; trouble of one run is an inconclusive RunResult.
   [[nodiscard]] virtual Result<schedule::RunResult> run(const schedule::Schedule& schedule) = 0;
-  // One run of each, in parallel where the runner can: one result a schedule, in their order.
+  // One run of each, in parallel where the runner can: one result for each schedule, in their order. Once
+  // `decides(i, result)` is true of the ith result, the runner may stop the runs of later schedules, or not begin them;
+  // their results then have ended_early. Several threads may call it. It may be empty.
   [[nodiscard]] virtual std::vector<Result<schedule::RunResult>> run_all(
-      const std::vector<const schedule::Schedule*>& schedules) {
+      const std::vector<const schedule::Schedule*>& schedules, const Decides& decides) {
+    static_cast<void>(decides);
     std::vector<Result<schedule::RunResult>> results;
     for (const schedule::Schedule* schedule : schedules) results.push_back(run(*schedule));
     return results;

@@ -14,6 +14,9 @@
 
 namespace rose::diagnose {
 
+// Adds to `tried` what a run showed in which the oracle hit.
+void note_hit(Tried& tried, const schedule::RunResult& result);
+
 class Lab {
  public:
   Lab(const Inputs& inputs, Runner& runner, const std::function<void(const Progress&)>& progress, Diagnosis& diagnosis)
@@ -29,12 +32,13 @@ class Lab {
     bool armed = true;  // false: the deployment cannot run this schedule, and no run was made
     schedule::RunResult result;
   };
-  // One run of each, in parallel; no more than left(). Errors end the diagnosis.
-  [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing);
+  // One run of each, in parallel; no more than left(). Errors end the diagnosis. `decides`: see Runner::run_all().
+  [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing,
+                                              const Decides& decides = {});
   // The same, repeated once if the oracle could not decide, unless another of them reproduces the bug, or it is listed
   // in `once`.
   [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
-                                                     const std::set<std::size_t>& once);
+                                                     const std::set<std::size_t>& once, const Decides& decides);
 
   [[nodiscard]] bool knows(const schedule::Schedule& schedule) const { return knows(schedule::fingerprint(schedule)); }
   [[nodiscard]] bool knows(const std::string& fingerprint) const { return known_.contains(fingerprint); }
@@ -76,7 +80,7 @@ class Lab {
   Runner& runner_;
   const std::function<void(const Progress&)>& progress_;
   Diagnosis& d_;
-  std::map<std::string, std::size_t> known_;               // by fingerprint: index into d_.tried
+  std::map<std::string, std::size_t> known_;  // by fingerprint: index into d_.tried
   // by the ids of the faults: total seconds, and the number of runs
   std::map<std::string, std::pair<double, int>> seconds_;
   std::pair<double, int> all_seconds_;

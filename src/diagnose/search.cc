@@ -356,6 +356,10 @@ class Search {
         continue;
       }
       ROSE_CHECK(make(batch));
+      const auto stopped = std::stable_partition(batch.begin(), batch.end(),
+                                                 [](const Trial& trial) { return !trial.result.ended_early; });
+      std::move(stopped, batch.end(), std::back_inserter(stopped_));
+      batch.erase(stopped, batch.end());
       for (Trial& trial : batch) {
         if (!trial.alternatives.empty()) take_first(trial);
         learn(trial);
@@ -402,7 +406,14 @@ class Search {
     std::vector<Trial> batch;
     std::set<const Move*> in_window;  // their trials are running and not taken yet
     const int most = std::min(lab_.jobs(), left());
-    for (int runs = 0; runs < most;) {
+    int runs = 0;
+    while (runs < most && !stopped_.empty()) {
+      batch.push_back(std::move(stopped_.front()));
+      stopped_.erase(stopped_.begin());
+      for (const Alternative& alternative : batch.back().alternatives) in_window.insert(alternative.move);
+      ++runs;
+    }
+    while (runs < most) {
       Move* best = nullptr;
       double most_worth = 0;
       for (const std::unique_ptr<Move>& move : moves_) {
@@ -609,16 +620,30 @@ class Search {
     const std::string doing = fmt::format(
         "{}: {}{}", first.again ? "trying again" : "trying", first.look ? first.why : short_words(first.schedule),
         batch.size() > 1 ? fmt::format(" (and {} more beside it)", batch.size() - 1) : "");
-    ROSE_TRY(std::vector<Lab::Made> made, first.look ? lab_.run(todo, doing) : lab_.run_judged(todo, doing, once));
+    const Decides decides = [&](std::size_t i, const RunResult& result) { return ends_batch(batch[i], result); };
+    ROSE_TRY(std::vector<Lab::Made> made,
+             first.look ? lab_.run(todo, doing) : lab_.run_judged(todo, doing, once, decides));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       batch[i].armed = made[i].armed;
       batch[i].result = std::move(made[i].result);
+      if (batch[i].result.ended_early) continue;
       Tried& entry = d_.tried[batch[i].tried];
       const std::string& reason = batch[i].result.reason;
       if (!reason.empty() && !batch[i].what.look && entry.note.find(reason) == std::string::npos)
         entry.note += fmt::format("; {}", reason);
     }
     return {};
+  }
+
+  // Less likely trials beside one that reproduced the bug are stopped, as if they had not been begun: the user who
+  // waits wants the schedule now, and a run that hangs because of its fault takes a minute. Called by several threads,
+  // while the search waits.
+  [[nodiscard]] bool ends_batch(const Trial& trial, const RunResult& result) const {
+    if (result.verdict != Verdict::reproduced || purpose_ == Purpose::surer || trial.what.look) return false;
+    if (!world_.uses("doubt")) return true;
+    Tried seen = d_.tried[trial.tried];
+    note_hit(seen, result);
+    return looks_alike(inputs_, d_, seen);
   }
 
   std::vector<Schedule> after_misses(const std::vector<Trial>& batch, std::size_t room) const {
@@ -845,6 +870,7 @@ class Search {
     if (std::exchange(looked_for_surer_, true)) return {};
     Misses misses = std::exchange(misses_, {});
     Moves moves = std::exchange(moves_, {});
+    std::vector<Trial> stopped = std::exchange(stopped_, {});
     doubted_.clear();
     go_on_from(found);
     if (world_.level(1))
@@ -861,6 +887,7 @@ class Search {
     found.first_run = first_run;
     misses_ = std::move(misses);
     moves_ = std::move(moves);
+    stopped_ = std::move(stopped);
     return {};
   }
 
@@ -928,6 +955,7 @@ class Search {
   std::vector<Lead> leads_;
   std::vector<Lead> waiting_;   // whose test is not over
   std::vector<Trial> doubted_;  // not tested yet, because they may reproduce another failure
+  std::vector<Trial> stopped_;  // their runs were stopped, because another one had reproduced the bug
   int doubted_until_ = 0;       // runs, while others come before them; 0: there were none
   std::vector<RestartRuns::Hit> restart_hits_;
   std::set<std::string> tested_;  // moments
