@@ -12,10 +12,11 @@
 namespace rose::logs {
 namespace {
 
-// One more than the largest error number of the kernel (include/uapi/asm-generic/errno.h).
+// One more than the largest errno of the kernel (include/uapi/asm-generic/errno.h).
 constexpr int kErrors = 134;
 
-// "ENOSPC", "SIGKILL" as words of their own.
+// The number of the first name with this prefix that is a whole word: "ENOSPC", "SIGKILL". `at`: its offset. 0 if there
+// is none.
 template <typename Find>
 int named(std::string_view text, std::string_view prefix, std::size_t& at, const Find& find) {
   for (at = text.find(prefix); at != std::string_view::npos; at = text.find(prefix, at + 1)) {
@@ -32,7 +33,7 @@ int named(std::string_view text, std::string_view prefix, std::size_t& at, const
 
 bool word_char(char c) { return is_digit(c) || is_alpha(c) || c == '_'; }
 
-bool Found::of_space() const { return error == ENOSPC || error == EDQUOT; }
+bool Found::is_disk_full() const { return error == ENOSPC || error == EDQUOT; }
 
 int number_at(std::string_view text, std::size_t at) {
   int number = -1;
@@ -41,7 +42,7 @@ int number_at(std::string_view text, std::size_t at) {
   return number;
 }
 
-int number_behind(std::string_view low, std::string_view words, std::size_t* place) {
+int number_after(std::string_view low, std::string_view words, std::size_t* place) {
   for (std::size_t at = low.find(words); at != std::string_view::npos; at = low.find(words, at + 1)) {
     std::size_t from = at + words.size();
     while (from < low.size() && (low[from] == ' ' || low[from] == ':' || low[from] == '=' || low[from] == '(')) ++from;

@@ -228,7 +228,7 @@ class FromLogs {
     const double weight = hint.weight * left;
     switch (hint.kind) {
       case Hint::Kind::call: add_call(hint, node, weight); return;
-      case Hint::Kind::end: hint.fell_silent ? fell_silent(hint, node, weight) : add_end(hint, node, weight); return;
+      case Hint::Kind::end: hint.ended_early ? fell_silent(hint, node, weight) : add_end(hint, node, weight); return;
       case Hint::Kind::stop: add_stop(hint, node, weight); return;
       case Hint::Kind::silence: add_silence(hint, node, weight); return;
       case Hint::Kind::limit: add_limit(hint, node, weight); return;
@@ -538,7 +538,7 @@ class FromLogs {
       inputs_.log_observables.push_back(
           {key_of(failure, observed), case_.name_of(observed.node),
            message.ts_ns != kNoTime ? message.ts_ns : case_.last(),
-           logs::read_meaning(failure.text(message)).says_something() ? quotes.back() : ""});
+           logs::read_meaning(failure.text(message)).reports_anything() ? quotes.back() : ""});
     }
     // Nothing is understood of it: then whatever only the failure has has to do.
     if (std::all_of(inputs_.log_observables.begin(), inputs_.log_observables.end(),
