@@ -166,11 +166,8 @@ Difference compare(const Logs& failure, const Logs& normal, const Templates& kin
         }
       }
       difference.matched = ascending(std::move(difference.matched));
-      for (TemplateId kind = 0; kind < other.counts.size(); ++kind)
-        if (other.counts[kind] != 0 && count_of(node, kind) == 0) out.lacking.push_back({n, kind, other.counts[kind]});
     }
     std::unordered_map<TemplateId, std::size_t> seen;
-    difference.parts = static_cast<std::uint32_t>(node.messages.size());
     for (std::uint32_t i = 0; i < node.messages.size(); ++i) {
       const Message& message = node.messages[i];
       if (known[i] || !seen.try_emplace(message.kind, i).second) continue;
@@ -181,7 +178,6 @@ Difference compare(const Logs& failure, const Logs& normal, const Templates& kin
       if (normal.nodes.empty() && !loud) continue;
       if (most != 0 && count < most * kFarMore + 2) continue;
       out.observed.push_back({n, message.kind, i, count, most, (most == 0 ? 1 : kMoreOften) * (loud ? 1 : kQuiet)});
-      if (most == 0) difference.parts = std::min(difference.parts, i);
     }
   }
   return out;

@@ -1,7 +1,7 @@
-// Compares a failure's log with that of a run without faults (the normal log): messages that only the failure has,
-// kinds that it lacks, and where the two diverge. Compares node by node and thread by thread, because threads
-// interleave differently in each run (ANDURIL, SOSP'24, section 5.1). A pair of threads is compared with Myers'
-// algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986), with a limit on the work.
+// Compares a failure's log with that of a run without faults (the normal log): matches the messages that both have, and
+// finds those that only the failure has. Compares node by node and thread by thread, because threads interleave
+// differently in each run (ANDURIL, SOSP'24, section 5.1). A pair of threads is compared with Myers' algorithm ("An
+// O(ND) Difference Algorithm and Its Variations", 1986), with a limit on the work.
 #pragma once
 
 #include <cstdint>
@@ -33,23 +33,14 @@ struct Observed {
   double weight = 0;
 };
 
-struct Lacking {
-  std::size_t node = 0;
-  TemplateId kind = 0;
-  std::uint64_t normal = 0;
-};
-
 struct NodeDifference {
   std::size_t normal = kNoNode;  // the node of the normal log that it was compared with
   std::vector<Matched> matched;  // both ascending, over all threads: the common time line of the two logs
-  // The first message of a kind that the normal log lacks; the number of messages if there is none.
-  std::uint32_t parts = 0;
 };
 
 struct Difference {
   std::vector<NodeDifference> nodes;  // in the order of the failure's nodes
   std::vector<Observed> observed;     // by node, then by first message
-  std::vector<Lacking> lacking;       // kinds that the failure's node never logs and its normal node does
 };
 
 // Both logs must have been read with the same `kinds`. If the normal log has no nodes, all warnings and all messages

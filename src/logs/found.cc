@@ -12,9 +12,6 @@
 namespace rose::logs {
 namespace {
 
-// One more than the largest errno of the kernel (include/uapi/asm-generic/errno.h).
-constexpr int kErrors = 134;
-
 // The number of the first name with this prefix that is a whole word: "ENOSPC", "SIGKILL". `at`: its offset. 0 if there
 // is none.
 template <typename Find>
@@ -59,7 +56,7 @@ Found error_name(std::string_view text) {
   const int error = named(text, "E", at, [](std::string_view name) {
     return is_digit(name[1]) ? std::nullopt : kernel::errno_number(name);
   });
-  return error > 0 && error < kErrors ? Found{error, at, 1} : Found();
+  return error > 0 && error < kErrnoEnd ? Found{error, at, 1} : Found();
 }
 
 int signal_name(std::string_view text) {
@@ -77,7 +74,7 @@ Found error_atom(std::string_view low) {
       continue;
     const std::string name = upper_case(low.substr(at, end - at));
     if (const std::optional<int> error = kernel::errno_number(name);
-        error && *error > 0 && *error < kErrors && !is_digit(name[1]))
+        error && *error > 0 && *error < kErrnoEnd && !is_digit(name[1]))
       return {*error, at, end - at};
   }
   return {};
@@ -87,7 +84,7 @@ Found error_in_brackets(std::string_view low) {
   for (std::size_t at = low.find('('); at != std::string_view::npos; at = low.find('(', at + 1)) {
     const int number = number_at(low, at + 1);
     const std::size_t end = at + 1 + (number < 10 ? 1 : number < 100 ? 2 : 3);
-    if (number > 0 && number < kErrors && at > 0 && low[at - 1] == ' ' && end < low.size() && low[end] == ')')
+    if (number > 0 && number < kErrnoEnd && at > 0 && low[at - 1] == ' ' && end < low.size() && low[end] == ')')
       return {number, at, end + 1 - at};
   }
   return {};

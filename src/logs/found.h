@@ -10,6 +10,9 @@
 
 namespace rose::logs {
 
+// One more than the largest errno of the kernel (include/uapi/asm-generic/errno.h).
+inline constexpr int kErrnoEnd = 134;
+
 // The words that name the error, and their position in the message.
 struct Found {
   int error = 0;

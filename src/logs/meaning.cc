@@ -155,7 +155,7 @@ Found MessageReader::find_error() const {
   for (const std::string_view words : {"errno", "os error", "system error number", "error number"}) {
     std::size_t place = 0;
     const int number = number_after(low(), words, &place);
-    if (number <= 0 || number >= 134) continue;
+    if (number <= 0 || number >= kErrnoEnd) continue;
     // The error's text may follow its number: "[Errno 28] No space left on device".
     std::size_t end = low().find_first_of("0123456789", place);
     for (const Statement& statement : statements_)
@@ -185,7 +185,7 @@ Found MessageReader::error_before_failure() const {
     const std::string_view digits = before.substr(open + 1, before.size() - open - 2);
     if (digits.empty() || digits.size() > 3 || digits.find_first_not_of("0123456789") != digits.npos) continue;
     const int number = number_at(low(), open + 1);
-    if (number > 0 && number < 134) return {number, open, before.size() - open};
+    if (number > 0 && number < kErrnoEnd) return {number, open, before.size() - open};
   }
   return {};
 }

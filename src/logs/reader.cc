@@ -212,7 +212,6 @@ class Sink {
       last_kind_ = parts_.time->kind;
       out_.source.time_kind = std::max(out_.source.time_kind, last_kind_);
       out_.source.zoned = out_.source.zoned || parts_.time->zoned;
-      all_zoned_ = all_zoned_ && parts_.time->zoned;
     }
     kind_of_time_ = last_kind_;
     if (out_.source.host.empty() && !parts_.host.empty()) out_.source.host = parts_.host;
@@ -351,7 +350,6 @@ class Sink {
   std::uint64_t strays_read_ = 0;
   std::int64_t last_ns_ = kNoTime;
   TimeKind last_kind_ = TimeKind::date_time, kind_of_time_ = TimeKind::date_time;
-  bool all_zoned_ = true;
 };
 
 class FileReader {

@@ -194,7 +194,7 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
         is_error(member) || is_stack(member) ||
         (gelf && (member.key == "short_message" || member.key == "version" || &member == host)))
       continue;
-    if (is_any(member.key, kLoggerKeys) && member.key == "caller") continue;
+    if (member.key == "caller") continue;
     add(member);
   }
   for (const JsonMember& member : members) {

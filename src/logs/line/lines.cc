@@ -40,7 +40,6 @@ void LineReader::unroll() {
     whole.resize(before + got);
   }
   std::optional<std::string> lines = got == 0 ? lines_of_document(whole) : std::nullopt;
-  of_document_ = lines.has_value();
   document_ = lines ? *std::move(lines) : std::move(whole);
   begin_ = end_ = 0;
   (void)fill();

@@ -26,8 +26,6 @@ class LineReader {
   // if fewer are left, or if more than kLongestLine are requested, which are skipped.
   bool take(std::uint64_t count, std::string_view& bytes);
 
-  // True if the file is a JSON document, whose records become the lines.
-  [[nodiscard]] bool of_document() const { return of_document_; }
   [[nodiscard]] std::uint64_t cut() const { return cut_; }           // lines longer than kLongestLine
   [[nodiscard]] std::uint64_t bytes() const { return bytes_read_; }  // read so far, uncompressed
   [[nodiscard]] const Bytes& source() const { return source_; }
@@ -40,8 +38,7 @@ class LineReader {
   Bytes source_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // the unread part of the buffer
-  bool of_document_ = false;
-  std::string document_;  // the lines of a JSON document; the first document_read_ bytes of it were read
+  std::string document_;             // the lines of a JSON document; the first document_read_ bytes of it were read
   std::size_t document_read_ = 0;
   std::uint64_t cut_ = 0;
   std::uint64_t bytes_read_ = 0;
