@@ -164,6 +164,7 @@ struct Meanings::Index {
   }
 };
 
+// Parses a pattern; configs/rose-toml.md describes the syntax.
 Result<Meanings::Pattern> Meanings::pattern_of(std::string_view text, const Classes& classes) {
   const std::string words = lower_case(text);
   Pattern pattern;

@@ -69,6 +69,7 @@ class JumpFinder {
   std::vector<Message>& messages(const OneFile& file) { return logs_.nodes[file.node].messages; }
   std::int64_t time(const OneFile& file, std::size_t i) { return messages(file)[i].ts_ns; }
 
+  // Divides the messages of each node into those of each file. Files with fewer than three timestamps are ignored.
   void split() {
     for (std::size_t n = 0; n < logs_.nodes.size(); ++n) {
       const std::vector<Message>& all = logs_.nodes[n].messages;
@@ -88,6 +89,7 @@ class JumpFinder {
     }
   }
 
+  // Finds the jumps in one file: first pairs of steps in opposite directions, then single steps.
   void look(const OneFile& file) {
     std::size_t begin = file.begin;
     while (begin < file.end && time(file, begin) == kNoTime) ++begin;
@@ -191,6 +193,7 @@ class JumpFinder {
                                     format_duration(entry.jump.until_ns - entry.jump.at_ns));
   }
 
+  // Records that the messages from the step up to `to` have a clock that was set by `change`.
   Found& add(const OneFile& file, const ClockStep& step, std::size_t to, std::int64_t change, double weight) {
     const Message& message = messages(file)[step.message];
     Found& entry = found_.emplace_back();

@@ -176,6 +176,7 @@ Difference compare(const Logs& failure, const Logs& normal, const Templates& kin
       const std::uint64_t count = count_of(node, message.kind);
       const bool loud = message.level >= Level::warning || error_words(kinds.text(message.kind)) != 0;
       if (normal.nodes.empty() && !loud) continue;
+      // A kind that the normal log also has must occur kFarMore times as often, and two times more.
       if (most != 0 && count < most * kFarMore + 2) continue;
       out.observed.push_back({n, message.kind, i, count, most, (most == 0 ? 1 : kMoreOften) * (loud ? 1 : kQuiet)});
     }

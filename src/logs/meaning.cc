@@ -151,6 +151,8 @@ Found MessageReader::stated_error(bool vague) const {
   return {best->entry->number, best->begin, best->end - best->begin, vague};
 }
 
+// The error that the message names. The most explicit form is used: a number after "errno" or similar words, the text
+// of an error, its name, a number in brackets, a class of errors.
 Found MessageReader::find_error() const {
   for (const std::string_view words : {"errno", "os error", "system error number", "error number"}) {
     std::size_t place = 0;
@@ -268,6 +270,7 @@ void MessageReader::read_stop() {
   if (relayed && !stopping) meaning_.lost = meaning_.closed = true;
 }
 
+// All durations in the message, in its order.
 std::vector<Stated> MessageReader::spans() const {
   std::vector<Stated> all;
   for (std::size_t at = low().find_first_of("0123456789"); at != std::string_view::npos;) {
@@ -343,6 +346,7 @@ int MessageReader::exit_code() const {
   return -1;
 }
 
+// Reads the end of a process: its signal, its exit code, or that it was killed.
 void MessageReader::read_end() {
   int signal = signal_name(text_);
   if (signal == 0) signal = std::max(0, number_after(low(), "signal"));
@@ -371,6 +375,7 @@ void MessageReader::read_end() {
   }
 }
 
+// Reads the peer, the operation and the path of a failed call.
 void MessageReader::read_failure() {
   meaning_.peer = find_peer(text_);
   // Python and Node.js print both paths of a rename: "[Errno 18] ...: 'a' -> 'b'".
@@ -430,6 +435,7 @@ bool MessageReader::names_another_node() const {
                      [](const knowledge::Word& word) { return word.node == knowledge::kOtherNode; });
 }
 
+// Reads whether a peer is missing, and where the message reports that.
 void MessageReader::read_lost() {
   const Statement *closed = first(Says::closed), *lost = first(Says::lost), *stood = first(Says::stood);
   // "failed to send out heartbeat on time": the writer itself is late, and no peer is missing.
@@ -470,6 +476,8 @@ bool MessageReader::is_outcast() const {
   });
 }
 
+// Draws conclusions about the peer from the error. A refused or reset connection means that the peer's machine
+// answered; a timeout or a missing route means that it did not.
 void MessageReader::conclude_from_error() {
   switch (meaning_.error) {
     case ECONNREFUSED:

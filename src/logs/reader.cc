@@ -104,6 +104,7 @@ class Sink {
 
   [[nodiscard]] Source& source() { return out_.source; }
 
+  // Adds a line. Its role is corrected where the line alone does not show it, but the open message does.
   void take(LineRole took, std::uint64_t line) {
     line_ = line;
     ++out_.source.lines;
@@ -196,6 +197,7 @@ class Sink {
     now_.ts_ns = where.ts_ns;
   }
 
+  // Makes the line in `parts_` the open message. head_ receives the text that determines its kind.
   void begin_message() {
     finish_message();
     traceback_ = raised_ = chained_ = false;
@@ -250,6 +252,7 @@ class Sink {
     return last_stream_;
   }
 
+  // Counts the open message, and keeps it and its text if the limits permit.
   void finish_message() {
     if (!open_) return;
     open_ = false;
@@ -306,6 +309,7 @@ class Sink {
     return back >= kLeastBackward && forth * kMostlyBackward <= back;
   }
 
+  // Completes the timestamps, and puts the messages in the order in which they were written.
   void finish_source() {
     Source& source = out_.source;
     source.kept = out_.messages.size();

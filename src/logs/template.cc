@@ -96,6 +96,7 @@ bool names_a_code(std::string_view before) {
   return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return before.ends_with(word); });
 }
 
+// Appends the word, or a placeholder if it is variable. `before` is the previous word.
 void put_word(std::string_view word, const Shape& shape, std::string_view before, std::string& out) {
   if (shape.digits == 0 && shape.slashes == 0) {
     // Hexadecimal words without digits, such as "deadbeef", cannot be distinguished from words; keep them.
@@ -309,6 +310,8 @@ TemplateId Templates::other(Level level) {
   return at->second;
 }
 
+// Returns the most similar kind in the leaf for the words, or a new one. Words in which the message and the kind differ
+// become placeholders.
 TemplateId Templates::place(const std::vector<Word>& words, Level level, Word logger, std::uint32_t errors) {
   // The tree has a fixed depth: length (with level, logger and errors), then the first two words, unless they contain
   // placeholders or digits, or there are too many different ones.

@@ -261,6 +261,7 @@ class Reader {
     frames.insert(frames.end(), before.end() - static_cast<std::ptrdiff_t>(more), before.end());
   }
 
+  // Ends the current trace, and puts the chain of exceptions in order.
   void close() {
     suppressed_.reset();
     before_.clear();

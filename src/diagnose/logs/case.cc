@@ -60,6 +60,8 @@ bool LogCase::makes_call(const std::string& node, std::string_view call) const {
   return count != counts->second.end() && count->second > 0;
 }
 
+// Sets the first and the last time of the incident, and the maps from times of the control run: one for each node, and
+// one for all. Without matched messages, the control run is placed so that it begins with the incident.
 void LogCase::read_times() {
   first_ = logs::kNoTime;
   for (const logs::NodeLog& node : evidence_.failure.nodes)

@@ -40,6 +40,7 @@ bool is_network_call(std::string_view call) {
   return call == "connect" || call.starts_with("accept") || call.starts_with("send") || call.starts_with("recv") ||
          call == "bind" || call == "listen" || call == "socket";
 }
+// True for errors with which connections fail or end. A read or write that returns one is that of a socket.
 bool ends_connection(int error) {
   switch (error) {
     case ECONNREFUSED:
@@ -101,6 +102,8 @@ class FromLogs {
     std::int64_t begin = 0, end = 0;
   };
 
+  // Records which nodes each dump contains, for which time, and which silences and pauses. A full window begins with
+  // its first event, because earlier ones were overwritten.
   void read_windows() {
     const Result<NodeMap> nodes = NodeMap::make(inputs_);
     if (!nodes) return;  // the plan will report the error
@@ -208,6 +211,7 @@ class FromLogs {
     return own;
   }
 
+  // Adds what one hint suggests, with less weight if dumps make it unlikely.
   void add(const Hint& hint) {
     const std::string node = failing_node(hint);
     if (node.empty()) {
@@ -258,6 +262,7 @@ class FromLogs {
     }
   }
 
+  // Adds the end of a process, and the start of the next one if the logs show it.
   void add_end(const Hint& hint, const std::string& node, double weight) {
     // Place the end after everything else that the message reports, which may be the cause.
     const std::int64_t logged_ns = case_.time_of(hint);
@@ -355,6 +360,8 @@ class FromLogs {
     out_.put_silence(node, hint.peer, begin, end, weight, hint.words, hint.unnamed);
   }
 
+  // Adds a failed call for each system call and file that the message may mean. The most likely one comes first; each
+  // further one has less weight.
   void add_call(const Hint& hint, const std::string& node, double weight) {
     const std::int64_t ts = case_.time_of(hint);
     std::int64_t later = 0;  // puts the most likely calls first
@@ -517,6 +524,7 @@ class FromLogs {
 
   // --- what the search needs besides the trace
 
+  // Collects notes for the user: what could not be used, and which faults are tried although no message mentions them.
   void notes() {
     if (without_node_ > 0)
       inputs_.log_notes.push_back(
@@ -542,6 +550,7 @@ class FromLogs {
           "are tried");
   }
 
+  // Passes the observables to the search, with a quote of those whose meaning is known.
   void observables() {
     std::vector<std::string> quotes;
     for (const logs::Observed& observed : case_.evidence().difference.observed) {

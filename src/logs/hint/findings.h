@@ -22,7 +22,7 @@ inline constexpr double kLogGap = 0.35;   // the node logs nothing for unusually
 inline constexpr double kExplainedSilence = 0.3;
 inline constexpr double kLowLevel = 0.5;    // factor: the message has a level below "warning"
 inline constexpr double kThroughout = 0.2;  // factor: the message occurs throughout the log
-inline constexpr double kUsual = 0.1;       // factor: the message also occurs in runs without faults
+inline constexpr double kAlsoNormal = 0.1;  // factor: the message also occurs in runs without faults
 
 // Nodes report within this time that they miss a node which was paused or partitioned.
 inline constexpr std::int64_t kNoticeTime = 8 * kSecond;
@@ -104,7 +104,7 @@ struct Findings {
   void find_throughout();
 
   std::vector<std::set<TemplateId>> throughout_;  // indexed by node
-  std::set<TemplateId> with_following_lines_;     // kinds that lines without a timestamp follow in runs without faults
+  std::set<TemplateId> with_following_lines_;     // kinds with such lines after them in runs without faults
   std::vector<std::int64_t> serves_from_;         // indexed by node; serves_from() of each
   std::vector<std::size_t> start_;                // indexed by node; messages_of_start() of each
 };

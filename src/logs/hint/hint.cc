@@ -100,6 +100,8 @@ class Complaints {
            !found_.is_normal(n, message.kind);
   }
 
+  // Treats the first complaint that names another node as a report that this node is missing. `any`: messages without a
+  // level are complaints. Returns true if there is such a complaint.
   bool about_another(bool any) {
     for (std::size_t n = 0; n < found_.failure.nodes.size(); ++n)
       for (const Message& message : found_.node(n).messages) {
@@ -118,6 +120,7 @@ class Complaints {
     return false;
   }
 
+  // Treats the last complaint of the only log as the effect of an end, a pause or a partition of its node.
   bool about_itself(bool any) {
     if (found_.failure.nodes.size() != 1 || !found_.normal.nodes.empty()) return false;
     const std::vector<Message>& all = found_.node(0).messages;

@@ -226,8 +226,8 @@ bool is_end(const Findings& found, const std::string& name, std::int64_t ts) {
   });
 }
 
-// True if another log continues for kEarlyEnd after the node's stop. `stops`: the times of the nodes' stops; kNoTime if
-// a node was not stopped.
+// True if another node stops, or its log ends, at least kEarlyEnd after this one. `stops`: the times of the nodes'
+// stops; kNoTime if a node was not stopped.
 bool is_stopped_alone(const Logs& logs, std::size_t n, const std::vector<std::int64_t>& stops) {
   const auto leaves = [&](std::size_t index) {
     return stops[index] != kNoTime ? stops[index] : logs.nodes[index].messages.back().ts_ns;
@@ -267,6 +267,8 @@ bool is_missed_after_stop(const Findings& found, std::size_t n) {
 
 }  // namespace
 
+// The last life is checked in this order: a panic; an orderly stop, which is a hint only if other nodes were not
+// stopped; a log that ends early.
 void find_ends(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   const std::size_t since = add_lives(found, n), end = here.messages.size();
@@ -353,6 +355,8 @@ void find_lone_stop(Findings& found) {
   hint.words += " is the last (it was stopped in order)";
 }
 
+// A gap is a pause if it is much longer than the longest one in the run without faults, and than the usual gap of this
+// log. Without a run without faults, gaps are no evidence.
 void find_gaps(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   const NodeLog* other = found.normal_log(n);

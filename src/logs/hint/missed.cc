@@ -132,7 +132,7 @@ void find_missed(Findings& found) {
       missed[hint.peer].emplace(hint.node, i);
   for (const auto& [name, by] : missed) {
     if (by.size() + 1 < found.names.size()) continue;
-    // The machine of a paused node is still reachable.
+    // The machine of a paused node answers, so an unreachable node was not paused.
     if (std::any_of(by.begin(), by.end(), [&](const auto& entry) { return found.hints[entry.second].unreachable; }))
       continue;
     const auto earlier = [&](const auto& a, const auto& b) {

@@ -84,7 +84,7 @@ class NodeReports {
   struct Kind {
     std::uint64_t times = 0;
     bool reports = false;
-    Meaning meaning;    // of the message that was read last
+    Meaning meaning;    // that of the message of this kind which was read last
     std::string other;  // the node that the message is about
   };
 
@@ -145,6 +145,7 @@ FailedCall call_of(const Meaning& meaning) {
   return {meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()};
 }
 
+// Reads up to kMostRead messages of each kind; for further ones, the meaning of the last one that was read is used.
 void NodeReports::read() {
   std::unordered_map<TemplateId, Kind> kinds;
   const Message* read_before = nullptr;  // the message that was already read with the one before it
@@ -199,6 +200,8 @@ bool NodeReports::misses_at_debug(const Message& message, const Kind& kind) cons
          !kind.meaning.clock && !found_.occurs_throughout(n_, message.kind) && !found_.belongs_to_start(n_, message);
 }
 
+// Adds the message to the report of each fact in it. Its weight is lower if runs without faults also have such
+// messages, or if they occur throughout the log.
 void NodeReports::keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& following_call) {
   const Meaning& meaning = kind.meaning;
   if (found_.debug_only ? !misses_at_debug(message, kind) : reports_nothing(message, meaning)) return;
@@ -206,7 +209,7 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
   double weight = observed != nullptr                          ? observed->weight
                   : found_.occurs_throughout(n_, message.kind) ? kThroughout
                   : found_.normal.nodes.empty()                ? kExplicit
-                                                               : kUsual;
+                                                               : kAlsoNormal;
   if (found_.debug_only) weight *= kLowLevel;
   if (meaning.cut_off) put(cut_off_, message, meaning, weight);
   if (meaning.unresolved) {
@@ -221,7 +224,7 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
   const bool misses = !is_of_other(kind) && !meaning.clock && !meaning.cut_off && meaning.slow_disk_ns == 0 &&
                       (meaning.lost || meaning.late);
   const bool for_a_reason = misses && found_.has_expected_absence(n_, kind.other, message.ts_ns);
-  if (for_a_reason) weight = std::min(weight, kUsual);
+  if (for_a_reason) weight = std::min(weight, kAlsoNormal);
   keep_failure(message, kind, weight * weight_of(message.level), following_call);
   if (meaning.clock) keep_clock(message, kind, weight);
   else if (misses && !for_a_reason) keep_missing(message, kind, weight);

@@ -47,6 +47,7 @@ bool is_missed(const Findings& found, const std::string& loser, std::int64_t ts)
          });
 }
 
+// Adds an end, a pause and partitions of the node that lost its role, shortly before `next` took it over.
 void add_lost_role(Findings& found, const std::string& loser, const RoleReport& next, double share) {
   const Message& message = found.node(next.node).messages[next.message];
   const std::int64_t began = message.ts_ns == kNoTime ? kNoTime : message.ts_ns - kEarlyEnd;
@@ -66,6 +67,8 @@ void add_lost_role(Findings& found, const std::string& loser, const RoleReport& 
 
 }  // namespace
 
+// A message shows a role, as in "leader of term 2", if only one node logs it in the run without faults, and rarely. If
+// several nodes log it in the failure, the first of them may have lost the role.
 void find_lost_roles(Findings& found) {
   if (found.normal.nodes.size() < 2 || found.failure.nodes.size() < 2) return;
   std::map<TemplateId, std::vector<RoleReport>> by_kind;

@@ -48,6 +48,7 @@ double weight_of_root(const Thrown& root) {
 
 }  // namespace
 
+// Collects the exceptions in the messages that only the failure has, by the place at which they were thrown.
 void find_thrown(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   struct OfKind {

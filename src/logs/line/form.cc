@@ -371,6 +371,8 @@ struct Form::Inner {
     return of.formless > kFew * of.formed;
   }
 
+  // Parses a line without its layers. Tries the main kind, then the others of the sample; a line that fits none is a
+  // message or a continuation.
   LineRole take_inner(std::string_view text, Parts& parts) {
     parts = {};
     text = without_colours(text, colours);

@@ -98,6 +98,7 @@ class Header {
   }
 
  private:
+  // Appends a description of the consumed token to the layout.
   void describe(std::string_view what, char open = 0, char close = 0) {
     if (layout_ == nullptr) return;
     if (!layout_->empty() && layout_->back() != ' ') *layout_ += ' ';
@@ -128,6 +129,7 @@ class Header {
     }
   }
 
+  // Consumes a timestamp, if one begins here.
   bool time_here() {
     std::string_view rest = line_.substr(at_);
     const char first = rest[0];
@@ -159,6 +161,7 @@ class Header {
     return true;
   }
 
+  // Consumes a bracket and its content; false if it is not part of a header.
   bool bracket(char open, char close) {
     const std::size_t end = closing(line_, at_, open, close);
     if (end == std::string_view::npos) return false;
@@ -169,6 +172,8 @@ class Header {
     return true;
   }
 
+  // Assigns the content of a bracket: a time, a level, a number, a position, a logger or a thread, in this order. A
+  // bracket of which nothing is recognised belongs to the message.
   bool content(std::string_view inside, char open, char close) {
     if (inside.empty()) return parts_.time.has_value() || at_ == 0;  // "{}", "[]"
     if (!parts_.time && open == '[') {
@@ -388,6 +393,7 @@ class Header {
     return false;
   }
 
+  // Consumes a word outside of brackets; false if it belongs to the message.
   bool word() {
     const std::size_t end = std::min(line_.find_first_of(" \t", at_), line_.size());
     std::string_view part = line_.substr(at_, end - at_);
@@ -492,6 +498,7 @@ class Header {
   [[nodiscard]] bool name_before_dash(std::string_view name, std::size_t end) const {
     return plain_name(name) && line_.substr(end, 3) == " - ";
   }
+  // True if the word is a level and not the beginning of a sentence.
   bool level_word(std::string_view name, bool colon, bool just_timed, std::size_t end) {
     const Level level = level_of(name);
     if (level == Level::none) return postgres_word(name, colon);

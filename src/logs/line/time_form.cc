@@ -112,6 +112,7 @@ class FormReader {
     epoch_ = value;
   }
 
+  // Combines the parsed parts to a timestamp.
   std::optional<TimeStamp> put_together() {
     if (half_) {
       cursor_.need(hour_ >= 1 && hour_ <= 12);
