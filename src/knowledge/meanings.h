@@ -24,7 +24,7 @@ enum class Says : std::uint8_t {
   error,      // an errno, Entry::number
   operation,  // what was being done, Entry::name
   lost,       // a peer is missing, silent or refuses connections
-  closed,     // a peer is missing, and its machine answered: its process ended
+  closed,     // a peer is missing, and its machine answered, as when its process ends
   cut_off,    // the writer's own network interface is down
   outcast,    // the writer was excluded from the cluster, or is alone
   late,       // something waited too long

@@ -59,7 +59,7 @@ struct Meaning {
   bool cut_off = false;      // the writer's own network interface is down
   bool unresolved = false;   // a host name was not resolved: the missing peer may be the name server
   bool outcast = false;      // the other nodes excluded the writer from the cluster
-  // Lost: the peer's machine answered, as when its process ends; a partitioned peer does not answer.
+  // lost: the peer's machine answered, as when its process ends; a partitioned peer does not answer.
   bool closed = false;
   bool of_peer = false;  // the error occurred on another node, which reported it to the writer
   bool failed = false;   // an operation on a file failed without a stated reason; `error` is 0

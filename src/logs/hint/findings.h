@@ -20,7 +20,7 @@ inline constexpr double kExplicit = 1.0;  // the failure's own message names the
 inline constexpr double kLogGap = 0.35;   // the node logs nothing for unusually long
 // Factor for a silence: all nodes are silent at that time, or a message before it states the failure's cause.
 inline constexpr double kExplainedSilence = 0.3;
-inline constexpr double kLowLevel = 0.5;    // factor: the message has a level below "warning"
+inline constexpr double kLowLevel = 0.5;    // factor: the message has the level "info", "debug" or "trace"
 inline constexpr double kThroughout = 0.2;  // factor: the message occurs throughout the log
 inline constexpr double kAlsoNormal = 0.1;  // factor: the message also occurs in runs without faults
 

@@ -28,9 +28,9 @@ struct Hint {
   Kind kind = Kind::call;
   std::string node;              // the node's name in the logs; "" unknown
   std::int64_t ts_ns = kNoTime;  // wall clock: of the message, or of the last message before a silence
-  // Stop: the earliest time at which it may have begun, if no message shows that; kNoTime: it began at ts_ns.
+  // stop: the earliest time at which it may have begun, if no message shows that; kNoTime: it began at ts_ns.
   std::int64_t since_ns = kNoTime;
-  // End: when the process started again; stop, silence: when it was over; kNoTime: not seen.
+  // end: when the process started again; stop, silence: when it was over; kNoTime: not seen.
   std::int64_t until_ns = kNoTime;
   std::uint64_t count = 1;         // messages that report it
   int error = 0;                   // call

@@ -73,7 +73,7 @@ class Layer {
   JsonLine json_, nested_;
   std::string host_, text_;
   std::unordered_map<std::string, std::size_t> indents_;  // syslog: by program, the least indentation of its messages
-  // Csv: the columns that are used; nothing if the rows have no such column.
+  // csv: the columns that are used; nothing if the rows have no such column.
   std::string head_;  // the header row; "" if there is none
   std::optional<std::size_t> time_column_, text_column_, host_column_, level_column_;
   bool in_quotes_ = false;  // the text of the last row continues in the next line
