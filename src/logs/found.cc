@@ -12,18 +12,19 @@
 namespace rose::logs {
 namespace {
 
-// The number of the first name with this prefix that is a whole word: "ENOSPC", "SIGKILL". `at`: its offset. 0 if there
-// is none.
+// The first name with this prefix that is a whole word: "ENOSPC", "SIGKILL". Its number is in `error`, 0 if there is
+// none.
 template <typename Find>
-int named(std::string_view text, std::string_view prefix, std::size_t& at, const Find& find) {
-  for (at = text.find(prefix); at != std::string_view::npos; at = text.find(prefix, at + 1)) {
+Found named(std::string_view text, std::string_view prefix, const Find& find) {
+  for (std::size_t at = text.find(prefix); at != std::string_view::npos; at = text.find(prefix, at + 1)) {
     if (at != 0 && word_char(text[at - 1])) continue;
     std::size_t end = at;
     while (end < text.size() && ((text[end] >= 'A' && text[end] <= 'Z') || is_digit(text[end]))) ++end;
     if (end - at < 3 || end - at > 16 || (end < text.size() && word_char(text[end]))) continue;
-    if (const std::optional<int> number = find(text.substr(at, end - at)); number && *number > 0) return *number;
+    if (const std::optional<int> number = find(text.substr(at, end - at)); number && *number > 0)
+      return {*number, at, end - at};
   }
-  return 0;
+  return {};
 }
 
 }  // namespace
@@ -52,16 +53,14 @@ int number_after(std::string_view low, std::string_view words, std::size_t* plac
 }
 
 Found error_name(std::string_view text) {
-  std::size_t at = 0;
-  const int error = named(text, "E", at, [](std::string_view name) {
-    return is_digit(name[1]) ? std::nullopt : kernel::errno_number(name);
+  const Found name = named(text, "E", [](std::string_view name_of) {
+    return is_digit(name_of[1]) ? std::nullopt : kernel::errno_number(name_of);
   });
-  return error > 0 && error < kErrnoEnd ? Found{error, at, 1} : Found();
+  return name.error < kErrnoEnd ? name : Found();
 }
 
 int signal_name(std::string_view text) {
-  std::size_t at = 0;
-  return named(text, "SIG", at, [](std::string_view name) { return kernel::signal_number(name); });
+  return named(text, "SIG", [](std::string_view name) { return kernel::signal_number(name); }).error;
 }
 
 Found error_atom(std::string_view low) {
