@@ -101,8 +101,8 @@ Result<void> Confirmation::run_until_known(Lead& lead, const RateTest& test, boo
   Series& series = lead.series;
   int inconclusive = lead.tally.inconclusive;
   while (lab_.left() > 0 && test.answer(lead.tally) == RateTest::Answer::open && inconclusive < kMostInconclusive &&
-         (!strict || lead.tally.not_reproduced <= kSurerMisses)) {
-    if (may_wait && lead.tally.conclusive() >= test.perfect() && hope(lead) < kLittleHope) {
+         (!strict || lead.tally.not_reproduced <= kReliableMisses)) {
+    if (may_wait && lead.tally.conclusive() >= test.perfect() && hope(lead) < kUnlikelyTarget) {
       lead.waits = true;
       break;
     }

@@ -133,7 +133,7 @@ std::set<std::uint16_t> service_ports(const config::Config& config) {
 // True if the dump covers everything that the node did since its first start in the test deployment.
 bool seen_from_start(const Facts& facts, int node) {
   const std::vector<std::int64_t>& starts = facts.starts[static_cast<std::size_t>(node)];
-  return !starts.empty() && starts.front() - facts.times.begin < kWithStart && facts.times.workload >= starts.front();
+  return !starts.empty() && starts.front() - facts.times.begin < kBeforeStart && facts.times.workload >= starts.front();
 }
 
 // Reads the calls of all dumps, once.

@@ -115,7 +115,7 @@ void Feedback::missed(const schedule::Schedule& schedule, const std::set<std::st
   for (Known& known : known_)
     if (!known.key.empty() && signs.contains(known.key) && schedule.find(known.fault) == nullptr &&
         !schedule.faults.empty())
-      known.consequence = std::max(kLeastBelief, known.consequence * kConsequence);
+      known.consequence = std::max(kLeastFactor, known.consequence * kConsequence);
 }
 
 std::map<std::string, double, std::less<>> Feedback::belief() const {
@@ -127,7 +127,7 @@ std::map<std::string, double, std::less<>> Feedback::belief() const {
       near += follows.nearness;
       missing += follows.nearness * wanted_[follows.wanted].priority;
     }
-    const double related = near > 0 ? kUnrelatedBelief + (1 - kUnrelatedBelief) * missing / near : 1;
+    const double related = near > 0 ? kUnrelatedFactor + (1 - kUnrelatedFactor) * missing / near : 1;
     if (const double factor = known.consequence * related; factor < 1) belief.emplace(known.fault, factor);
   }
   return belief;

@@ -99,11 +99,11 @@ void play_on(const World& world, const Lab& lab, const Moves& moves, const std::
     Again* retry = nullptr;
     if (again > 0)
       for (Again& repeat : missed)
-        if (repeat.runs < kMostRunsOfOne && (retry == nullptr || repeat.yield > retry->yield)) retry = &repeat;
+        if (repeat.runs < kMostRunsOfMiss && (retry == nullptr || repeat.yield > retry->yield)) retry = &repeat;
     if (retry != nullptr && (best == played.size() || retry->yield / lab.cost(retry->schedule) > most_worth)) {
       if (!take(retry->schedule, nullptr)) return;
       ++retry->runs;
-      retry->yield *= 1 - kShows;
+      retry->yield *= 1 - kReproduces;
       --again;
       continue;
     }
@@ -114,7 +114,7 @@ void play_on(const World& world, const Lab& lab, const Moves& moves, const std::
     std::string fingerprint = schedule::fingerprint(tried.schedule);
     if (!lab.knows(fingerprint) && seen.insert(std::move(fingerprint)).second) {
       if (!take(tried.schedule, &tried)) return;
-      if (!tried.look) missed.push_back({tried.schedule, tried.yield * kAgain, 1});
+      if (!tried.look) missed.push_back({tried.schedule, tried.yield * kRepeatYield, 1});
     }
     // The outcome of an exploratory run cannot be predicted.
     if (!tried.look) learn(*played[best], tried);

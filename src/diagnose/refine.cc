@@ -38,7 +38,7 @@ void Refinement::drop_needless(Found& end, const Lead& found) {
 
 Result<void> Refinement::simplify(Found& end, const Lead& found) {
   // If the schedule sometimes misses, many runs would be needed to show that a simpler form misses no more often.
-  const bool faults_only = !(found.promising || found.accepted) || found.tally.rate() < kSureRate;
+  const bool faults_only = !(found.promising || found.accepted) || found.tally.rate() < kReliableRate;
   Simplifier simplifier(end.lead.schedule, end.lead.fired, faults_only, certain_faults(d_.plan, end.lead.schedule));
   const int before = d_.runs;
   // Reserves runs for the final test, or for the rate of a schedule that stays below the target.

@@ -109,10 +109,10 @@ class Search {
     ROSE_CHECK(refinement_.prefer_certain(best));
     as_found_ = Found{.lead = best};
     ROSE_CHECK(more_alike(best));
-    if (best.tally.rate() < kSureRate) ROSE_CHECK(surer(best));
+    if (best.tally.rate() < kReliableRate) ROSE_CHECK(surer(best));
     const int schedules = d_.schedules;
     ROSE_CHECK(finish(best));
-    if (final_->lead.accepted && final_->lead.tally.rate() < kSureRate) ROSE_CHECK(replace_by_surer());
+    if (final_->lead.accepted && final_->lead.tally.rate() < kReliableRate) ROSE_CHECK(replace_by_surer());
     if (final_->lead.accepted || lab_.left() <= 0) return true;
     d_.schedules = schedules;
     Lead refuted = final_->lead;
@@ -420,7 +420,7 @@ class Search {
       };
       // A schedule that missed is no more reliable than the accepted one.
       Misses::Missed* missed =
-          again_ < kMostAgain && purpose_ != Purpose::surer ? misses_.best(d_.tried, running) : nullptr;
+          again_ < kMostRepeats && purpose_ != Purpose::surer ? misses_.best(d_.tried, running) : nullptr;
       if (missed != nullptr &&
           (best == nullptr || missed->yield / lab_.cost(d_.tried[missed->tried].schedule) > most_worth)) {
         batch.push_back(another_run(*missed));
@@ -631,10 +631,10 @@ class Search {
     for (const Trial& trial : batch) {
       if (trial.move != nullptr) under_way.push_back({trial.move, &trial.what});
       if (!trial.what.look && !trial.what.again)
-        retries.push_back({&trial.what.schedule, trial.what.yield * kAgain, 1});
+        retries.push_back({&trial.what.schedule, trial.what.yield * kRepeatYield, 1});
     }
     return forecast_misses(world_, lab_, moves_, under_way, retries,
-                           purpose_ != Purpose::surer ? kMostAgain - again_ : 0, room);
+                           purpose_ != Purpose::surer ? kMostRepeats - again_ : 0, room);
   }
 
   void learn(Trial& trial) {
@@ -695,7 +695,7 @@ class Search {
     if (world_.uses("moments"))
       if (std::optional<std::string> found = moment_of(trial.what.schedule, trial.result)) moment = *std::move(found);
     misses_.add(std::move(moment), trial.tried, trial.what.level,
-                trial.what.yield * kAgain * (1 + kAgainSigns * observables));
+                trial.what.yield * kRepeatYield * (1 + kRepeatObservables * observables));
   }
 
   // --- a schedule that reproduced the bug
@@ -709,9 +709,9 @@ class Search {
     if (doubted_until_ == 0) {
       doubted_until_ = d_.runs + std::min(kMostOthers, lab_.left() / 3);
       for (const Candidate& c : d_.plan.candidates)
-        if (inputs_.only_logs() && !c.guessed && c.plainness >= kHalfSaid) {
-          lead_belief_[c.fault.id] = kLeadBelief;
-          world_.belief[c.fault.id] = kLeadBelief;
+        if (inputs_.only_logs() && !c.guessed && c.plainness >= kLeastReported) {
+          lead_belief_[c.fault.id] = kLeadFactor;
+          world_.belief[c.fault.id] = kLeadFactor;
         }
     }
     return d_.runs < doubted_until_;
@@ -762,7 +762,7 @@ class Search {
       if (std::optional<std::string> found = moment_of(lead.schedule, trial.result)) moment = *std::move(found);
     if (!tested_.insert(moment).second) return false;
     const std::set<std::string> ids = fault_ids(lead.schedule);
-    if (confirmation_.tests() >= kMostTests || tests_alike_[ids] >= kMostTestsAlike) {
+    if (confirmation_.tests() >= kMostTests || tests_alike_[ids] >= kMostTestsOfSameFaults) {
       d_.tried[lead.tried].note += "; not tested, because many others were";
       return false;
     }
@@ -796,8 +796,8 @@ class Search {
   // A schedule that reproduces the bug too rarely is the best starting point.
   void go_on_from(const Lead& lead) {
     for (const Fault& fault : lead.schedule.faults) {
-      lead_belief_[fault.id] = kLeadBelief;
-      world_.belief[fault.id] = kLeadBelief;
+      lead_belief_[fault.id] = kLeadFactor;
+      world_.belief[fault.id] = kLeadFactor;
     }
     if (world_.level(1))
       for (std::vector<Try>& tries :
@@ -820,7 +820,7 @@ class Search {
       if (!lead.fired.contains(fault.id)) continue;
       // Another time leads to the same calls.
       if (by_the_clock(fault) && !moved_from_time_.insert(fault.id).second) continue;
-      const double belief = kLead * kSharePlace * (any_timed && !by_the_clock(fault) ? kBesideTimed : 1);
+      const double belief = kLead * kSharePlace * (any_timed && !by_the_clock(fault) ? kUntimedFault : 1);
       if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, belief))
         moves_.push_back(std::move(move));
     }
@@ -833,7 +833,7 @@ class Search {
     if (!world_.uses("doubt") || inputs_.only_logs() || alike(found)) return {};
     doubted_.clear();
     std::erase_if(waiting_, [&](const Lead& lead) { return !alike(lead); });
-    return look_for(Purpose::alike, std::max(0, std::min(kMostAlike, lab_.left() - options_.confirm_runs)), found,
+    return look_for(Purpose::alike, std::max(0, std::min(kMostSimilar, lab_.left() - options_.confirm_runs)), found,
                     alike, ", but it may be another failure; one closer to production was found then");
   }
 
@@ -851,9 +851,9 @@ class Search {
       if (std::vector<Try> tries = untimed(found); !tries.empty())
         moves_.push_back(plain_move(world_, std::move(tries)));
     // No more runs than its misses would cost its user.
-    const double worth = std::ceil(kRunsToCome * (1 / std::max(found.tally.rate(), 0.01) - 1));
+    const double worth = std::ceil(kFutureRuns * (1 / std::max(found.tally.rate(), 0.01) - 1));
     const int left = confirmation_.left_for(found) - schedule::RateTest(options_.target_rate).perfect();
-    const int most = static_cast<int>(std::min<double>({kMostSurer, worth, std::max<double>(left, kLeastSurer)}));
+    const int most = static_cast<int>(std::min<double>({kMostReliability, worth, std::max<double>(left, kLeastReliability)}));
     const int first_run = found.first_run;
     ROSE_CHECK(look_for(
         Purpose::surer, most, found, [&](const Lead& lead) { return better(lead, found); },

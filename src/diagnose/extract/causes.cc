@@ -79,11 +79,11 @@ const Cause* Causes::explaining(const Event& event, int node, int peer_node, boo
 
 bool Causes::last_breath(const Event& event, int node) const {
   const std::vector<std::size_t>& of = of_[static_cast<std::size_t>(node)];
-  const auto soon = std::lower_bound(of.begin(), of.end(), event.ts_ns - kLastBreath,
+  const auto soon = std::lower_bound(of.begin(), of.end(), event.ts_ns - kAfterKill,
                                      [&](std::size_t cause, std::int64_t ts) { return causes_[cause].start < ts; });
   for (auto it = soon; it != of.end() && causes_[*it].start < event.ts_ns; ++it) {
     const Cause& cause = causes_[*it];
-    if (cause.kind == CauseKind::paused || cause.kind == CauseKind::cut || cause.partly || cause.plainness < kHalfSaid)
+    if (cause.kind == CauseKind::paused || cause.kind == CauseKind::cut || cause.partly || cause.plainness < kLeastReported)
       continue;
     // A worker gives up, its recovery fails on the same disk, then the main process ends: that is one story.
     if (event.ts_ns <= cause.gone && resource_error(event.err)) continue;

@@ -63,7 +63,7 @@ class ActiveSpans {
         life = {std::min(life.first, event.ts_ns), std::max(life.second, event.ts_ns)};
       }
     for (auto& lives : of_)
-      std::erase_if(lives, [](const auto& entry) { return entry.second.second - entry.second.first <= kLivedOn; });
+      std::erase_if(lives, [](const auto& entry) { return entry.second.second - entry.second.first <= kActiveAfterEnd; });
   }
 
   // True if other processes of the node were active before these ended, and still are.
@@ -71,7 +71,7 @@ class ActiveSpans {
     const auto& lives = of_[static_cast<std::size_t>(node)];
     return std::any_of(lives.begin(), lives.end(), [&](const auto& entry) {
       const auto& [pid, life] = entry;
-      return life.first < ended.front().event->ts_ns && life.second > ended.back().event->ts_ns + kLivedOn &&
+      return life.first < ended.front().event->ts_ns && life.second > ended.back().event->ts_ns + kActiveAfterEnd &&
              std::none_of(ended.begin(), ended.end(),
                           [pid = pid](const ProcessEvent& p) { return p.event->pid == pid; });
     });

@@ -22,7 +22,7 @@ double Times::longer_than_a_run(const profile::Profile& profile) const {
 
 double Times::runs_in_window(const profile::Profile& profile) const {
   const double longer = longer_than_a_run(profile);
-  return longer < kNoRun ? 1 : longer;
+  return longer < kLongerThanRun ? 1 : longer;
 }
 
 std::int64_t end_began(const Event& event) {

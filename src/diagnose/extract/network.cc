@@ -51,7 +51,7 @@ Network sift_network(const Given& given, const Facts& facts, const std::vector<C
     for (const Cut& cut : find_cuts(std::move(found), watched, networks)) {
       if (!cut.silent && !believable(cut)) continue;
       const Candidate& c = candidates.emplace_back(cut_candidate(given, facts, cut, ids));
-      if (c.plainness < kHalfSaid) continue;  // too uncertain to explain anything
+      if (c.plainness < kLeastReported) continue;  // too uncertain to explain anything
       made.push_back({CauseKind::cut, cut.node, cut.all_others ? std::vector<int>{} : cut.peers, cut.start, cut.end,
                       fmt::format("the cut of {} ({})", c.node, facts.times.at(cut.start))});
     }

@@ -30,7 +30,7 @@ Pause pause_of(const ProcessEvent& p, const std::multimap<std::int32_t, std::int
   const auto [first, last] = ends.equal_range(p.event->pid);
   // A process that ended while it was paused would have been paused for longer.
   const bool ended = p.event->pid != 0 && std::any_of(first, last, [&](const auto& end) {
-                       return std::abs(end.second - p.event->ts_ns) <= kEndsStill;
+                       return std::abs(end.second - p.event->ts_ns) <= kEndsWhilePaused;
                      });
   const bool open = ended || (p.event->flags & trace::kOpen) != 0;
   const std::int64_t length = p.event->duration_ms > 0 ? p.event->duration_ms * kMillisecond : given.pause_threshold();

@@ -33,7 +33,7 @@ Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
     if (c.follows) continue;  // a failure that always follows a start or another error explains no end
     if (c.foreign && !own.foreign) continue;
     if (c.node != own.node || c.profiled || c.ordinariness > 2) continue;
-    if (c.first_ts > own.first_ts || c.last_ts < own.first_ts - kEndsSoonAfter) continue;
+    if (c.first_ts > own.first_ts || c.last_ts < own.first_ts - kEndsAfterFailure) continue;
     if (failure == nullptr || order(c) < order(*failure)) failure = &c;
   }
   return failure;
@@ -42,7 +42,7 @@ Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
 bool is_call(const Candidate& c) { return c.kind == FaultKind::syscall || c.kind == FaultKind::exception; }
 
 int order_of_kind(const Candidate& c) {
-  if (!is_call(c) && c.plainness < kHalfSaid) return 4;  // a guess that no log confirms
+  if (!is_call(c) && c.plainness < kLeastReported) return 4;  // a guess that no log confirms
   switch (c.kind) {
     case FaultKind::crash:
     case FaultKind::pause: return c.own_end || c.blocked || c.usual < 1 ? 1 : 0;
@@ -85,7 +85,7 @@ std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
   auto best = candidates.end();
   for (auto it = first_call; it != candidates.end() && !it->symptom; ++it) {
     const int err = it->fault.error;
-    if (it->profiled || it->foreign || it->plainness < kHalfSaid || !kernel::resource_error(err)) continue;
+    if (it->profiled || it->foreign || it->plainness < kLeastReported || !kernel::resource_error(err)) continue;
     const bool before_all =
         std::all_of(candidates.begin(), first_call, [&](const Candidate& c) { return it->first_ts < c.first_ts; });
     const bool near = std::any_of(candidates.begin(), first_call, [&](const Candidate& c) {
@@ -128,7 +128,7 @@ std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const 
     else if (cause != nullptr) own.why += fmt::format("; {} explains it", cause->words);
     else own.why += "; nothing in the dump explains it";
     if (failure != nullptr && !own.partly && failure->ordinariness <= 1 &&
-        own.first_ts - failure->last_ts <= kLastWord) {
+        own.first_ts - failure->last_ts <= kEndsAfterCall) {
       failure->fatal = true;
       failure->why +=
           fmt::format("; {}{} ended itself right after it", failure->usual < 1 ? "the last time " : "", own.node);

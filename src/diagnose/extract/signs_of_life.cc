@@ -45,7 +45,7 @@ TimesByNode acted(const Given& given) {
       const int node = given.nodes.of(s, event);
       if (node < 0) continue;
       std::vector<std::int64_t>& list = acted[static_cast<std::size_t>(node)];
-      if (list.empty() || std::abs(event.ts_ns - list.back()) > kSurelyGone) list.push_back(event.ts_ns);
+      if (list.empty() || std::abs(event.ts_ns - list.back()) > kLastPacketAfter) list.push_back(event.ts_ns);
     }
   return sorted(std::move(acted));
 }
@@ -64,8 +64,8 @@ std::vector<Cause> end_by_signs_of_life(std::vector<Cause> causes, const Given& 
   for (Cause& cause : causes) {
     if (!gone(cause)) continue;
     const auto node = static_cast<std::size_t>(cause.node);
-    const std::int64_t own = first_after(themselves[node], cause.start + kSurelyGone);
-    const std::int64_t sign = std::min(own, first_after(perhaps[node], cause.start + kHelpersGone));
+    const std::int64_t own = first_after(themselves[node], cause.start + kLastPacketAfter);
+    const std::int64_t sign = std::min(own, first_after(perhaps[node], cause.start + kHelpersEndAfter));
     if (sign != kNever) cause.end = cause.start + (sign - cause.start) / 2;  // a time in between
     // No start was recorded since, and yet it communicated: what ended was not its main process.
     if (own != kNever && cause.main_unknown) cause.partly = true;

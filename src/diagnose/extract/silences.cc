@@ -109,7 +109,7 @@ std::optional<std::size_t> cause_of(const Silence& silence, double plainness, in
     if (silence.start < c.start - rhythm || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
     if (silence.end < c.start) continue;
     // A guess does not override what logs report.
-    if (c.plainness < kHalfSaid && c.plainness < plainness) continue;
+    if (c.plainness < kLeastReported && c.plainness < plainness) continue;
     // A node that reports a silence and then ends itself ended because the other side was missing.
     if (c.kind == CauseKind::ended_itself && c.node == by && c.start >= silence.start) continue;
     // The node's other processes continued: a pair that communicates on after the end of one is not of that one.

@@ -30,9 +30,9 @@ Meaning meaning_of(int err, std::string_view syscall) {
     case EPERM: return {datagram ? 1.0 : 0, true};  // a packet filter on the outgoing side
     case EACCES:                                    // a route that prohibits
     case EINVAL:                                    // one that is a black hole
-      return {datagram ? kLikelyCut : syscall == "connect" ? 1.0 : 0, true};
-    case ETIMEDOUT: return {syscall == "connect" ? kLikelyCut : 0, false};
-    case ECONNRESET: return {kPerhapsCut, false};  // mostly caused by the other side ending
+      return {datagram ? kLikelyPartition : syscall == "connect" ? 1.0 : 0, true};
+    case ETIMEDOUT: return {syscall == "connect" ? kLikelyPartition : 0, false};
+    case ECONNRESET: return {kPossiblePartition, false};  // mostly caused by the other side ending
     default: return {};
   }
 }
@@ -116,7 +116,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     std::vector<Spell>& spells = pairs[pair];
     const bool reached_itself = over.erase(pair) > 0, reached_by_it = answered.erase(pair) > 0;
     const bool reached = reached_itself || (reached_by_it && !c.out);
-    if (spells.empty() || event.ts_ns - spells.back().last > kOneSpell || reached)
+    if (spells.empty() || event.ts_ns - spells.back().last > kSeparateFailures || reached)
       spells.push_back({event.ts_ns, event.ts_ns, 0, 0, true, event.err == EHOSTUNREACH ? kArpTimeout : 0});
     Spell& spell = spells.back();
     spell.last = event.ts_ns;
@@ -137,7 +137,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
       silence.start = std::max(times.begin, spell.first - spell.early);
       const std::int64_t gap =
           spell.calls > 1 ? (spell.last - spell.first) / static_cast<std::int64_t>(spell.calls - 1) : 0;
-      silence.end = std::max(spell.last + std::min(gap, kLongGap), silence.start + kLeastNoticed);
+      silence.end = std::max(spell.last + std::min(gap, kAfterLastFailure), silence.start + kLeastNoticed);
       // The next attempt was not due yet when the dump was written.
       silence.open = &spell == &spells.back() && spell.calls > 1 && !over.contains(pair) &&
                      (spell.out || !answered.contains(pair)) &&
@@ -158,7 +158,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
 }
 
 bool believable(const Cut& cut) {
-  if (cut.plain < kHalfSaid && cut.calls < kResetsOfCut * cut.peers.size()) return false;
+  if (cut.plain < kLeastReported && cut.calls < kResetsOfPartition * cut.peers.size()) return false;
   if (cut.peers.size() > 1 || cut.failed_at.size() > 1) return true;
   return cut.all_others && cut.plain >= 1 && cut.calls > 1;  // at least one of the two nodes states it clearly
 }

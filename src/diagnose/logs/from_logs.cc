@@ -132,13 +132,13 @@ class FromLogs {
     const bool timed = case_.timed() && !(log < logs.size() && logs[log].aligned);
     // Dumps are written when the failure has shown: what came after the last one is rather what came of it, or the
     // system's own end.
-    if (timed && last_end_ != 0 && ts > last_end_ + kClocksApart) return kBesideDump;
+    if (timed && last_end_ != 0 && ts > last_end_ + kClocksApart) return kWithDump;
     const auto windows = windows_.find(node);
     if (windows == windows_.end()) return kUnwatchedNode;
     double left = kUnwatchedNode;
     for (const Window& span : windows->second)
       if (!timed || (ts >= span.begin - kClocksApart && ts <= span.end + kClocksApart))
-        left = std::min(left, span.whole ? 0 : kBesideDump);
+        left = std::min(left, span.whole ? 0 : kWithDump);
     return left;
   }
 
@@ -223,7 +223,7 @@ class FromLogs {
       left = std::max(left, beside_dumps(node, hint.until_ns, hint.log));  // some time in between
     // Short ones, and those that no tracer could see, stand in no dump.
     if ((hint.kind == Hint::Kind::silence || hint.kind == Hint::Kind::stop) && !dump_has(hint, node))
-      left = std::max(left, dumps_tell_nothing_ ? 1 : kBesideDump);
+      left = std::max(left, dumps_tell_nothing_ ? 1 : kWithDump);
     if (left == 0) return;
     const double weight = hint.weight * left;
     switch (hint.kind) {
@@ -271,7 +271,7 @@ class FromLogs {
     out_.put(end, {weight, hint.words, since, false, inferred});
     if (hint.until_ns != kNoTime)
       out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), {weight, hint.words});
-    if (hint.weight >= kHintSpeaks) out_.cut_off(node, end.ts_ns);
+    if (hint.weight >= kLeastHint) out_.cut_off(node, end.ts_ns);
   }
 
   // At the latest.
@@ -310,11 +310,11 @@ class FromLogs {
     const config::Node* known = inputs_.config->find(node);
     const bool hangs =
         known != nullptr && known->restart && known->restart->max > 0 && !refused_since(node, case_.time_of(hint));
-    add_end(hint, node, hangs ? weight * kHangsRather : weight);
+    add_end(hint, node, hangs ? weight * kOtherInterpretation : weight);
     if (hint.itself || beside_) return;
     const std::int64_t since = case_.time_of(hint);
     put_stop(node, since, std::max(since + 1'000'000, case_.last()), trace::kOpen,
-             {hangs ? weight : weight * kHangsRather, hint.words, 0, false, true});
+             {hangs ? weight : weight * kOtherInterpretation, hint.words, 0, false, true});
   }
 
   void add_stop(const Hint& hint, const std::string& node, double weight) {
@@ -338,7 +338,7 @@ class FromLogs {
     std::int64_t begin = std::max(case_.first(), logged_ns - kNoticedAfter);
     // That its peer's process ended is why its connections were closed, and nothing fell silent before.
     for (const Hint& other : case_.evidence().hints) {
-      if (!hint.closed || !between_lives(other) || other.weight < kHalfSaid || case_.node_of(other.node) != hint.peer)
+      if (!hint.closed || !between_lives(other) || other.weight < kLeastReported || case_.node_of(other.node) != hint.peer)
         continue;
       if (const std::int64_t gone = gone_at(other, hint.peer); gone > begin && gone <= logged_ns)
         begin = gone + kTelling;
@@ -393,7 +393,7 @@ class FromLogs {
         weight *= kNextCall;
       }
     }
-    if (hint.weight >= kHintSpeaks) out_.cut_off(node, ts);
+    if (hint.weight >= kLeastHint) out_.cut_off(node, ts);
   }
 
   void add_limit(const Hint& hint, const std::string& node, double weight) {
@@ -451,7 +451,7 @@ class FromLogs {
     for (const config::Node& other_node : inputs_.config->nodes) {
       const bool here = other_node.name == node;
       if (!here && !sent) continue;
-      const double weight = (beside_ ? hint.weight * kBesideDump : hint.weight) * (here && sent ? kThrownByPeer : 1);
+      const double weight = (beside_ ? hint.weight * kWithDump : hint.weight) * (here && sent ? kThrownByPeer : 1);
       ReportedException exception{other_node.name,
                                   case_.time_of(hint),
                                   hint.until_ns,
@@ -517,7 +517,7 @@ class FromLogs {
           nowhere_, nowhere_ == 1 ? "" : "s", nowhere_ == 1 ? "comes up" : "come up", nowhere_ == 1 ? "it" : "them"));
     const bool end_is_reported =
         std::any_of(case_.evidence().hints.begin(), case_.evidence().hints.end(), [](const Hint& hint) {
-          return (hint.kind == Hint::Kind::end || hint.kind == Hint::Kind::stop) && hint.weight >= kHalfSaid;
+          return (hint.kind == Hint::Kind::end || hint.kind == Hint::Kind::stop) && hint.weight >= kLeastReported;
         });
     if (end_is_reported && !beside_ && inputs_.config->nodes.size() > 1)
       inputs_.log_notes.push_back(

@@ -21,7 +21,7 @@ constexpr std::size_t kMostPairs = 12;
 constexpr std::size_t kMostNews = 12;  // things that the node does only under the guessed fault
 
 bool is_plain_end(const Candidate& c) {
-  return (c.kind == FaultKind::crash || c.kind == FaultKind::pause) && c.plainness >= kHalfSaid && !c.symptom;
+  return (c.kind == FaultKind::crash || c.kind == FaultKind::pause) && c.plainness >= kLeastReported && !c.symptom;
 }
 
 class BeforeMove final : public Move {
@@ -130,7 +130,7 @@ class BeforeMove final : public Move {
       if (node.name == fault_.node) continue;
       pauses.push_back(guess(FaultKind::pause, node.name));
     }
-    double yield = kShareBefore * belief_;
+    double yield = kShareGuessBefore * belief_;
     for (const std::vector<Fault>* of : {&cuts, &pauses})
       for (const Fault& fault : *of) {
         if (waiting_.size() >= kMostBefore) break;
@@ -140,7 +140,7 @@ class BeforeMove final : public Move {
       }
     // Two guesses, and the logged fault while both last; guesses about other nodes first, because the log of this node
     // does not report those.
-    yield = kShareTwoBefore * belief_;
+    yield = kShareTwoGuesses * belief_;
     std::size_t pairs = 0;
     std::rotate(cuts.begin(), cuts.begin() + (cuts.empty() ? 0 : 1), cuts.end());
     for (const Fault& cut : cuts)
@@ -187,7 +187,7 @@ class BeforeMove final : public Move {
       }
     for (const bool during : {true, false})
       add(Kind::time, {fault, in_time(fault_, during ? duration_ / 2 : duration_ + duration_ / 8, fault.id)},
-          kByTime * kShareBefore * belief, 1,
+          kByTime * kShareGuessBefore * belief, 1,
           fmt::format("{} {} {}, which no log shows", fault_.id, during ? "during" : "right after", fault.id));
   }
 

@@ -92,7 +92,7 @@ class ContextMove final : public Move {
       if (std::optional<std::string> moment =
               moment_in(world_.survey.trace, base_.faults[fault_].node, t.schedule.faults[fault_].when))
         t.moment = *std::move(moment);
-      else unsure = kUnforeseen;
+      else unsure = kNotSurveyed;
     }
     if (anywhere) t.schedule = amplify(std::move(t.schedule), fault_);
     t.yield =
@@ -489,7 +489,7 @@ double others_count(const World& world, const Candidate& c, const Schedule& base
   double least = c.weight;
   for (const Fault& fault : base.faults)
     if (const Candidate* other = world.candidate(fault.id)) least = std::min(least, other->weight);
-  return c.weight > 0 ? std::min(1.0, kFarLess * least / c.weight) : 1;
+  return c.weight > 0 ? std::min(1.0, kMuchLessLikely * least / c.weight) : 1;
 }
 
 std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate& c, const Schedule& base, double belief,

@@ -106,7 +106,7 @@ class LimitTries {
 
   // The weight of the limit behind the observation.
   [[nodiscard]] double belief(double share, double weight) const {
-    return lead_ != nullptr ? kLead * kShareLimitBehind : share * weight;
+    return lead_ != nullptr ? kLead * kShareLimitOfLead : share * weight;
   }
 
   Fault limit(FaultKind kind, const Candidate& c) const {

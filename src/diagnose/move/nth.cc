@@ -85,7 +85,7 @@ class NthMove final : public Move {
     if (!range || shown.result->oracle != OracleAnswer::miss || !outcome->effective()) return;
     // Either ranges do not work here, or it is not one of these calls.
     const double part = sum(asked_) / std::max(1e-12, sum({1, most_}));
-    const double missed = 1 - kRangeShows * part;
+    const double missed = 1 - kRangeReproduces * part;
     works_ = works_ * missed / (works_ * missed + (1 - works_));
     if (asked_.last - asked_.first + 1 > 2 * kFewCalls) {
       const int middle = (asked_.first + asked_.last) / 2;
@@ -108,7 +108,7 @@ class NthMove final : public Move {
     return chance;
   }
   double value(const Span& span) const {
-    return span.last > span.first ? works_ * kRangeShows * sum(span) : kShows * sum(span);
+    return span.last > span.first ? works_ * kRangeReproduces * sum(span) : kReproduces * sum(span);
   }
 
   // True if a range and its halves find the right call, provided it is one of these, in fewer runs than single calls
@@ -120,7 +120,7 @@ class NthMove final : public Move {
     double singles = 0;
     for (std::size_t i = 0; i < chances.size(); ++i) singles += static_cast<double>(i + 1) * chances[i];
     singles /= std::max(1e-12, sum(span));
-    const double shows = works_ * kRangeShows;
+    const double shows = works_ * kRangeReproduces;
     return shows * singles > 1 + shows * std::log2(static_cast<double>(span.last - span.first + 1));
   }
 

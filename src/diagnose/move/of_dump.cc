@@ -67,7 +67,7 @@ class Builder {
           propose(sequence({&other}, points().front()), kShareShape * c.weight,
                   fmt::format("another shape of what looks like a consequence: {}", c.why));
         }
-      } else if (c.plainness < kHalfSaid) {
+      } else if (c.plainness < kLeastReported) {
         at_points({&c}, kSharePlain * c.weight, fmt::format("a guess: {}", c.why));
       } else {
         timed.push_back(&c);
@@ -82,7 +82,7 @@ class Builder {
     if (incidents.size() > 1)  // faults of the earlier incident are needed as well if they have any weight at all
       propose(sequence(last_of(timed), starts(*timed.front()).front()),
               kShareTogether *
-                  std::min(weight_of(incidents.back()), kFarLess * (weight_of(timed) - weight_of(incidents.back()))),
+                  std::min(weight_of(incidents.back()), kMuchLessLikely * (weight_of(timed) - weight_of(incidents.back()))),
               "the process and network faults of all incidents together, closer than observed");
     if (world_.uses("one-cause")) root_causes(calls);
     for (const Candidate* c : calls) single_call(*c);
@@ -369,8 +369,8 @@ class Builder {
     Question question{fault.node, fault.when, visit_condition(fault)};
     const Answer* answer = world_.survey.find(question);
     if (answer == nullptr) return 1;
-    if (answer->times == 0) return kOddsNeverHere;
-    return answer->times < static_cast<std::uint64_t>(fault.count) ? kOddsNeverHere : 1;
+    if (answer->times == 0) return kOddsNeverCalled;
+    return answer->times < static_cast<std::uint64_t>(fault.count) ? kOddsNeverCalled : 1;
   }
 
   void single_call(const Candidate& c) {
@@ -517,7 +517,7 @@ class Builder {
 
   // Together with its neighbour. A call that also failed at other times may have failed once at this one.
   void beside(const Candidate& c, std::int64_t at, const Candidate& neighbour) {
-    const double yield = kShareNeighbours * std::min(c.weight, kFarLess * neighbour.weight);
+    const double yield = kShareNeighbours * std::min(c.weight, kMuchLessLikely * neighbour.weight);
     mixed(c, c.fault, at, {&neighbour}, yield);
     if (c.fault.times == 1 || c.last_ts - c.first_ts <= limit_) return;
     Fault once = c.fault;

@@ -55,9 +55,9 @@ std::vector<Try> other_times(const World& world, const Schedule& lead) {
   std::vector<Try> tries;
   const bool guessed = std::any_of(lead.faults.begin(), lead.faults.end(), [&](const Fault& fault) {
     const Candidate* candidate = world.candidate(fault.id);
-    return candidate != nullptr && candidate->plainness < kHalfSaid;
+    return candidate != nullptr && candidate->plainness < kLeastReported;
   });
-  double share = kLead * kShareOtherTime * (world.plan.workload_ts != 0 && !guessed ? kTimeWasSeen : 1);
+  double share = kLead * kShareOtherTime * (world.plan.workload_ts != 0 && !guessed ? kTimeObserved : 1);
   for (const std::int64_t point : points_of_workload(world.workload_ns)) {
     if (std::abs(point - begin) < kSecond / 2) continue;
     Try t;

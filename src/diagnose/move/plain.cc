@@ -84,7 +84,7 @@ class PlainMove final : public Move {
 
   double yield_of(const Try& t) const {
     const bool in_vain = t.schedule.faults.size() == 1 && world_.in_vain.contains(t.schedule.faults[0].id);
-    return t.yield * world_.believed(t.schedule) * (in_vain ? kInVain : 1);
+    return t.yield * world_.believed(t.schedule) * (in_vain ? kAfterGroupMiss : 1);
   }
 
   // A test machine that is faster than production makes the call before the time at which it failed there. For the

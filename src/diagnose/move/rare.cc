@@ -154,7 +154,7 @@ class Rare {
         from = std::min(from, c.first_ts);
         to = std::max(to, c.last_ts);
       }
-      if (gaps.size() < kComeAndGo || to <= from) continue;
+      if (gaps.size() < kSilencesOfBadLink || to <= from) continue;
       bad_link(first, gaps, from, to, weight);
     }
   }
@@ -221,7 +221,7 @@ class Rare {
   // running.
   bool machine_went_on(const Candidate& c) const {
     return std::any_of(world_.inputs->traces.begin(), world_.inputs->traces.end(), [&](const trace::Trace& dump) {
-      if (dump.meta.host.empty() || dump.meta.end_ns < c.last_ts + kLivedOn) return false;
+      if (dump.meta.host.empty() || dump.meta.end_ns < c.last_ts + kActiveAfterEnd) return false;
       return std::any_of(dump.events.begin(), dump.events.end(), [&](const trace::Event& e) {
         return e.type == trace::EventType::ps && e.state == trace::ProcessState::crashed && e.signal == SIGKILL &&
                e.ts_ns >= c.first_ts && e.ts_ns <= c.last_ts;
@@ -311,7 +311,7 @@ std::vector<Try> call_context_tries(const World& world) {
         if ((control_event.node != 0 ? usual.str(control_event.node) : std::string_view(usual.meta.node)) == c.node &&
             meets(usual, control_event, event.condition))
           times += times_of(control_event);
-      return times < occurrence ? kOddsNeverHere : 1.0;
+      return times < occurrence ? kOddsNeverCalled : 1.0;
     };
     std::set<std::string> seen;
     for (const ContextEvent& event : world.contexts->before(number->second, INT64_MIN, c.first_ts, 32)) {

@@ -24,7 +24,7 @@ constexpr std::size_t kExcerpt = 3;  // messages of a log that ends somewhere
 constexpr double kEndedOrCut = 0.7;  // times this: and its process may have ended, where nothing shows that it lives on
 // The same where nobody answered for it, neither by refusing nor by closing a connection: a process's end does that,
 // unless its machine went down with it. Such a silence is a cut or a pause as well, so these are too little to explain
-// it away (kHalfSaid).
+// it away (kLeastReported).
 constexpr double kEndedUnanswered = 0.48;
 constexpr double kStoodUnanswered = 0.45;
 

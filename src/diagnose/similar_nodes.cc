@@ -223,16 +223,16 @@ struct Likeness {
 std::vector<int> nodes_like(const std::vector<Likeness>& nodes, const std::vector<bool>& of_mate) {
   double best = 0;
   for (const Likeness& node : nodes) best = std::max(best, node.share);
-  if (best < kAlikeEnough) return {};
+  if (best < kLeastSimilarity) return {};
   // Of the nodes that do all that the host does, those that do least in addition: a follower serves clients as its
   // leader does, and also connects to the leader.
   double most = 0;
   for (const Likeness& node : nodes)
-    if (node.share >= best - kAsAlike) most = std::max(most, node.covered);
+    if (node.share >= best - kReplicaDifference) most = std::max(most, node.covered);
   std::vector<int> like, apart;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].share >= best - kAsAlike && nodes[i].covered >= most - kAsAlike) like.push_back(static_cast<int>(i));
-    if (nodes[i].share >= kAlikeEnough && !of_mate[i]) apart.push_back(static_cast<int>(i));
+    if (nodes[i].share >= best - kReplicaDifference && nodes[i].covered >= most - kReplicaDifference) like.push_back(static_cast<int>(i));
+    if (nodes[i].share >= kLeastSimilarity && !of_mate[i]) apart.push_back(static_cast<int>(i));
   }
   // A host that connects to another one is a different node. A follower that took over does what its leader did and
   // still is a node of its own: the one that its whole behaviour resembles most.
@@ -295,7 +295,7 @@ std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::strin
   };
   std::vector<std::string> strangers;
   for (const auto& [most, name] : order)
-    if (!match(name, kFewDoings, false)) strangers.push_back(name);
+    if (!match(name, kFewBehaviours, false)) strangers.push_back(name);
   // Some programs have few recognisable calls. Then a host is taken for a node that no other host plays, starting with
   // the node of the last incident.
   std::erase_if(strangers, [&](const std::string& name) { return match(name, 1, true); });
