@@ -17,16 +17,16 @@ namespace {
 constexpr std::size_t kMostMissing = 3;  // messages that are reported
 }  // namespace
 
-bool workload_broke_off(const Diagnosis& diagnosis, const Tried& tried) {
+bool workload_ended_early(const Diagnosis& diagnosis, const Tried& tried) {
   const std::int64_t incident = diagnosis.plan.end_ts - diagnosis.plan.begin_ts;
   return tried.longest_hit_ns > 0 && diagnosis.workload_ns >= kSecond &&
          kFarSooner * tried.longest_hit_ns < std::min(diagnosis.workload_ns, 2 * incident);
 }
 
-bool looks_alike(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried) {
+bool resembles_incident(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried) {
   if (!inputs.only_logs()) return ends_missing(diagnosis.plan, tried).empty();
   return messages_missing(inputs.log_observables, diagnosis, tried).words.empty() &&
-         !workload_broke_off(diagnosis, tried);
+         !workload_ended_early(diagnosis, tried);
 }
 
 void Conclusion::nothing_to_try() {
@@ -117,7 +117,7 @@ Remarks Conclusion::remarks(const Found& end) const {
     made.doubts.push_back(std::move(missing));
   const Tried& tried = d_.tried[end.lead.tried];
   if (std::string missing = missing_ends(tried); !missing.empty()) made.doubts.push_back(std::move(missing));
-  if (workload_broke_off(d_, tried))
+  if (workload_ended_early(d_, tried))
     made.doubts.push_back(
         fmt::format("But in these runs the workload ended after {} at most, without faults it takes {}: possibly the "
                     "oracle only notices what the workload did not do.",

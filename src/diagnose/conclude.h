@@ -11,11 +11,11 @@ namespace rose::diagnose {
 
 // True if it reproduced the bug only in runs whose workload was over far sooner than without faults, and than the
 // incident lasted.
-[[nodiscard]] bool workload_broke_off(const Diagnosis& diagnosis, const Tried& tried);
+[[nodiscard]] bool workload_ended_early(const Diagnosis& diagnosis, const Tried& tried);
 
 // As far as the evidence shows, the reproduced failure is the one of the incident, not another one that the oracle
 // accepts.
-[[nodiscard]] bool looks_alike(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried);
+[[nodiscard]] bool resembles_incident(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried);
 
 class Conclusion {
  public:

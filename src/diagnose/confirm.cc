@@ -24,7 +24,7 @@ bool judged(const Lead& lead) { return 2 * lead.tally.conclusive() >= lead.tally
 }  // namespace
 
 Result<void> Confirmation::narrow(Lead& lead, bool doubts) {
-  if (!doubts || !looks_alike(inputs_, d_, d_.tried[lead.tried])) return narrow_down(lead, nullptr);
+  if (!doubts || !resembles_incident(inputs_, d_, d_.tried[lead.tried])) return narrow_down(lead, nullptr);
   const std::size_t whole = lead.tried;
   std::optional<Lead> other;
   ROSE_CHECK(narrow_down(lead, &other));
@@ -34,9 +34,9 @@ Result<void> Confirmation::narrow(Lead& lead, bool doubts) {
 }
 
 Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
-  std::map<std::string, double> believed;
-  for (const Candidate& c : d_.plan.candidates) believed.emplace(c.fault.id, c.weight);
-  Narrower narrower(lead.schedule, lead.fired, believed);
+  std::map<std::string, double> weights;
+  for (const Candidate& c : d_.plan.candidates) weights.emplace(c.fault.id, c.weight);
+  Narrower narrower(lead.schedule, lead.fired, weights);
   for (int runs = 0; runs < kMostNarrowing && lab_.left() > 0; ++runs) {
     const std::optional<Narrower::Part> part = narrower.next();
     if (!part) break;
@@ -48,9 +48,10 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
     Lead smaller = lead.as(part->schedule, entry.index);
     if (!entry.fresh) {
       const Tried& tried = d_.tried[entry.index];
-      const bool shows = tried.tally.reproduced > 0 && (other == nullptr || looks_alike(inputs_, d_, tried));
-      narrower.learn(shows, {});
-      if (shows) lead = std::move(smaller);
+      const bool reproduced =
+          tried.tally.reproduced > 0 && (other == nullptr || resembles_incident(inputs_, d_, tried));
+      narrower.learn(reproduced, {});
+      if (reproduced) lead = std::move(smaller);
       continue;
     }
     if (const std::size_t room = lab_.room(); room > 0) {
@@ -65,12 +66,12 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
     std::set<std::string> fired;
     for (const schedule::FaultOutcome& outcome : made[0].result.faults)
       if (outcome.effective()) fired.insert(outcome.id);
-    const bool another = hit && other != nullptr && !looks_alike(inputs_, d_, d_.tried[entry.index]);
-    narrower.learn(hit && !another, fired);
-    if (!hit || (another && *other)) continue;
+    const bool other_failure = hit && other != nullptr && !resembles_incident(inputs_, d_, d_.tried[entry.index]);
+    narrower.learn(hit && !other_failure, fired);
+    if (!hit || (other_failure && *other)) continue;
     smaller.remember(made[0].result);
-    if (another) d_.tried[entry.index].note += "; it may be another failure: other parts come first";
-    (another ? other->emplace() : lead) = std::move(smaller);
+    if (other_failure) d_.tried[entry.index].note += "; it may be another failure: other parts come first";
+    (other_failure ? other->emplace() : lead) = std::move(smaller);
   }
   return {};
 }
@@ -102,7 +103,7 @@ Result<void> Confirmation::run_until_known(Lead& lead, const RateTest& test, boo
   int inconclusive = lead.tally.inconclusive;
   while (lab_.left() > 0 && test.answer(lead.tally) == RateTest::Answer::open && inconclusive < kMostInconclusive &&
          (!strict || lead.tally.not_reproduced <= kReliableMisses)) {
-    if (may_wait && lead.tally.conclusive() >= test.perfect() && hope(lead) < kUnlikelyTarget) {
+    if (may_wait && lead.tally.conclusive() >= test.perfect() && chance_of_target(lead) < kUnlikelyTarget) {
       lead.waits = true;
       break;
     }
@@ -128,7 +129,7 @@ Result<void> Confirmation::run_until_known(Lead& lead, const RateTest& test, boo
 }
 
 // The prior is uniform, so the posterior is a beta distribution; its tail equals a binomial tail.
-double Confirmation::hope(const Lead& lead) const {
+double Confirmation::chance_of_target(const Lead& lead) const {
   const double target = options_.target_rate;
   const int runs = lead.tally.conclusive() + 1;
   double sum = 0;

@@ -32,7 +32,7 @@ class Confirmation {
   // How many runs are left from the first reproduction to the result.
   [[nodiscard]] int left_for(const Lead& lead) const;
   // The probability that it reaches the target, given the results of its test.
-  [[nodiscard]] double hope(const Lead& lead) const;
+  [[nodiscard]] double chance_of_target(const Lead& lead) const;
   // The number of schedules that were tested.
   [[nodiscard]] int tests() const { return tests_; }
 

@@ -3,8 +3,8 @@
 //
 // The stages are functions from values to values, in this order: facts (extract/facts.h), processes, network, failed
 // calls, exceptions and clocks (extract/processes.h and so on), and the ranking (extract/rank.h). What explains
-// something is a Cause (extract/causes.h). A stage returns its candidates, what it dropped and its remarks as Sifted
-// (extract/sifted.h).
+// something is a Cause (extract/causes.h). A stage returns its candidates, what it dropped and its remarks as Extracted
+// (extract/extracted.h).
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,16 @@ constexpr std::size_t kMostNoted = 32;       // times of one kind of failure
 constexpr std::size_t kMostKinds = 100'000;  // of calls that succeeded
 
 // The reason why a failed call is left out, each with its text.
-enum class LeftOut : std::uint8_t { nameless, impossible, internal, answer, own_folder, last_breath, planned, dying };
+enum class LeftOut : std::uint8_t {
+  without_name,
+  impossible,
+  internal,
+  answer,
+  own_folder,
+  while_ending,
+  planned,
+  dying
+};
 constexpr std::array<std::string_view, 8> kLeftOut = {
     "failed calls without a name in the dump",
     "calls that no fault can be injected into",
@@ -155,11 +164,11 @@ class Reader {
       FailedCall& group = calls.groups[i];
       group.pattern = patterns_.text(keys_[i].pattern);
       group.recovered = recovered(group, keys_[i]);
-      group.newborn = facts.times.workload != 0 && made_between(group, keys_[i], facts.times.workload);
+      group.on_new_file = facts.times.workload != 0 && created_between(group, keys_[i], facts.times.workload);
       if (seen_from_start(facts, group.node)) group.nth = nth(group, keys_[i]);
     }
     for (std::size_t why = 0; why < kLeftOut.size(); ++why) calls.discards.add(kLeftOut[why], left_out_[why]);
-    for (const auto& [host, events] : strangers_) calls.discards.add_stranger(host, events);
+    for (const auto& [host, events] : unmatched_hosts_) calls.discards.add_unmatched(host, events);
     return calls;
   }
 
@@ -243,7 +252,7 @@ class Reader {
       if (event.type == EventType::sys) {
         if (node >= 0 && event.result >= 0) success(event, node, texts);
       } else if (node < 0) {
-        strangers_[given_.nodes.dump_name(s, event)] += weight_of(event);
+        unmatched_hosts_[given_.nodes.dump_name(s, event)] += weight_of(event);
       } else if (dying(event, node, ending)) {
         left_out_[static_cast<std::size_t>(LeftOut::dying)] += weight_of(event);
       } else {
@@ -258,11 +267,12 @@ class Reader {
     last = std::max(last, event.ts_ns);
     // Opens are SYS events only when they create or truncate; a rename creates its second path.
     const std::string& call = name_of(event.syscall);
-    if (const std::optional<SameCall> same = same_call(node, event, call, pattern); same && done_.size() < kMostKinds)
-      done_[*same].emplace_back(event.ts_ns, weight_of(event));
+    if (const std::optional<SameCall> same = same_call(node, event, call, pattern);
+        same && successes_.size() < kMostKinds)
+      successes_[*same].emplace_back(event.ts_ns, weight_of(event));
     const bool renames = call.starts_with("rename");
     if (renames || call.starts_with("open") || call == "creat")
-      made_.try_emplace(file(node, renames ? texts.pattern(event.path2) : pattern), event.ts_ns);
+      created_.try_emplace(file(node, renames ? texts.pattern(event.path2) : pattern), event.ts_ns);
   }
 
   void failure(const trace::Trace& trace, const Event& event, int node, bool searched, Texts& texts) {
@@ -306,17 +316,17 @@ class Reader {
       group.cause = cause;
     }
     group.last_ts = std::max(group.last_ts, event.ts_ns);
-    if ((event.flags & (trace::kUnlinked | trace::kTruncated)) == 0) group.nameless = false;
+    if ((event.flags & (trace::kUnlinked | trace::kTruncated)) == 0) group.without_name = false;
     group.searched = group.searched && searched;
   }
 
   std::optional<LeftOut> left_out(const Event& event, int node, Texts& texts) {
-    if (event.syscall < 0 || (event.err <= 0 && !failed_silently(event))) return LeftOut::nameless;
+    if (event.syscall < 0 || (event.err <= 0 && !failed_silently(event))) return LeftOut::without_name;
     if (!can_fail(event.syscall)) return LeftOut::impossible;
     if (event.err >= 512 && event.err <= 530) return LeftOut::internal;
     if (event.err == 22 /* EINVAL */ && name_of(event.syscall).starts_with("readlink")) return LeftOut::answer;
     if (texts.own_folder(event.path)) return LeftOut::own_folder;
-    if (causes_.last_breath(event, node)) return LeftOut::last_breath;
+    if (causes_.while_ending(event, node)) return LeftOut::while_ending;
     return std::nullopt;
   }
 
@@ -351,10 +361,10 @@ class Reader {
   }
 
   // True if a file of its path pattern was first created between that time and the failure.
-  [[nodiscard]] bool made_between(const FailedCall& group, const ScfKey& key, std::int64_t since) const {
+  [[nodiscard]] bool created_between(const FailedCall& group, const ScfKey& key, std::int64_t since) const {
     if (key.pattern == 0) return false;
-    const auto made = made_.find(file(key.node, key.pattern));
-    return made != made_.end() && made->second <= group.first_ts && made->second >= since;
+    const auto made = created_.find(file(key.node, key.pattern));
+    return made != created_.end() && made->second <= group.first_ts && made->second >= since;
   }
 
   // Its ordinal among its node's calls of that kind; 0: the dump does not show it.
@@ -362,7 +372,7 @@ class Reader {
     const std::optional<SameCall> same = same_call(key.node, *group.first, name_of(key.syscall), key.pattern);
     if (!same) return 0;
     std::uint64_t nth = 1;
-    if (const auto before = done_.find(*same); before != done_.end())
+    if (const auto before = successes_.find(*same); before != successes_.end())
       for (const auto& [ts, calls] : before->second) nth += ts < group.first_ts ? calls : 0;
     return nth;
   }
@@ -390,13 +400,13 @@ class Reader {
   std::unordered_map<ScfKey, std::size_t, ScfHash> index_;
   std::unordered_map<ScfKey, std::int64_t, ScfHash> succeeded_;  // the last success of the same call
   std::unordered_map<SameCall, std::vector<std::pair<std::int64_t, std::uint64_t>>, SameCallHash>
-      done_;  // how many such calls had succeeded at which time
+      successes_;  // how many such calls had succeeded at which time
   // by node and path pattern: when such a file was first created
-  std::unordered_map<std::uint64_t, std::int64_t> made_;
-  std::unordered_map<int, bool> connection_;              // (err, syscall, has peer) -> is it a connection error
+  std::unordered_map<std::uint64_t, std::int64_t> created_;
+  std::unordered_map<int, bool> connection_;  // (err, syscall, has peer) -> is it a connection error
   std::vector<std::string> call_names_;
   std::array<std::uint64_t, kLeftOut.size()> left_out_{};
-  std::map<std::string, std::uint64_t> strangers_;
+  std::map<std::string, std::uint64_t> unmatched_hosts_;
 };
 
 }  // namespace

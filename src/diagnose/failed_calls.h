@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "diagnose/extract/causes.h"
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
 #include "diagnose/extract/programs.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 
@@ -34,12 +34,12 @@ struct FailedCall {
   std::uint64_t count = 0;
   std::int64_t first_ts = 0;
   std::int64_t last_ts = 0;
-  bool nameless = true;             // every event on an unlinked or cut path
+  bool without_name = true;         // every event on an unlinked or cut path
   bool searched = true;             // every event is a step of a search in one folder after the other
   std::vector<std::int64_t> times;  // of its first events, at most a few dozen
   bool foreign = false;             // of processes whose program the test deployment does not run
   bool recovered = false;           // the same call succeeded afterwards
-  bool newborn = false;             // on a file that was made only after the workload began
+  bool on_new_file = false;         // on a file that was made only after the workload began
   // its ordinal among its node's calls of that kind since the node's start; 0: the dump does not show it
   std::uint64_t nth = 0;
 };

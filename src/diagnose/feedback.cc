@@ -118,8 +118,8 @@ void Feedback::missed(const schedule::Schedule& schedule, const std::set<std::st
       known.consequence = std::max(kLeastFactor, known.consequence * kConsequence);
 }
 
-std::map<std::string, double, std::less<>> Feedback::belief() const {
-  std::map<std::string, double, std::less<>> belief;
+std::map<std::string, double, std::less<>> Feedback::factors() const {
+  std::map<std::string, double, std::less<>> factors;
   for (const Known& known : known_) {
     double near = 0;
     double missing = 0;
@@ -128,9 +128,9 @@ std::map<std::string, double, std::less<>> Feedback::belief() const {
       missing += follows.nearness * wanted_[follows.wanted].priority;
     }
     const double related = near > 0 ? kUnrelatedFactor + (1 - kUnrelatedFactor) * missing / near : 1;
-    if (const double factor = known.consequence * related; factor < 1) belief.emplace(known.fault, factor);
+    if (const double factor = known.consequence * related; factor < 1) factors.emplace(known.fault, factor);
   }
-  return belief;
+  return factors;
 }
 
 }  // namespace rose::diagnose

@@ -40,7 +40,7 @@ class Feedback {
   // A run with these faults did not reproduce the bug.
   void missed(const schedule::Schedule& schedule, const std::set<std::string>& signs);
   // The factor by which the weight of each candidate changed, by its fault's id.
-  [[nodiscard]] std::map<std::string, double, std::less<>> belief() const;
+  [[nodiscard]] std::map<std::string, double, std::less<>> factors() const;
 
  private:
   struct Wanted {

@@ -12,21 +12,21 @@
 
 namespace rose::diagnose {
 
-// A schedule that missed, and may be run again.
+// A schedule that missed, and may be run repeats.
 struct Retry {
   const schedule::Schedule* schedule = nullptr;
   double yield = 0;
   int runs = 1;
 };
 // A schedule of a move that is being run.
-struct UnderWay {
+struct PendingTrial {
   const Move* move = nullptr;
-  const Try* what = nullptr;
+  const Trial* what = nullptr;
 };
-// After misses: the next trials of the moves. `again`: how many schedules may be repeated.
+// After misses: the next trials of the moves. `repeats`: how many schedules may be repeated.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves,
-                                                              const std::vector<UnderWay>& under_way,
-                                                              const std::vector<Retry>& retries, int again,
+                                                              const std::vector<PendingTrial>& pending,
+                                                              const std::vector<Retry>& retries, int repeats,
                                                               std::size_t room);
 // For a search that has no runs left: what the moves would try next and have not tried yet.
 [[nodiscard]] std::vector<NotTried> next_ideas(const World& world, const Lab& lab, const Moves& moves,

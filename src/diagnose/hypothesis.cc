@@ -263,7 +263,7 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
     const std::vector<Fault>& faults = tried.schedule.faults;
     if (tried.tally.reproduced == 0 || tried.tally.rate() < kAsWell * diagnosis.tally.rate() || faults.empty() ||
         std::all_of(faults.begin(), faults.end(), is_counter) || faults[0].group == kWindow ||
-        !looks_alike(inputs, diagnosis, tried))
+        !resembles_incident(inputs, diagnosis, tried))
       continue;
     const Hypothesis hypothesis = hypothesis_of(plan, tried.schedule);
     // A hypothesis that contains the reported one is no rival: the rest was not needed. A part of the reported one is a

@@ -24,7 +24,7 @@ Lab::Entry Lab::enter(const schedule::Schedule& schedule, int of_level, std::str
 }
 
 Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, const std::string& doing) {
-  tell(doing);
+  report_progress(doing);
   std::vector<const schedule::Schedule*> schedules;
   for (const std::size_t index : tried) schedules.push_back(&d_.tried[index].schedule);
   std::vector<Result<schedule::RunResult>> results = runner_.run_all(schedules);
@@ -116,7 +116,7 @@ double Lab::cost(const schedule::Schedule& schedule) const {
   return std::max(1.0, std::round(2 * known->second.first / known->second.second / mean) / 2);
 }
 
-void Lab::tell(const std::string& doing) {
+void Lab::report_progress(const std::string& doing) {
   if (!progress_) return;
   Progress progress;
   progress.level = level;

@@ -70,13 +70,13 @@ class Lab {
 
  private:
   [[nodiscard]] Result<Made> take(std::size_t tried, Result<schedule::RunResult> made);
-  void tell(const std::string& doing);
+  void report_progress(const std::string& doing);
 
   const Inputs& inputs_;
   Runner& runner_;
   const std::function<void(const Progress&)>& progress_;
   Diagnosis& d_;
-  std::map<std::string, std::size_t> known_;               // by fingerprint: index into d_.tried
+  std::map<std::string, std::size_t> known_;  // by fingerprint: index into d_.tried
   // by the ids of the faults: total seconds, and the number of runs
   std::map<std::string, std::pair<double, int>> seconds_;
   std::pair<double, int> all_seconds_;

@@ -23,10 +23,10 @@ struct Lead {
   int first_run = 0;                         // number of the run that reproduced it first
   bool promising = false;                    // passed the screening: it is worth being minimised, and then tested
   bool accepted = false;
-  bool waits = false;            // its test is not over, and there is little hope for it: others come first
-  std::set<std::string> fired;   // faults that were effective in runs that reproduced
-  std::set<std::string> spared;  // faults that were absent from one of the runs that reproduced it
-  std::set<std::string> missed;  // faults that were absent from a run that did not reproduce it
+  bool waits = false;                      // its test is not over, and there is little hope for it: others come first
+  std::set<std::string> fired;             // faults that were effective in runs that reproduced
+  std::set<std::string> absent_in_hits;    // faults that were absent from one of the runs that reproduced it
+  std::set<std::string> absent_in_misses;  // faults that were absent from a run that did not reproduce it
 
   void remember(const RunResult& result) {
     const bool reproduced = result.verdict == schedule::Verdict::reproduced;
@@ -35,7 +35,7 @@ struct Lead {
       // Of alternatives, another one may fire next time.
       const Fault* fault = schedule.find(outcome.id);
       if (!outcome.effective() && fault != nullptr && fault->group.empty())
-        (reproduced ? spared : missed).insert(outcome.id);
+        (reproduced ? absent_in_hits : absent_in_misses).insert(outcome.id);
     }
   }
   // The same lead with another schedule, without any runs.
@@ -49,10 +49,10 @@ struct Lead {
     return lead;
   }
   // Faults whose absence never prevented the bug: runs have shown that the others are sufficient.
-  [[nodiscard]] std::set<std::string> needless() const {
+  [[nodiscard]] std::set<std::string> unneeded() const {
     std::set<std::string> all;
-    for (const std::string& id : spared)
-      if (!missed.contains(id)) all.insert(id);
+    for (const std::string& id : absent_in_hits)
+      if (!absent_in_misses.contains(id)) all.insert(id);
     return all;
   }
 };

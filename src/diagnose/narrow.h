@@ -21,12 +21,12 @@ class Narrower {
   // `fired`: ids of the faults that fired in the run that reproduced the bug. `believed`: their weights, by id; if
   // several faults reproduce it, the most likely one is reported.
   Narrower(schedule::Schedule schedule, const std::set<std::string>& fired,
-           const std::map<std::string, double>& believed = {});
+           const std::map<std::string, double>& weight_of_fault = {});
 
   // The next part to run; nothing when it is reduced as far as possible.
   [[nodiscard]] std::optional<Part> next();
   // Takes the outcome of a run: whether it reproduced the bug, and which faults fired.
-  void learn(bool shows, const std::set<std::string>& fired);
+  void learn(bool reproduced, const std::set<std::string>& fired);
 
  private:
   using Units = std::vector<std::string>;  // faults, or groups of alternatives
@@ -35,21 +35,21 @@ class Narrower {
   void plan_parts();
 
   schedule::Schedule whole_;
-  Units sure_;  // reproduced the bug together
+  Units proven_;  // reproduced the bug together
   // First only by halves: if the first half does not reproduce it, the second is assumed to; that is checked at the
   // end.
-  Units believed_;
+  Units assumed_;
   bool halving_ = true;
   // Then by delta debugging.
   std::vector<Units> parts_;
   std::size_t pieces_ = 2;
-  Units asked_;
+  Units proposed_;
   // Finally the range of calls of the one fault that is left.
   bool ranging_ = false;
   bool ended_ = false;
   int first_ = 0, last_ = 0;  // assumed range
-  int sure_first_ = 0, sure_last_ = 0;
-  int asked_last_ = 0;
+  int proven_first_ = 0, proven_last_ = 0;
+  int proposed_last_ = 0;
 };
 
 // The number of runs that bisection takes if no step fails.

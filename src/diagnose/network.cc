@@ -119,7 +119,8 @@ struct Edge {
 };
 
 // Finds a small set of nodes that explains the pairs: repeatedly takes the node with the most remaining pairs.
-void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t networks, std::vector<Cut>& cuts) {
+void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t networks,
+           std::vector<Partition>& partitions) {
   std::map<std::pair<int, int>, Edge> edges;
   std::map<std::pair<int, int>, std::vector<const Silence*>> echoes;
   // Everything that still arrived was sent before the partition.
@@ -148,8 +149,8 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
     for (const auto& [node, w] : weight)
       if (best < 0 || w > weight[best]) best = node;
 
-    Cut cut;
-    cut.node = best;
+    Partition partition;
+    partition.node = best;
     std::vector<std::int64_t> lengths;
     std::size_t open = 0;
     bool still_fails = false;
@@ -160,7 +161,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
     bool others_watched = true;
     double in = 0;
     double out = 0;
-    cut.start = INT64_MAX;
+    partition.start = INT64_MAX;
     for (auto it = edges.begin(); it != edges.end();) {
       const auto& [pair, edge] = *it;
       if (pair.first != best && pair.second != best) {
@@ -177,58 +178,60 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
       for (const Silence* silence : edge.silences) {
         const std::int64_t length = silence->end - start_of(*silence);
         if (silence->failed_at < 0) {
-          cut.silent = true;
+          partition.silent = true;
           lengths.push_back(length);
           open += silence->open ? 1 : 0;
         } else {
           failed_at.insert(silence->failed_at);
-          cut.calls += silence->calls;
-          cut.plain = std::max(cut.plain, silence->plain);
+          partition.calls += silence->calls;
+          partition.plain = std::max(partition.plain, silence->plain);
           still_fails = still_fails || silence->open;
         }
         (silence->dst == best ? in : out) += static_cast<double>(length);
-        cut.start = std::min(cut.start, start_of(*silence));
-        cut.end = std::max(cut.end, silence->end);
-        cut.events += silence->events;
+        partition.start = std::min(partition.start, start_of(*silence));
+        partition.end = std::max(partition.end, silence->end);
+        partition.events += silence->events;
         if (silence->port != 0) ports.insert(silence->port);
       }
       if (const auto echo = echoes.find(pair); echo != echoes.end())
         for (const Silence* silence : echo->second) {
-          cut.events += silence->events;
+          partition.events += silence->events;
           if (silence->failed_at < 0) continue;
           failed_at.insert(silence->failed_at);
-          cut.calls += silence->calls;
-          cut.plain = std::max(cut.plain, silence->plain);
+          partition.calls += silence->calls;
+          partition.plain = std::max(partition.plain, silence->plain);
         }
       it = edges.erase(it);
     }
-    cut.open = cut.silent ? 2 * open > lengths.size() : still_fails;
-    cut.duration = cut.silent ? median(std::move(lengths)) : cut.end - cut.start;
-    cut.failed_at.assign(failed_at.begin(), failed_at.end());
-    cut.ports.assign(ports.begin(), ports.end());
-    if (!unknown_sender) cut.peers.assign(peers.begin(), peers.end());
-    cut.all_others = unknown_sender || peers.size() + 1 == networks;
+    partition.open = partition.silent ? 2 * open > lengths.size() : still_fails;
+    partition.duration = partition.silent ? median(std::move(lengths)) : partition.end - partition.start;
+    partition.failed_at.assign(failed_at.begin(), failed_at.end());
+    partition.ports.assign(ports.begin(), ports.end());
+    if (!unknown_sender) partition.peers.assign(peers.begin(), peers.end());
+    partition.all_others = unknown_sender || peers.size() + 1 == networks;
     // One way only if the other direction was observed and (mostly) stayed open: packets sent into a one-way partition
     // are retransmitted at growing intervals, which appear as short silences too.
     if (unknown_sender) {
-      cut.direction = schedule::Direction::both;
+      partition.direction = schedule::Direction::both;
     } else if (others_watched && out * 2 < in) {
-      cut.direction = schedule::Direction::in;
+      partition.direction = schedule::Direction::in;
     } else if (watched[static_cast<std::size_t>(best)] && in * 2 < out) {
-      cut.direction = schedule::Direction::out;
+      partition.direction = schedule::Direction::out;
     }
-    cuts.push_back(std::move(cut));
+    partitions.push_back(std::move(partition));
   }
 }
 
 }  // namespace
 
-std::vector<Cut> find_cuts(std::vector<Silence> silences, const std::vector<bool>& watched, std::size_t networks) {
-  std::vector<Cut> cuts;
-  for (const Cluster& cluster : cluster_by_time(std::move(silences))) cover(cluster, watched, networks, cuts);
-  std::stable_sort(cuts.begin(), cuts.end(),
-                   [](const Cut& a, const Cut& b) { return a.start != b.start ? a.start < b.start : a.node < b.node; });
-  return cuts;
+std::vector<Partition> find_partitions(std::vector<Silence> silences, const std::vector<bool>& watched,
+                                       std::size_t networks) {
+  std::vector<Partition> partitions;
+  for (const Cluster& cluster : cluster_by_time(std::move(silences))) cover(cluster, watched, networks, partitions);
+  std::stable_sort(partitions.begin(), partitions.end(), [](const Partition& a, const Partition& b) {
+    return a.start != b.start ? a.start < b.start : a.node < b.node;
+  });
+  return partitions;
 }
 
 }  // namespace rose::diagnose

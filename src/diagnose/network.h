@@ -29,7 +29,7 @@ struct Silence {
   double plain = 1;           // 0..1: how clearly their errors indicate it
 };
 
-struct Cut {
+struct Partition {
   int node = -1;
   std::vector<int> peers;   // ascending; empty: unknown, all others
   bool all_others = false;  // `peers` are all other nodes
@@ -49,7 +49,7 @@ struct Cut {
 
 // `watched`: nodes whose incoming packets a tracer recorded; a direction counts as open only if it was observed.
 // `networks`: how many nodes have a network of their own. Every silence is assigned to exactly one partition.
-[[nodiscard]] std::vector<Cut> find_cuts(std::vector<Silence> silences, const std::vector<bool>& watched,
-                                         std::size_t networks);
+[[nodiscard]] std::vector<Partition> find_partitions(std::vector<Silence> silences, const std::vector<bool>& watched,
+                                                     std::size_t networks);
 
 }  // namespace rose::diagnose

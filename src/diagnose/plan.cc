@@ -35,8 +35,8 @@ namespace {
 // Ids of faults that are not candidates but guesses of the search; hypotheses are named after them as well.
 std::set<std::string> guessed_ids(const World& world) {
   std::set<std::string> ids;
-  for (const std::vector<Try>& tries : {plain_tries(world), rare_tries(world), limit_tries(world)})
-    for (const Try& t : tries) ids.merge(hypothesis_of(world.plan, t.schedule));
+  for (const std::vector<Trial>& trials : {plain_trials(world), rare_trials(world), limit_trials(world)})
+    for (const Trial& t : trials) ids.merge(hypothesis_of(world.plan, t.schedule));
   return ids;
 }
 
@@ -105,10 +105,10 @@ Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns, const pro
     ROSE_CHECK(check_ruled_out(world));
     leave_out_ruled_out(inputs, world.plan);
   }
-  std::vector<Try> tries = plain_tries(world);
-  std::erase_if(tries, [&](const Try& t) { return ruled_out(inputs, world.plan, t.schedule); });
+  std::vector<Trial> trials = plain_trials(world);
+  std::erase_if(trials, [&](const Trial& t) { return ruled_out(inputs, world.plan, t.schedule); });
   plan = std::move(world.plan);
-  for (Try& t : tries) {
+  for (Trial& t : trials) {
     plan.schedules.push_back(std::move(t.schedule));
     plan.schedule_whys.push_back(std::move(t.why));
   }

@@ -15,7 +15,7 @@ using schedule::Tally;
 
 Result<void> Refinement::refine(Found& end, const Lead& found) {
   const int before = d_.runs;
-  drop_needless(end, found);
+  drop_unneeded(end, found);
   const bool promising = found.promising || found.accepted;
   if (inputs_.simplify && (promising || found.schedule.faults.size() > 1)) ROSE_CHECK(simplify(end, found));
   if (inputs_.simplify && promising) ROSE_CHECK(try_rivals(end.lead, found));
@@ -24,9 +24,9 @@ Result<void> Refinement::refine(Found& end, const Lead& found) {
 }
 
 // Costs no run; the test that follows checks it.
-void Refinement::drop_needless(Found& end, const Lead& found) {
+void Refinement::drop_unneeded(Found& end, const Lead& found) {
   Schedule less = found.schedule;
-  for (const std::string& id : found.needless()) less = without(less, id);
+  for (const std::string& id : found.unneeded()) less = without(less, id);
   if (less.faults.empty() || less.faults.size() == found.schedule.faults.size()) return;
   const std::size_t tried = lab_.enter(less, found.level, "without the faults that runs did not need").index;
   const std::set<std::string> fired = found.fired;

@@ -41,7 +41,7 @@ class Refinement {
   [[nodiscard]] Result<void> prefer_certain(Lead& found);
 
  private:
-  void drop_needless(Found& end, const Lead& found);
+  void drop_unneeded(Found& end, const Lead& found);
   [[nodiscard]] Result<void> simplify(Found& end, const Lead& found);
   [[nodiscard]] Result<bool> as_good(Lead& simpler, const schedule::Tally& found, bool drops_faults, int until,
                                      const Simplifier& simplifier);

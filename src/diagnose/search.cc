@@ -54,8 +54,8 @@ class Search {
  private:
   Result<void> go() {
     ROSE_TRY(d_.plan, make_plan(inputs_));
-    ROSE_TRY(const bool go_on, control_run());
-    if (!go_on) return {};
+    ROSE_TRY(const bool proceed, control_run());
+    if (!proceed) return {};
     if (d_.plan.candidates.empty()) {
       conclusion_.nothing_to_try();
       return {};
@@ -108,17 +108,17 @@ class Search {
     as_found_ = Found{.lead = best};  // reported if the user does not want to wait for a more certain or simpler one
     ROSE_CHECK(refinement_.prefer_certain(best));
     as_found_ = Found{.lead = best};
-    ROSE_CHECK(more_alike(best));
-    if (best.tally.rate() < kReliableRate) ROSE_CHECK(surer(best));
+    ROSE_CHECK(find_more_similar(best));
+    if (best.tally.rate() < kReliableRate) ROSE_CHECK(find_more_reliable(best));
     const int schedules = d_.schedules;
     ROSE_CHECK(finish(best));
-    if (final_->lead.accepted && final_->lead.tally.rate() < kReliableRate) ROSE_CHECK(replace_by_surer());
+    if (final_->lead.accepted && final_->lead.tally.rate() < kReliableRate) ROSE_CHECK(replace_by_more_reliable());
     if (final_->lead.accepted || lab_.left() <= 0) return true;
     d_.schedules = schedules;
     Lead refuted = final_->lead;
     if (!decided_ || better(refuted, decided_->lead)) decided_ = final_;
     refuted.promising = false;
-    go_on_from(refuted);
+    refine_from(refuted);
     leads_.push_back(std::move(refuted));
     as_found_.reset();
     final_.reset();
@@ -129,11 +129,11 @@ class Search {
   }
 
   // Replaces a schedule that reaches the target but sometimes misses by a more reliable one, if there is one.
-  Result<void> replace_by_surer() {
+  Result<void> replace_by_more_reliable() {
     const Found before = *final_;
     const auto [tested, tally, interval] = std::tuple(d_.tested, d_.tally, d_.interval);
     Lead best = before.lead;
-    ROSE_CHECK(surer(best));
+    ROSE_CHECK(find_more_reliable(best));
     if (best.tried == before.lead.tried) return {};
     ROSE_CHECK(finish(best));
     if (final_->lead.accepted && !better(before.lead, final_->lead)) return {};
@@ -250,11 +250,11 @@ class Search {
     std::vector<Schedule> next;
     if (world_.uses("survey") && (world_.level(1) || world_.level(2)))
       if (std::optional<Schedule> survey = survey_schedule(guess)) next.push_back(*std::move(survey));
-    for (Schedule& each_schedule : first_tries(guess, room - std::min(room, next.size())))
+    for (Schedule& each_schedule : first_trials(guess, room - std::min(room, next.size())))
       next.push_back(std::move(each_schedule));
     return next;
   }
-  std::vector<Schedule> first_tries(World& world, std::size_t room) const {
+  std::vector<Schedule> first_trials(World& world, std::size_t room) const {
     const Moves moves = moves_of(world);
     return forecast_misses(world, lab_, moves, {}, {}, 0, room);
   }
@@ -274,7 +274,7 @@ class Search {
     if (world_.uses("survey") && (world_.level(1) || world_.level(2))) {
       if (const std::size_t room = lab_.room(); room > 0) {
         World guess = world_;
-        lab_.expect(first_tries(guess, room));
+        lab_.expect(first_trials(guess, room));
       }
       ROSE_CHECK(make_survey(world_, lab_));
     }
@@ -286,13 +286,13 @@ class Search {
   // `world` must outlive them; its plan gets the schedules that are tried unchanged.
   Moves moves_of(World& world) const {
     Moves moves;
-    std::vector<Try> plain = plain_tries(world);
+    std::vector<Trial> plain = plain_trials(world);
     world.plan.schedules.clear();
-    for (const Try& t : plain) world.plan.schedules.push_back(t.schedule);
-    for (Try& t : rare_tries(world))
+    for (const Trial& t : plain) world.plan.schedules.push_back(t.schedule);
+    for (Trial& t : rare_trials(world))
       if (t.level == 1) plain.push_back(std::move(t));
-    for (Try& t : limit_tries(world)) plain.push_back(std::move(t));
-    for (Try& t : replica_tries(world, plain)) plain.push_back(std::move(t));
+    for (Trial& t : limit_trials(world)) plain.push_back(std::move(t));
+    for (Trial& t : replica_trials(world, plain)) plain.push_back(std::move(t));
     if (world.level(1)) {
       moves.push_back(plain_move(world, std::move(plain)));
       if (world.uses("groups")) moves.push_back(call_group_move(world));
@@ -301,9 +301,9 @@ class Search {
     if (world.level(2)) {
       for (std::unique_ptr<Move>& move : nth_moves(world)) moves.push_back(std::move(move));
       for (std::unique_ptr<Move>& move : context_moves(world)) moves.push_back(std::move(move));
-      std::vector<Try> further = call_context_tries(world);
-      for (Try& t : elsewhere_tries(world)) further.push_back(std::move(t));
-      for (Try& t : rare_tries(world))
+      std::vector<Trial> further = call_context_trials(world);
+      for (Trial& t : elsewhere_trials(world)) further.push_back(std::move(t));
+      for (Trial& t : rare_trials(world))
         if (t.level == 2) further.push_back(std::move(t));
       moves.push_back(plain_move(world, std::move(further)));
     }
@@ -315,11 +315,11 @@ class Search {
 
   // Search for a schedule that reaches the target; or, after one was accepted, for one that resembles production's
   // failure more, or is more reliable.
-  enum class Purpose { reach, alike, surer };
+  enum class Purpose { reach, more_similar, more_reliable };
 
-  struct Trial {
+  struct RunningTrial {
     Move* move = nullptr;  // nullptr: another run of a schedule that missed
-    Try what;
+    Trial what;
     std::size_t tried = 0;  // index into d_.tried
     bool runs = true;       // false: it was made before
     int schedules = 0;      // tried until then
@@ -340,7 +340,7 @@ class Search {
         if (reached) return true;
         continue;
       }
-      if (Lead* lead = worth_going_on()) {
+      if (Lead* lead = best_waiting()) {
         Lead resumed = std::move(*lead);
         waiting_.erase(waiting_.begin() + (lead - waiting_.data()));
         ROSE_CHECK(confirm(resumed, false));
@@ -349,20 +349,20 @@ class Search {
       }
       // Schedules that reproduce the bug from now on are not tested any more.
       if (confirmation_.tests() >= kMostTests) return false;
-      std::vector<Trial> batch = pick();
+      std::vector<RunningTrial> batch = pick();
       if (batch.empty() && doubted_.empty()) return false;
       if (batch.empty()) {
         doubted_until_ = d_.runs;
         continue;
       }
       ROSE_CHECK(make(batch));
-      for (Trial& trial : batch) {
+      for (RunningTrial& trial : batch) {
         if (!trial.alternatives.empty()) take_first(trial);
         learn(trial);
       }
-      for (Trial& trial : batch) {
+      for (RunningTrial& trial : batch) {
         if (!trial.runs || trial.result.verdict != Verdict::reproduced) continue;
-        if (purpose_ == Purpose::alike && !looks_alike(inputs_, d_, d_.tried[trial.tried])) {
+        if (purpose_ == Purpose::more_similar && !resembles_incident(inputs_, d_, d_.tried[trial.tried])) {
           d_.tried[trial.tried].note += "; it may be another failure, like the accepted one";
           continue;
         }
@@ -381,32 +381,32 @@ class Search {
   }
 
   // A test that was put aside, if nothing promises more than its remaining runs.
-  Lead* worth_going_on() {
-    if (waiting_.empty() || purpose_ == Purpose::surer) return nullptr;
+  Lead* best_waiting() {
+    if (waiting_.empty() || purpose_ == Purpose::more_reliable) return nullptr;
     const auto best = std::max_element(waiting_.begin(), waiting_.end(), [&](const Lead& a, const Lead& b) {
       return worth_of_test(a) < worth_of_test(b);
     });
     if (confirmation_.tests() >= kMostTests) return &*best;
     for (const std::unique_ptr<Move>& move : moves_)
-      if (const NextTry t = move->peek();
+      if (const NextTrial t = move->peek();
           t != nullptr && world_.level(t->level) && worth_of(world_, lab_, *t) > worth_of_test(*best))
         return nullptr;
     return &*best;
   }
   [[nodiscard]] double worth_of_test(const Lead& lead) const {
-    return confirmation_.hope(lead) / std::max(1, schedule::kMostTestRuns - lead.tally.conclusive());
+    return confirmation_.chance_of_target(lead) / std::max(1, schedule::kMostTestRuns - lead.tally.conclusive());
   }
 
   // The best trials of all moves, as many as may run in parallel, and among them those that need no further run.
-  std::vector<Trial> pick() {
-    std::vector<Trial> batch;
+  std::vector<RunningTrial> pick() {
+    std::vector<RunningTrial> batch;
     std::set<const Move*> in_window;  // their trials are running and not taken yet
     const int most = std::min(lab_.jobs(), left());
     for (int runs = 0; runs < most;) {
       Move* best = nullptr;
       double most_worth = 0;
       for (const std::unique_ptr<Move>& move : moves_) {
-        const NextTry t = move->peek();
+        const NextTrial t = move->peek();
         if (t == nullptr || !world_.level(t->level) || in_window.contains(move.get())) continue;
         const double worth = worth_of(world_, lab_, *t);
         if (best == nullptr || worth > most_worth) {
@@ -416,30 +416,30 @@ class Search {
       }
       const auto running = [&](std::size_t tried) {
         return std::any_of(batch.begin(), batch.end(),
-                           [&](const Trial& other_trial) { return other_trial.tried == tried; });
+                           [&](const RunningTrial& other_trial) { return other_trial.tried == tried; });
       };
       // A schedule that missed is no more reliable than the accepted one.
       Misses::Missed* missed =
-          again_ < kMostRepeats && purpose_ != Purpose::surer ? misses_.best(d_.tried, running) : nullptr;
+          repeats_ < kMostRepeats && purpose_ != Purpose::more_reliable ? misses_.best(d_.tried, running) : nullptr;
       if (missed != nullptr &&
           (best == nullptr || missed->yield / lab_.cost(d_.tried[missed->tried].schedule) > most_worth)) {
-        batch.push_back(another_run(*missed));
+        batch.push_back(repeat(*missed));
         ++runs;
         continue;
       }
       if (best == nullptr) break;
       if (ruled_out(inputs_, world_.plan, best->peek()->schedule)) {
-        pass_over(*best);
+        skip(*best);
         continue;
       }
-      Trial trial;
+      RunningTrial trial;
       trial.move = best;
       trial.what = *best->peek();
       if (std::optional<Pair> pair = pair_before(trial.what, in_window); pair && pair->move->take_one(pair->what)) {
         trial.move = pair->move;
         trial.what = std::move(pair->what);
       } else {
-        if (std::optional<Trial> several = window_of(*best, in_window)) {
+        if (std::optional<RunningTrial> several = window_of(*best, in_window)) {
           batch.push_back(*std::move(several));
           ++runs;
           continue;
@@ -449,7 +449,7 @@ class Search {
       const Lab::Entry entry = lab_.enter(trial.what.schedule, trial.what.level, trial.what.why);
       trial.tried = entry.index;
       trial.runs = entry.fresh;
-      if (entry.fresh && !trial.what.look) ++d_.schedules;
+      if (entry.fresh && !trial.what.exploratory) ++d_.schedules;
       trial.schedules = d_.schedules;
       runs += trial.runs ? 1 : 0;
       batch.push_back(std::move(trial));
@@ -464,19 +464,19 @@ class Search {
 
   struct Pair {
     Move* move = nullptr;
-    Try what;
+    Trial what;
   };
   // Before a fault is taken to level 2 or 3, where there are many moments: pairs of faults that each missed alone and
   // occurred within the length of one run in the dump. Such a pair costs one run, and a failure that needs both is not
   // reproduced at any moment of either.
-  std::optional<Pair> pair_before(const Try& deep, const std::set<const Move*>& in_window) const {
+  std::optional<Pair> pair_before(const Trial& deep, const std::set<const Move*>& in_window) const {
     if (deep.level < 2 || purpose_ != Purpose::reach || !world_.uses("pairs-first")) return std::nullopt;
     const Hypothesis of_deep = hypothesis_of(world_.plan, deep.schedule);
     std::optional<Pair> best;
     for (const std::unique_ptr<Move>& move : moves_) {
       if (in_window.contains(move.get())) continue;
-      for (const NextTry& t : move->peek_all()) {
-        if (t->level != 1 || t->many || t->again || t->schedule.faults.size() != 2 || lab_.knows(t->schedule) ||
+      for (const NextTrial& t : move->peek_all()) {
+        if (t->level != 1 || t->many || t->repeat || t->schedule.faults.size() != 2 || lab_.knows(t->schedule) ||
             (best && t->yield <= best->what.yield) || !world_.level(1) || ruled_out(inputs_, world_.plan, t->schedule))
           continue;
         const Hypothesis both = hypothesis_of(world_.plan, t->schedule);
@@ -508,38 +508,38 @@ class Search {
   }
 
   // A schedule that the user has ruled out is not run. Its move learns it as a miss.
-  void pass_over(Move& move) {
-    const Try t = *move.peek();
+  void skip(Move& move) {
+    const Trial t = *move.peek();
     move.take();
     const RunResult miss = plain_miss(t.schedule);
-    Shown shown;
-    shown.fresh = false;
-    shown.result = &miss;
-    move.learn(t, shown);
+    TrialOutcome outcome;
+    outcome.fresh = false;
+    outcome.result = &miss;
+    move.learn(t, outcome);
     for (std::unique_ptr<Move>& child : move.offspring()) moves_.push_back(std::move(child));
   }
 
   // The best trial and the next ones, if it is uncertain that they are reached; nothing if the best one runs alone.
-  std::optional<Trial> window_of(Move& best, std::set<const Move*>& in_window) {
-    if (window_.size() < 2 || purpose_ == Purpose::surer || !world_.uses("window")) return std::nullopt;
-    const NextTry first = best.peek();
-    if (!unsure(world_, *first) || lab_.knows(first->schedule)) return std::nullopt;
+  std::optional<RunningTrial> window_of(Move& best, std::set<const Move*>& in_window) {
+    if (window_.size() < 2 || purpose_ == Purpose::more_reliable || !world_.uses("window")) return std::nullopt;
+    const NextTrial first = best.peek();
+    if (!may_be_unreached(world_, *first) || lab_.knows(first->schedule)) return std::nullopt;
     std::vector<std::pair<double, Alternative>> others;
     for (const std::unique_ptr<Move>& move : moves_) {
       if (in_window.contains(move.get())) continue;
-      for (const NextTry& t : move->peek_all())
-        if (world_.level(t->level) && unsure(world_, *t) && !lab_.knows(t->schedule) &&
+      for (const NextTrial& t : move->peek_all())
+        if (world_.level(t->level) && may_be_unreached(world_, *t) && !lab_.knows(t->schedule) &&
             !ruled_out(inputs_, world_.plan, t->schedule))
           others.emplace_back(worth_of(world_, lab_, *t), Alternative{move.get(), *t});
     }
     std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<Alternative> all{{&best, *first}};
-    std::set<std::string> alike{schedule::fingerprint(first->schedule)};
+    std::set<std::string> similar{schedule::fingerprint(first->schedule)};
     for (auto& [worth, other] : others)
-      if (all.size() < window_.size() && alike.insert(schedule::fingerprint(other.what.schedule)).second)
+      if (all.size() < window_.size() && similar.insert(schedule::fingerprint(other.what.schedule)).second)
         all.push_back(std::move(other));
     if (all.size() < 2) return std::nullopt;
-    Trial trial;
+    RunningTrial trial;
     trial.what = in_one(all, inputs_.config->name);
     const Lab::Entry entry = lab_.enter(trial.what.schedule, trial.what.level, trial.what.why);
     if (!entry.fresh) return std::nullopt;
@@ -552,14 +552,14 @@ class Search {
 
   // The alternative that fired first counts as tried alone; those that were armed and did not fire count as missed;
   // those that were withdrawn are not tried yet.
-  void take_first(Trial& trial) {
+  void take_first(RunningTrial& trial) {
     const std::vector<Alternative> all = std::exchange(trial.alternatives, {});
     const std::size_t first = first_of(all, trial.result);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (first < all.size() ? i != first : trial.result.oracle == OracleAnswer::unknown) continue;
-      const Try& t = all[i].what;
+      const Trial& t = all[i].what;
       const std::size_t entry = lab_.enter(t.schedule, t.level, t.why).index;
-      RunResult& known = shown_[entry] = as_if_alone(all, i, trial.result);
+      RunResult& known = last_results_[entry] = as_if_alone(all, i, trial.result);
       d_.tried[entry].note +=
           first < all.size() ? fmt::format("; it was reached first of {} alternatives: {}", all.size(), known.reason)
                              : fmt::format("; it was not reached, as one of {} alternatives", all.size());
@@ -573,99 +573,102 @@ class Search {
         trial.what = t;
         trial.move = same ? all[i].move : nullptr;
       } else if (same) {
-        Shown shown;
-        shown.fresh = false;
-        shown.result = &known;
-        all[i].move->learn(t, shown);
+        TrialOutcome outcome;
+        outcome.fresh = false;
+        outcome.result = &known;
+        all[i].move->learn(t, outcome);
         for (std::unique_ptr<Move>& move : all[i].move->offspring()) moves_.push_back(std::move(move));
       }
     }
   }
 
-  Trial another_run(Misses::Missed& missed) {
-    ++again_;
+  RunningTrial repeat(Misses::Missed& missed) {
+    ++repeats_;
     Misses::take(missed);
-    Trial trial;
+    RunningTrial trial;
     trial.tried = missed.tried;
     trial.what.schedule = d_.tried[missed.tried].schedule;
     trial.what.level = missed.level;
-    trial.what.again = true;
+    trial.what.repeat = true;
     trial.what.yield = missed.yield;
     trial.schedules = d_.schedules;
     return trial;
   }
 
-  Result<void> make(std::vector<Trial>& batch) {
+  Result<void> make(std::vector<RunningTrial>& batch) {
     std::vector<std::size_t> todo;
     // if a run of many faults cannot be judged, repeating it does not help: the next trial has fewer
     std::set<std::size_t> once;
-    for (const Trial& trial : batch) {
+    for (const RunningTrial& trial : batch) {
       todo.push_back(trial.tried);
       if (trial.what.many) once.insert(trial.tried);
     }
     if (const std::size_t room = lab_.room(); room > 0) lab_.expect(after_misses(batch, room));
-    const Try& first = batch[0].what;
+    const Trial& first = batch[0].what;
     lab_.level = first.level;
-    const std::string doing = fmt::format(
-        "{}: {}{}", first.again ? "trying again" : "trying", first.look ? first.why : short_words(first.schedule),
-        batch.size() > 1 ? fmt::format(" (and {} more beside it)", batch.size() - 1) : "");
-    ROSE_TRY(std::vector<Lab::Made> made, first.look ? lab_.run(todo, doing) : lab_.run_judged(todo, doing, once));
+    const std::string doing =
+        fmt::format("{}: {}{}", first.repeat ? "trying again" : "trying",
+                    first.exploratory ? first.why : short_words(first.schedule),
+                    batch.size() > 1 ? fmt::format(" (and {} more beside it)", batch.size() - 1) : "");
+    ROSE_TRY(std::vector<Lab::Made> made,
+             first.exploratory ? lab_.run(todo, doing) : lab_.run_judged(todo, doing, once));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       batch[i].armed = made[i].armed;
       batch[i].result = std::move(made[i].result);
       Tried& entry = d_.tried[batch[i].tried];
       const std::string& reason = batch[i].result.reason;
-      if (!reason.empty() && !batch[i].what.look && entry.note.find(reason) == std::string::npos)
+      if (!reason.empty() && !batch[i].what.exploratory && entry.note.find(reason) == std::string::npos)
         entry.note += fmt::format("; {}", reason);
     }
     return {};
   }
 
-  std::vector<Schedule> after_misses(const std::vector<Trial>& batch, std::size_t room) const {
-    std::vector<UnderWay> under_way;
+  std::vector<Schedule> after_misses(const std::vector<RunningTrial>& batch, std::size_t room) const {
+    std::vector<PendingTrial> pending;
     const auto running = [&](std::size_t tried) {
       return std::any_of(batch.begin(), batch.end(),
-                         [&](const Trial& other_trial) { return other_trial.tried == tried; });
+                         [&](const RunningTrial& other_trial) { return other_trial.tried == tried; });
     };
     std::vector<Retry> retries = misses_.retries(d_.tried, running);
-    for (const Trial& trial : batch) {
-      if (trial.move != nullptr) under_way.push_back({trial.move, &trial.what});
-      if (!trial.what.look && !trial.what.again)
+    for (const RunningTrial& trial : batch) {
+      if (trial.move != nullptr) pending.push_back({trial.move, &trial.what});
+      if (!trial.what.exploratory && !trial.what.repeat)
         retries.push_back({&trial.what.schedule, trial.what.yield * kRepeatYield, 1});
     }
-    return forecast_misses(world_, lab_, moves_, under_way, retries,
-                           purpose_ != Purpose::surer ? kMostRepeats - again_ : 0, room);
+    return forecast_misses(world_, lab_, moves_, pending, retries,
+                           purpose_ != Purpose::more_reliable ? kMostRepeats - repeats_ : 0, room);
   }
 
-  void learn(Trial& trial) {
-    Shown shown;
-    shown.fresh = trial.runs;
-    RunResult& known = shown_[trial.tried];
+  void learn(RunningTrial& trial) {
+    TrialOutcome outcome;
+    outcome.fresh = trial.runs;
+    RunResult& known = last_results_[trial.tried];
     if (trial.runs) {
-      shown.result = &trial.result;
-      if (feedback_ && world_.uses("feedback") && !trial.what.look && trial.result.oracle != OracleAnswer::unknown) {
+      outcome.result = &trial.result;
+      if (feedback_ && world_.uses("feedback") && !trial.what.exploratory &&
+          trial.result.oracle != OracleAnswer::unknown) {
         std::set<std::string> signs = signs_of(trial.result.trace);
         signs.insert(trial.result.shown.begin(), trial.result.shown.end());
-        shown.observables = feedback_->share(signs);
+        outcome.observables = feedback_->share(signs);
         if (trial.result.oracle == OracleAnswer::miss) feedback_->missed(tested_part(trial), signs);
-        world_.belief = feedback_->belief();
-        for (const auto& [id, factor] : lead_belief_)
-          world_.belief[id] = factor * (world_.belief.contains(id) ? world_.belief[id] : 1);
+        world_.factors = feedback_->factors();
+        for (const auto& [id, factor] : lead_factors_)
+          world_.factors[id] = factor * (world_.factors.contains(id) ? world_.factors[id] : 1);
       }
-      remember_miss(trial, shown.observables);
+      remember_miss(trial, outcome.observables);
       if (trial.what.many && trial.result.oracle == OracleAnswer::miss)
-        for (const schedule::FaultOutcome& outcome : trial.result.faults)
-          if (outcome.effective()) world_.in_vain.insert(outcome.id);
+        for (const schedule::FaultOutcome& of_fault : trial.result.faults)
+          if (of_fault.effective()) world_.missed_in_group.insert(of_fault.id);
     } else {
-      shown.result = &known;
+      outcome.result = &known;
     }
     if (trial.move != nullptr) {
-      trial.move->learn(trial.what, shown);
+      trial.move->learn(trial.what, outcome);
       for (std::unique_ptr<Move>& move : trial.move->offspring()) moves_.push_back(std::move(move));
     }
     if (!trial.runs) return;
     const std::vector<schedule::FaultOutcome>& came = trial.result.faults;
-    if (trial.armed && !trial.what.look && trial.result.oracle == OracleAnswer::miss &&
+    if (trial.armed && !trial.what.exploratory && trial.result.oracle == OracleAnswer::miss &&
         std::none_of(came.begin(), came.end(),
                      [](const schedule::FaultOutcome& other_outcome) { return other_outcome.fired; }))
       window_.nothing_fired();
@@ -675,7 +678,7 @@ class Search {
   }
 
   // Without the faults that fired without effect: the miss proves nothing about them.
-  static Schedule tested_part(const Trial& trial) {
+  static Schedule tested_part(const RunningTrial& trial) {
     Schedule part = trial.what.schedule;
     std::erase_if(part.faults, [&](const Fault& fault) {
       const FaultOutcome* outcome = outcome_of(trial.result, fault.id);
@@ -684,11 +687,12 @@ class Search {
     return part;
   }
 
-  void remember_miss(const Trial& trial, double observables) {
+  void remember_miss(const RunningTrial& trial, double observables) {
     // Not repeated yet, because another one reproduced the bug.
     const bool unclear = trial.armed && !trial.what.many && trial.result.oracle == OracleAnswer::unknown &&
                          d_.tried[trial.tried].tally.runs() == 1;
-    if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.look || trial.what.again) return;
+    if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.exploratory || trial.what.repeat)
+      return;
     // A message that the failed call itself causes says nothing about the moment.
     if (inputs_.only_logs()) observables = 0;
     std::string moment = schedule::fingerprint(trial.what.schedule);
@@ -703,15 +707,16 @@ class Search {
   // The run may have reproduced another failure: it brought back none of the logs' messages although they are the only
   // evidence, or it stopped the workload early, or no node ended itself as one did in the dump. Other trials come first
   // for some runs, and faults that messages name come before guesses.
-  bool doubtful(const Trial& trial) {
-    if (!world_.uses("doubt") || purpose_ == Purpose::surer || looks_alike(inputs_, d_, d_.tried[trial.tried]))
+  bool doubtful(const RunningTrial& trial) {
+    if (!world_.uses("doubt") || purpose_ == Purpose::more_reliable ||
+        resembles_incident(inputs_, d_, d_.tried[trial.tried]))
       return false;
     if (doubted_until_ == 0) {
       doubted_until_ = d_.runs + std::min(kMostOthers, lab_.left() / 3);
       for (const Candidate& c : d_.plan.candidates)
         if (inputs_.only_logs() && !c.guessed && c.plainness >= kLeastReported) {
-          lead_belief_[c.fault.id] = kLeadFactor;
-          world_.belief[c.fault.id] = kLeadFactor;
+          lead_factors_[c.fault.id] = kLeadFactor;
+          world_.factors[c.fault.id] = kLeadFactor;
         }
     }
     return d_.runs < doubted_until_;
@@ -720,7 +725,7 @@ class Search {
   // A planned restart that reproduces the bug is treated like any other schedule.
   Result<bool> follow_restarts() {
     for (RestartRuns::Hit& hit : restart_hits_) {
-      Trial trial;
+      RunningTrial trial;
       trial.tried = hit.tried;
       trial.what.schedule = d_.tried[hit.tried].schedule;
       trial.what.level = d_.tried[hit.tried].level;
@@ -737,13 +742,13 @@ class Search {
   }
 
   Result<bool> follow_doubted() {
-    const Trial trial = std::move(doubted_.front());
+    const RunningTrial trial = std::move(doubted_.front());
     doubted_.erase(doubted_.begin());
     return follow(trial);
   }
 
   // True: it reaches the target.
-  Result<bool> follow(const Trial& trial) {
+  Result<bool> follow(const RunningTrial& trial) {
     Lead lead;
     lead.schedule = trial.what.schedule;
     lead.level = trial.what.level;
@@ -762,16 +767,16 @@ class Search {
       if (std::optional<std::string> found = moment_of(lead.schedule, trial.result)) moment = *std::move(found);
     if (!tested_.insert(moment).second) return false;
     const std::set<std::string> ids = fault_ids(lead.schedule);
-    if (confirmation_.tests() >= kMostTests || tests_alike_[ids] >= kMostTestsOfSameFaults) {
+    if (confirmation_.tests() >= kMostTests || tests_by_faults_[ids] >= kMostTestsOfSameFaults) {
       d_.tried[lead.tried].note += "; not tested, because many others were";
       return false;
     }
-    ++tests_alike_[ids];
+    ++tests_by_faults_[ids];
     ROSE_CHECK(confirm(lead, true));
     if (!lead.waits) return tested(std::move(lead), true);
     d_.tried[lead.tried].note += fmt::format("; {} of {} confirming runs: more promising ones come first",
                                              lead.tally.reproduced, lead.tally.conclusive());
-    go_on_from(lead);
+    refine_from(lead);
     waiting_.push_back(std::move(lead));
     return false;
   }
@@ -779,35 +784,35 @@ class Search {
   // Checks whether it is worth minimising and testing; in the search for a more reliable one, whether it reaches the
   // target.
   Result<void> confirm(Lead& lead, bool may_wait) {
-    if (purpose_ == Purpose::surer) return confirmation_.test(lead, schedule::kMostTestRuns, true);
+    if (purpose_ == Purpose::more_reliable) return confirmation_.test(lead, schedule::kMostTestRuns, true);
     return confirmation_.screen(lead, may_wait);
   }
 
-  bool tested(Lead lead, bool go_on) {
+  bool tested(Lead lead, bool proceed) {
     leads_.push_back(std::move(lead));
     const Lead& last = leads_.back();
     if (last.accepted || last.promising) return true;
     d_.tried[last.tried].note +=
         fmt::format("; below the target: {} of {} confirming runs", last.tally.reproduced, last.tally.conclusive());
-    if (go_on && last.tally.reproduced > 0) go_on_from(last);
+    if (proceed && last.tally.reproduced > 0) refine_from(last);
     return false;
   }
 
   // A schedule that reproduces the bug too rarely is the best starting point.
-  void go_on_from(const Lead& lead) {
+  void refine_from(const Lead& lead) {
     for (const Fault& fault : lead.schedule.faults) {
-      lead_belief_[fault.id] = kLeadFactor;
-      world_.belief[fault.id] = kLeadFactor;
+      lead_factors_[fault.id] = kLeadFactor;
+      world_.factors[fault.id] = kLeadFactor;
     }
     if (world_.level(1))
-      for (std::vector<Try>& tries :
+      for (std::vector<Trial>& trials :
            std::vector{other_times(world_, lead.schedule), other_lengths(world_, lead.schedule),
-                       limit_tries(world_, &lead.schedule)})
-        if (!tries.empty()) moves_.push_back(plain_move(world_, std::move(tries)));
+                       limit_trials(world_, &lead.schedule)})
+        if (!trials.empty()) moves_.push_back(plain_move(world_, std::move(trials)));
     if (world_.level(2)) {
       for (std::unique_ptr<Move>& move : context_moves(world_, &lead.schedule)) moves_.push_back(std::move(move));
-      if (std::vector<Try> tries = elsewhere_tries(world_, &lead.schedule); !tries.empty())
-        moves_.push_back(plain_move(world_, std::move(tries)));
+      if (std::vector<Trial> trials = elsewhere_trials(world_, &lead.schedule); !trials.empty())
+        moves_.push_back(plain_move(world_, std::move(trials)));
       for (const Fault& fault : lead.schedule.faults)
         if (hits_by_count(fault.kind) && fault.count == 1)
           if (std::unique_ptr<Move> move =
@@ -815,48 +820,49 @@ class Search {
             moves_.push_back(std::move(move));
     }
     if (!world_.level(3)) return;
-    const bool any_timed = std::any_of(lead.schedule.faults.begin(), lead.schedule.faults.end(), by_the_clock);
+    const bool any_timed = std::any_of(lead.schedule.faults.begin(), lead.schedule.faults.end(), waits_only_for_time);
     for (const Fault& fault : lead.schedule.faults) {
       if (!lead.fired.contains(fault.id)) continue;
       // Another time leads to the same calls.
-      if (by_the_clock(fault) && !moved_from_time_.insert(fault.id).second) continue;
-      const double belief = kLead * kSharePlace * (any_timed && !by_the_clock(fault) ? kUntimedFault : 1);
-      if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, belief))
+      if (waits_only_for_time(fault) && !refined_at_time_.insert(fault.id).second) continue;
+      const double prior = kLead * kSharePlace * (any_timed && !waits_only_for_time(fault) ? kUntimedFault : 1);
+      if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, prior))
         moves_.push_back(std::move(move));
     }
   }
 
   // The accepted schedule may reproduce another failure: in production a node ended by itself, and in none of its runs.
   // Looks for a schedule in which the node does.
-  Result<void> more_alike(Lead& found) {
-    const auto alike = [&](const Lead& lead) { return looks_alike(inputs_, d_, d_.tried[lead.tried]); };
-    if (!world_.uses("doubt") || inputs_.only_logs() || alike(found)) return {};
+  Result<void> find_more_similar(Lead& found) {
+    const auto similar = [&](const Lead& lead) { return resembles_incident(inputs_, d_, d_.tried[lead.tried]); };
+    if (!world_.uses("doubt") || inputs_.only_logs() || similar(found)) return {};
     doubted_.clear();
-    std::erase_if(waiting_, [&](const Lead& lead) { return !alike(lead); });
-    return look_for(Purpose::alike, std::max(0, std::min(kMostSimilar, lab_.left() - options_.confirm_runs)), found,
-                    alike, ", but it may be another failure; one closer to production was found then");
+    std::erase_if(waiting_, [&](const Lead& lead) { return !similar(lead); });
+    return look_for(Purpose::more_similar, std::max(0, std::min(kMostSimilar, lab_.left() - options_.confirm_runs)),
+                    found, similar, ", but it may be another failure; one closer to production was found then");
   }
 
   // An accepted schedule that sometimes misses depends on an injection point that its times do not always hit, and hit
   // less often on a busier or slower machine. A schedule that waits for an event at that point, or that needs no time,
   // is more reliable: looks for one.
-  Result<void> surer(Lead& found) {
+  Result<void> find_more_reliable(Lead& found) {
     if (!world_.uses("surer") || inputs_.stop_after != StopAfter::minimised) return {};
-    if (std::exchange(looked_for_surer_, true)) return {};
+    if (std::exchange(looked_for_reliable_, true)) return {};
     Misses misses = std::exchange(misses_, {});
     Moves moves = std::exchange(moves_, {});
     doubted_.clear();
-    go_on_from(found);
+    refine_from(found);
     if (world_.level(1))
-      if (std::vector<Try> tries = untimed(found); !tries.empty())
-        moves_.push_back(plain_move(world_, std::move(tries)));
+      if (std::vector<Trial> trials = untimed(found); !trials.empty())
+        moves_.push_back(plain_move(world_, std::move(trials)));
     // No more runs than its misses would cost its user.
     const double worth = std::ceil(kFutureRuns * (1 / std::max(found.tally.rate(), 0.01) - 1));
     const int left = confirmation_.left_for(found) - schedule::RateTest(options_.target_rate).perfect();
-    const int most = static_cast<int>(std::min<double>({kMostReliability, worth, std::max<double>(left, kLeastReliability)}));
+    const int most =
+        static_cast<int>(std::min<double>({kMostReliability, worth, std::max<double>(left, kLeastReliability)}));
     const int first_run = found.first_run;
     ROSE_CHECK(look_for(
-        Purpose::surer, most, found, [&](const Lead& lead) { return better(lead, found); },
+        Purpose::more_reliable, most, found, [&](const Lead& lead) { return better(lead, found); },
         ", then a more reliable one was found"));
     found.first_run = first_run;
     misses_ = std::move(misses);
@@ -884,19 +890,19 @@ class Search {
   }
 
   // The first calls instead of those after a certain time.
-  std::vector<Try> untimed(const Lead& lead) const {
-    std::vector<Try> tries;
+  std::vector<Trial> untimed(const Lead& lead) const {
+    std::vector<Trial> trials;
     for (std::size_t i = 0; i < lead.schedule.faults.size(); ++i) {
       const Fault& fault = lead.schedule.faults[i];
       if (!hits_by_count(fault.kind) || fault.when.empty() || fault.when[0].kind != ConditionKind::elapsed) continue;
-      Try t;
+      Trial t;
       t.schedule = lead.schedule;
       t.schedule.faults[i].when.erase(t.schedule.faults[i].when.begin());
       t.yield = kLead * kShareCall;
       t.why = fmt::format("{} does not wait for a time: it reproduced the bug, but not always", fault.id);
-      tries.push_back(std::move(t));
+      trials.push_back(std::move(t));
     }
-    return tries;
+    return trials;
   }
 
   // --- simplification, then the rate, from runs that influenced no choice
@@ -921,20 +927,20 @@ class Search {
   Refinement refinement_{inputs_, world_, lab_, confirmation_, d_};
   std::optional<Feedback> feedback_;
   Moves moves_;
-  std::map<std::size_t, RunResult> shown_;  // the last result of each, without its trace
+  std::map<std::size_t, RunResult> last_results_;  // the last result of each, without its trace
   Misses misses_;
   Window window_;
-  int again_ = 0;
+  int repeats_ = 0;
   std::vector<Lead> leads_;
-  std::vector<Lead> waiting_;   // whose test is not over
-  std::vector<Trial> doubted_;  // not tested yet, because they may reproduce another failure
-  int doubted_until_ = 0;       // runs, while others come before them; 0: there were none
+  std::vector<Lead> waiting_;          // whose test is not over
+  std::vector<RunningTrial> doubted_;  // not tested yet, because they may reproduce another failure
+  int doubted_until_ = 0;              // runs, while others come before them; 0: there were none
   std::vector<RestartRuns::Hit> restart_hits_;
   std::set<std::string> tested_;  // moments
-  std::map<std::set<std::string>, int> tests_alike_;
-  std::set<std::string> moved_from_time_;  // faults that reproduced the bug at a time, and were refined to calls
-  std::map<std::string, double> lead_belief_;
-  bool looked_for_surer_ = false;
+  std::map<std::set<std::string>, int> tests_by_faults_;
+  std::set<std::string> refined_at_time_;  // faults that reproduced the bug at a time, and were refined to calls
+  std::map<std::string, double> lead_factors_;
+  bool looked_for_reliable_ = false;
   Purpose purpose_ = Purpose::reach;
   int until_ = 0;  // the limit of runs after something was reached
   std::optional<Found> final_;
@@ -944,7 +950,7 @@ class Search {
 
 }  // namespace
 
-double worth_of(const World& world, const Lab& lab, const Try& t) {
+double worth_of(const World& world, const Lab& lab, const Trial& t) {
   // A hit of many faults or calls is only the beginning: narrowing it down takes runs, too.
   const double later = t.many && world.uses("narrowing") ? t.yield * narrowing_runs(t.schedule) : 0;
   double worth = t.yield / (lab.cost(t.schedule) * (1 + later));

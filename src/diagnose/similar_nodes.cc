@@ -1,4 +1,4 @@
-#include "diagnose/alike.h"
+#include "diagnose/similar_nodes.h"
 
 #include <fmt/format.h>
 
@@ -19,32 +19,34 @@ constexpr std::size_t kMostBehaviours = 4096;  // of one host; the rest is ignor
 constexpr int kFirstClientPort = 32768;
 
 // Folders differ between deployments; the name of what a call is made on mostly does not.
-std::string doing_of_call(std::string_view syscall, std::string_view path) {
+std::string behaviour_of_call(std::string_view syscall, std::string_view path) {
   return fmt::format("{} {}", syscall, path.empty() ? std::string{} : profile::tail_pattern(path, 1));
 }
 
 // A call together with the host that it is made to: which node leads can be recognised from the connections to it.
 // Ports of clients are random and are left out.
-std::string doing_to(std::string_view syscall, int port) {
+std::string behaviour_towards(std::string_view syscall, int port) {
   return port > 0 && port < kFirstClientPort ? fmt::format("{} to one of them at port {}", syscall, port)
                                              : fmt::format("{} to one of them", syscall);
 }
 // The same call as seen by the host that receives it.
-std::string doing_by(std::string_view syscall, int port) { return doing_to(syscall, port) + ", done to it"; }
+std::string behaviour_from(std::string_view syscall, int port) {
+  return behaviour_towards(syscall, port) + ", done to it";
+}
 
 // Which host has which address. An address that several hosts have belongs to none of them.
 class Addresses {
  public:
-  static constexpr int kNobody = -1;
+  static constexpr int kAmbiguous = -1;
 
   void add(std::string_view address, int owner) {
     if (address.empty() || address.starts_with("127.") || address == "::1") return;
     const auto [it, fresh] = owners_.emplace(std::string(address), owner);
-    if (!fresh && it->second != owner) it->second = kNobody;
+    if (!fresh && it->second != owner) it->second = kAmbiguous;
   }
   [[nodiscard]] int owner(std::string_view address) const {
     const auto it = owners_.find(address);
-    return it == owners_.end() ? kNobody : it->second;
+    return it == owners_.end() ? kAmbiguous : it->second;
   }
 
  private:
@@ -63,23 +65,23 @@ class Behaviours {
  public:
   // `among`: also what hosts do to each other, as far as the dump shows it.
   Behaviours(const Inputs& inputs, bool among) {
-    const auto each = [&](const std::string& node, const std::string& doing, bool only_new = false) {
-      const std::uint32_t number = of(doing);
-      if (only_new && number < done_) return;
+    const auto each = [&](const std::string& node, const std::string& behaviour, bool only_new = false) {
+      const std::uint32_t number = of(behaviour);
+      if (only_new && number < fault_free_) return;
       if (number >= nodes_.size()) nodes_.resize(number + 1, std::vector<bool>(inputs.config->nodes.size()));
       for (std::size_t i = 0; i < inputs.config->nodes.size(); ++i)
         if (node == "*" || node == inputs.config->nodes[i].name) nodes_[number][i] = true;
     };
     for (const auto* kinds : {&inputs.profile->state_changes, &inputs.profile->failures})
-      for (const profile::CallKind& kind : *kinds) each(kind.node, doing_of_call(kind.syscall, kind.path));
+      for (const profile::CallKind& kind : *kinds) each(kind.node, behaviour_of_call(kind.syscall, kind.path));
     if (among) {
       const Addresses addresses = addresses_of_nodes(*inputs.config);
       for (const profile::CallKind& kind : inputs.profile->state_changes) {
         const Endpoint peer = parse_endpoint(kind.peer);
         const int other = addresses.owner(peer.address);
         if (other < 0 || inputs.config->nodes[static_cast<std::size_t>(other)].name == kind.node) continue;
-        each(kind.node, doing_to(kind.syscall, peer.port));
-        each(inputs.config->nodes[static_cast<std::size_t>(other)].name, doing_by(kind.syscall, peer.port));
+        each(kind.node, behaviour_towards(kind.syscall, peer.port));
+        each(inputs.config->nodes[static_cast<std::size_t>(other)].name, behaviour_from(kind.syscall, peer.port));
       }
     }
     for (const profile::FunctionRate& rate : inputs.profile->functions)
@@ -88,17 +90,17 @@ class Behaviours {
     for (const std::vector<bool>& by : nodes_)
       for (std::size_t i = 0; i < all_.size(); ++i) all_[i] += by[i] ? weight(by) : 0;
     // A function that no node entered without faults still identifies its node when one enters it.
-    done_ = nodes_.size();
+    fault_free_ = nodes_.size();
     for (const profile::FunctionRate& rate : inputs.profile->functions)
       if (rate.count == 0) each(rate.node, rate.function + "()", true);
   }
 
-  [[nodiscard]] std::uint32_t of(const std::string& doing) {
-    return numbers_.try_emplace(doing, static_cast<std::uint32_t>(numbers_.size())).first->second;
+  [[nodiscard]] std::uint32_t of(const std::string& behaviour) {
+    return numbers_.try_emplace(behaviour, static_cast<std::uint32_t>(numbers_.size())).first->second;
   }
-  [[nodiscard]] bool known(std::uint32_t doing) const { return doing < nodes_.size(); }
+  [[nodiscard]] bool known(std::uint32_t behaviour) const { return behaviour < nodes_.size(); }
   // The nodes that do it.
-  [[nodiscard]] const std::vector<bool>& nodes(std::uint32_t doing) const { return nodes_[doing]; }
+  [[nodiscard]] const std::vector<bool>& nodes(std::uint32_t behaviour) const { return nodes_[behaviour]; }
   // Behaviour that few nodes share distinguishes them best.
   static double weight(const std::vector<bool>& by) {
     return 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(1, std::count(by.begin(), by.end(), true)));
@@ -109,17 +111,17 @@ class Behaviours {
  private:
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<std::vector<bool>> nodes_;
-  std::size_t done_ = 0;  // this many of them are done without faults
+  std::size_t fault_free_ = 0;  // this many of them are done without faults
   std::vector<double> all_;
 };
 
 // What the hosts of the dump do to each other: for each host, what it does and to which other host.
-struct Among {
+struct Connections {
   std::map<std::string, std::set<std::string>, std::less<>> behaviours;
-  std::map<std::string, std::set<std::string>, std::less<>> mates;
+  std::map<std::string, std::set<std::string>, std::less<>> connected;
 };
 
-Among doings_among(const Inputs& inputs) {
+Connections connections_among(const Inputs& inputs) {
   std::map<std::string, int, std::less<>> numbers;
   std::vector<std::string_view> names;
   const auto number_of = [&](std::string_view name) {
@@ -133,7 +135,7 @@ Among doings_among(const Inputs& inputs) {
       if (const std::size_t equals = entry.rfind('='); equals != std::string::npos)
         addresses.add(plain_address(std::string_view(entry).substr(equals + 1)),
                       number_of(std::string_view(entry).substr(0, equals)));
-  Among found;
+  Connections found;
   for (const trace::Trace& trace : inputs.traces) {
     std::set<std::pair<std::uint64_t, trace::StringId>> seen;  // each call of a host to a peer once
     for (const trace::Event& event : trace.events) {
@@ -145,11 +147,11 @@ Among doings_among(const Inputs& inputs) {
       const int other = addresses.owner(peer.address);
       if (other < 0 || names[static_cast<std::size_t>(other)] == trace.str(event.node)) continue;
       const std::string syscall = kernel::syscall_name(event.syscall);
-      const std::string host(trace.str(event.node)), mate(names[static_cast<std::size_t>(other)]);
-      found.behaviours[host].insert(doing_to(syscall, peer.port));
-      found.behaviours[mate].insert(doing_by(syscall, peer.port));
-      found.mates[host].insert(mate);
-      found.mates[mate].insert(host);
+      const std::string host(trace.str(event.node)), other_host(names[static_cast<std::size_t>(other)]);
+      found.behaviours[host].insert(behaviour_towards(syscall, peer.port));
+      found.behaviours[other_host].insert(behaviour_from(syscall, peer.port));
+      found.connected[host].insert(other_host);
+      found.connected[other_host].insert(host);
     }
   }
   return found;
@@ -162,19 +164,20 @@ struct Host {
   std::int64_t fault_ts = 0;  // its last process or network fault: hosts of the last incident are to be different nodes
 };
 
-std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, const std::vector<std::string>& names,
-                                                         Behaviours& behaviours, const Among& among) {
+std::map<std::string, Host, std::less<>> behaviours_of_hosts(const Inputs& inputs,
+                                                             const std::vector<std::string>& names,
+                                                             Behaviours& behaviours, const Connections& among) {
   std::map<std::string, Host, std::less<>> hosts;
-  const auto does = [](Host& host, std::uint32_t doing) {
-    if (doing >= host.has.size()) host.has.resize(doing + 1);
-    if (host.has[doing]) return;
-    host.has[doing] = true;
-    host.behaviours.push_back(doing);
+  const auto does = [](Host& host, std::uint32_t behaviour) {
+    if (behaviour >= host.has.size()) host.has.resize(behaviour + 1);
+    if (host.has[behaviour]) return;
+    host.has[behaviour] = true;
+    host.behaviours.push_back(behaviour);
   };
   for (const std::string& name : names) {
     Host& host = hosts.try_emplace(name).first->second;
     if (const auto to_others = among.behaviours.find(name); to_others != among.behaviours.end())
-      for (const std::string& doing : to_others->second) does(host, behaviours.of(doing));
+      for (const std::string& behaviour : to_others->second) does(host, behaviours.of(behaviour));
   }
   for (const trace::Trace& trace : inputs.traces) {
     std::vector<Host*> host_of(trace.strings.size() + 1, nullptr);
@@ -200,19 +203,20 @@ std::map<std::string, Host, std::less<>> doings_of_hosts(const Inputs& inputs, c
                : (std::uint64_t{1} << 48) | event.function;
       const auto [number, fresh] = numbers.try_emplace(key, 0);
       if (fresh)
-        number->second = behaviours.of(call ? doing_of_call(kernel::syscall_name(event.syscall), trace.str(event.path))
-                                            : std::string(trace.str(event.function)) + "()");
-      const std::uint32_t doing = number->second;
+        number->second =
+            behaviours.of(call ? behaviour_of_call(kernel::syscall_name(event.syscall), trace.str(event.path))
+                               : std::string(trace.str(event.function)) + "()");
+      const std::uint32_t behaviour = number->second;
       // On a busy host of production hundreds of kinds of calls fail, and they are typical of no node.
-      if (failed && !behaviours.known(doing)) continue;
-      does(*host, doing);
+      if (failed && !behaviours.known(behaviour)) continue;
+      does(*host, behaviour);
     }
   }
   return hosts;
 }
 
 // The share of the host's behaviour that the node shows, and the share of the node's behaviour that the host shows.
-struct Likeness {
+struct Similarity {
   double share = 0, covered = 0;
   [[nodiscard]] double both() const {
     return share + covered > 0 ? 2 * share * covered / (share + covered) : 0;
@@ -220,87 +224,89 @@ struct Likeness {
 };
 
 // The nodes that a host may be. Empty if the host does too much that no node does.
-std::vector<int> nodes_like(const std::vector<Likeness>& nodes, const std::vector<bool>& of_mate) {
+std::vector<int> matching_nodes(const std::vector<Similarity>& nodes, const std::vector<bool>& is_connected) {
   double best = 0;
-  for (const Likeness& node : nodes) best = std::max(best, node.share);
+  for (const Similarity& node : nodes) best = std::max(best, node.share);
   if (best < kLeastSimilarity) return {};
   // Of the nodes that do all that the host does, those that do least in addition: a follower serves clients as its
   // leader does, and also connects to the leader.
   double most = 0;
-  for (const Likeness& node : nodes)
+  for (const Similarity& node : nodes)
     if (node.share >= best - kReplicaDifference) most = std::max(most, node.covered);
-  std::vector<int> like, apart;
+  std::vector<int> replicas, apart;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].share >= best - kReplicaDifference && nodes[i].covered >= most - kReplicaDifference) like.push_back(static_cast<int>(i));
-    if (nodes[i].share >= kLeastSimilarity && !of_mate[i]) apart.push_back(static_cast<int>(i));
+    if (nodes[i].share >= best - kReplicaDifference && nodes[i].covered >= most - kReplicaDifference)
+      replicas.push_back(static_cast<int>(i));
+    if (nodes[i].share >= kLeastSimilarity && !is_connected[i]) apart.push_back(static_cast<int>(i));
   }
   // A host that connects to another one is a different node. A follower that took over does what its leader did and
   // still is a node of its own: the one that its whole behaviour resembles most.
   const auto at = [](int node) { return static_cast<std::size_t>(node); };
-  if (apart.empty() || std::any_of(like.begin(), like.end(), [&](int node) { return !of_mate[at(node)]; })) return like;
+  if (apart.empty() || std::any_of(replicas.begin(), replicas.end(), [&](int node) { return !is_connected[at(node)]; }))
+    return replicas;
   return {*std::max_element(apart.begin(), apart.end(),
                             [&](int x, int y) { return nodes[at(x)].both() < nodes[at(y)].both(); })};
 }
 
 }  // namespace
 
-std::vector<Alike> find_alike(const Inputs& inputs, const std::vector<std::string>& names,
-                              const std::vector<bool>& taken) {
-  std::vector<Alike> found;
+std::vector<SimilarNode> find_similar_nodes(const Inputs& inputs, const std::vector<std::string>& names,
+                                            const std::vector<bool>& taken) {
+  std::vector<SimilarNode> found;
   if (!inputs.profile || names.empty()) return found;
-  const Among among = doings_among(inputs);
+  const Connections among = connections_among(inputs);
   Behaviours behaviours(inputs, !among.behaviours.empty());
   const std::size_t nodes = inputs.config->nodes.size();
-  const auto hosts = doings_of_hosts(inputs, names, behaviours, among);
+  const auto hosts = behaviours_of_hosts(inputs, names, behaviours, among);
   std::vector<std::pair<std::pair<std::int64_t, std::uint64_t>, std::string>> order;
   for (const auto& [name, host] : hosts) order.push_back({{host.fault_ts, host.failures}, name});
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<std::size_t> players(nodes);
-  for (std::size_t i = 0; i < taken.size() && i < players.size(); ++i) players[i] = taken[i] ? 1 : 0;
-  const auto match = [&](const std::string& name, std::size_t least_known, bool only_free) {
+  std::vector<std::size_t> hosts_of_node(nodes);
+  for (std::size_t i = 0; i < taken.size() && i < hosts_of_node.size(); ++i) hosts_of_node[i] = taken[i] ? 1 : 0;
+  const auto match = [&](const std::string& name, std::size_t least_behaviours, bool only_free) {
     const Host& host = hosts.find(name)->second;
     std::vector<double> shares(nodes);
     double all = 0;
-    std::size_t known_ones = 0;
-    for (const std::uint32_t doing : host.behaviours) {
-      if (!behaviours.known(doing)) {
+    std::size_t known_count = 0;
+    for (const std::uint32_t behaviour : host.behaviours) {
+      if (!behaviours.known(behaviour)) {
         all += 1.0 / static_cast<double>(nodes);  // no node here does this: another program
         continue;
       }
-      ++known_ones;
-      const std::vector<bool>& by = behaviours.nodes(doing);
+      ++known_count;
+      const std::vector<bool>& by = behaviours.nodes(behaviour);
       const double weight = Behaviours::weight(by);
       all += weight;
       for (std::size_t i = 0; i < nodes; ++i) shares[i] += by[i] ? weight : 0;
     }
-    if (known_ones < least_known || all <= 0) return false;
-    std::vector<Likeness> likeness(nodes);
+    if (known_count < least_behaviours || all <= 0) return false;
+    std::vector<Similarity> similarity(nodes);
     for (std::size_t i = 0; i < nodes; ++i)
-      likeness[i] = {shares[i] / all, behaviours.all(i) > 0 ? shares[i] / behaviours.all(i) : 0};
-    std::vector<bool> of_mate(nodes);
-    if (const auto mates = among.mates.find(name); mates != among.mates.end())
-      for (const Alike& other : found)
-        if (mates->second.contains(other.host)) of_mate[static_cast<std::size_t>(other.node)] = true;
-    Alike alike{name, -1, 0, nodes_like(likeness, of_mate)};
-    if (alike.like.empty()) return false;
+      similarity[i] = {shares[i] / all, behaviours.all(i) > 0 ? shares[i] / behaviours.all(i) : 0};
+    std::vector<bool> is_connected(nodes);
+    if (const auto connected = among.connected.find(name); connected != among.connected.end())
+      for (const SimilarNode& other : found)
+        if (connected->second.contains(other.host)) is_connected[static_cast<std::size_t>(other.node)] = true;
+    SimilarNode match_found{name, -1, 0, matching_nodes(similarity, is_connected)};
+    if (match_found.replicas.empty()) return false;
     const auto fewer = [&](int x, int y) {
-      return players[static_cast<std::size_t>(x)] < players[static_cast<std::size_t>(y)];
+      return hosts_of_node[static_cast<std::size_t>(x)] < hosts_of_node[static_cast<std::size_t>(y)];
     };
-    alike.node = *std::min_element(alike.like.begin(), alike.like.end(), fewer);
-    alike.share = likeness[static_cast<std::size_t>(alike.node)].share;
-    if (only_free && players[static_cast<std::size_t>(alike.node)] > 0) return false;
-    ++players[static_cast<std::size_t>(alike.node)];
-    found.push_back(std::move(alike));
+    match_found.node = *std::min_element(match_found.replicas.begin(), match_found.replicas.end(), fewer);
+    match_found.share = similarity[static_cast<std::size_t>(match_found.node)].share;
+    if (only_free && hosts_of_node[static_cast<std::size_t>(match_found.node)] > 0) return false;
+    ++hosts_of_node[static_cast<std::size_t>(match_found.node)];
+    found.push_back(std::move(match_found));
     return true;
   };
-  std::vector<std::string> strangers;
+  std::vector<std::string> unmatched;
   for (const auto& [most, name] : order)
-    if (!match(name, kFewBehaviours, false)) strangers.push_back(name);
+    if (!match(name, kFewBehaviours, false)) unmatched.push_back(name);
   // Some programs have few recognisable calls. Then a host is taken for a node that no other host plays, starting with
   // the node of the last incident.
-  std::erase_if(strangers, [&](const std::string& name) { return match(name, 1, true); });
+  std::erase_if(unmatched, [&](const std::string& name) { return match(name, 1, true); });
   // A window that begins late holds little of any host: failures there are ignored only if no node has them.
-  for (const std::string& name : strangers) match(name, 1, false);
+  for (const std::string& name : unmatched) match(name, 1, false);
   return found;
 }
 

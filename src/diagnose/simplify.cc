@@ -129,24 +129,25 @@ void Simplifier::plan_drops(const std::set<std::string>& fired) {
   // Alternatives that never fired: the context may belong to one node after all.
   std::vector<std::string> idle;
   Batch never;  // faults or whole groups
-  const auto sure = [certain = certain_](const Schedule& of, const std::string& unit) {
+  const auto has_certain = [certain = certain_](const Schedule& of, const std::string& unit) {
     return std::any_of(of.faults.begin(), of.faults.end(),
                        [&](const Fault& f) { return same_unit(f, unit) && certain.contains(f.id); });
   };
-  const auto only_unsure = [sure](const Schedule& of) {
+  const auto only_uncertain = [has_certain](const Schedule& of) {
     const std::vector<std::string> units = units_of(of);
-    return std::none_of(units.begin(), units.end(), [&](const std::string& unit) { return sure(of, unit); });
+    return std::none_of(units.begin(), units.end(), [&](const std::string& unit) { return has_certain(of, unit); });
   };
-  const auto drop = [only_unsure](std::vector<std::string> units, bool whatever) {
+  const auto drop = [only_uncertain](std::vector<std::string> units, bool unconditionally) {
     Step step;
     step.drops_faults = true;
-    step.change = [units = std::move(units), only_unsure, whatever](const Schedule& from) -> std::optional<Changed> {
+    step.change = [units = std::move(units), only_uncertain,
+                   unconditionally](const Schedule& from) -> std::optional<Changed> {
       std::vector<std::string> there;
       for (const std::string& unit : units)
         if (first_of(from, unit) != nullptr) there.push_back(unit);
       if (there.empty() || there.size() >= units_of(from).size()) return std::nullopt;
       Changed changed{without_units(from, there), fmt::format("without {}", list_of(there))};
-      if (!whatever && !only_unsure(from) && only_unsure(changed.schedule)) return std::nullopt;
+      if (!unconditionally && !only_uncertain(from) && only_uncertain(changed.schedule)) return std::nullopt;
       return changed;
     };
     return step;
@@ -178,11 +179,12 @@ void Simplifier::plan_drops(const std::set<std::string>& fired) {
   std::vector<std::string> units = units_of(current_);
   std::reverse(units.begin(), units.end());
   // All uncertain faults are removed at once first: the certain ones may explain the failure alone.
-  std::vector<std::string> unsure;
+  std::vector<std::string> uncertain;
   for (const std::string& unit : units)
-    if (!sure(current_, unit)) unsure.push_back(unit);
-  if (unsure.size() < units.size() && unsure.size() > 1) batches_.push_back({drop(unsure, false)});
-  std::stable_partition(units.begin(), units.end(), [&](const std::string& unit) { return !sure(current_, unit); });
+    if (!has_certain(current_, unit)) uncertain.push_back(unit);
+  if (uncertain.size() < units.size() && uncertain.size() > 1) batches_.push_back({drop(uncertain, false)});
+  std::stable_partition(units.begin(), units.end(),
+                        [&](const std::string& unit) { return !has_certain(current_, unit); });
   for (std::size_t size = std::max<std::size_t>(1, units.size() / 2);; size = std::max<std::size_t>(1, size / 2)) {
     for (std::size_t i = 0; i < units.size(); i += size) {
       const auto begin = units.begin() + static_cast<std::ptrdiff_t>(i);
@@ -276,14 +278,14 @@ void Simplifier::plan_details() {
       })});
     const std::int64_t seen = first.duration_ns;
     if (seen >= 2 * kShortest) {
-      seen_[unit] = seen;
+      original_ns_[unit] = seen;
       const auto halve = [seen](Fault& fault) -> std::optional<std::string> {
         const std::int64_t duration = readable(fault.duration_ns / 2);
         if (fault.duration_ns < 2 * kShortest || duration >= fault.duration_ns) return std::nullopt;
         fault.duration_ns = duration;
         return lasts(fault, seen);
       };
-      unlikely.push_back({.change = change(unit, halve), .again = true, .shortens = unit});
+      unlikely.push_back({.change = change(unit, halve), .repeats = true, .shortens = unit});
     }
   }
   likely.push_back({[](const Schedule& from) -> std::optional<Changed> {
@@ -316,10 +318,10 @@ void Simplifier::plan_details() {
 }
 
 void Simplifier::leave_margins() {
-  for (const std::string& unit : std::exchange(edges_, {})) {
+  for (const std::string& unit : std::exchange(at_minimum_, {})) {
     const Fault* first = first_of(current_, unit);
-    if (first == nullptr || first->duration_ns >= seen_.at(unit)) continue;
-    const std::int64_t seen = seen_.at(unit);
+    if (first == nullptr || first->duration_ns >= original_ns_.at(unit)) continue;
+    const std::int64_t seen = original_ns_.at(unit);
     const std::int64_t longer = std::min(readable(first->duration_ns * kMarginNumerator / kMarginDenominator), seen);
     for (Fault& fault : current_.faults) {
       if (!same_unit(fault, unit)) continue;
@@ -359,34 +361,34 @@ std::optional<Simplifier::Idea> Simplifier::next() {
       plan_details();
       continue;
     }
-    asked_ = std::move(batches_.front());
+    proposed_ = std::move(batches_.front());
     batches_.pop_front();
-    asked_words_.clear();
-    std::optional<Idea> idea = apply(asked_, asked_words_);
+    proposed_words_.clear();
+    std::optional<Idea> idea = apply(proposed_, proposed_words_);
     if (!idea) continue;
-    asked_schedule_ = idea->schedule;
+    proposed_schedule_ = idea->schedule;
     return idea;
   }
 }
 
 void Simplifier::learn(bool reproduces) {
-  Batch batch = std::exchange(asked_, {});
+  Batch batch = std::exchange(proposed_, {});
   if (batch.empty()) return;
   if (reproduces) {
-    current_ = std::move(asked_schedule_);
+    current_ = std::move(proposed_schedule_);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       Step& step = batch[i];
-      if (step.goes_on && !changes_.empty()) changes_.pop_back();
-      if (!step.drops_faults) changes_.push_back(asked_words_[i]);
-      step.goes_on = true;
-      if (step.again) batches_.push_front({std::move(step)});
+      if (step.continues && !changes_.empty()) changes_.pop_back();
+      if (!step.drops_faults) changes_.push_back(proposed_words_[i]);
+      step.continues = true;
+      if (step.repeats) batches_.push_front({std::move(step)});
     }
   } else if (batch.size() > 1) {
     const auto middle = batch.begin() + static_cast<std::ptrdiff_t>(batch.size() / 2);
     batches_.push_front(Batch(std::make_move_iterator(middle), std::make_move_iterator(batch.end())));
     batches_.push_front(Batch(std::make_move_iterator(batch.begin()), std::make_move_iterator(middle)));
   } else if (!batch[0].shortens.empty()) {
-    edges_.insert(batch[0].shortens);
+    at_minimum_.insert(batch[0].shortens);
   }
 }
 

@@ -48,9 +48,9 @@ class Simplifier {
   using Change = std::function<std::optional<Changed>(const schedule::Schedule&)>;
   struct Step {
     Change change;
-    bool again = false;  // tried again after it was accepted
+    bool repeats = false;  // tried again after it was accepted
     bool drops_faults = false;
-    bool goes_on = false;       // the change accepted before was the first part of this one
+    bool continues = false;     // the change accepted before was the first part of this one
     std::string shortens = {};  // the fault or group that is shortened
   };
   using Batch = std::vector<Step>;  // changes made together; bisected if they are refuted
@@ -63,15 +63,15 @@ class Simplifier {
 
   schedule::Schedule current_;
   std::deque<Batch> batches_;
-  Batch asked_;
-  std::vector<std::string> asked_words_;
-  schedule::Schedule asked_schedule_;
+  Batch proposed_;
+  std::vector<std::string> proposed_words_;
+  schedule::Schedule proposed_schedule_;
   std::vector<std::string> changes_;
   std::set<std::string> certain_;
   bool faults_only_ = false;
-  bool detailed_ = false;                     // plan_details() was called
-  std::map<std::string, std::int64_t> seen_;  // the duration of a fault or group before it was shortened
-  std::set<std::string> edges_;               // of those: shortened further, it did not reproduce the bug
+  bool detailed_ = false;                            // plan_details() was called
+  std::map<std::string, std::int64_t> original_ns_;  // the duration of a fault or group before it was shortened
+  std::set<std::string> at_minimum_;                 // of those: shortened further, it did not reproduce the bug
 };
 
 // The schedule without one fault: faults that waited for it wait for its predecessors instead, for the same total time.

@@ -106,7 +106,7 @@ Stops::Stops(const trace::Trace* control, const Fault& moved) {
   take_known(kFirstKnown, known_.size());
 }
 
-void Stops::looked(const std::vector<Seen>& seen) {
+void Stops::use_counts(const std::vector<Seen>& seen) {
   stops_.clear();
   taken_.clear();
   std::vector<std::size_t> order;  // indexes of the kinds that follow, the earliest first

@@ -33,7 +33,7 @@ class Stops {
   // The calls that an exploratory run should count.
   [[nodiscard]] const std::vector<schedule::CallMatch>& kinds() const { return kinds_; }
   // Takes the counts of an exploratory run: one for each of kinds().
-  void looked(const std::vector<Seen>& seen);
+  void use_counts(const std::vector<Seen>& seen);
 
   // The next one; nullptr when there is none.
   [[nodiscard]] const Stop* front() const { return stops_.empty() ? nullptr : &stops_.front(); }

@@ -128,9 +128,9 @@ std::optional<std::string> moment_of(const schedule::Schedule& schedule, const s
                                    [](const Condition& c) { return c.kind != ConditionKind::elapsed; });
     if (!waits) continue;
     const Condition& last = fault.when.back();
-    const bool shows =
+    const bool visible =
         (last.kind == ConditionKind::function && last.offset.value_or(0) == 0) || last.kind == ConditionKind::syscall;
-    if (outcome == result.faults.end() || !outcome->fired || !shows || !last.node.empty() ||
+    if (outcome == result.faults.end() || !outcome->fired || !visible || !last.node.empty() ||
         fault.node.starts_with('@'))
       return std::nullopt;
     const std::int64_t until = trace.meta.workload_ts + outcome->fired_ns + kSlack;

@@ -39,7 +39,7 @@ std::vector<const Candidate*> likeliest(const Plan& plan) {
 }
 
 // Production's workload may be longer; only a dump that contains the start of the workload is comparable.
-void after_the_end(const Plan& plan, std::int64_t workload_ns, std::vector<std::string>& warnings) {
+void warn_of_late_faults(const Plan& plan, std::int64_t workload_ns, std::vector<std::string>& warnings) {
   if (plan.workload_ts == 0 || workload_ns <= 0) return;
   std::vector<std::string> late;
   std::int64_t last = 0;
@@ -56,7 +56,7 @@ void after_the_end(const Plan& plan, std::int64_t workload_ns, std::vector<std::
                   format_duration(rounded(workload_ns)), some_of(late), format_duration(rounded(last + kSecond))));
 }
 
-void oracle_that_hits(const profile::WorkloadUse& use, std::vector<std::string>& warnings) {
+void warn_of_oracle(const profile::WorkloadUse& use, std::vector<std::string>& warnings) {
   if (use.hits == 0) return;
   warnings.push_back(
       fmt::format("the oracle found the bug in {} of {} runs without faults that the profile was made from, so it will "
@@ -67,7 +67,8 @@ void oracle_that_hits(const profile::WorkloadUse& use, std::vector<std::string>&
                   use.hits, use.runs));
 }
 
-void idle_end(const config::Config& config, const profile::WorkloadUse& use, std::vector<std::string>& warnings) {
+void warn_of_idle_end(const config::Config& config, const profile::WorkloadUse& use,
+                      std::vector<std::string>& warnings) {
   const std::int64_t idle_ns = use.idle_ms * kMillisecond;
   if (!use.exchanges() || idle_ns < config.trace.network_delay_ns) return;
   warnings.push_back(fmt::format(
@@ -77,7 +78,7 @@ void idle_end(const config::Config& config, const profile::WorkloadUse& use, std
 }
 
 // Warns of calls that failed in production and are never made here.
-void never_called(const World& world, std::vector<std::string>& warnings) {
+void warn_of_missing_calls(const World& world, std::vector<std::string>& warnings) {
   // A message may refer to many calls, most of which are never made: that is no reason to warn.
   if (!world.survey.made || world.inputs->only_logs()) return;
   std::vector<std::string> never;
@@ -97,7 +98,7 @@ void never_called(const World& world, std::vector<std::string>& warnings) {
 }
 
 // Warns of what a node did right before it ended, paused or was partitioned, if no node does that here.
-void never_done(const World& world, std::vector<std::string>& warnings) {
+void warn_of_missing_events(const World& world, std::vector<std::string>& warnings) {
   const trace::Trace& usual = world.survey.trace;
   if (!world.contexts || usual.events.empty()) return;
   std::vector<std::string> never;
@@ -134,17 +135,17 @@ std::vector<std::string> warnings_of_plan(const Inputs& inputs, const Plan& plan
   const profile::WorkloadUse* use = inputs.profile && inputs.profile->workload ? &*inputs.profile->workload : nullptr;
   if (workload_ns <= 0 && use != nullptr) workload_ns = use->longest_ms * kMillisecond;
   // The start of a workload is a guess if only logs are known.
-  if (!inputs.only_logs()) after_the_end(plan, workload_ns, warnings);
+  if (!inputs.only_logs()) warn_of_late_faults(plan, workload_ns, warnings);
   if (use == nullptr) return warnings;
-  oracle_that_hits(*use, warnings);
-  idle_end(*inputs.config, *use, warnings);
+  warn_of_oracle(*use, warnings);
+  warn_of_idle_end(*inputs.config, *use, warnings);
   return warnings;
 }
 
 std::vector<std::string> warnings_of_survey(const World& world) {
   std::vector<std::string> warnings;
-  never_called(world, warnings);
-  never_done(world, warnings);
+  warn_of_missing_calls(world, warnings);
+  warn_of_missing_events(world, warnings);
   return warnings;
 }
 

@@ -22,14 +22,14 @@ class Window {
 
 struct Alternative {
   Move* move = nullptr;
-  Try what;
+  Trial what;
 };
 
 // True if, according to the survey, the injection point of one of the faults is not reached without faults, or less
 // often.
-[[nodiscard]] bool unsure(const World& world, const Try& t);
+[[nodiscard]] bool may_be_unreached(const World& world, const Trial& t);
 // All in one schedule, with the level of the first.
-[[nodiscard]] Try in_one(const std::vector<Alternative>& alternatives, const std::string& name);
+[[nodiscard]] Trial in_one(const std::vector<Alternative>& alternatives, const std::string& name);
 // The index of the alternative that fired; their number if none did.
 [[nodiscard]] std::size_t first_of(const std::vector<Alternative>& alternatives, const RunResult& result);
 // The outcome of the common run for this alternative, as if it had been alone; without the trace.

@@ -47,7 +47,7 @@ bool hot(const Given& given, int node, const std::string& syscall) {
 }
 
 // It kept failing until the dump's end.
-bool for_good(const FailedCall& group, const Times& times) {
+bool failed_until_end(const FailedCall& group, const Times& times) {
   const std::int64_t length = times.end - times.begin;
   std::int64_t near_end = std::max(std::min(2 * kSecond, length / 4), length / 10);
   // A program that retries waits longer each time, so the last failure from a disk that stays full may be long before
@@ -72,7 +72,7 @@ Fault call_fault(const Given& given, const Times& times, const Failure& failure,
     fault.effect_bytes = group.done;
   }
   const kernel::SyscallInfo* info = kernel::find_syscall(group.syscall);
-  if (!group.nameless && matches_path(info))
+  if (!group.without_name && matches_path(info))
     if (std::string glob = path_glob(group.trace->str(group.first->path), node); !glob.empty())
       fault.call.path = std::move(glob);
   if (matches_peer(info) && kernel::names_own_address(failure.syscall)) {
@@ -87,7 +87,7 @@ Fault call_fault(const Given& given, const Times& times, const Failure& failure,
   // As observed: once, n times, or until the end. A full disk fails every call until the end. (A dump that ends soon
   // after the failure shows less; after a few failures, all later calls are assumed to fail as well.)
   if (group.count > 1)
-    fault.times = for_good(group, times) && group.count > kFewFailures
+    fault.times = failed_until_end(group, times) && group.count > kFewFailures
                       ? -1
                       : static_cast<std::int64_t>(std::min<std::uint64_t>(group.count, kMostTimes));
   return fault;
@@ -110,7 +110,7 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   };
   // The first call of a frequent kind happens at the start and means nothing; the first call of a rare kind, or on a
   // file created since, is probably the one that failed, whenever it happens.
-  const bool often = !group.newborn && hot(given, group.node, failure.syscall);
+  const bool often = !group.on_new_file && hot(given, group.node, failure.syscall);
   // If the dump covers the node from its start, it shows which call it was.
   if (group.nth > 1 && group.nth <= static_cast<std::uint64_t>(std::max(1, given.config().diagnose.syscall_attempts))) {
     shape(fault.times, false);
@@ -128,7 +128,7 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   // For events from logs alone this was decided above; logs do not show which calls work again.
   const bool lasts = given.log_evidence(*group.first) == nullptr && !group.recovered &&
                      (lasting_error(group.err) || group.err == EACCES);
-  if ((for_good(group, times) || lasts) && fault.times > 0) shape(-1, often);
+  if ((failed_until_end(group, times) || lasts) && fault.times > 0) shape(-1, often);
   if (!fault.call.path) return shapes;
   if (std::string wide = path_glob(group.trace->str(group.first->path), given.name(group.node), true);
       wide != *fault.call.path) {
@@ -140,7 +140,7 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
 }
 
 // Writes the reason why it is a candidate, for people.
-void tell(Candidate& c, const Given& given, const Times& times, const Failure& failure) {
+void set_why(Candidate& c, const Given& given, const Times& times, const Failure& failure) {
   const FailedCall& group = *failure.group;
   const LogEvidence::OfEvent* evidence = given.log_evidence(*group.first);
   if (group.err == 0) c.why = fmt::format("{} ({}), ", failure.syscall, how_failed(group));
@@ -229,7 +229,7 @@ Candidate call_candidate(const Given& given, const Times& times, const Failure& 
   c.follows = !failure.follows.empty();
   c.foreign = group.foreign;
   if (!kernel::resource_error(group.err) && all_the_time(group.times, given.longest_ns)) c.usual = kOddsUsual;
-  tell(c, given, times, failure);
+  set_why(c, given, times, failure);
   return c;
 }
 

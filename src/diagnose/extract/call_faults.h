@@ -6,8 +6,8 @@
 #include <tuple>
 #include <vector>
 
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
-#include "diagnose/extract/sifted.h"
 #include "diagnose/failed_calls.h"
 
 namespace rose::diagnose {

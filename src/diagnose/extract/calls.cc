@@ -23,9 +23,9 @@ namespace {
 
 // Files with an extension that fault-free runs fail to find again and again under different names: class files,
 // modules, message catalogues.
-class LooksUp {
+class Lookups {
  public:
-  explicit LooksUp(const profile::Profile& profile) {
+  explicit Lookups(const profile::Profile& profile) {
     for (const profile::CallKind& kind : profile.failures)
       if (const std::string_view extension = extension_of(kind.path); !extension.empty())
         kinds_[{kind.syscall, kind.error, extension}] += kind.path.starts_with("*/") ? profile::kManyFolders : 1;
@@ -77,10 +77,10 @@ std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::
   const AfterRestarts after_restarts(given, facts);
   const std::optional<profile::Profile>& profile = given.inputs.profile;
   std::optional<profile::BenignIndex> normal_failures;
-  std::optional<LooksUp> looks_up;
+  std::optional<Lookups> lookups;
   if (profile) {
     normal_failures.emplace(*profile);
-    looks_up.emplace(*profile);
+    lookups.emplace(*profile);
   }
   std::vector<Failure> failures;
   for (const FailedCall& group : groups) {
@@ -103,8 +103,8 @@ std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::
     }
     failure.ordinariness =
         ordinariness(group.err, failure.syscall, group.trace->str(group.first->path), group.first->peer != 0);
-    if (failure.ordinariness == 2 && looks_up &&
-        looks_up->often(failure.syscall, kernel::errno_name(group.err), group.trace->str(group.first->path)))
+    if (failure.ordinariness == 2 && lookups &&
+        lookups->often(failure.syscall, kernel::errno_name(group.err), group.trace->str(group.first->path)))
       failure.ordinariness = 3;
     // A regular file returns all that was asked for unless its file system cannot.
     if (group.err == 0) failure.ordinariness = 0;
@@ -117,15 +117,15 @@ std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::
 using Moments = std::vector<std::pair<std::int64_t, const Failure*>>;  // by time
 
 // By node, the times at which a call failed with a serious error.
-std::vector<Moments> worse_ones(const std::vector<Failure>& failures, int nodes) {
-  std::vector<Moments> worse(static_cast<std::size_t>(nodes));
+std::vector<Moments> serious_failures(const std::vector<Failure>& failures, int nodes) {
+  std::vector<Moments> serious(static_cast<std::size_t>(nodes));
   for (const Failure& failure : failures)
     if (failure.ordinariness <= 1)
       for (const std::int64_t ts : failure.group->times)
-        worse[static_cast<std::size_t>(failure.group->node)].emplace_back(ts, &failure);
-  for (Moments& of : worse)
+        serious[static_cast<std::size_t>(failure.group->node)].emplace_back(ts, &failure);
+  for (Moments& of : serious)
     std::sort(of.begin(), of.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  return worse;
+  return serious;
 }
 
 // True if each time was right after a start of its node, and more than one start was followed by it.
@@ -142,12 +142,12 @@ bool follows_starts(const FailedCall& group, const std::vector<std::int64_t>& st
 }
 
 // The more serious failure that the last call of the group followed; nullptr if not every call followed one.
-const Failure* followed(const FailedCall& group, const Moments& worse) {
+const Failure* followed(const FailedCall& group, const Moments& serious) {
   const Failure* last = nullptr;
   const bool always = std::all_of(group.times.begin(), group.times.end(), [&](std::int64_t ts) {
     const auto it =
-        std::upper_bound(worse.begin(), worse.end(), ts, [](std::int64_t t, const auto& w) { return t < w.first; });
-    if (it == worse.begin() || ts - std::prev(it)->first > kAfterError) return false;
+        std::upper_bound(serious.begin(), serious.end(), ts, [](std::int64_t t, const auto& w) { return t < w.first; });
+    if (it == serious.begin() || ts - std::prev(it)->first > kAfterError) return false;
     last = std::prev(it)->second;
     return true;
   });
@@ -157,38 +157,38 @@ const Failure* followed(const FailedCall& group, const Moments& worse) {
 // A failure that always comes right after a start of its node, or after a more serious failure, is a consequence,
 // wherever in the dump it is.
 std::string what_it_follows(const Failure& failure, const Given& given, const Facts& facts,
-                            const std::vector<Moments>& worse) {
+                            const std::vector<Moments>& serious) {
   const FailedCall& group = *failure.group;
   if (failure.ordinariness == 0 || group.times.size() < group.count || group.cause != nullptr)
     return "";  // some calls were not examined
   const auto node = static_cast<std::size_t>(group.node);
   if (follows_starts(group, facts.starts[node])) return fmt::format("a start of {}", given.name(group.node));
   if (failure.ordinariness < 2) return "";
-  const Failure* last = followed(group, worse[node]);
+  const Failure* last = followed(group, serious[node]);
   return last == nullptr ? "" : fmt::format("{} {}", last->syscall, how_failed(*last->group));
 }
 
 }  // namespace
 
-SiftedCalls sift_calls(const Given& given, const Facts& facts, const Programs& programs, const Causes& causes) {
+ExtractedCalls extract_calls(const Given& given, const Facts& facts, const Programs& programs, const Causes& causes) {
   FailedCalls calls = read_failed_calls(given, facts, programs, causes);
-  SiftedCalls sifted;
-  sifted.discards = std::move(calls.discards);
-  std::vector<Failure> failures = unusual(given, facts, calls.groups, sifted.discards);
-  const std::vector<Moments> worse = worse_ones(failures, given.nodes.count());
-  for (Failure& failure : failures) failure.follows = what_it_follows(failure, given, facts, worse);
+  ExtractedCalls extracted;
+  extracted.discards = std::move(calls.discards);
+  std::vector<Failure> failures = unusual(given, facts, calls.groups, extracted.discards);
+  const std::vector<Moments> serious = serious_failures(failures, given.nodes.count());
+  for (Failure& failure : failures) failure.follows = what_it_follows(failure, given, facts, serious);
   // In the order of their ranks: a dump may hold any number of kinds, and only the first can be tried.
   std::stable_sort(failures.begin(), failures.end(),
                    [](const Failure& a, const Failure& b) { return a.order() < b.order(); });
   const auto to_try = static_cast<std::size_t>(std::max(1, given.config().diagnose.max_runs));
   Ids ids;
-  sifted.disks = full_disks(given, facts.times, failures);
-  sifted.candidates.reserve(failures.size());
+  extracted.disks = full_disks(given, facts.times, failures);
+  extracted.candidates.reserve(failures.size());
   std::size_t tried = 0;
   for (const Failure& failure : failures)
     if (!failure.of_mapping())
-      sifted.candidates.push_back(call_candidate(given, facts.times, failure, tried++ < to_try, ids));
-  return sifted;
+      extracted.candidates.push_back(call_candidate(given, facts.times, failure, tried++ < to_try, ids));
+  return extracted;
 }
 
 }  // namespace rose::diagnose

@@ -2,18 +2,18 @@
 #pragma once
 
 #include "diagnose/extract/causes.h"
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
 #include "diagnose/extract/programs.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 
 // `causes` explain some of them.
-struct SiftedCalls : Sifted {
+struct ExtractedCalls : Extracted {
   std::vector<Candidate> disks;  // full disks that explain short writes
 };
 
-[[nodiscard]] SiftedCalls sift_calls(const Given& given, const Facts& facts, const Programs& programs,
-                                     const Causes& causes);
+[[nodiscard]] ExtractedCalls extract_calls(const Given& given, const Facts& facts, const Programs& programs,
+                                           const Causes& causes);
 
 }  // namespace rose::diagnose

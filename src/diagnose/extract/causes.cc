@@ -69,21 +69,22 @@ const Cause* Causes::explaining(const Event& event, int node, int peer_node, boo
     const bool meant = peer_known && network(cause.node) == network(peer_node);
     if (cause.kind == CauseKind::killed || cause.kind == CauseKind::ended_itself || cause.kind == CauseKind::planned) {
       if (peer_known ? meant : cause.node != node) return &cause;
-    } else if (!peer_known || (cause.kind == CauseKind::cut ? cause.concerns(network(node), network(peer_node))
-                                                            : cause.node == node || meant)) {
+    } else if (!peer_known || (cause.kind == CauseKind::partition ? cause.concerns(network(node), network(peer_node))
+                                                                  : cause.node == node || meant)) {
       return &cause;
     }
   }
   return nullptr;
 }
 
-bool Causes::last_breath(const Event& event, int node) const {
+bool Causes::while_ending(const Event& event, int node) const {
   const std::vector<std::size_t>& of = of_[static_cast<std::size_t>(node)];
   const auto soon = std::lower_bound(of.begin(), of.end(), event.ts_ns - kAfterKill,
                                      [&](std::size_t cause, std::int64_t ts) { return causes_[cause].start < ts; });
   for (auto it = soon; it != of.end() && causes_[*it].start < event.ts_ns; ++it) {
     const Cause& cause = causes_[*it];
-    if (cause.kind == CauseKind::paused || cause.kind == CauseKind::cut || cause.partly || cause.plainness < kLeastReported)
+    if (cause.kind == CauseKind::paused || cause.kind == CauseKind::partition || cause.partly ||
+        cause.plainness < kLeastReported)
       continue;
     // A worker gives up, its recovery fails on the same disk, then the main process ends: that is one story.
     if (event.ts_ns <= cause.gone && resource_error(event.err)) continue;

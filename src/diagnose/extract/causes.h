@@ -12,7 +12,7 @@
 
 namespace rose::diagnose {
 
-enum class CauseKind { killed, ended_itself, paused, planned, cut };
+enum class CauseKind { killed, ended_itself, paused, planned, partition };
 
 struct Cause {
   CauseKind kind = CauseKind::killed;
@@ -27,7 +27,7 @@ struct Cause {
   bool main_unknown = false;  // of an end: the dump does not show which process is the node's main one
 
   [[nodiscard]] bool concerns(int a, int b) const {
-    if (kind != CauseKind::cut) return node == a || node == b;
+    if (kind != CauseKind::partition) return node == a || node == b;
     const auto among = [&](int x) {
       return x >= 0 && (peers.empty() || std::find(peers.begin(), peers.end(), x) != peers.end());
     };
@@ -60,7 +60,7 @@ class Causes {
   // The cause of a failed call of `node`, to another node or to an unknown peer; nullptr if there is none.
   [[nodiscard]] const Cause* explaining(const Event& event, int node, int peer_node, bool peer_known) const;
   // Did it fail while its node was ending?
-  [[nodiscard]] bool last_breath(const Event& event, int node) const;
+  [[nodiscard]] bool while_ending(const Event& event, int node) const;
 
  private:
   std::vector<Cause> causes_;

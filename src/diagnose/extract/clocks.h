@@ -2,11 +2,11 @@
 // from tracers and logs. Private to diagnose.
 #pragma once
 
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 
-[[nodiscard]] Sifted sift_clocks(const Given& given, const Times& times);
+[[nodiscard]] Extracted extract_clocks(const Given& given, const Times& times);
 
 }  // namespace rose::diagnose

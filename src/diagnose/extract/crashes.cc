@@ -59,19 +59,20 @@ class ActiveSpans {
       for (const Event& event : given.inputs.traces[s].events) {
         const int node = event.pid > 0 ? given.nodes.of(s, event) : -1;
         if (node < 0) continue;
-        auto& life = of_[static_cast<std::size_t>(node)].try_emplace(event.pid, event.ts_ns, event.ts_ns).first->second;
-        life = {std::min(life.first, event.ts_ns), std::max(life.second, event.ts_ns)};
+        auto& span = of_[static_cast<std::size_t>(node)].try_emplace(event.pid, event.ts_ns, event.ts_ns).first->second;
+        span = {std::min(span.first, event.ts_ns), std::max(span.second, event.ts_ns)};
       }
-    for (auto& lives : of_)
-      std::erase_if(lives, [](const auto& entry) { return entry.second.second - entry.second.first <= kActiveAfterEnd; });
+    for (auto& spans : of_)
+      std::erase_if(spans,
+                    [](const auto& entry) { return entry.second.second - entry.second.first <= kActiveAfterEnd; });
   }
 
   // True if other processes of the node were active before these ended, and still are.
-  [[nodiscard]] bool went_on(int node, std::span<const ProcessEvent> ended) const {
-    const auto& lives = of_[static_cast<std::size_t>(node)];
-    return std::any_of(lives.begin(), lives.end(), [&](const auto& entry) {
-      const auto& [pid, life] = entry;
-      return life.first < ended.front().event->ts_ns && life.second > ended.back().event->ts_ns + kActiveAfterEnd &&
+  [[nodiscard]] bool continued(int node, std::span<const ProcessEvent> ended) const {
+    const auto& spans = of_[static_cast<std::size_t>(node)];
+    return std::any_of(spans.begin(), spans.end(), [&](const auto& entry) {
+      const auto& [pid, span] = entry;
+      return span.first < ended.front().event->ts_ns && span.second > ended.back().event->ts_ns + kActiveAfterEnd &&
              std::none_of(ended.begin(), ended.end(),
                           [pid = pid](const ProcessEvent& p) { return p.event->pid == pid; });
     });
@@ -171,9 +172,9 @@ Candidate ended_itself(const Given& given, const Times& times, const Crash& cras
 }
 
 ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const std::vector<Crash>& crashes,
-                         const std::optional<ActiveSpans>& lives, Ids& ids) {
+                         const std::optional<ActiveSpans>& spans, Ids& ids) {
   ProcessFaults found;
-  std::vector<Candidate>& candidates = found.sifted.candidates;
+  std::vector<Candidate>& candidates = found.extracted.candidates;
   const std::string& name = given.name(node);
   std::map<std::tuple<bool, bool, int, int>, std::size_t> own;  // repeated ends of one kind -> candidate
   std::map<std::tuple<bool, int, Scope>, std::vector<std::size_t>> from_outside;
@@ -201,7 +202,7 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
       if (back < kNever && !given.config().nodes[static_cast<std::size_t>(node)].restart) found.came_back = true;
       continue;
     }
-    const bool partly = crash.spares_main() || (crash.perhaps_partly() && lives->went_on(node, crash.ended));
+    const bool partly = crash.spares_main() || (crash.perhaps_partly() && spans->continued(node, crash.ended));
     const std::string who = (partly ? "a process of " : "") + name;
     found.causes.push_back({CauseKind::ended_itself,
                             node,
@@ -244,12 +245,12 @@ std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, 
     perhaps_partly = perhaps_partly || std::any_of(all.back().begin(), all.back().end(),
                                                    [](const Crash& crash) { return crash.perhaps_partly(); });
   }
-  std::optional<ActiveSpans> lives;  // built only on demand: there may be a million events
-  if (perhaps_partly) lives.emplace(given);
+  std::optional<ActiveSpans> spans;  // built only on demand: there may be a million events
+  if (perhaps_partly) spans.emplace(given);
   Ids ids;
   std::vector<ProcessFaults> found;
   for (std::size_t node = 0; node < all.size(); ++node)
-    found.push_back(crashes_of(given, facts, static_cast<int>(node), all[node], lives, ids));
+    found.push_back(crashes_of(given, facts, static_cast<int>(node), all[node], spans, ids));
   return found;
 }
 

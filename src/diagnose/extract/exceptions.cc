@@ -73,24 +73,24 @@ Candidate exception_candidate(const Given& given, const Times& times, const Repo
 
 }  // namespace
 
-Sifted sift_exceptions(const Given& given, const Times& times) {
-  Sifted sifted;
+Extracted extract_exceptions(const Given& given, const Times& times) {
+  Extracted extracted;
   std::vector<const ReportedException*> all;
   for (const ReportedException& exception : given.inputs.exceptions) all.push_back(&exception);
   std::stable_sort(all.begin(), all.end(),
                    [](const ReportedException* a, const ReportedException* b) { return a->weight > b->weight; });
   if (all.size() > kMostExceptions) {
-    sifted.notes.push_back(fmt::format("of {} exceptions in the logs, the {} with the clearest locations are tried",
-                                       all.size(), kMostExceptions));
+    extracted.notes.push_back(fmt::format("of {} exceptions in the logs, the {} with the clearest locations are tried",
+                                          all.size(), kMostExceptions));
     all.resize(kMostExceptions);
   }
   Ids ids;
   for (const ReportedException* exception : all) {
     const int node = given.nodes.of_address(exception->node);
     if (node < 0 || exception->sites.empty()) continue;
-    sifted.candidates.push_back(exception_candidate(given, times, *exception, node, ids));
+    extracted.candidates.push_back(exception_candidate(given, times, *exception, node, ids));
   }
-  return sifted;
+  return extracted;
 }
 
 }  // namespace rose::diagnose

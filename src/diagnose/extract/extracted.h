@@ -21,7 +21,7 @@ class Discards {
   void add(std::string_view why, std::uint64_t events);
   void add(const Discards& others);
   // For events of a host that is none of the nodes; "" if the host is unknown.
-  void add_stranger(const std::string& host, std::uint64_t events);
+  void add_unmatched(const std::string& host, std::uint64_t events);
   // Those with the most events first.
   [[nodiscard]] std::vector<Discarded> list() const;
 
@@ -29,7 +29,7 @@ class Discards {
   std::map<std::string, std::uint64_t, std::less<>> events_;
 };
 
-struct Sifted {
+struct Extracted {
   std::vector<Candidate> candidates;
   Discards discards;
   std::vector<std::string> notes;
@@ -53,6 +53,6 @@ void from_log(Candidate& candidate, const LogEvidence::OfEvent* evidence);
 // For a fault that had not ended when the dump was written. A dump of a whole run ends with the run, so the first
 // duration tried is to the end of the run, then the observed one. `longest_ns`: the longest that a run lasts; 0: the
 // fault needs no duration.
-void still_so(Candidate& candidate, const Times& times, std::int64_t longest_ns);
+void add_unended_duration(Candidate& candidate, const Times& times, std::int64_t longest_ns);
 
 }  // namespace rose::diagnose

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/given.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 

@@ -36,12 +36,12 @@ Candidate limited(const Given& given, const ReportedLimit& reported, Ids& ids) {
 
 }  // namespace
 
-Sifted sift_limits(const Given& given) {
+Extracted extract_limits(const Given& given) {
   Ids ids;
-  Sifted sifted;
+  Extracted extracted;
   for (const ReportedLimit& reported : given.inputs.reported_limits)
-    if (given.nodes.of_address(reported.node) >= 0) sifted.candidates.push_back(limited(given, reported, ids));
-  return sifted;
+    if (given.nodes.of_address(reported.node) >= 0) extracted.candidates.push_back(limited(given, reported, ids));
+  return extracted;
 }
 
 }  // namespace rose::diagnose

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <utility>
 
-#include "diagnose/extract/cut.h"
+#include "diagnose/extract/partition.h"
 #include "diagnose/extract/silences.h"
 #include "diagnose/extract/unreachable.h"
 #include "diagnose/network.h"
@@ -23,15 +23,15 @@ std::vector<bool> watched_nodes(const NodeMap& nodes) {
 
 }  // namespace
 
-Network sift_network(const Given& given, const Facts& facts, const std::vector<Cause>& causes) {
+Network extract_network(const Given& given, const Facts& facts, const std::vector<Cause>& causes) {
   const std::vector<bool> watched = watched_nodes(given.nodes);
   const std::size_t networks = given.nodes.network_count();
   SortedSilences silences = sort_silences(given, facts, causes);
   Ids ids;
   std::vector<Candidate> candidates;
   const auto symptoms = [&](std::vector<Silence> found, const std::string& because, bool surely = true) {
-    for (const Cut& cut : find_cuts(std::move(found), watched, networks)) {
-      Candidate& c = candidates.emplace_back(cut_candidate(given, facts, cut, ids));
+    for (const Partition& partition : find_partitions(std::move(found), watched, networks)) {
+      Candidate& c = candidates.emplace_back(partition_candidate(given, facts, partition, ids));
       c.symptom = surely;
       c.perhaps_symptom = !surely;
       c.why += because;
@@ -46,14 +46,15 @@ Network sift_network(const Given& given, const Facts& facts, const std::vector<C
   symptoms(std::move(silences.with_all_else),
            "; these nodes did nothing else any more either: they may have been idle");
 
-  const auto cuts = [&](std::vector<Silence> found) {
+  const auto partitions = [&](std::vector<Silence> found) {
     std::vector<Cause> made;
-    for (const Cut& cut : find_cuts(std::move(found), watched, networks)) {
-      if (!cut.silent && !believable(cut)) continue;
-      const Candidate& c = candidates.emplace_back(cut_candidate(given, facts, cut, ids));
+    for (const Partition& partition : find_partitions(std::move(found), watched, networks)) {
+      if (!partition.silent && !is_sufficient(partition)) continue;
+      const Candidate& c = candidates.emplace_back(partition_candidate(given, facts, partition, ids));
       if (c.plainness < kLeastReported) continue;  // too uncertain to explain anything
-      made.push_back({CauseKind::cut, cut.node, cut.all_others ? std::vector<int>{} : cut.peers, cut.start, cut.end,
-                      fmt::format("the cut of {} ({})", c.node, facts.times.at(cut.start))});
+      made.push_back({CauseKind::partition, partition.node, partition.all_others ? std::vector<int>{} : partition.peers,
+                      partition.start, partition.end,
+                      fmt::format("the cut of {} ({})", c.node, facts.times.at(partition.start))});
     }
     return made;
   };
@@ -62,8 +63,8 @@ Network sift_network(const Given& given, const Facts& facts, const std::vector<C
   const std::vector<Contact> between = contacts(given);
   std::vector<Silence> plain = unreachable(given, facts.times, between, of_processes, true);
   std::move(plain.begin(), plain.end(), std::back_inserter(silences.unexplained));
-  const Causes with_plain = of_processes.with(cuts(std::move(silences.unexplained)));
-  Causes all = with_plain.with(cuts(unreachable(given, facts.times, between, with_plain, false)));
+  const Causes with_plain = of_processes.with(partitions(std::move(silences.unexplained)));
+  Causes all = with_plain.with(partitions(unreachable(given, facts.times, between, with_plain, false)));
   return {{std::move(candidates), std::move(silences.discards), {}}, std::move(all)};
 }
 

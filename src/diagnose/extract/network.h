@@ -4,17 +4,17 @@
 #include <vector>
 
 #include "diagnose/extract/causes.h"
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 
 struct Network {
-  Sifted sifted;
+  Extracted extracted;
   Causes causes;  // the given causes, and partitions
 };
 
 // `causes`: what processes did.
-[[nodiscard]] Network sift_network(const Given& given, const Facts& facts, const std::vector<Cause>& causes);
+[[nodiscard]] Network extract_network(const Given& given, const Facts& facts, const std::vector<Cause>& causes);
 
 }  // namespace rose::diagnose

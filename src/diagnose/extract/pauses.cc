@@ -51,7 +51,7 @@ Pause pause_of(const ProcessEvent& p, const std::multimap<std::int32_t, std::int
 }
 
 // Processes of one node that were stopped at the same time.
-std::vector<Pause> stood_together(std::vector<Pause> each) {
+std::vector<Pause> paused_together(std::vector<Pause> each) {
   std::stable_sort(each.begin(), each.end(), [](const Pause& a, const Pause& b) {
     return std::pair(a.blocked, a.start) < std::pair(b.blocked, b.start);
   });
@@ -95,7 +95,7 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
     cut.duration_ns = c.fault.duration_ns;
   }
   if (pause.open && !pause.blocked) {
-    still_so(c, times, longest_workload(given.config()));
+    add_unended_duration(c, times, longest_workload(given.config()));
     for (Fault& shape : c.alternatives) shape.duration_ns = 0;  // a cut may last to the end of the run
   }
   from_log(c, given.log_evidence(*pause.event));
@@ -113,11 +113,11 @@ ProcessFaults pauses_of(const Given& given, const Facts& facts, int node, const 
       ends.emplace(p.event->pid, p.event->ts_ns);
   for (const ProcessEvent& p : events) each.push_back(pause_of(p, ends, given, facts.times));
   ProcessFaults found;
-  std::vector<Candidate>& candidates = found.sifted.candidates;
+  std::vector<Candidate>& candidates = found.extracted.candidates;
   std::vector<std::size_t> stopped;  // from outside
-  for (const Pause& pause : stood_together(std::move(each))) {
+  for (const Pause& pause : paused_together(std::move(each))) {
     if (!pause.counts) {
-      found.sifted.discards.add("a helper process of a node waited", pause.weight);
+      found.extracted.discards.add("a helper process of a node waited", pause.weight);
       continue;
     }
     if (!pause.blocked) stopped.push_back(candidates.size());

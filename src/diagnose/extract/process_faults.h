@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "diagnose/extract/causes.h"
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 
@@ -13,7 +13,7 @@ using ByNode = std::vector<std::vector<ProcessEvent>>;  // each by time
 
 // The faults of one node.
 struct ProcessFaults {
-  Sifted sifted;
+  Extracted extracted;
   std::vector<Cause> causes;  // that they are
   bool came_back = false;     // after a crash, though nothing in the test deployment would start it again
 };

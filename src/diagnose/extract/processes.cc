@@ -88,7 +88,7 @@ struct Sorted {
   Discards discards;
 };
 
-Sorted sort_out(const Given& given, const Facts& facts, const Programs& programs) {
+Sorted classify(const Given& given, const Facts& facts, const Programs& programs) {
   const InDump in_dump = manners_of(facts.processes);
   const std::int64_t stopped = all_stopped(given, facts);
   const auto nodes = static_cast<std::size_t>(given.nodes.count());
@@ -148,16 +148,16 @@ Sorted sort_out(const Given& given, const Facts& facts, const Programs& programs
 
 }  // namespace
 
-Processes sift_processes(const Given& given, const Facts& facts, const Programs& programs) {
-  Sorted sorted = sort_out(given, facts, programs);
+Processes extract_processes(const Given& given, const Facts& facts, const Programs& programs) {
+  Sorted sorted = classify(given, facts, programs);
   std::vector<ProcessFaults> crashes = crash_faults(given, facts, std::move(sorted.ends));
   std::vector<ProcessFaults> pauses = pause_faults(given, facts, sorted.pauses);
   Processes processes{{{}, std::move(sorted.discards), {}}, std::move(sorted.planned), {}};
   const auto take = [&](ProcessFaults& of) {
-    std::move(of.sifted.candidates.begin(), of.sifted.candidates.end(),
-              std::back_inserter(processes.sifted.candidates));
+    std::move(of.extracted.candidates.begin(), of.extracted.candidates.end(),
+              std::back_inserter(processes.extracted.candidates));
     std::move(of.causes.begin(), of.causes.end(), std::back_inserter(processes.causes));
-    processes.sifted.discards.add(of.sifted.discards);
+    processes.extracted.discards.add(of.extracted.discards);
   };
   for (std::size_t node = 0; node < crashes.size(); ++node) {
     if (crashes[node].came_back) processes.came_back.insert(static_cast<int>(node));

@@ -19,7 +19,7 @@ const Cause* cause_before(const Candidate& own, const Causes& causes) {
   const Cause* cause = nullptr;
   for (const Cause& c : causes.list()) {
     if (c.kind == CauseKind::ended_itself || c.kind == CauseKind::planned) continue;
-    const std::int64_t slack = c.kind == CauseKind::cut ? kHeartbeat : 0;
+    const std::int64_t slack = c.kind == CauseKind::partition ? kHeartbeat : 0;
     if (c.start + slack <= own.first_ts) cause = &c;
   }
   return cause;

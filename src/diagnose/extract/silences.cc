@@ -17,10 +17,10 @@ constexpr std::uint32_t kRhythm = 10;  // packets needed to know how often a pai
 // How long before its cause a silence may begin, and how long after the end of a process whose connection it is: pairs
 // that communicate often fall silent at once.
 std::int64_t heartbeat(const Event& event, const Silence& silence, const Times& times) {
-  const std::int64_t spoken = silence.start - times.begin;
+  const std::int64_t exchanging_ns = silence.start - times.begin;
   // How long it took to exchange the counted packets is known only if the dump contains the whole run.
-  if (times.workload == 0 || event.packets < kRhythm || spoken <= 0) return kHeartbeat;
-  return std::clamp<std::int64_t>(10 * (spoken / event.packets), kSecond / 2, kHeartbeat);
+  if (times.workload == 0 || event.packets < kRhythm || exchanging_ns <= 0) return kHeartbeat;
+  return std::clamp<std::int64_t>(10 * (exchanging_ns / event.packets), kSecond / 2, kHeartbeat);
 }
 
 // The only node whose `ready` check is this port.
@@ -34,7 +34,7 @@ int owner_of_port(std::uint16_t port, const Given& given) {
 }
 
 // The two sides as Silence stores them.
-struct Between {
+struct Sides {
   int src = NodeMap::kNone;
   int dst = NodeMap::kNone;
   std::uint16_t port = 0;
@@ -42,12 +42,12 @@ struct Between {
 };
 
 // The two nodes of a silence.
-Between between(std::size_t s, const Event& event, const Given& given) {
+Sides sides_of(std::size_t s, const Event& event, const Given& given) {
   const trace::Trace& trace = given.inputs.traces[s];
   const std::string_view src = trace.str(event.src);
   const std::string_view dst = trace.str(event.dst);
   const int receiver = given.nodes.network_of(given.nodes.of(s, event));
-  Between found;
+  Sides found;
   found.src = event.src == 0 ? NodeMap::kNone : given.nodes.network_of(given.nodes.of_address(src));
   found.dst = event.dst == 0 ? NodeMap::kNone : given.nodes.network_of(given.nodes.of_address(dst));
   if (found.dst == NodeMap::kShared || (event.dst == 0 && receiver >= 0)) found.dst = receiver;
@@ -120,7 +120,7 @@ std::optional<std::size_t> cause_of(const Silence& silence, double plainness, in
 }
 
 // The node whose log reports the silence of this event; kNone if none does.
-int teller(const Given& given, const Event& event) {
+int reporter(const Given& given, const Event& event) {
   const LogEvidence::OfEvent* evidence = given.log_evidence(event);
   for (int i = 0; evidence != nullptr && i < given.nodes.count(); ++i)
     if (given.config().nodes[static_cast<std::size_t>(i)].name == evidence->by) return i;
@@ -134,7 +134,7 @@ struct RecordedSilence {
   Silence silence;
 };
 
-Silence silence_of(const Event& event, const Between& nodes, const Given& given, const Times& times) {
+Silence silence_of(const Event& event, const Sides& nodes, const Given& given, const Times& times) {
   const auto within = [](std::int32_t ms) { return ms < 0 ? -1 : ms * kMillisecond; };
   Silence silence;
   silence.src = nodes.src;
@@ -177,7 +177,7 @@ class Idle {
     of.longest = std::max(of.longest, recorded.silence.end - recorded.silence.start);
     of.usual = std::max(of.usual, std::int64_t{recorded.event->usual_ms} * kMillisecond);
   }
-  void tell(Discards& discards) const {
+  void add_to(Discards& discards) const {
     for (const auto& [nodes, of] : pairs_)
       discards.add(
           fmt::format("idle: nothing was unanswered between {} for up to {}{}", of.words,
@@ -214,7 +214,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
   SortedSilences sorted;
   std::vector<RecordedSilence> all;
   for (const auto& [s, event] : facts.silences) {
-    const Between nodes = between(s, *event, given);
+    const Sides nodes = sides_of(s, *event, given);
     if (nodes.left_out.empty()) all.push_back({s, event, silence_of(*event, nodes, given, times)});
     else sorted.discards.add(nodes.left_out, weight_of(*event));
   }
@@ -237,7 +237,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       sorted.discards.add("idle: nothing was sent between these nodes in the whole dump", weight);
       continue;
     }
-    const std::optional<std::size_t> cause = cause_of(silence, given.plainness(*event), teller(given, *event),
+    const std::optional<std::size_t> cause = cause_of(silence, given.plainness(*event), reporter(given, *event),
                                                       heartbeat(*event, silence, times), causes, given.nodes);
     if (cause && causes[*cause].kind == CauseKind::planned) {
       sorted.discards.add("silences that a planned stop explains", weight);
@@ -259,7 +259,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       (alone ? sorted.unexplained : sorted.with_all_else).push_back(silence);
     }
   }
-  idle.tell(sorted.discards);
+  idle.add_to(sorted.discards);
   return sorted;
 }
 

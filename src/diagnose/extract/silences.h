@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "diagnose/extract/causes.h"
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
-#include "diagnose/extract/sifted.h"
 #include "diagnose/network.h"
 
 namespace rose::diagnose {
 
 struct SortedSilences {
   std::vector<Silence> unexplained;
-  std::vector<Silence> idle;           // longer than a fault-free run, which had them to its end
+  std::vector<Silence> idle;  // longer than a fault-free run, which had them to its end
   // lasting to the end of the dump, together with all other activity of these nodes
   std::vector<Silence> with_all_else;
   std::map<std::size_t, std::vector<Silence>> explained;  // by the index of the cause in `causes`

@@ -127,9 +127,9 @@ CallMatch on_path(std::string syscall, const std::string& path) {
 
 }  // namespace
 
-Sifted suspect_last_used(const Given& given, const Facts& facts, const std::vector<Candidate>& ends) {
-  Sifted sifted;
-  if (given.inputs.only_logs() || given.inputs.without.contains("unexplained")) return sifted;
+Extracted suspect_last_used(const Given& given, const Facts& facts, const std::vector<Candidate>& ends) {
+  Extracted extracted;
+  if (given.inputs.only_logs() || given.inputs.without.contains("unexplained")) return extracted;
   std::vector<const Candidate*> unexplained;
   for (const Candidate& c : ends)
     if (c.kind == FaultKind::crash && c.own_end && !c.symptom && !c.partly && !c.out_of_memory && c.plainness >= 1)
@@ -142,7 +142,7 @@ Sifted suspect_last_used(const Given& given, const Facts& facts, const std::vect
     const Guesses guesses(given, facts, *end);
     const LastUsed used = last_used(given, given.nodes.of_address(end->node), end->first_ts);
     if (used.files.empty() && used.peer.empty()) continue;
-    std::vector<Candidate>& into = sifted.candidates;
+    std::vector<Candidate>& into = extracted.candidates;
     if (!used.files.empty())
       guesses.limit(FaultKind::disk_full,
                     fmt::format("its disk may have been full: it had just used {}", used.files[0]), kSuspectDisk, ids,
@@ -167,7 +167,7 @@ Sifted suspect_last_used(const Given& given, const Facts& facts, const std::vect
     guesses.limit(FaultKind::descriptors, "it may have had no descriptors left", kSuspectOther, ids, into);
     guesses.limit(FaultKind::memory, "it may have had no memory left", kSuspectOther, ids, into);
   }
-  return sifted;
+  return extracted;
 }
 
 }  // namespace rose::diagnose

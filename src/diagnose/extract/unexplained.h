@@ -4,13 +4,13 @@
 
 #include <vector>
 
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 
 // The disk, files, descriptors, memory and peer that each of them used last, as guesses. `ends`: ends and pauses of
 // processes, after explain_own_ends().
-[[nodiscard]] Sifted suspect_last_used(const Given& given, const Facts& facts, const std::vector<Candidate>& ends);
+[[nodiscard]] Extracted suspect_last_used(const Given& given, const Facts& facts, const std::vector<Candidate>& ends);
 
 }  // namespace rose::diagnose

@@ -25,8 +25,8 @@ struct Contact {
 // them.
 [[nodiscard]] std::vector<Silence> unreachable(const Given& given, const Times& times,
                                                const std::vector<Contact>& contacts, const Causes& causes,
-                                               bool plainly);
+                                               bool clearly);
 // Whether calls alone, without a silence, are sufficient evidence for the partition.
-[[nodiscard]] bool believable(const Cut& cut);
+[[nodiscard]] bool is_sufficient(const Partition& partition);
 
 }  // namespace rose::diagnose

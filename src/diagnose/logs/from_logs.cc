@@ -338,7 +338,8 @@ class FromLogs {
     std::int64_t begin = std::max(case_.first(), logged_ns - kNoticedAfter);
     // That its peer's process ended is why its connections were closed, and nothing fell silent before.
     for (const Hint& other : case_.evidence().hints) {
-      if (!hint.closed || !between_lives(other) || other.weight < kLeastReported || case_.node_of(other.node) != hint.peer)
+      if (!hint.closed || !between_lives(other) || other.weight < kLeastReported ||
+          case_.node_of(other.node) != hint.peer)
         continue;
       if (const std::int64_t gone = gone_at(other, hint.peer); gone > begin && gone <= logged_ns)
         begin = gone + kTelling;

@@ -15,10 +15,10 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostContext = 10;       // conditions of one fault
-constexpr std::size_t kMostEvents = 64;        // looked at before one fault
-constexpr int kMostUnseen = 2;                 // events skipped in runs because no node shows them
-constexpr std::size_t kMostFaults = 8;         // process and network faults that are given a context
+constexpr std::size_t kMostContext = 10;  // conditions of one fault
+constexpr std::size_t kMostEvents = 64;   // looked at before one fault
+constexpr int kMostUnseen = 2;            // events skipped in runs because no node shows them
+constexpr std::size_t kMostFaults = 8;    // process and network faults that are given a context
 // an event that came more often than this before the fault is not counted without a survey
 constexpr std::uint64_t kMostOccurrence = 50;
 constexpr std::int64_t kTraceSlack = 2'000'000;  // between the clocks of the injector and of the tracer
@@ -49,7 +49,7 @@ class ContextMove final : public Move {
     std::size_t fault = 0;
     std::vector<ContextEvent> events;  // the latest first
     std::vector<std::string> others;   // nodes that may play the role instead
-    double belief = 0;
+    double prior = 0;
     std::string why;
     bool open = false;  // each event is a separate moment, most likely first, instead of a sequence before one moment
   };
@@ -60,22 +60,22 @@ class ContextMove final : public Move {
         fault_(setup.fault),
         events_(std::move(setup.events)),
         others_(std::move(setup.others)),
-        belief_(setup.belief),
+        prior_(setup.prior),
         why_(std::move(setup.why)),
         open_(setup.open),
-        foreseen_(world.survey.made && base_.faults[fault_].after.empty() && world.uses("survey")) {
+        surveyed_(world.survey.made && base_.faults[fault_].after.empty() && world.uses("survey")) {
     begin_event();
   }
 
-  NextTry peek() override {
-    if (under_way_) return nullptr;
-    skip_what_is_known();
+  NextTrial peek() override {
+    if (pending_) return nullptr;
+    skip_known_moments();
     if (!hit_.empty())
       spread(std::exchange(
           hit_, {}));  // it reproduced the bug too rarely: the next run may have given the role to another node
     if (step_ != Step::spread && done()) return nullptr;
     const bool anywhere = amplified_ || step_ == Step::amplify || step_ == Step::spread;
-    Try t;
+    Trial t;
     t.level = 2;
     t.schedule = base_;
     t.schedule.faults[fault_].when = conditions();
@@ -88,33 +88,33 @@ class ContextMove final : public Move {
                         anywhere ? ", on whichever node does that first" : "");
     if (!why_.empty()) t.why += fmt::format(" ({})", why_);
     double unsure = 1;
-    if (foreseen_ && !anywhere) {
+    if (surveyed_ && !anywhere) {
       if (std::optional<std::string> moment =
               moment_in(world_.survey.trace, base_.faults[fault_].node, t.schedule.faults[fault_].when))
         t.moment = *std::move(moment);
       else unsure = kNotSurveyed;
     }
     if (anywhere) t.schedule = amplify(std::move(t.schedule), fault_);
-    t.yield =
-        belief_ * world_.believed(base_) * kFirstContext * std::pow(open_ ? kOpenStep : kNextStep, tries_) * unsure;
-    return std::make_shared<const Try>(std::move(t));
+    t.yield = prior_ * world_.average_factor(base_) * kFirstContext * std::pow(open_ ? kOpenStep : kNextStep, trials_) *
+              unsure;
+    return std::make_shared<const Trial>(std::move(t));
   }
 
   void take() override {
-    under_way_ = true;
-    ++tries_;
+    pending_ = true;
+    ++trials_;
   }
 
   std::unique_ptr<Move> clone() const override { return std::make_unique<ContextMove>(*this); }
 
-  void learn(const Try& tried, const Shown& shown) override {
-    under_way_ = false;
-    const RunResult& result = *shown.result;
+  void learn(const Trial& tried, const TrialOutcome& run) override {
+    pending_ = false;
+    const RunResult& result = *run.result;
     const Fault* fired = winner(tried.schedule, result);
     const bool in_order = fired != nullptr && order_kept(*fired, result);
     if (fired != nullptr) {
       if (!tried.moment.empty()) moments_.insert(tried.moment);
-      reached_place(tried.schedule, *fired, in_order, shown);
+      reached_place(tried.schedule, *fired, in_order, run);
     }
     if (fired != nullptr && result.verdict == schedule::Verdict::reproduced && !amplified_ && step_ == Step::one &&
         !others_.empty())
@@ -173,7 +173,7 @@ class ContextMove final : public Move {
     if (at_ >= events_.size()) return;
     const std::uint64_t wanted = events_[at_].occurrence;
     const std::optional<std::uint64_t> here =
-        foreseen_ ? std::optional(times_on(base_.faults[fault_].node)) : std::nullopt;
+        surveyed_ ? std::optional(times_on(base_.faults[fault_].node)) : std::nullopt;
     if (open_) {
       variants_.push_back(here ? std::clamp<std::uint64_t>(wanted, 1, std::max<std::uint64_t>(1, *here)) : wanted);
       return;
@@ -227,8 +227,8 @@ class ContextMove final : public Move {
     return times;
   }
 
-  void skip_what_is_known() {
-    while (foreseen_ && !amplified_ && step_ == Step::one && hit_.empty() && !done()) {
+  void skip_known_moments() {
+    while (surveyed_ && !amplified_ && step_ == Step::one && hit_.empty() && !done()) {
       if (!open_ && context_.empty() && times_on(base_.faults[fault_].node) == 0) {
         const bool elsewhere =
             std::any_of(others_.begin(), others_.end(), [&](const std::string& node) { return times_on(node) > 0; });
@@ -236,7 +236,7 @@ class ContextMove final : public Move {
           step_ = Step::amplify;
           return;
         }
-        if (tries_ > 0 || at_ + 1 < events_.size()) {
+        if (trials_ > 0 || at_ + 1 < events_.size()) {
           skip_event();
           begin_event();
           continue;
@@ -353,15 +353,15 @@ class ContextMove final : public Move {
   }
 
   // Level 3 continues from where the fault fired without reproducing the bug.
-  void reached_place(const Schedule& schedule, const Fault& fired, bool in_order, const Shown& shown) {
+  void reached_place(const Schedule& schedule, const Fault& fired, bool in_order, const TrialOutcome& run) {
     if (!world_.level(3) || (fired.kind != FaultKind::crash && fired.kind != FaultKind::pause)) return;
-    const std::string moment = came_at(fired, *shown.result);
+    const std::string moment = came_at(fired, *run.result);
     if (!moment.empty() && !places_.insert(moment).second) return;
     // Events that follow the fault in the dump came back in this run, so this is the right point.
-    const double belief = belief_ / kShareContext * kSharePlace *
-                          std::pow(open_ ? kOpenStep : kNextPlaceOfContext, offspring_made_) *
-                          (in_order || open_ ? 1 : kOtherOrder) * (1 + 3 * shown.observables);
-    if (std::unique_ptr<Move> move = place_move(world_, schedule, fired.id, belief))
+    const double prior = prior_ / kShareContext * kSharePlace *
+                         std::pow(open_ ? kOpenStep : kNextPlaceOfContext, offspring_made_) *
+                         (in_order || open_ ? 1 : kOtherOrder) * (1 + 3 * run.observables);
+    if (std::unique_ptr<Move> move = place_move(world_, schedule, fired.id, prior))
       offspring_.moves.push_back(std::move(move));
     // It is unknown how many occurrences a late window missed: the next ones are as likely as the observed one.
     if (!(step_ == Step::one && late_times() && variants_.size() > 1 && variants_[1] > variants_[0])) ++offspring_made_;
@@ -411,10 +411,10 @@ class ContextMove final : public Move {
   const std::size_t fault_;
   const std::vector<ContextEvent> events_;
   const std::vector<std::string> others_;
-  const double belief_;
+  const double prior_;
   const std::string why_;
   const bool open_;
-  const bool foreseen_;               // the survey shows where contexts would be met
+  const bool surveyed_;               // the survey shows where contexts would be met
   std::vector<std::size_t> context_;  // accepted events, the latest first
   std::set<std::string> keys_;
   std::size_t at_ = 0;
@@ -428,10 +428,10 @@ class ContextMove final : public Move {
   std::set<std::string> places_;   // moments from which level 3 goes on
   Offspring offspring_;
   int offspring_made_ = 0;
-  int tries_ = 0;
+  int trials_ = 0;
   int unseen_ = 0;
   bool amplified_ = false;
-  bool under_way_ = false;
+  bool pending_ = false;
   bool ended_ = false;
 };
 
@@ -492,7 +492,7 @@ double others_count(const World& world, const Candidate& c, const Schedule& base
   return c.weight > 0 ? std::min(1.0, kMuchLessLikely * least / c.weight) : 1;
 }
 
-std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate& c, const Schedule& base, double belief,
+std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate& c, const Schedule& base, double prior,
                                             std::string why) {
   ContextMove::Setup setup;
   setup.base = base;
@@ -517,25 +517,25 @@ std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate&
   for (const config::Node& node : world.config->nodes)
     if (!of_network(c.kind) && node.name != on && (!node.attach || (home != nullptr && home->attach)))
       setup.others.push_back(node.name);
-  setup.belief = belief;
+  setup.prior = prior;
   setup.why = std::move(why);
   return setup;
 }
 
 // Contexts from the events before it, in that schedule, and the same on other nodes that the host may be.
-void add_contexts(const World& world, const Candidate& c, const Schedule& base, double belief, const std::string& why,
+void add_contexts(const World& world, const Candidate& c, const Schedule& base, double prior, const std::string& why,
                   Moves& moves) {
   const auto add = [&](const Schedule& schedule, double promise) {
     if (std::optional<ContextMove::Setup> setup = setup_for(world, c, schedule, promise, why))
       moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
   };
-  add(base, belief);
-  for (const Schedule& turned : on_replicas(world, base)) add(turned, belief * kOnReplica);
+  add(base, prior);
+  for (const Schedule& rotated : on_replicas(world, base)) add(rotated, prior * kOnReplica);
 }
 
 }  // namespace
 
-bool by_the_clock(const Fault& fault) {
+bool waits_only_for_time(const Fault& fault) {
   return std::all_of(fault.when.begin(), fault.when.end(),
                      [](const Condition& c) { return c.kind == ConditionKind::elapsed; });
 }
@@ -547,7 +547,7 @@ Moves context_moves(const World& world, const Schedule* lead) {
     for (const Fault& fault : lead->faults) {
       const Candidate* c = world.candidate(fault.id);
       if (c == nullptr || hits_by_count(c->kind) || (c->kind == FaultKind::clock && !c->stepped)) continue;
-      if (!by_the_clock(fault)) continue;
+      if (!waits_only_for_time(fault)) continue;
       if (auto setup = setup_for(world, *c, *lead, kLead * kShareContext, "it reproduced the bug, but too rarely"))
         moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
     }
@@ -574,10 +574,10 @@ Moves context_moves(const World& world, const Schedule* lead) {
   return moves;
 }
 
-std::vector<Try> elsewhere_tries(const World& world, const Schedule* lead) {
-  std::vector<Try> tries;
-  if (!world.uses("elsewhere") || !world.contexts) return tries;
-  const auto add = [&](const Candidate& c, const Schedule& base, double belief) {
+std::vector<Trial> elsewhere_trials(const World& world, const Schedule* lead) {
+  std::vector<Trial> trials;
+  if (!world.uses("elsewhere") || !world.contexts) return trials;
+  const auto add = [&](const Candidate& c, const Schedule& base, double prior) {
     struct Moment {
       std::string node;
       ContextEvent event;
@@ -610,25 +610,25 @@ std::vector<Try> elsewhere_tries(const World& world, const Schedule* lead) {
         continue;
       }
       condition.count = static_cast<int>(wanted);
-      Try t;
+      Trial t;
       t.level = 2;
       t.schedule = base;
       for (Fault& fault : t.schedule.faults)
         if (fault.id == c.fault.id) fault.when = {condition};
-      t.yield = belief * std::pow(kNextStep, made);
+      t.yield = prior * std::pow(kNextStep, made);
       t.why = fmt::format("{} when {} does {}{}", c.fault.id, moment.node, context_words(condition),
                           wanted > 1 ? fmt::format(" for the {} time", ordinal_text(static_cast<std::int64_t>(wanted)))
                                      : std::string());
-      tries.push_back(std::move(t));
+      trials.push_back(std::move(t));
       ++made;
     }
   };
   if (lead != nullptr) {
     for (const Fault& fault : lead->faults)
       if (const Candidate* c = world.candidate(fault.id);
-          c != nullptr && !hits_by_count(c->kind) && c->kind != FaultKind::clock && by_the_clock(fault))
+          c != nullptr && !hits_by_count(c->kind) && c->kind != FaultKind::clock && waits_only_for_time(fault))
         add(*c, *lead, kLead * kShareElsewhere);
-    return tries;
+    return trials;
   }
   std::size_t faults = 0;
   for (const Candidate* c : by_weight(world.plan)) {
@@ -636,7 +636,7 @@ std::vector<Try> elsewhere_tries(const World& world, const Schedule* lead) {
     if (++faults > kMostSurveyed) break;
     if (const Schedule* base = base_of(world, c->fault.id, true)) add(*c, *base, kShareElsewhere * c->weight);
   }
-  return tries;
+  return trials;
 }
 
 // The questions that a place move would ask for the first contexts.

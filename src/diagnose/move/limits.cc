@@ -52,30 +52,30 @@ std::string common_folder(const std::vector<const Candidate*>& calls) {
   return folder;
 }
 
-class LimitTries {
+class LimitTrials {
  public:
-  LimitTries(const World& world, const Schedule* lead) : world_(world), lead_(lead) {
+  LimitTrials(const World& world, const Schedule* lead) : world_(world), lead_(lead) {
     limit_ns_ = longest_workload(*world.config);
   }
 
-  std::vector<Try> build() {
+  std::vector<Trial> build() {
     // Calls of one node that need the same resource count as one.
-    std::map<std::pair<std::string, FaultKind>, std::vector<const Candidate*>> wants;
+    std::map<std::pair<std::string, FaultKind>, std::vector<const Candidate*>> by_resource;
     for (const Candidate& c : world_.plan.candidates) {
       if (lead_ != nullptr ? lead_->find(c.fault.id) == nullptr : c.symptom || c.profiled) continue;
       if (c.kind == FaultKind::syscall && limit_behind(c.fault.error) != FaultKind::syscall)
-        wants[{c.node, limit_behind(c.fault.error)}].push_back(&c);
+        by_resource[{c.node, limit_behind(c.fault.error)}].push_back(&c);
       if (c.kind == FaultKind::crash && c.out_of_memory) out_of_memory(c);
       if (c.kind == FaultKind::crash && c.own_end && c.fault.signal == SIGBUS) mapped_file(c);
       if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
     }
-    for (auto& [want, calls] : wants) {
+    for (auto& [resource, calls] : by_resource) {
       // A guess does not show when it began.
       if (std::any_of(calls.begin(), calls.end(), [](const Candidate* c) { return !c->guessed; }))
         std::erase_if(calls, [](const Candidate* c) { return c->guessed; });
-      failed_calls(want.second, calls);
+      failed_calls(resource.second, calls);
     }
-    return std::move(tries_);
+    return std::move(trials_);
   }
 
  private:
@@ -92,7 +92,7 @@ class LimitTries {
 
   // Replaces `instead` if a schedule is refined.
   void propose(Fault fault, double yield, std::string why, const std::vector<const Candidate*>& instead) {
-    Try t;
+    Trial t;
     if (lead_ != nullptr) {
       t.schedule = *lead_;
       for (const Candidate* c : instead) t.schedule = without(t.schedule, c->fault.id);
@@ -101,11 +101,11 @@ class LimitTries {
     t.schedule.faults.insert(t.schedule.faults.begin(), std::move(fault));
     t.yield = yield;
     t.why = std::move(why);
-    tries_.push_back(std::move(t));
+    trials_.push_back(std::move(t));
   }
 
   // The weight of the limit behind the observation.
-  [[nodiscard]] double belief(double share, double weight) const {
+  [[nodiscard]] double prior(double share, double weight) const {
     return lead_ != nullptr ? kLead * kShareLimitOfLead : share * weight;
   }
 
@@ -114,7 +114,7 @@ class LimitTries {
     fault.id = fmt::format("{}-{}", schedule::kind_name(kind), c.node);
     fault.kind = kind;
     fault.node = c.node;
-    fault.when = when_seen(world_, c);
+    fault.when = when_observed(world_, c);
     return fault;
   }
 
@@ -132,7 +132,7 @@ class LimitTries {
     if (kind == FaultKind::descriptors) fault.resource.limit = kFewDescriptors;
     const bool guessed = first.guessed;  // all of them are, then
     const double yield =
-        belief((calls.size() > 1 ? kShareLimitOneCause : kShareLimit) * (guessed ? kShareGuessed : 1), weight);
+        prior((calls.size() > 1 ? kShareLimitOneCause : kShareLimit) * (guessed ? kShareGuessed : 1), weight);
     const std::string what =
         kind == FaultKind::descriptors ? "the node has no descriptors left" : "the node's disk is full";
     const std::string seen = calls.size() == 1 ? first.why
@@ -171,7 +171,7 @@ class LimitTries {
   void mapped_file(const Candidate& c) {
     if (!able(FaultKind::disk_full, c.node)) return;
     Fault fault = limit(FaultKind::disk_full, c);
-    const double yield = belief(kShareMapped, c.weight);
+    const double yield = prior(kShareMapped, c.weight);
     propose(fault, kNextStep * yield, fmt::format("the node's disk is full, to the end of the run: {}", c.why), {&c});
     // It was full before the page was needed.
     for (Condition& condition : fault.when)
@@ -184,7 +184,7 @@ class LimitTries {
   // limit reproduces such an end more exactly.
   void out_of_memory(const Candidate& c) {
     if (!able(FaultKind::memory, c.node)) return;
-    const double yield = belief(kShareLimit, c.weight);
+    const double yield = prior(kShareLimit, c.weight);
     Fault fault = limit(FaultKind::memory, c);
     fault.resource.limit = kLittleMemory;
     if (c.fault.scope == schedule::Scope::others) {
@@ -211,19 +211,19 @@ class LimitTries {
     fault.resource.delay_ns =
         std::clamp(rounded(c.fault.duration_ns / kRequestsOfSync), kLeastDiskDelay, kMostDiskDelay);
     fault.duration_ns = std::clamp(c.fault.duration_ns, kSecond, std::max(kSecond, limit_ns_ / 2));
-    propose(std::move(fault), belief(kShareLimit, c.weight), fmt::format("its disk is slow: {}", c.why), {&c});
+    propose(std::move(fault), prior(kShareLimit, c.weight), fmt::format("its disk is slow: {}", c.why), {&c});
   }
 
   const World& world_;
   const Schedule* lead_;  // nullptr: no schedule is refined
   std::int64_t limit_ns_ = 0;
-  std::vector<Try> tries_;
+  std::vector<Trial> trials_;
 };
 
 }  // namespace
 
-std::vector<Try> limit_tries(const World& world, const Schedule* lead) {
-  return world.uses("limits") ? LimitTries(world, lead).build() : std::vector<Try>();
+std::vector<Trial> limit_trials(const World& world, const Schedule* lead) {
+  return world.uses("limits") ? LimitTrials(world, lead).build() : std::vector<Trial>();
 }
 
 }  // namespace rose::diagnose

@@ -17,12 +17,12 @@ constexpr int kFewCalls = 3;  // a range of this size is not halved any more
 class NthMove final : public Move {
  public:
   // `at`: the fault of `base` whose calls are counted; `known`: their number, if it is certain.
-  NthMove(const World& world, Schedule base, std::string id, int most, bool known, double belief, std::string why)
+  NthMove(const World& world, Schedule base, std::string id, int most, bool known, double prior, std::string why)
       : world_(world),
         base_(std::move(base)),
         id_(std::move(id)),
         most_(most),
-        belief_(belief),
+        prior_(prior),
         why_(std::move(why)),
         works_(world.uses("ranges") && known ? kGroupsWork : kGroupsWork / 2) {
     double sum = 0;
@@ -35,11 +35,11 @@ class NthMove final : public Move {
     if (most_ > kFewCalls && quicker({1, most_})) ranges_.push_back({1, most_});
   }
 
-  NextTry peek() override {
-    if (under_way_ || ended_) return nullptr;
+  NextTrial peek() override {
+    if (pending_ || ended_) return nullptr;
     const Span span = choose();
     if (span.first == 0) return nullptr;
-    Try t;
+    Trial t;
     t.level = 2;
     t.schedule = base_;
     for (Fault& fault : t.schedule.faults) {
@@ -47,49 +47,49 @@ class NthMove final : public Move {
       fault.count = span.first;
       fault.times = span.last - span.first + 1;
     }
-    t.yield = belief_ * world_.believed(base_) * value(span);
+    t.yield = prior_ * world_.average_factor(base_) * value(span);
     t.many = span.last > span.first;
     const bool visits = base_.find(id_)->kind == FaultKind::exception;
     const char* what = visits ? "visit" : "matching call";
     t.why = t.many ? fmt::format("the {} to {} {}: {}", ordinal_text(span.first), ordinal_text(span.last), what, why_)
                    : fmt::format("the {} {}: {}", ordinal_text(span.first), what, why_);
-    return std::make_shared<const Try>(std::move(t));
+    return std::make_shared<const Trial>(std::move(t));
   }
 
   void take() override {
-    asked_ = choose();
-    under_way_ = true;
+    running_ = choose();
+    pending_ = true;
   }
 
   std::unique_ptr<Move> clone() const override { return std::make_unique<NthMove>(*this); }
 
-  void learn(const Try&, const Shown& shown) override {
-    under_way_ = false;
-    const schedule::FaultOutcome* outcome = outcome_of(*shown.result, id_);
+  void learn(const Trial&, const TrialOutcome& run) override {
+    pending_ = false;
+    const schedule::FaultOutcome* outcome = outcome_of(*run.result, id_);
     const bool fired = outcome != nullptr && outcome->fired;
-    const bool range = asked_.last > asked_.first;
-    std::erase(ranges_, asked_);
-    if (!range) chance_[static_cast<std::size_t>(asked_.first - 1)] = 0;
+    const bool range = running_.last > running_.first;
+    std::erase(ranges_, running_);
+    if (!range) chance_[static_cast<std::size_t>(running_.first - 1)] = 0;
     if (!fired) {
       // Fewer calls exist, so there is no later one either. A run that failed for unrelated reasons proves less.
-      if (shown.result->oracle != OracleAnswer::unknown || ++unjudged_ > 1) cut(asked_.first - 1);
+      if (run.result->oracle != OracleAnswer::unknown || ++inconclusive_ > 1) limit_to(running_.first - 1);
       if (range) works_ /= 2;
       return;
     }
-    unjudged_ = 0;
+    inconclusive_ = 0;
     // After this many calls were failed, the node made no more of them.
     if (range && outcome->injected > 0 &&
-        asked_.first + static_cast<int>(std::min<std::uint64_t>(outcome->injected, 1'000'000)) - 1 < asked_.last &&
-        shown.result->oracle == OracleAnswer::miss)
+        running_.first + static_cast<int>(std::min<std::uint64_t>(outcome->injected, 1'000'000)) - 1 < running_.last &&
+        run.result->oracle == OracleAnswer::miss)
       works_ *= 0.7;
-    if (!range || shown.result->oracle != OracleAnswer::miss || !outcome->effective()) return;
+    if (!range || run.result->oracle != OracleAnswer::miss || !outcome->effective()) return;
     // Either ranges do not work here, or it is not one of these calls.
-    const double part = sum(asked_) / std::max(1e-12, sum({1, most_}));
+    const double part = sum(running_) / std::max(1e-12, sum({1, most_}));
     const double missed = 1 - kRangeReproduces * part;
     works_ = works_ * missed / (works_ * missed + (1 - works_));
-    if (asked_.last - asked_.first + 1 > 2 * kFewCalls) {
-      const int middle = (asked_.first + asked_.last) / 2;
-      for (const Span half : {Span{asked_.first, middle}, Span{middle + 1, asked_.last}})
+    if (running_.last - running_.first + 1 > 2 * kFewCalls) {
+      const int middle = (running_.first + running_.last) / 2;
+      for (const Span half : {Span{running_.first, middle}, Span{middle + 1, running_.last}})
         if (quicker(half)) ranges_.push_back(half);
     }
   }
@@ -120,8 +120,8 @@ class NthMove final : public Move {
     double singles = 0;
     for (std::size_t i = 0; i < chances.size(); ++i) singles += static_cast<double>(i + 1) * chances[i];
     singles /= std::max(1e-12, sum(span));
-    const double shows = works_ * kRangeReproduces;
-    return shows * singles > 1 + shows * std::log2(static_cast<double>(span.last - span.first + 1));
+    const double reproduces = works_ * kRangeReproduces;
+    return reproduces * singles > 1 + reproduces * std::log2(static_cast<double>(span.last - span.first + 1));
   }
 
   // {0, 0}: nothing is left.
@@ -141,7 +141,7 @@ class NthMove final : public Move {
     return best;
   }
 
-  void cut(int most) {
+  void limit_to(int most) {
     most_ = std::min(most_, most);
     if (most_ < 1) ended_ = true;
     for (std::size_t n = static_cast<std::size_t>(std::max(0, most_)); n < chance_.size(); ++n) chance_[n] = 0;
@@ -153,14 +153,14 @@ class NthMove final : public Move {
   const Schedule base_;
   const std::string id_;
   int most_;
-  const double belief_;
+  const double prior_;
   const std::string why_;
   double works_;
   std::vector<double> chance_;  // the probability that it is the nth
   std::vector<Span> ranges_;    // not tried yet
-  Span asked_;
-  int unjudged_ = 0;
-  bool under_way_ = false;
+  Span running_;
+  int inconclusive_ = 0;
+  bool pending_ = false;
   bool ended_ = false;
 };
 
@@ -188,14 +188,14 @@ int most_calls(const World& world, const Fault& fault, bool& known) {
 
 }  // namespace
 
-std::unique_ptr<Move> nth_move(const World& world, const Schedule& base, const std::string& id, double belief,
+std::unique_ptr<Move> nth_move(const World& world, const Schedule& base, const std::string& id, double prior,
                                std::string why) {
   const Fault* fault = base.find(id);
   if (fault == nullptr) return nullptr;
   bool known = false;
   const int most = most_calls(world, *fault, known);
   if (most < 1) return nullptr;
-  return std::make_unique<NthMove>(world, base, id, most, known && fault->after.empty(), belief, std::move(why));
+  return std::make_unique<NthMove>(world, base, id, most, known && fault->after.empty(), prior, std::move(why));
 }
 
 Moves nth_moves(const World& world) {
@@ -203,7 +203,7 @@ Moves nth_moves(const World& world) {
   if (!world.uses("nth")) return moves;
   // Each place that may throw the exception, at each visit.
   const auto exception_moves = [&world](const Candidate& c, const auto& add) {
-    double belief = kShareNth * c.weight;
+    double prior = kShareNth * c.weight;
     std::set<std::string> places;
     std::set<std::uint64_t> counts;
     for (std::size_t shape = 0; shape <= c.alternatives.size(); ++shape) {
@@ -218,14 +218,13 @@ Moves nth_moves(const World& world) {
       // A place that is reached as often as another one probably belongs to the same visits.
       if (const Answer* answer = world.survey.find({fault.node, {}, visit_condition(fault)});
           answer != nullptr && !counts.insert(answer->times).second)
-        belief *= kNextStep;
-      add(base, fault.id, belief, c.why);
-      belief *= kNextStep;
+        prior *= kNextStep;
+      add(base, fault.id, prior, c.why);
+      prior *= kNextStep;
     }
   };
-  const auto add = [&](const Schedule& base, const std::string& id, double belief, std::string why) {
-    if (std::unique_ptr<Move> move = nth_move(world, base, id, belief, std::move(why)))
-      moves.push_back(std::move(move));
+  const auto add = [&](const Schedule& base, const std::string& id, double prior, std::string why) {
+    if (std::unique_ptr<Move> move = nth_move(world, base, id, prior, std::move(why))) moves.push_back(std::move(move));
   };
   for (const Candidate& c : world.plan.candidates) {
     if (c.kind == FaultKind::exception) {

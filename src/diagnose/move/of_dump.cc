@@ -47,7 +47,7 @@ class Builder {
     first_limit_ = world.workload_ns > 0 ? span_ : most;
   }
 
-  std::vector<Try> build() {
+  std::vector<Trial> build() {
     List timed;  // process and network faults, by time
     List calls;  // the likeliest first
     List clocks;
@@ -78,11 +78,11 @@ class Builder {
     const std::vector<List> incidents = split_at_gaps(timed);
     for (std::size_t i = 0; i < incidents.size() && i < kMostIncidents; ++i)
       incident(incidents[incidents.size() - 1 - i], incidents.size());  // the last ones first
-    others_together(incidents);
+    old_faults_together(incidents);
     if (incidents.size() > 1)  // faults of the earlier incident are needed as well if they have any weight at all
       propose(sequence(last_of(timed), starts(*timed.front()).front()),
-              kShareTogether *
-                  std::min(weight_of(incidents.back()), kMuchLessLikely * (weight_of(timed) - weight_of(incidents.back()))),
+              kShareTogether * std::min(weight_of(incidents.back()),
+                                        kMuchLessLikely * (weight_of(timed) - weight_of(incidents.back()))),
               "the process and network faults of all incidents together, closer than observed");
     if (world_.uses("one-cause")) root_causes(calls);
     for (const Candidate* c : calls) single_call(*c);
@@ -103,14 +103,14 @@ class Builder {
                                      [&](std::int64_t ts) { return ts + limit_ >= nearest.front()->first_ts; });
       mixed(*c, c->fault, near != moments.end() ? *near : moments.back(), nearest, kShareMixed * c->weight);
       for (const std::int64_t at : moments)
-        if (const Candidate* neighbour = neighbour_of(*c, at, timed)) beside(*c, at, *neighbour);
+        if (const Candidate* neighbour = neighbour_of(*c, at, timed)) with_neighbour(*c, at, *neighbour);
     }
     if (world_.uses("pairs")) together(calls);
-    std::stable_sort(tries_.begin(), tries_.end(), [](const Try& a, const Try& b) { return a.yield > b.yield; });
-    order_equals(tries_, config_.diagnose.seed, [](const Try& a, const Try& b) { return a.yield == b.yield; });
-    const auto most_tries = static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs));
-    if (tries_.size() > most_tries) tries_.resize(most_tries);
-    return std::move(tries_);
+    std::stable_sort(trials_.begin(), trials_.end(), [](const Trial& a, const Trial& b) { return a.yield > b.yield; });
+    order_equals(trials_, config_.diagnose.seed, [](const Trial& a, const Trial& b) { return a.yield == b.yield; });
+    const auto most_trials = static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs));
+    if (trials_.size() > most_trials) trials_.resize(most_trials);
+    return std::move(trials_);
   }
 
  private:
@@ -119,15 +119,15 @@ class Builder {
           return f.kind == FaultKind::syscall && !can_fail_calls(*world_.inputs, f.node);
         }))
       return;
-    Try t;
+    Trial t;
     t.schedule.name = config_.name;
     t.schedule.faults = std::move(faults);
     t.yield = yield;
     t.why = std::move(why);
     t.many = many || t.schedule.faults.size() > kFewTogether;
-    const auto [known, fresh] = seen_.try_emplace(schedule::fingerprint(t.schedule), tries_.size());
-    if (fresh) tries_.push_back(std::move(t));
-    else tries_[known->second].yield = std::max(tries_[known->second].yield, yield);
+    const auto [known, fresh] = seen_.try_emplace(schedule::fingerprint(t.schedule), trials_.size());
+    if (fresh) trials_.push_back(std::move(t));
+    else trials_[known->second].yield = std::max(trials_[known->second].yield, yield);
   }
 
   std::vector<Fault> shapes_of(const Candidate& c) const {
@@ -175,11 +175,11 @@ class Builder {
   }
 
   // Two interpretations of one message: a node that stops logging has ended or is paused. One of them is right.
-  struct Readings {
+  struct Interpretations {
     List likelier, other;
   };
-  static Readings readings_of(const List& whole) {
-    Readings of;
+  static Interpretations interpretations_of(const List& whole) {
+    Interpretations of;
     for (const Candidate* c : whole) {
       const auto same = std::find_if(of.likelier.begin(), of.likelier.end(), [&](const Candidate* known) {
         return known->node == c->node && known->kind != c->kind && known->why == c->why;
@@ -198,8 +198,8 @@ class Builder {
   }
 
   void incident(const List& whole, std::size_t incidents) {
-    const Readings readings = readings_of(whole);
-    const List list = last_of(readings.likelier);
+    const Interpretations interpretations = interpretations_of(whole);
+    const List list = last_of(interpretations.likelier);
     const char* what = whole.size() == 1 && incidents == 1 ? "the only process or network fault"
                        : whole.size() == 1                 ? "alone, long before or after the other faults"
                        : incidents > 1 ? "the process and network faults of one time, in their order"
@@ -208,10 +208,10 @@ class Builder {
     at_points(list, kSharePlain * weight_of(list),
               plan_.workload_ts != 0 ? fmt::format("{}, at the observed time", why)
                                      : fmt::format("{}; the dump does not contain the start of the workload", why));
-    if (!readings.other.empty())
-      at_points(last_of(readings.other), kSharePlain * kNextStep * weight_of(list),
+    if (!interpretations.other.empty())
+      at_points(last_of(interpretations.other), kSharePlain * kNextStep * weight_of(list),
                 "the other interpretation of an event that may be an end or a pause");
-    still_so(list);
+    other_durations(list);
     // The later ones may come after the workload's end if the first ones do not delay it.
     const std::int64_t last = starts(*list.front()).front() + list.back()->first_ts - list.front()->first_ts;
     const double closer =
@@ -248,7 +248,7 @@ class Builder {
   }
 
   // A fault that had not ended when the dump was written may have ended soon after, or may have lasted.
-  void still_so(const List& list) {
+  void other_durations(const List& list) {
     std::vector<Candidate> others;
     others.reserve(list.size());
     List same = list;
@@ -273,7 +273,7 @@ class Builder {
 
   // Old and isolated faults are many, and each is unlikely to be the cause: several in one run, each at its own time,
   // so that one which cannot be injected does not prevent the others.
-  void others_together(const std::vector<List>& incidents) {
+  void old_faults_together(const std::vector<List>& incidents) {
     if (!world_.uses("groups") || incidents.size() < 3) return;
     List group;
     const auto flush = [&] {
@@ -379,7 +379,7 @@ class Builder {
     const std::vector<Fault> others = shapes_of(c);
     shapes.insert(shapes.end(), others.begin(), others.end());
     // For a failure long after the start, calls made during the start are not the first to try.
-    if (const std::vector<Condition> seen = when_seen(world_, c);
+    if (const std::vector<Condition> seen = when_observed(world_, c);
         !seen.empty() && c.fault.when.empty() && comes_at_start(world_.survey, c.fault)) {
       const auto timed = [](const Fault& fault) { return !fault.when.empty(); };
       if (std::none_of(shapes.begin(), shapes.end(), timed)) {
@@ -516,7 +516,7 @@ class Builder {
   }
 
   // Together with its neighbour. A call that also failed at other times may have failed once at this one.
-  void beside(const Candidate& c, std::int64_t at, const Candidate& neighbour) {
+  void with_neighbour(const Candidate& c, std::int64_t at, const Candidate& neighbour) {
     const double yield = kShareNeighbours * std::min(c.weight, kMuchLessLikely * neighbour.weight);
     mixed(c, c.fault, at, {&neighbour}, yield);
     if (c.fault.times == 1 || c.last_ts - c.first_ts <= limit_) return;
@@ -559,12 +559,12 @@ class Builder {
   std::int64_t span_ = 0;         // the workload's length as far as it is known
   std::int64_t limit_ = 0;        // the workload never lasts longer
   std::int64_t first_limit_ = 0;  // nor does a run without faults
-  std::vector<Try> tries_;
+  std::vector<Trial> trials_;
   std::map<std::string, std::size_t> seen_;
 };
 
 }  // namespace
 
-std::vector<Try> plain_tries(const World& world) { return Builder(world).build(); }
+std::vector<Trial> plain_trials(const World& world) { return Builder(world).build(); }
 
 }  // namespace rose::diagnose

@@ -22,40 +22,40 @@ constexpr std::int64_t kPartBytes = 512;              // of a write that is done
 constexpr std::size_t kMostPowerContexts = 4;         // after which one node's power is cut
 constexpr std::size_t kMostRoles = 2;                 // functions that may define a role, for one fault
 
-class Rare {
+class RareTrials {
  public:
-  explicit Rare(const World& world) : world_(world) { limit_ = longest_workload(*world.config); }
+  explicit RareTrials(const World& world) : world_(world) { limit_ = longest_workload(*world.config); }
 
-  std::vector<Try> build() {
+  std::vector<Trial> build() {
     for (const Candidate& c : world_.plan.candidates) {
       if (c.symptom) continue;
       if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
-      if (c.kind == FaultKind::syscall) half_done(c);
+      if (c.kind == FaultKind::syscall) done_in_part(c);
       if (c.kind == FaultKind::syscall && c.count == 1 && kernel::resource_error(c.fault.error)) forever(c);
       if (c.kind == FaultKind::partition) healed_by(c);
       if (c.kind == FaultKind::crash || c.kind == FaultKind::pause) role_of(c);
       if (c.kind == FaultKind::crash) power_of(c);
     }
     bad_links();
-    return std::move(tries_);
+    return std::move(trials_);
   }
 
  private:
   void propose(std::vector<Fault> faults, int level, double yield, std::string why,
                std::vector<schedule::Role> roles = {}) {
-    Try t;
+    Trial t;
     t.level = level;
     t.schedule.name = world_.config->name;
     t.schedule.roles = std::move(roles);
     t.schedule.faults = std::move(faults);
     t.yield = yield;
     t.why = std::move(why);
-    tries_.push_back(std::move(t));
+    trials_.push_back(std::move(t));
   }
 
   // A process that waits for its disk is blocked in a call on a file, not stopped: the node's other processes continue.
   void slow_disk(const Candidate& c) {
-    if (!can_hold_calls(*world_.inputs, c.node)) return;
+    if (!can_delay_calls(*world_.inputs, c.node)) return;
     double share = kShareCallShape;
     for (const char* syscall : {"f*sync", "write", "pwrite64", "openat"}) {
       Fault fault;
@@ -65,7 +65,7 @@ class Rare {
       fault.call.syscall = syscall;
       if (syscall != std::string_view("f*sync")) fault.call.path = "/*";  // files, not sockets
       fault.delay_ns = std::min(c.fault.duration_ns, kLongestDelay);
-      fault.when = when_seen(world_, c);
+      fault.when = when_observed(world_, c);
       propose({fault}, 1, share * c.weight,
               fmt::format("the disk delays one call instead of pausing the whole node: {}", c.why));
       share *= kNextStep;
@@ -73,7 +73,7 @@ class Rare {
   }
 
   // An error that is returned after the work was done, in part or completely.
-  void half_done(const Candidate& c) {
+  void done_in_part(const Candidate& c) {
     const std::string& call = c.syscall;
     const bool writes = call == "write" || call == "pwrite64" || call == "writev" || call == "pwritev";
     // a datagram, which may have been sent in part
@@ -82,7 +82,7 @@ class Rare {
                        call.starts_with("mkdir");
     const bool syncs = call == "fsync" || call == "fdatasync";
     if (c.profiled || !(syncs ? can_fail_calls(*world_.inputs, c.node)
-                              : (writes || sends || names) && can_hold_calls(*world_.inputs, c.node)))
+                              : (writes || sends || names) && can_delay_calls(*world_.inputs, c.node)))
       return;
     const auto shape = [&](const char* what, auto edit, double share = kShareRare) {
       Fault fault = c.fault;
@@ -127,7 +127,7 @@ class Rare {
         fault.duration_ns = 0;
         fault.until = {event.condition};
         fault.until[0].node = name;
-        fault.when = when_seen(world_, c);
+        fault.when = when_observed(world_, c);
         fault.after.clear();
         propose({std::move(fault)}, 2, kShareRare * c.weight,
                 fmt::format("until {} on {}: {}", context_words(event.condition), name, c.why));
@@ -169,7 +169,7 @@ class Rare {
     fault.after.clear();
     Candidate began = first;
     began.first_ts = from;
-    fault.when = when_seen(world_, began);
+    fault.when = when_observed(world_, began);
     const std::string seen =
         fmt::format("{} silences of {} within {}", gaps.size(), first.node, format_duration(rounded(to - from)));
     std::int64_t silent = 0;
@@ -209,7 +209,7 @@ class Rare {
       has.kind = ConditionKind::role;
       has.role = "role";
       fault.when = {has};
-      for (Condition& later : when_seen(world_, c)) fault.when.push_back(later);
+      for (Condition& later : when_observed(world_, c)) fault.when.push_back(later);
       propose({std::move(fault)}, 2, kShareRare * c.weight * (nodes.contains(c.node) ? 0.5 : 2),
               fmt::format("whichever node has entered {} last: {}", event.condition.function, c.why),
               {{"role", event.condition.function}});
@@ -219,7 +219,7 @@ class Rare {
 
   // A tracer loses its window when its machine loses power. If it recorded the signal and continued, the machine kept
   // running.
-  bool machine_went_on(const Candidate& c) const {
+  bool machine_continued(const Candidate& c) const {
     return std::any_of(world_.inputs->traces.begin(), world_.inputs->traces.end(), [&](const trace::Trace& dump) {
       if (dump.meta.host.empty() || dump.meta.end_ns < c.last_ts + kActiveAfterEnd) return false;
       return std::any_of(dump.events.begin(), dump.events.end(), [&](const trace::Event& e) {
@@ -237,12 +237,12 @@ class Rare {
     const auto node =
         std::find_if(nodes.begin(), nodes.end(), [&](const auto& other_node) { return other_node.name == c.node; });
     if (!world_.inputs->power || c.own_end || c.fault.signal != SIGKILL || c.fault.scope != schedule::Scope::all ||
-        node == nodes.end() || node->attach || node->container || machine_went_on(c))
+        node == nodes.end() || node->attach || node->container || machine_continued(c))
       return;
     Fault fault = c.fault;
     fault.after.clear();
     fault.lose = schedule::Loss::unsynced;
-    fault.when = when_seen(world_, c);
+    fault.when = when_observed(world_, c);
     propose({fault}, 1, kSharePower * kShareShape * c.weight,
             fmt::format("with power loss, so that unsynced data is gone: {}", c.why));
     const auto number = world_.node_numbers.find(c.node);
@@ -260,22 +260,22 @@ class Rare {
 
   const World& world_;
   std::int64_t limit_ = 0;
-  std::vector<Try> tries_;
+  std::vector<Trial> trials_;
 };
 
 }  // namespace
 
-std::vector<Try> rare_tries(const World& world) {
-  return world.uses("rare") ? Rare(world).build() : std::vector<Try>();
+std::vector<Trial> rare_trials(const World& world) {
+  return world.uses("rare") ? RareTrials(world).build() : std::vector<Trial>();
 }
 
 // A failed call after what its node did before it.
-std::vector<Try> call_context_tries(const World& world) {
+std::vector<Trial> call_context_trials(const World& world) {
   constexpr std::size_t kCalls = 8;
   constexpr std::size_t kEvents = 4;
   constexpr std::uint64_t kOccurrences = 50;
-  std::vector<Try> tries;
-  if (!world.uses("contexts")) return tries;
+  std::vector<Trial> trials;
+  if (!world.uses("contexts")) return trials;
   std::size_t calls = 0;
   for (const Candidate* candidate : by_weight(world.plan)) {
     const Candidate& c = *candidate;
@@ -317,7 +317,7 @@ std::vector<Try> call_context_tries(const World& world) {
     for (const ContextEvent& event : world.contexts->before(number->second, INT64_MIN, c.first_ts, 32)) {
       if (!seen.insert(event.key).second) continue;
       if (seen.size() > kEvents) break;
-      Try t;
+      Trial t;
       t.level = 2;
       t.schedule.name = world.config->name;
       t.schedule.faults = {c.fault};
@@ -327,17 +327,17 @@ std::vector<Try> call_context_tries(const World& world) {
       fault.when = {event.condition};
       t.why = fmt::format("{} after {}", fault.id, context_words(event.condition));
       t.yield = share * c.weight * possible(event, 1);
-      if (comes_later(event, 1)) tries.push_back(t);
+      if (comes_later(event, 1)) trials.push_back(t);
       if (event.occurrence > 1 && event.occurrence <= kOccurrences && comes_later(event, event.occurrence)) {
         fault.when[0].count = static_cast<int>(event.occurrence);
         t.why += fmt::format(", {} time", ordinal_text(event.occurrence));
         t.yield = share * c.weight * possible(event, event.occurrence);
-        tries.push_back(std::move(t));
+        trials.push_back(std::move(t));
       }
       share *= kNextStep;
     }
   }
-  return tries;
+  return trials;
 }
 
 }  // namespace rose::diagnose
