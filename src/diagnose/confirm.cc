@@ -57,7 +57,8 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
     if (const std::size_t room = lab_.room(); room > 0) {
       std::vector<Schedule> next = forecast_narrowing(narrower, room);
       if (next.size() < room)
-        next.insert(next.end(), std::min(room - next.size(), std::size_t{8}), part->schedule);  // and then it is tested
+        next.insert(next.end(), std::min(room - next.size(), std::size_t{8}),
+                    part->schedule);  // and then the runs of its test
       lab_.expect(std::move(next));
     }
     ROSE_TRY(std::vector<Lab::Made> made,
@@ -107,10 +108,9 @@ Result<void> Confirmation::run_until_known(Lead& lead, const RateTest& test, boo
       lead.waits = true;
       break;
     }
-    // Do not start more runs in parallel than the test may need: a run that ends after the decision only slows the
-    // others down.
+    // Do not start more parallel runs than the test may need: superfluous ones slow the others down.
     const int batch = std::min({lab_.jobs(), lab_.left(), test.least_left(lead.tally)});
-    // A miss has to be compensated for by a few hits.
+    // Assumption of the forecast: the test needs about three more hits for each miss.
     const int more = test.perfect() - lead.tally.reproduced + 3 * lead.tally.not_reproduced - batch;
     expect_more(lead, more, [&](std::size_t room, std::vector<Schedule>& next) {
       forecast_end(Simplifier(lead.schedule, lead.fired), lead.tally, room, next);
@@ -128,7 +128,8 @@ Result<void> Confirmation::run_until_known(Lead& lead, const RateTest& test, boo
   return {};
 }
 
-// The prior is uniform, so the posterior is a beta distribution; its tail equals a binomial tail.
+// With a uniform prior, the posterior of the rate is a beta distribution. Its probability above the target equals the
+// binomial probability of at most `reproduced` hits in one run more at the target rate.
 double Confirmation::chance_of_target(const Lead& lead) const {
   const double target = options_.target_rate;
   const int runs = lead.tally.conclusive() + 1;
@@ -139,7 +140,8 @@ double Confirmation::chance_of_target(const Lead& lead) const {
   return sum;
 }
 
-// Are the faults the reason? Makes more control runs until chance either explains the difference or is ruled out.
+// Checks that the faults cause the bug: makes further runs without faults until the difference between the rates is
+// significant (kByChance). If it does not become significant, the acceptance is revoked.
 Result<void> Confirmation::compare_with_controls(Lead& lead) {
   Schedule none;
   none.name = inputs_.config->name;
@@ -158,8 +160,8 @@ Result<void> Confirmation::compare_with_controls(Lead& lead) {
   return {};
 }
 
-// Forecasts the minimisation, in which each idea takes this many runs that hit, and then the runs that measure the
-// rate.
+// Assumes the most frequent course: a simpler schedule is decided after `gate` hits, and the final test after `test`
+// hits.
 void Confirmation::forecast_end(const Simplifier& simplifier, const Tally& found, std::size_t room,
                                 std::vector<Schedule>& next) const {
   const int gate = static_cast<int>(std::ceil(kAsGood / -std::log(kWorseShare)));

@@ -21,7 +21,7 @@ namespace rose::diagnose {
 
 namespace {
 
-// By node. Restarts after the dump's end do not count.
+// The restarts of main processes, by node. An end after which the dump shows no start is not a restart.
 std::vector<RestartSeen> restarts_of(const Given& given, const Facts& facts, const std::vector<Candidate>& candidates) {
   std::map<int, RestartSeen> seen;
   std::int64_t first = kNever;
@@ -65,7 +65,8 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   plan.workload_ts = facts.times.workload;
   std::vector<std::vector<Candidate>> kinds;
   kinds.push_back(explain_own_ends(std::move(processes.extracted.candidates), network.causes, calls.candidates));
-  for (Candidate& disk : calls.disks)  // a full disk ends its node by the short write that it causes
+  for (Candidate& disk :
+       calls.disks)  // a node that ended itself right after a short write ended because of the full disk
     disk.fatal = std::any_of(calls.candidates.begin(), calls.candidates.end(),
                              [&](const Candidate& c) { return c.fatal && c.node == disk.node && c.error.empty(); });
   Extracted unexplained = suspect_last_used(given, facts, kinds.front());
@@ -73,7 +74,7 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   for (Extracted* extracted :
        std::initializer_list<Extracted*>{&network.extracted, &calls, &exceptions, &clocks, &limits, &unexplained})
     kinds.push_back(std::move(extracted->candidates));
-  std::optional<std::int64_t> written;  // unlike a dump, a log does not end because of the failure
+  std::optional<std::int64_t> written;  // not for logs: unlike a dump, a log does not end because of the failure
   if (!inputs.only_logs()) written = plan.end_ts;
   plan.candidates = weighed(in_order(std::move(kinds), inputs.without), written, inputs.without);
   plan.observables = observables(inputs, plan.candidates);

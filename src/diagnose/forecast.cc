@@ -7,7 +7,7 @@
 namespace rose::diagnose {
 namespace {
 
-// Ideas are simulated up to this number of branches; what comes later can hardly be predicted.
+// The number of outcomes that are simulated for narrowing and minimisation; later requests can hardly be predicted.
 constexpr std::size_t kMostBranches = 256;
 
 struct Repeat {
@@ -16,7 +16,7 @@ struct Repeat {
   int runs = 1;
 };
 
-// What a move would try next.
+// The next trial of a copy of a move.
 struct Peeked {
   NextTrial next;
   double worth = 0;
@@ -53,8 +53,8 @@ schedule::RunResult plain_miss(const Schedule& schedule) {
 
 namespace {
 
-// `take`: receives the next schedule and its trial (null: another run of a schedule that missed); returns false when it
-// has enough.
+// Simulates at most `rounds` steps of the search, in which every trial misses. `take` receives each schedule and its
+// trial (nullptr: another run of a schedule that missed) and returns false to end the simulation.
 template <class Take>
 void simulate(const World& world, const Lab& lab, const Moves& moves, const std::vector<PendingTrial>& pending,
               const std::vector<Retry>& retries, int repeats, std::size_t rounds, Take take) {
@@ -117,7 +117,7 @@ void simulate(const World& world, const Lab& lab, const Moves& moves, const std:
       if (!take(tried.schedule, &tried)) return;
       if (!tried.exploratory) missed.push_back({tried.schedule, tried.yield * kRepeatYield, 1});
     }
-    // The outcome of an exploratory run cannot be predicted.
+    // The outcome of an exploratory run cannot be predicted, so the copy learns nothing and ends here.
     if (!tried.exploratory) learn(*copies[best], tried);
     peeks[best] = peek(*copies[best]);
     for (std::unique_ptr<Move>& child : copies[best]->offspring()) add(std::move(child));

@@ -83,7 +83,7 @@ void Narrower::learn(bool reproduced, const std::set<std::string>& fired) {
       proven_first_ = first_;
       proven_last_ = last_ = proposed_last_;
     } else if (first_ == last_) {
-      ended_ = true;  // it takes more than one call: the range that reproduced the bug stays
+      ended_ = true;  // no single call is sufficient: keep the range that reproduced the bug
     } else {
       first_ = proposed_last_ + 1;
     }
@@ -102,13 +102,13 @@ void Narrower::learn(bool reproduced, const std::set<std::string>& fired) {
   }
   if (!halving_) return;
   if (assumed_.size() == 1) {
-    halving_ = false;  // no single one
+    halving_ = false;  // no single unit is sufficient
     return;
   }
   assumed_.erase(assumed_.begin(), assumed_.begin() + static_cast<std::ptrdiff_t>(proposed_.size()));
 }
 
-// Pieces, then all but one piece; smaller pieces if none of these reproduces it.
+// Plans the parts for delta debugging: each piece alone, then all pieces but one. The next call makes smaller pieces.
 void Narrower::plan_parts() {
   if (pieces_ > proven_.size()) return;
   const std::size_t size = (proven_.size() + pieces_ - 1) / pieces_;

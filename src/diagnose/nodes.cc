@@ -15,7 +15,7 @@
 namespace rose::diagnose {
 namespace {
 
-// "N1.prod.example.com" -> "n1"; addresses are not shortened.
+// The first label of a host name in lower case: "N1.prod.example.com" becomes "n1". IPv4 addresses are not shortened.
 std::string short_name(std::string_view name) {
   const std::string text = lower_case(name);
   const std::size_t dot = text.find('.');
@@ -31,7 +31,7 @@ std::string quoted_list(const std::vector<std::string>& names) {
   return out;
 }
 
-// "name=ip" of Meta::addresses.
+// Splits "name=ip" of Meta::addresses.
 std::pair<std::string, std::string> split_address(const std::string& entry) {
   const std::size_t equals = entry.rfind('=');
   if (equals == std::string::npos) return {};
@@ -73,13 +73,13 @@ namespace {
 
 using ByText = std::map<std::string, int, std::less<>>;
 
-// Names and addresses that occur in the dumps.
+// The names and addresses that occur in the dumps.
 struct Mentioned {
   std::set<std::string> names;  // of nodes and hosts
   std::set<std::string> addresses;
 };
 
-// The name for events without a node.
+// The name of the node of events that name none.
 std::string default_name_of(const trace::Meta& meta) {
   if (!meta.node.empty()) return meta.node;
   if (!meta.host.empty()) return meta.host;
@@ -111,7 +111,7 @@ void collect_mentioned(const trace::Trace& trace, Mentioned& mentioned) {
   }
 }
 
-// An assignment by the user (--map) is always kept.
+// Applies --map, which has precedence over all other matches.
 Result<void> take_mapped(const Inputs& inputs, const std::vector<std::string>& names, const Mentioned& mentioned,
                          ByText& by_name, ByText& by_address) {
   std::vector<std::string> known(mentioned.names.begin(), mentioned.names.end());
@@ -132,7 +132,7 @@ Result<void> take_mapped(const Inputs& inputs, const std::vector<std::string>& n
       by_address[address] = index;
       continue;
     }
-    // The host of a dump whose events carry another single name.
+    // It may be the host in the header of a dump whose events have one other name.
     bool taken = false;
     for (std::size_t i = 0; i < inputs.traces.size(); ++i) {
       const trace::Trace& trace = inputs.traces[i];
@@ -145,7 +145,7 @@ Result<void> take_mapped(const Inputs& inputs, const std::vector<std::string>& n
       if (of_trace.size() == 1) by_name[of_trace[0]] = index;
       taken = true;
     }
-    if (taken || !inputs.log_evidence.empty()) continue;  // lines of logs may name it; then the reader of logs decides
+    if (taken || !inputs.log_evidence.empty()) continue;  // it may be a name in logs, which the reader of logs checks
     std::vector<std::string> words = known;
     words.insert(words.end(), mentioned.addresses.begin(), mentioned.addresses.end());
     const std::string slip = did_you_mean(host, words);
@@ -157,13 +157,14 @@ Result<void> take_mapped(const Inputs& inputs, const std::vector<std::string>& n
   return {};
 }
 
-// Matches by the unit, service, pod or container that a host's tracer saw, if one of them has the name of a node, and
-// no other host has one of that name.
+// Matches a host whose tracer recorded a unit, service, pod or container with the name of a node, unless another host
+// has one of that name.
 void match_labels(const Inputs& inputs, const std::vector<std::string>& names, const Mentioned& mentioned,
                   ByText& by_name, std::vector<std::string>& notes) {
-  static constexpr std::array<std::string_view, 4> kNaming = {"service", "pod", "name",
-                                                              "unit"};  // other labels are common to many nodes
-  std::map<std::string, std::map<int, std::string>> claims;             // by host: which nodes it may be, and by what
+  static constexpr std::array<std::string_view, 4> kNaming = {
+      "service", "pod", "name", "unit"};  // other labels have the same value on many nodes
+  std::map<std::string, std::map<int, std::string>>
+      claims;  // by host: the nodes that it may correspond to, each with the label
   for (const trace::Trace& trace : inputs.traces)
     for (const std::string& line : trace.meta.labels) {
       const std::optional<trace::Label> label = trace::to_label(line);
@@ -190,8 +191,7 @@ void match_labels(const Inputs& inputs, const std::vector<std::string>& names, c
   }
 }
 
-// Matches by name; then by the address in the dump's header; then by the host's other names; then by the first label of
-// the name.
+// Matches by name; then by the address in the dump's header; then by labels; then by the first part of a host name.
 void match_names(const Inputs& inputs, const std::vector<std::string>& names,
                  const std::vector<std::string>& test_addresses, const Mentioned& mentioned, ByText& by_name,
                  std::vector<std::string>& notes) {
@@ -224,8 +224,8 @@ void match_names(const Inputs& inputs, const std::vector<std::string>& names,
   }
 }
 
-// Matches by elimination if only one assignment is possible; then by behaviour, because many hosts may play one node.
-// The rest is reported.
+// Matches the remaining hosts: by elimination if one host and one node are left, otherwise by behaviour. Reports those
+// that still have no node.
 void match_rest(const Inputs& inputs, const std::vector<std::string>& names, const Mentioned& mentioned,
                 ByText& by_name, std::vector<std::string>& notes, std::set<std::vector<int>>& replicas,
                 std::string& unmatched) {
@@ -312,7 +312,8 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
     for (const int node : group) named.push_back(map.name(node));
   }
 
-  // Addresses. An address that two nodes claim identifies neither.
+  // Assign addresses to nodes: --map first, then the headers of dumps, then the configuration. An address of two nodes
+  // identifies neither.
   const auto claim = [&](std::string_view address, int claimed, bool firm) {
     if (address.empty()) return;
     const int node = map.network_of(claimed);
@@ -331,7 +332,7 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
     const std::string& ip = config.nodes[static_cast<std::size_t>(i)].ip;
     if (!of_headers.contains(ip)) claim(ip, i, true);
   }
-  // A tracer sees packets where they arrive: the node of an ND event is the one that owns `dst`.
+  // A tracer records packets at their receiver, so the node of an ND event owns the address `dst`.
   std::map<std::string, int> learned;
   for (std::size_t s = 0; s < inputs.traces.size(); ++s) {
     const trace::Trace& trace = inputs.traces[s];

@@ -11,7 +11,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kNextFolder = 100'000'000;  // ns, from one folder to the next
+constexpr std::int64_t kNextFolder = 100'000'000;  // longest time from one folder to the next, in nanoseconds
 
 bool may_be_step(const trace::Event& event) {
   return event.type == trace::EventType::scf && event.path != 0 &&
@@ -19,13 +19,13 @@ bool may_be_step(const trace::Event& event) {
          lookup_call(kernel::syscall_name(event.syscall));
 }
 
-// The name that a thread is searching for.
+// The search that a thread is making.
 struct PathSearch {
   std::string_view name;
   std::int64_t last_ns = 0;
-  std::vector<std::size_t> steps;     // events
-  std::set<trace::StringId> folders;  // by the paths in them
-  bool system = false;
+  std::vector<std::size_t> steps;     // indexes of its events
+  std::set<trace::StringId> folders;  // one path for each folder
+  bool system = false;                // it includes a system folder
 };
 
 void end_search(PathSearch& search, std::vector<bool>& out) {

@@ -32,7 +32,7 @@ void leave_out_evidence(Inputs& inputs) {
 
 namespace {
 
-// Ids of faults that are not candidates but guesses of the search; hypotheses are named after them as well.
+// The ids of faults that are not candidates but guesses of the search. Ids of hypotheses contain these as well.
 std::set<std::string> guessed_ids(const World& world) {
   std::set<std::string> ids;
   for (const std::vector<Trial>& trials : {plain_trials(world), rare_trials(world), limit_trials(world)})
@@ -40,7 +40,7 @@ std::set<std::string> guessed_ids(const World& world) {
   return ids;
 }
 
-// Every part of every id must exist. Otherwise a typing error would let the search try what was ruled out.
+// Checks that every part of every id exists. Otherwise the search would try what a mistyped id was meant to rule out.
 Result<void> check_ruled_out(const World& world) {
   std::set<std::string> known;
   for (const Candidate& c : world.plan.candidates) known.insert(c.id);
@@ -58,7 +58,7 @@ Result<void> check_ruled_out(const World& world) {
   return {};
 }
 
-// Removes the candidates that the user has checked and ruled out.
+// Removes the candidates that the user has ruled out, and adapts ranks and weights.
 void leave_out_ruled_out(const Inputs& inputs, Plan& plan) {
   double left = 0;
   std::uint64_t events = 0;
@@ -112,7 +112,7 @@ Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns, const pro
     plan.schedules.push_back(std::move(t.schedule));
     plan.schedule_whys.push_back(std::move(t.why));
   }
-  // A process or network candidate shows the fault in the form of the first schedule that contains it.
+  // Plans show a process or network candidate as it is in the first schedule that contains it, with time and duration.
   for (Candidate& candidate : plan.candidates) {
     if (hits_by_count(candidate.kind)) continue;
     for (const schedule::Schedule& schedule : plan.schedules)

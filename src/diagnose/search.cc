@@ -1,6 +1,6 @@
-// The search: a control run, a survey (surveyor.h), then repeatedly the best trial of all moves; hits are narrowed down
-// and tested (confirm.h), those below the target are refined, the result is simplified and its rate measured
-// (refine.h).
+// The search: makes a control run and a survey (surveyor.h), then repeatedly runs the best trial of all moves. A
+// schedule that reproduces the bug is narrowed down and screened (confirm.h). If it misses too often, it becomes the
+// base of further trials; otherwise it is simplified and its rate is measured (refine.h).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -88,24 +88,25 @@ class Search {
     return {};
   }
 
-  // No schedule reaches the target: the best one is reported, with its rate.
+  // No schedule reaches the target: reports the best one with its rate.
   Result<void> give_up() {
     d_.next = next_ideas(world_, lab_, moves_, kMostNext);
     for (Lead& lead : waiting_) leads_.push_back(std::move(lead));
     if (leads_.empty()) return {};
     std::stable_sort(leads_.begin(), leads_.end(), better);
     Lead best = leads_.front();
-    // Its rate is measured again in any case: the best of several is partly best by chance.
+    // Measure its rate by fresh runs, because the best of several schedules is partly best by chance.
     if (decided_ && !better(best, decided_->lead)) best = decided_->lead;
     best.promising = best.accepted = false;
     return finish(best);
   }
 
-  // Finishes with the schedule that was found last: makes it as certain, as similar to production's failure, as
-  // reliable and as simple as possible. True if it then reaches the target.
+  // Completes the search with the schedule that was found last. Replaces it by one with certain faults, by one whose
+  // failure is more similar to production's, and by a more reliable one if there are such schedules, then simplifies
+  // and tests it. Returns false if it does not reach the target; the search then continues.
   Result<bool> settle() {
     Lead best = leads_.back();
-    as_found_ = Found{.lead = best};  // reported if the user does not want to wait for a more certain or simpler one
+    as_found_ = Found{.lead = best};  // the result if the user interrupts the rest
     ROSE_CHECK(refinement_.prefer_certain(best));
     as_found_ = Found{.lead = best};
     ROSE_CHECK(find_more_similar(best));
@@ -128,7 +129,8 @@ class Search {
     return false;
   }
 
-  // Replaces a schedule that reaches the target but sometimes misses by a more reliable one, if there is one.
+  // Replaces an accepted schedule that sometimes misses by a more reliable one, if the search finds one and it passes
+  // the test.
   Result<void> replace_by_more_reliable() {
     const Found before = *final_;
     const auto [tested, tally, interval] = std::tuple(d_.tested, d_.tally, d_.interval);
@@ -143,13 +145,13 @@ class Search {
     return {};
   }
 
-  // True if the user does not want to wait any longer. What is known by then is reported.
+  // The user has interrupted the search: reports what is known. Returns false if that is nothing.
   bool interrupted() {
     d_.interrupted = true;
-    if (as_found_) {  // reported already
+    if (as_found_) {  // a confirmed schedule is known
       const std::optional<Found> simpler = simpler_by_then();
       conclusion_.conclude(simpler ? simpler : as_found_);
-      d_.verdict = Verdict::reproduced;  // as if the search were to end at the first reproduction
+      d_.verdict = Verdict::reproduced;  // as with StopAfter::found
       d_.plan.notes.push_back(
           simpler ? "interrupted after the schedule had been found: it was simplified so far, and its rate is "
                     "that of the runs made of it"
@@ -182,7 +184,7 @@ class Search {
     return true;
   }
 
-  // The simplest form so far, if runs of that very schedule support it.
+  // The simplest form so far, if the runs of this form itself suggest that it reaches the target.
   std::optional<Found> simpler_by_then() const {
     if (!final_ || final_->lead.tried == as_found_->lead.tried) return std::nullopt;
     const schedule::Tally& tally = d_.tried[final_->lead.tried].tally;
@@ -224,7 +226,7 @@ class Search {
                               result.reason.empty() ? "no reason was given" : result.reason);
       return false;
     }
-    // Now the workload's length is known, so the parts of the plan that assumed one are planned again.
+    // The plan assumed the longest possible workload. Make it again now that the duration is known.
     const trace::Meta& meta = result.trace.meta;
     std::int64_t length = static_cast<std::int64_t>(result.seconds * 1e9);
     if (meta.workload_ts > 0 && meta.end_ns > meta.workload_ts) length = meta.end_ns - meta.workload_ts;
@@ -243,7 +245,7 @@ class Search {
     return true;
   }
 
-  // The schedules after the runs without faults, as far as they can be foreseen.
+  // The schedules that probably follow the control run, for runners that make runs ahead of time.
   Result<std::vector<Schedule>> after_controls(std::size_t room) const {
     World guess = world_;
     ROSE_CHECK(look_at_production(guess, d_.plan));
@@ -267,7 +269,7 @@ class Search {
     return {};
   }
 
-  // Determines what the nodes did in production and what the test deployment does; then creates all moves.
+  // Reads what the nodes did in production, surveys the test deployment, and creates all moves.
   Result<void> prepare() {
     ROSE_CHECK(look_at_production(world_, d_.plan));
     feedback_.emplace(d_.plan, world_.survey.trace);
@@ -283,7 +285,7 @@ class Search {
     return {};
   }
 
-  // `world` must outlive them; its plan gets the schedules that are tried unchanged.
+  // Creates all moves; `world` must outlive them. Sets the schedules of its plan to the plain trials.
   Moves moves_of(World& world) const {
     Moves moves;
     std::vector<Trial> plain = plain_trials(world);
@@ -307,32 +309,34 @@ class Search {
         if (t.level == 2) further.push_back(std::move(t));
       moves.push_back(plain_move(world, std::move(further)));
     }
-    order_equals(moves, options_.seed, [](const auto&, const auto&) { return true; });  // their yield decides first
+    order_equals(moves, options_.seed,
+                 [](const auto&, const auto&) { return true; });  // only equally promising trials depend on this order
     return moves;
   }
 
   // --- the loop
 
-  // Search for a schedule that reaches the target; or, after one was accepted, for one that resembles production's
-  // failure more, or is more reliable.
+  // What the search looks for: a schedule that reaches the target; or, after one was accepted, one that reproduces a
+  // failure more similar to production's, or a more reliable one.
   enum class Purpose { reach, more_similar, more_reliable };
 
   struct RunningTrial {
-    Move* move = nullptr;  // nullptr: another run of a schedule that missed
+    Move* move = nullptr;  // that proposed it; nullptr: another run of a schedule that missed
     Trial what;
     std::size_t tried = 0;  // index into d_.tried
-    bool runs = true;       // false: it was made before
-    int schedules = 0;      // tried until then
+    bool runs = true;       // false: the schedule was run before, and its outcome is known
+    int schedules = 0;      // number of schedules tried, including this one
     bool armed = true;
     RunResult result;
-    std::vector<Alternative> alternatives;  // armed in one run: only the first that fires was tried
+    std::vector<Alternative>
+        alternatives;  // trials armed in the same run (window.h); only the first that fires is tried
   };
 
   [[nodiscard]] int left() const {
     return purpose_ == Purpose::reach ? lab_.left() : std::min(lab_.left(), until_ - d_.runs);
   }
 
-  // Returns true when a schedule reached the target rate; it is leads_.back().
+  // Returns true when a schedule passed its screening, or its test for Purpose::more_reliable; it is leads_.back().
   Result<bool> search() {
     while (left() > 0) {
       if (!doubted_.empty() && d_.runs >= doubted_until_) {
@@ -347,7 +351,7 @@ class Search {
         if (tested(std::move(resumed), false)) return true;
         continue;
       }
-      // Schedules that reproduce the bug from now on are not tested any more.
+      // The tests are used up, so a schedule that reproduces the bug could not be tested.
       if (confirmation_.tests() >= kMostTests) return false;
       std::vector<RunningTrial> batch = pick();
       if (batch.empty() && doubted_.empty()) return false;
@@ -380,7 +384,8 @@ class Search {
     return false;
   }
 
-  // A test that was put aside, if nothing promises more than its remaining runs.
+  // The lead whose screening was put aside and should continue, because no trial is more promising; nullptr if there is
+  // none.
   Lead* best_waiting() {
     if (waiting_.empty() || purpose_ == Purpose::more_reliable) return nullptr;
     const auto best = std::max_element(waiting_.begin(), waiting_.end(), [&](const Lead& a, const Lead& b) {
@@ -397,10 +402,11 @@ class Search {
     return confirmation_.chance_of_target(lead) / std::max(1, schedule::kMostTestRuns - lead.tally.conclusive());
   }
 
-  // The best trials of all moves, as many as may run in parallel, and among them those that need no further run.
+  // Selects the best trials of all moves, as many as may run in parallel. Trials whose schedule was run before are
+  // answered at once from the record.
   std::vector<RunningTrial> pick() {
     std::vector<RunningTrial> batch;
-    std::set<const Move*> in_window;  // their trials are running and not taken yet
+    std::set<const Move*> in_window;  // moves with trials in a window of this batch, which are taken only after the run
     const int most = std::min(lab_.jobs(), left());
     for (int runs = 0; runs < most;) {
       Move* best = nullptr;
@@ -418,7 +424,7 @@ class Search {
         return std::any_of(batch.begin(), batch.end(),
                            [&](const RunningTrial& other_trial) { return other_trial.tried == tried; });
       };
-      // A schedule that missed is no more reliable than the accepted one.
+      // A schedule that missed cannot be more reliable than the accepted one.
       Misses::Missed* missed =
           repeats_ < kMostRepeats && purpose_ != Purpose::more_reliable ? misses_.best(d_.tried, running) : nullptr;
       if (missed != nullptr &&
@@ -453,7 +459,7 @@ class Search {
       trial.schedules = d_.schedules;
       runs += trial.runs ? 1 : 0;
       batch.push_back(std::move(trial));
-      // An outcome that is already known may change the next choice.
+      // Learn a known outcome at once, because it may change the next selection.
       if (!batch.back().runs) {
         learn(batch.back());
         batch.pop_back();
@@ -466,9 +472,9 @@ class Search {
     Move* move = nullptr;
     Trial what;
   };
-  // Before a fault is taken to level 2 or 3, where there are many moments: pairs of faults that each missed alone and
-  // occurred within the length of one run in the dump. Such a pair costs one run, and a failure that needs both is not
-  // reproduced at any moment of either.
+  // The best pair of faults to try before `deep`, a trial of level 2 or 3 for one of them. Both faults missed alone,
+  // and in the dump they occurred within the duration of one run. A failure that needs both cannot be reproduced by any
+  // of the many trials of level 2 and 3 for one of them, and the pair takes only one run.
   std::optional<Pair> pair_before(const Trial& deep, const std::set<const Move*>& in_window) const {
     if (deep.level < 2 || purpose_ != Purpose::reach || !world_.uses("pairs-first")) return std::nullopt;
     const Hypothesis of_deep = hypothesis_of(world_.plan, deep.schedule);
@@ -507,7 +513,7 @@ class Search {
     return last - first <= longest_workload(*inputs_.config);
   }
 
-  // A schedule that the user has ruled out is not run. Its move learns it as a miss.
+  // Skips a schedule that the user has ruled out: its move learns it as a miss.
   void skip(Move& move) {
     const Trial t = *move.peek();
     move.take();
@@ -519,7 +525,8 @@ class Search {
     for (std::unique_ptr<Move>& child : move.offspring()) moves_.push_back(std::move(child));
   }
 
-  // The best trial and the next ones, if it is uncertain that they are reached; nothing if the best one runs alone.
+  // A run with several alternatives: the best trial and the next ones, if their injection points may not be reached.
+  // Nothing if the best trial should run alone.
   std::optional<RunningTrial> window_of(Move& best, std::set<const Move*>& in_window) {
     if (window_.size() < 2 || purpose_ == Purpose::more_reliable || !world_.uses("window")) return std::nullopt;
     const NextTrial first = best.peek();
@@ -550,8 +557,8 @@ class Search {
     return trial;
   }
 
-  // The alternative that fired first counts as tried alone; those that were armed and did not fire count as missed;
-  // those that were withdrawn are not tried yet.
+  // Evaluates a run with alternatives. The one that fired counts as if it had run alone, and the others, which were
+  // withdrawn, as not tried. If none fired, all count as missed.
   void take_first(RunningTrial& trial) {
     const std::vector<Alternative> all = std::exchange(trial.alternatives, {});
     const std::size_t first = first_of(all, trial.result);
@@ -563,8 +570,8 @@ class Search {
       d_.tried[entry].note +=
           first < all.size() ? fmt::format("; it was reached first of {} alternatives: {}", all.size(), known.reason)
                              : fmt::format("; it was not reached, as one of {} alternatives", all.size());
-      // The move may now prefer another schedule because of other outcomes. Then the outcome is kept until the move
-      // asks for it.
+      // If the move does not propose the trial any more, because it learned other outcomes of this batch, the outcome
+      // stays in the record until the move proposes it again.
       const bool same = all[i].move->take_one(t);
       if (i == first) {
         known.trace = std::move(trial.result.trace);
@@ -597,7 +604,7 @@ class Search {
 
   Result<void> make(std::vector<RunningTrial>& batch) {
     std::vector<std::size_t> todo;
-    // if a run of many faults cannot be judged, repeating it does not help: the next trial has fewer
+    // Runs with many faults that are not repeated if they are inconclusive: a trial with fewer faults follows instead.
     std::set<std::size_t> once;
     for (const RunningTrial& trial : batch) {
       todo.push_back(trial.tried);
@@ -677,7 +684,7 @@ class Search {
     trial.result.trace = std::move(trace);
   }
 
-  // Without the faults that fired without effect: the miss proves nothing about them.
+  // The schedule without the faults that fired without effect, about which a miss proves nothing.
   static Schedule tested_part(const RunningTrial& trial) {
     Schedule part = trial.what.schedule;
     std::erase_if(part.faults, [&](const Fault& fault) {
@@ -688,12 +695,13 @@ class Search {
   }
 
   void remember_miss(const RunningTrial& trial, double observables) {
-    // Not repeated yet, because another one reproduced the bug.
+    // An inconclusive run that run_judged() did not repeat, because another one of the batch reproduced the bug.
     const bool unclear = trial.armed && !trial.what.many && trial.result.oracle == OracleAnswer::unknown &&
                          d_.tried[trial.tried].tally.runs() == 1;
     if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.exploratory || trial.what.repeat)
       return;
-    // A message that the failed call itself causes says nothing about the moment.
+    // The call that was made to fail causes messages itself, whenever it fails: they do not show that the moment was
+    // right.
     if (inputs_.only_logs()) observables = 0;
     std::string moment = schedule::fingerprint(trial.what.schedule);
     if (world_.uses("moments"))
@@ -704,9 +712,9 @@ class Search {
 
   // --- a schedule that reproduced the bug
 
-  // The run may have reproduced another failure: it brought back none of the logs' messages although they are the only
-  // evidence, or it stopped the workload early, or no node ended itself as one did in the dump. Other trials come first
-  // for some runs, and faults that messages name come before guesses.
+  // True if the run may have reproduced another failure (resembles_incident()) and its schedule should be tested later:
+  // for kMostOthers runs after the first such hit, other trials come first. Meanwhile faults that messages report are
+  // preferred to guesses.
   bool doubtful(const RunningTrial& trial) {
     if (!world_.uses("doubt") || purpose_ == Purpose::more_reliable ||
         resembles_incident(inputs_, d_, d_.tried[trial.tried]))
@@ -722,7 +730,7 @@ class Search {
     return d_.runs < doubted_until_;
   }
 
-  // A planned restart that reproduces the bug is treated like any other schedule.
+  // Confirms planned restarts that reproduced the bug, like any other schedule.
   Result<bool> follow_restarts() {
     for (RestartRuns::Hit& hit : restart_hits_) {
       RunningTrial trial;
@@ -747,7 +755,7 @@ class Search {
     return follow(trial);
   }
 
-  // True: it reaches the target.
+  // Narrows down and confirms a schedule that reproduced the bug. Returns true if it passed (see search()).
   Result<bool> follow(const RunningTrial& trial) {
     Lead lead;
     lead.schedule = trial.what.schedule;
@@ -781,13 +789,13 @@ class Search {
     return false;
   }
 
-  // Checks whether it is worth minimising and testing; in the search for a more reliable one, whether it reaches the
-  // target.
+  // Screens the lead; in the search for a more reliable schedule, makes its final test at once.
   Result<void> confirm(Lead& lead, bool may_wait) {
     if (purpose_ == Purpose::more_reliable) return confirmation_.test(lead, schedule::kMostTestRuns, true);
     return confirmation_.screen(lead, may_wait);
   }
 
+  // Records the lead and returns true if it passed. Otherwise `proceed` adds moves that refine it.
   bool tested(Lead lead, bool proceed) {
     leads_.push_back(std::move(lead));
     const Lead& last = leads_.back();
@@ -798,7 +806,8 @@ class Search {
     return false;
   }
 
-  // A schedule that reproduces the bug too rarely is the best starting point.
+  // Adds moves that refine a schedule which reproduces the bug too rarely, and raises the weights of its faults: it is
+  // the best base for further trials.
   void refine_from(const Lead& lead) {
     for (const Fault& fault : lead.schedule.faults) {
       lead_factors_[fault.id] = kLeadFactor;
@@ -823,7 +832,7 @@ class Search {
     const bool any_timed = std::any_of(lead.schedule.faults.begin(), lead.schedule.faults.end(), waits_only_for_time);
     for (const Fault& fault : lead.schedule.faults) {
       if (!lead.fired.contains(fault.id)) continue;
-      // Another time leads to the same calls.
+      // Refine a fault at a fixed time only once: the calls after another time are the same.
       if (waits_only_for_time(fault) && !refined_at_time_.insert(fault.id).second) continue;
       const double prior = kLead * kSharePlace * (any_timed && !waits_only_for_time(fault) ? kUntimedFault : 1);
       if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, prior))
@@ -831,8 +840,8 @@ class Search {
     }
   }
 
-  // The accepted schedule may reproduce another failure: in production a node ended by itself, and in none of its runs.
-  // Looks for a schedule in which the node does.
+  // If the accepted schedule may reproduce another failure (in production a node ended itself, and in none of its
+  // runs), looks for a schedule that reproduces production's.
   Result<void> find_more_similar(Lead& found) {
     const auto similar = [&](const Lead& lead) { return resembles_incident(inputs_, d_, d_.tried[lead.tried]); };
     if (!world_.uses("doubt") || inputs_.only_logs() || similar(found)) return {};
@@ -842,9 +851,9 @@ class Search {
                     found, similar, ", but it may be another failure; one closer to production was found then");
   }
 
-  // An accepted schedule that sometimes misses depends on an injection point that its times do not always hit, and hit
-  // less often on a busier or slower machine. A schedule that waits for an event at that point, or that needs no time,
-  // is more reliable: looks for one.
+  // Looks for a more reliable schedule than an accepted one that sometimes misses. Assumption: its faults at fixed
+  // times do not always hit the right point of the execution, and will hit it less often on a busier or slower machine.
+  // A schedule that waits for an event at that point, or that does not depend on a time, is more reliable.
   Result<void> find_more_reliable(Lead& found) {
     if (!world_.uses("surer") || inputs_.stop_after != StopAfter::minimised) return {};
     if (std::exchange(looked_for_reliable_, true)) return {};
@@ -855,7 +864,8 @@ class Search {
     if (world_.level(1))
       if (std::vector<Trial> trials = untimed(found); !trials.empty())
         moves_.push_back(plain_move(world_, std::move(trials)));
-    // No more runs than its misses would cost its user.
+    // Limit the runs to what the misses would cost the user: a schedule of rate r needs 1/r runs for each reproduction,
+    // so kFutureRuns reproductions take kFutureRuns * (1/r - 1) additional runs.
     const double worth = std::ceil(kFutureRuns * (1 / std::max(found.tally.rate(), 0.01) - 1));
     const int left = confirmation_.left_for(found) - schedule::RateTest(options_.target_rate).perfect();
     const int most =
@@ -870,7 +880,8 @@ class Search {
     return {};
   }
 
-  // Continues the search for at most that many runs. A schedule that fits replaces the found one.
+  // Continues the search for at most `most` runs. A schedule for which `fits` is true replaces the found one. `then`:
+  // for the note in the record.
   Result<void> look_for(Purpose purpose, int most, Lead& found, const std::function<bool(const Lead&)>& fits,
                         std::string_view then) {
     purpose_ = purpose;
@@ -889,7 +900,7 @@ class Search {
     return {};
   }
 
-  // The first calls instead of those after a certain time.
+  // Trials in which a fault of the lead hits its first matching call instead of the first one after a fixed time.
   std::vector<Trial> untimed(const Lead& lead) const {
     std::vector<Trial> trials;
     for (std::size_t i = 0; i < lead.schedule.faults.size(); ++i) {
@@ -905,7 +916,7 @@ class Search {
     return trials;
   }
 
-  // --- simplification, then the rate, from runs that influenced no choice
+  // --- simplification, then the rate, measured by runs that influence no choice
 
   Result<void> finish(const Lead& found) {
     final_ = Found{.lead = found};
@@ -927,31 +938,31 @@ class Search {
   Refinement refinement_{inputs_, world_, lab_, confirmation_, d_};
   std::optional<Feedback> feedback_;
   Moves moves_;
-  std::map<std::size_t, RunResult> last_results_;  // the last result of each, without its trace
+  std::map<std::size_t, RunResult> last_results_;  // by index into d_.tried: the last result, without its trace
   Misses misses_;
   Window window_;
-  int repeats_ = 0;
+  int repeats_ = 0;  // further runs of schedules that missed
   std::vector<Lead> leads_;
-  std::vector<Lead> waiting_;          // whose test is not over
-  std::vector<RunningTrial> doubted_;  // not tested yet, because they may reproduce another failure
-  int doubted_until_ = 0;              // runs, while others come before them; 0: there were none
+  std::vector<Lead> waiting_;          // leads whose screening was put aside
+  std::vector<RunningTrial> doubted_;  // hits that are not tested yet, because they may reproduce another failure
+  int doubted_until_ = 0;              // number of runs until which other trials come before them; 0: there were none
   std::vector<RestartRuns::Hit> restart_hits_;
-  std::set<std::string> tested_;  // moments
+  std::set<std::string> tested_;  // moments of schedules that were tested
   std::map<std::set<std::string>, int> tests_by_faults_;
-  std::set<std::string> refined_at_time_;  // faults that reproduced the bug at a time, and were refined to calls
+  std::set<std::string> refined_at_time_;  // faults at fixed times that were refined
   std::map<std::string, double> lead_factors_;
   bool looked_for_reliable_ = false;
   Purpose purpose_ = Purpose::reach;
-  int until_ = 0;  // the limit of runs after something was reached
+  int until_ = 0;  // limit of runs for a purpose other than Purpose::reach
   std::optional<Found> final_;
-  std::optional<Found> as_found_;  // before it was simplified
-  std::optional<Found> decided_;   // the best of those that were tested to the end and stayed below the target
+  std::optional<Found> as_found_;  // the confirmed schedule before it was simplified
+  std::optional<Found> decided_;   // the best of the schedules that failed the final test
 };
 
 }  // namespace
 
 double worth_of(const World& world, const Lab& lab, const Trial& t) {
-  // A hit of many faults or calls is only the beginning: narrowing it down takes runs, too.
+  // If a trial with many faults or calls reproduces the bug, narrowing it down takes further runs.
   const double later = t.many && world.uses("narrowing") ? t.yield * narrowing_runs(t.schedule) : 0;
   double worth = t.yield / (lab.cost(t.schedule) * (1 + later));
   if (!world.uses("turns")) worth += 10.0 * (3 - t.level);  // level after level, as in the paper

@@ -15,26 +15,26 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostBehaviours = 4096;  // of one host; the rest is ignored
+constexpr std::size_t kMostBehaviours = 4096;  // of one host; further ones are ignored
 constexpr int kFirstClientPort = 32768;
 
-// Folders differ between deployments; the name of what a call is made on mostly does not.
+// Only the last component of the path is compared, because folders differ between deployments.
 std::string behaviour_of_call(std::string_view syscall, std::string_view path) {
   return fmt::format("{} {}", syscall, path.empty() ? std::string{} : profile::tail_pattern(path, 1));
 }
 
-// A call together with the host that it is made to: which node leads can be recognised from the connections to it.
-// Ports of clients are random and are left out.
+// A call to another host of the dump. Its address is left out, because it differs between deployments, and so are
+// ephemeral ports. The direction of connections distinguishes nodes: followers connect to their leader.
 std::string behaviour_towards(std::string_view syscall, int port) {
   return port > 0 && port < kFirstClientPort ? fmt::format("{} to one of them at port {}", syscall, port)
                                              : fmt::format("{} to one of them", syscall);
 }
-// The same call as seen by the host that receives it.
+// The behaviour of the host that such a call is made to.
 std::string behaviour_from(std::string_view syscall, int port) {
   return behaviour_towards(syscall, port) + ", done to it";
 }
 
-// Which host has which address. An address that several hosts have belongs to none of them.
+// The owners of addresses. An address that several hosts or nodes have identifies none of them.
 class Addresses {
  public:
   static constexpr int kAmbiguous = -1;
@@ -60,10 +60,10 @@ Addresses addresses_of_nodes(const config::Config& config) {
   return addresses;
 }
 
-// What nodes and hosts do, by number: first all that the profile knows of the nodes.
+// Numbers the behaviours of nodes and hosts. Those in the profile have the lowest numbers.
 class Behaviours {
  public:
-  // `among`: also what hosts do to each other, as far as the dump shows it.
+  // `among`: also compares the connections between hosts; the dump must contain addresses for that.
   Behaviours(const Inputs& inputs, bool among) {
     const auto each = [&](const std::string& node, const std::string& behaviour, bool only_new = false) {
       const std::uint32_t number = of(behaviour);
@@ -89,7 +89,7 @@ class Behaviours {
     all_.resize(inputs.config->nodes.size());
     for (const std::vector<bool>& by : nodes_)
       for (std::size_t i = 0; i < all_.size(); ++i) all_[i] += by[i] ? weight(by) : 0;
-    // A function that no node entered without faults still identifies its node when one enters it.
+    // A function that no fault-free run entered still identifies the node whose program has it.
     fault_free_ = nodes_.size();
     for (const profile::FunctionRate& rate : inputs.profile->functions)
       if (rate.count == 0) each(rate.node, rate.function + "()", true);
@@ -99,23 +99,23 @@ class Behaviours {
     return numbers_.try_emplace(behaviour, static_cast<std::uint32_t>(numbers_.size())).first->second;
   }
   [[nodiscard]] bool known(std::uint32_t behaviour) const { return behaviour < nodes_.size(); }
-  // The nodes that do it.
+  // By node: whether it shows this behaviour.
   [[nodiscard]] const std::vector<bool>& nodes(std::uint32_t behaviour) const { return nodes_[behaviour]; }
-  // Behaviour that few nodes share distinguishes them best.
+  // The inverse of the number of nodes that show it: behaviour of few nodes distinguishes them best.
   static double weight(const std::vector<bool>& by) {
     return 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(1, std::count(by.begin(), by.end(), true)));
   }
-  // The weight of all that a node does.
+  // The total weight of the fault-free behaviour of a node.
   [[nodiscard]] double all(std::size_t node) const { return all_[node]; }
 
  private:
   std::unordered_map<std::string, std::uint32_t> numbers_;
   std::vector<std::vector<bool>> nodes_;
-  std::size_t fault_free_ = 0;  // this many of them are done without faults
+  std::size_t fault_free_ = 0;  // behaviours below this number occurred in fault-free runs
   std::vector<double> all_;
 };
 
-// What the hosts of the dump do to each other: for each host, what it does and to which other host.
+// The connections between the hosts of the dump: by host, its behaviour, and the hosts that it is connected to.
 struct Connections {
   std::map<std::string, std::set<std::string>, std::less<>> behaviours;
   std::map<std::string, std::set<std::string>, std::less<>> connected;
@@ -137,7 +137,8 @@ Connections connections_among(const Inputs& inputs) {
                       number_of(std::string_view(entry).substr(0, equals)));
   Connections found;
   for (const trace::Trace& trace : inputs.traces) {
-    std::set<std::pair<std::uint64_t, trace::StringId>> seen;  // each call of a host to a peer once
+    std::set<std::pair<std::uint64_t, trace::StringId>>
+        seen;  // pairs of a host's call and its peer, because each pair counts once
     for (const trace::Event& event : trace.events) {
       if (event.type != trace::EventType::sys || event.peer == 0 || event.node == 0) continue;
       if (!seen.emplace((std::uint64_t{event.node} << 16) | static_cast<std::uint16_t>(event.syscall), event.peer)
@@ -159,9 +160,10 @@ Connections connections_among(const Inputs& inputs) {
 
 struct Host {
   std::vector<std::uint32_t> behaviours;
-  std::vector<bool> has;  // by doing
+  std::vector<bool> has;  // by behaviour
   std::uint64_t failures = 0;
-  std::int64_t fault_ts = 0;  // its last process or network fault: hosts of the last incident are to be different nodes
+  std::int64_t fault_ts =
+      0;  // its last process or network fault; hosts of the last incident are matched first, to different nodes
 };
 
 std::map<std::string, Host, std::less<>> behaviours_of_hosts(const Inputs& inputs,
@@ -184,7 +186,7 @@ std::map<std::string, Host, std::less<>> behaviours_of_hosts(const Inputs& input
     for (std::size_t id = 1; id < host_of.size(); ++id)
       if (const auto it = hosts.find(trace.str(static_cast<trace::StringId>(id))); it != hosts.end())
         host_of[id] = &it->second;
-    // each pair of call and path is turned into a string only once
+    // by call and path, or by function: the number of the behaviour, so that its text is built once
     std::unordered_map<std::uint64_t, std::uint32_t> numbers;
     for (const trace::Event& event : trace.events) {
       Host* host = event.node < host_of.size() ? host_of[event.node] : nullptr;
@@ -207,7 +209,8 @@ std::map<std::string, Host, std::less<>> behaviours_of_hosts(const Inputs& input
             behaviours.of(call ? behaviour_of_call(kernel::syscall_name(event.syscall), trace.str(event.path))
                                : std::string(trace.str(event.function)) + "()");
       const std::uint32_t behaviour = number->second;
-      // On a busy host of production hundreds of kinds of calls fail, and they are typical of no node.
+      // Hundreds of kinds of calls fail on a busy production host. Those that no node's profile contains are not
+      // typical of any node.
       if (failed && !behaviours.known(behaviour)) continue;
       does(*host, behaviour);
     }
@@ -215,7 +218,7 @@ std::map<std::string, Host, std::less<>> behaviours_of_hosts(const Inputs& input
   return hosts;
 }
 
-// The share of the host's behaviour that the node shows, and the share of the node's behaviour that the host shows.
+// `share`: of the host's behaviour that the node shows. `covered`: of the node's behaviour that the host shows.
 struct Similarity {
   double share = 0, covered = 0;
   [[nodiscard]] double both() const {
@@ -223,13 +226,13 @@ struct Similarity {
   }  // harmonic mean
 };
 
-// The nodes that a host may be. Empty if the host does too much that no node does.
+// The nodes that a host may correspond to; empty if none shows enough of the host's behaviour.
 std::vector<int> matching_nodes(const std::vector<Similarity>& nodes, const std::vector<bool>& is_connected) {
   double best = 0;
   for (const Similarity& node : nodes) best = std::max(best, node.share);
   if (best < kLeastSimilarity) return {};
-  // Of the nodes that do all that the host does, those that do least in addition: a follower serves clients as its
-  // leader does, and also connects to the leader.
+  // Of the nodes with the best share, take those with the least additional behaviour: a follower serves clients like
+  // its leader and also connects to the leader, so a host that only serves clients is the leader.
   double most = 0;
   for (const Similarity& node : nodes)
     if (node.share >= best - kReplicaDifference) most = std::max(most, node.covered);
@@ -239,8 +242,8 @@ std::vector<int> matching_nodes(const std::vector<Similarity>& nodes, const std:
       replicas.push_back(static_cast<int>(i));
     if (nodes[i].share >= kLeastSimilarity && !is_connected[i]) apart.push_back(static_cast<int>(i));
   }
-  // A host that connects to another one is a different node. A follower that took over does what its leader did and
-  // still is a node of its own: the one that its whole behaviour resembles most.
+  // Two hosts that connect to each other are different nodes, even if both behave like the leader because a follower
+  // took over. Then take the node that the host's whole behaviour resembles most among the other ones.
   const auto at = [](int node) { return static_cast<std::size_t>(node); };
   if (apart.empty() || std::any_of(replicas.begin(), replicas.end(), [&](int node) { return !is_connected[at(node)]; }))
     return replicas;
@@ -270,7 +273,7 @@ std::vector<SimilarNode> find_similar_nodes(const Inputs& inputs, const std::vec
     std::size_t known_count = 0;
     for (const std::uint32_t behaviour : host.behaviours) {
       if (!behaviours.known(behaviour)) {
-        all += 1.0 / static_cast<double>(nodes);  // no node here does this: another program
+        all += 1.0 / static_cast<double>(nodes);  // behaviour of another program, which no node runs
         continue;
       }
       ++known_count;
@@ -302,10 +305,11 @@ std::vector<SimilarNode> find_similar_nodes(const Inputs& inputs, const std::vec
   std::vector<std::string> unmatched;
   for (const auto& [most, name] : order)
     if (!match(name, kFewBehaviours, false)) unmatched.push_back(name);
-  // Some programs have few recognisable calls. Then a host is taken for a node that no other host plays, starting with
-  // the node of the last incident.
+  // Some programs make few recognisable calls. Such a host is matched to a node that no other host corresponds to;
+  // hosts of the last incident come first.
   std::erase_if(unmatched, [&](const std::string& name) { return match(name, 1, true); });
-  // A window that begins late holds little of any host: failures there are ignored only if no node has them.
+  // A window that began late contains little behaviour of any host. One behaviour is then sufficient: ignoring the
+  // failures of the host would be worse.
   for (const std::string& name : unmatched) match(name, 1, false);
   return found;
 }

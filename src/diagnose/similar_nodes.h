@@ -1,6 +1,6 @@
-// Finds the node of the deployment that a production host corresponds to, by behaviour: the calls it makes and their
-// targets, its connections to and from other hosts, and the functions it enters, compared with the profile of each
-// node. Used for hosts that neither name nor address identifies. Private to diagnose.
+// Finds the node of the deployment that a production host corresponds to by comparing its behaviour with the profile of
+// each node: the calls that it makes and their targets, its connections to and from other hosts, and the functions that
+// it enters. Used for hosts that neither a name nor an address identifies. Private to diagnose.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 namespace rose::diagnose {
 
 struct SimilarNode {
-  std::string host;  // as the dumps name it
+  std::string host;  // its name in the dumps
   int node = -1;     // index into the configuration's nodes
-  double share = 0;  // share of what the host did that this node does as well, weighted by how few nodes do it
-  std::vector<int>
-      replicas;  // the nodes that do as much of it, including this one: replicas, which cannot be distinguished
+  double share = 0;  // of the host's behaviour that the node's profile contains, weighted by how few nodes show it
+  std::vector<int> replicas;  // all nodes that match equally well, `node` included
 };
 
-// The `hosts` that certainly play a node. `taken`: nodes that other hosts have already. Replicas are assigned one by
-// one, to the hosts with the latest faults first; when there are more hosts than replicas, several play one.
+// Matches `hosts` to nodes; hosts that match no node are left out. `taken`: by node, whether another host corresponds
+// to it already. Equally similar nodes are assigned in turn, to the hosts with the latest faults first; if there are
+// more hosts than such nodes, several hosts correspond to one node.
 [[nodiscard]] std::vector<SimilarNode> find_similar_nodes(const Inputs& inputs, const std::vector<std::string>& hosts,
                                                           const std::vector<bool>& taken);
 

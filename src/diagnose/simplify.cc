@@ -11,17 +11,17 @@
 namespace rose::diagnose {
 namespace {
 
-// Pauses and partitions are not shortened further: the reader of the schedule gains nothing.
+// Pauses and partitions are not made shorter than this: a shorter one is not easier to understand.
 constexpr std::int64_t kShortest = 2 * kSecond;
-// A time that is just sufficient here is too short on a slower or busier machine.
+// The margin of shortened durations: one that is just sufficient here may be too short on a slower or busier machine.
 constexpr std::int64_t kMarginNumerator = 4, kMarginDenominator = 3;
 
+// A unit is a fault, or a group of alternatives: one fault on several nodes, whose members are changed together.
 bool same_unit(const Fault& fault, const std::string& unit) {
   return fault.group.empty() ? fault.id == unit : fault.group == unit;
 }
 std::string unit_of(const Fault& fault) { return fault.group.empty() ? fault.id : fault.group; }
 
-// Alternatives of one group are changed together: they are one fault on several nodes.
 std::vector<std::string> units_of(const Schedule& schedule) {
   std::vector<std::string> units;
   for (const Fault& fault : schedule.faults)
@@ -64,7 +64,8 @@ std::string words_of(const Condition& c) {
   return {};
 }
 
-// 12.7 s would suggest a precision that nobody has: whole seconds from 2 s on, half seconds below.
+// Rounds a duration so that it does not suggest a precision that it does not have: to half seconds below 2 s, and to
+// whole seconds, 5 s and 10 s above.
 std::int64_t readable(std::int64_t ns) {
   const std::int64_t step = ns >= 60 * kSecond   ? 10 * kSecond
                             : ns >= 20 * kSecond ? 5 * kSecond
@@ -78,7 +79,7 @@ std::string lasts(const Fault& fault, std::int64_t before) {
                      format_duration(before));
 }
 
-// "crash-n1 comes at the 1st openat instead of the 5th; both reproduce it, so the count does not matter".
+// For people: "crash-n1 comes at the 1st openat instead of the 5th; both reproduce it, so the count does not matter".
 std::string counts(const std::string& id, const std::string& what, int count, int before) {
   return fmt::format("{} comes at the {} {} instead of the {}{}", id, ordinal_text(count), what, ordinal_text(before),
                      count == 1 ? "; both reproduce it, so the count does not matter" : "");
@@ -107,7 +108,8 @@ Schedule without(const Schedule& schedule, const std::string& id) {
       for (const std::string& before : gone.after)
         if (std::find(fault.after.begin(), fault.after.end(), before) == fault.after.end())
           fault.after.push_back(before);
-      // Only times can be added up; other conditions of the removed fault are dropped.
+      // Add the removed fault's waiting time to that of its follower. Other conditions cannot be combined and are
+      // dropped.
       const bool timed = gone.when.size() == 1 && gone.when[0].kind == ConditionKind::elapsed;
       const bool fault_timed = !fault.when.empty() && fault.when[0].kind == ConditionKind::elapsed;
       const bool process_fault = !hits_by_count(fault.kind);
@@ -126,9 +128,9 @@ Simplifier::Simplifier(Schedule schedule, const std::set<std::string>& fired, bo
 }
 
 void Simplifier::plan_drops(const std::set<std::string>& fired) {
-  // Alternatives that never fired: the context may belong to one node after all.
+  // Alternatives of a group that never fired, while another one did: their nodes may not matter.
   std::vector<std::string> idle;
-  Batch never;  // faults or whole groups
+  Batch never;  // removals of faults and groups that never fired, proposed together
   const auto has_certain = [certain = certain_](const Schedule& of, const std::string& unit) {
     return std::any_of(of.faults.begin(), of.faults.end(),
                        [&](const Fault& f) { return same_unit(f, unit) && certain.contains(f.id); });
@@ -175,10 +177,11 @@ void Simplifier::plan_drops(const std::set<std::string>& fired) {
     never.insert(never.begin(), std::move(step));
   }
   if (!never.empty()) batches_.push_back(std::move(never));
-  // From the last to the first, because later ones are more likely to be consequences. Many at once first.
+  // Remove units from the last to the first, because later faults are more likely to be consequences; large parts
+  // first.
   std::vector<std::string> units = units_of(current_);
   std::reverse(units.begin(), units.end());
-  // All uncertain faults are removed at once first: the certain ones may explain the failure alone.
+  // Before that, propose to remove all uncertain faults at once: the certain ones alone may explain the failure.
   std::vector<std::string> uncertain;
   for (const std::string& unit : units)
     if (!has_certain(current_, unit)) uncertain.push_back(unit);
@@ -208,8 +211,8 @@ void Simplifier::plan_details() {
       return changed;
     };
   };
-  Batch likely;                // what hardly ever matters, all at once
-  std::vector<Step> unlikely;  // each for itself
+  Batch likely;                // changes that hardly ever matter, proposed together
+  std::vector<Step> unlikely;  // changes that may matter, proposed one by one
   const std::vector<std::string> units = units_of(current_);
   for (const std::string& unit : units) {
     const Fault& first = *first_of(current_, unit);
@@ -221,7 +224,8 @@ void Simplifier::plan_details() {
         fault.times = 1;
         return what;
       })});
-    // The earliest conditions: the last one determines where the fault hits.
+    // Conditions except the last one hardly ever matter: the last one determines the point at which the fault is
+    // injected.
     for (std::size_t i = 0; i < first.when.size(); ++i) {
       const Condition gone = first.when[i];
       Step step{change(unit, [gone](Fault& fault) -> std::optional<std::string> {
@@ -233,8 +237,8 @@ void Simplifier::plan_details() {
       if (i + 1 < first.when.size()) likely.push_back(std::move(step));
       else unlikely.push_back(std::move(step));
     }
-    // Tries the first occurrence: if that reproduces as often, the count does not matter. Otherwise tries half of it,
-    // so that a reader sees about how many occurrences are needed.
+    // Propose the first occurrence: if that reproduces the bug as often, the count does not matter. Then propose half
+    // the count, so that a reader learns about how many occurrences are needed.
     for (const bool halve : {false, true}) {
       const auto lower = [halve](int& count) {
         const int less = halve ? (count + 1) / 2 : 1;
@@ -267,8 +271,8 @@ void Simplifier::plan_details() {
     }
     for (std::size_t i = 0; i < first.after.size(); ++i)
       unlikely.push_back({change(unit, [i](Fault& fault) -> std::optional<std::string> {
-        // Without the fault before it a time would count from another start: that is a different schedule, not a
-        // simpler one.
+        // Without its predecessor, a fault's time would be counted from another point: that schedule would be
+        // different, not simpler.
         if (!fault.when.empty() ? fault.when[0].kind == ConditionKind::elapsed : !hits_by_count(fault.kind))
           return std::nullopt;
         if (i >= fault.after.size()) return std::nullopt;
@@ -293,7 +297,7 @@ void Simplifier::plan_details() {
     for (Fault& fault : changed.schedule.faults) {
       make_readable(fault.when);
       make_readable(fault.until);
-      // Rounded up: a silence that is slightly too short has no effect.
+      // Only round durations up: a silence that is slightly too short has no effect.
       if (fault.duration_ns >= kSecond && readable(fault.duration_ns) >= fault.duration_ns)
         fault.duration_ns = readable(fault.duration_ns);
     }
@@ -312,7 +316,7 @@ void Simplifier::plan_details() {
     }
     return changed;
   }});
-  // Changes that will probably fail are tried first: if one is accepted, there is less to round.
+  // Propose the changes that may matter first: each accepted one leaves less to round.
   for (Step& step : unlikely) batches_.push_back({std::move(step)});
   batches_.push_back(std::move(likely));
 }

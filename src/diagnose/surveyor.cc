@@ -9,11 +9,13 @@
 namespace rose::diagnose {
 namespace {
 
+// Only the calls of nodes that rose starts can be counted.
 bool can_count(const World& world, const std::string& name) {
   const config::Node* node = world.inputs->config->find(name);
   return node != nullptr && !node->attach;
 }
 
+// True if counting the fault's calls would slow the node down (kTooBusy).
 bool too_busy(const World& world, const Fault& fault) {
   if (!world.inputs->profile || world.inputs->profile->seconds <= 0) return false;
   const auto node = world.inputs->profile->syscalls.find(fault.node);
@@ -42,7 +44,7 @@ Counting counting(const World& world, std::vector<Question> questions) {
   return made;
 }
 
-// False: the deployment cannot count these.
+// Makes the run; returns false if the deployment cannot count these.
 Result<bool> count(World& world, Lab& lab, std::vector<Question> questions) {
   const auto [schedule, by_counter] = counting(world, std::move(questions));
   const std::size_t index =
@@ -54,7 +56,7 @@ Result<bool> count(World& world, Lab& lab, std::vector<Question> questions) {
       lab.run({index}, fmt::format("a survey without faults: {} calls and places are counted", by_counter.size())));
   if (!made[0].armed) return false;
   RunResult& result = made[0].result;
-  // nothing is known then, and another run would hardly do better
+  // An inconclusive run has no answers. Another run would hardly be better, so the survey ends.
   if (result.oracle == OracleAnswer::unknown) return true;
   for (const auto& [id, question] : by_counter)
     if (const schedule::FaultOutcome* outcome = outcome_of(result, id))
@@ -89,7 +91,7 @@ Questions questions(const World& world) {
   return {std::move(all), std::move(calls)};
 }
 
-// A guess about a call that this deployment never makes cannot be tried.
+// Removes guesses about calls that this deployment never makes, because they cannot be tried.
 void drop_uncalled_guesses(World& world) {
   if (!world.survey.made) return;
   std::erase_if(world.plan.candidates, [&](const Candidate& c) {
