@@ -21,8 +21,8 @@
 namespace rose::diagnose {
 namespace {
 
-// Files with an extension that fault-free runs fail to find again and again under different names: class files,
-// modules, message catalogues.
+// Recognises lookups that fail all the time: fault-free runs also look up many different names with the same extension
+// in vain, such as class files, modules and message catalogues.
 class Lookups {
  public:
   explicit Lookups(const profile::Profile& profile) {
@@ -39,8 +39,8 @@ class Lookups {
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t> kinds_;
 };
 
-// If the test deployment shows a failure after restarts, it is a consequence of the restart in the dump, unless it came
-// before.
+// Recognises failures that are consequences of a restart in the dump: they follow its first restart, and also occur
+// after restarts in the test deployment, not far more rarely.
 class AfterRestarts {
  public:
   AfterRestarts(const Given& given, const Facts& facts) {
@@ -70,7 +70,7 @@ class AfterRestarts {
   std::optional<profile::BenignIndex> known_;
 };
 
-// Failures that the profile does not contain, or far more rarely.
+// The groups that are not benign: the profile does not contain them, or far more rarely, and no restart explains them.
 std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::vector<FailedCall>& groups,
                              Discards& discards) {
   const Times& times = facts.times;
@@ -106,7 +106,7 @@ std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::
     if (failure.ordinariness == 2 && lookups &&
         lookups->often(failure.syscall, kernel::errno_name(group.err), group.trace->str(group.first->path)))
       failure.ordinariness = 3;
-    // A regular file returns all that was asked for unless its file system cannot.
+    // A short transfer of a regular file is serious: it happens only if the file system cannot do more.
     if (group.err == 0) failure.ordinariness = 0;
     if (group.searched) failure.ordinariness = 3;
     failures.push_back(std::move(failure));
@@ -116,7 +116,7 @@ std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::
 
 using Moments = std::vector<std::pair<std::int64_t, const Failure*>>;  // by time
 
-// By node, the times at which a call failed with a serious error.
+// By node: the failures with a serious error, ordered by time.
 std::vector<Moments> serious_failures(const std::vector<Failure>& failures, int nodes) {
   std::vector<Moments> serious(static_cast<std::size_t>(nodes));
   for (const Failure& failure : failures)
@@ -128,7 +128,7 @@ std::vector<Moments> serious_failures(const std::vector<Failure>& failures, int 
   return serious;
 }
 
-// True if each time was right after a start of its node, and more than one start was followed by it.
+// True if each of these failures was right after a start of the node, and followed more than one start.
 bool follows_starts(const FailedCall& group, const std::vector<std::int64_t>& starts) {
   std::set<std::int64_t> after;
   return std::all_of(group.times.begin(), group.times.end(),
@@ -141,7 +141,8 @@ bool follows_starts(const FailedCall& group, const std::vector<std::int64_t>& st
          after.size() > 1;
 }
 
-// The more serious failure that the last call of the group followed; nullptr if not every call followed one.
+// The serious failure that the last call of the group followed; nullptr unless every call of the group followed such a
+// failure within kAfterError.
 const Failure* followed(const FailedCall& group, const Moments& serious) {
   const Failure* last = nullptr;
   const bool always = std::all_of(group.times.begin(), group.times.end(), [&](std::int64_t ts) {
@@ -154,13 +155,13 @@ const Failure* followed(const FailedCall& group, const Moments& serious) {
   return always ? last : nullptr;
 }
 
-// A failure that always comes right after a start of its node, or after a more serious failure, is a consequence,
-// wherever in the dump it is.
+// The event that the failure always follows, and so is a consequence of: a start of its node, or a more serious
+// failure; "" if there is none.
 std::string what_it_follows(const Failure& failure, const Given& given, const Facts& facts,
                             const std::vector<Moments>& serious) {
   const FailedCall& group = *failure.group;
   if (failure.ordinariness == 0 || group.times.size() < group.count || group.cause != nullptr)
-    return "";  // some calls were not examined
+    return "";  // timestamps of some calls were not kept
   const auto node = static_cast<std::size_t>(group.node);
   if (follows_starts(group, facts.starts[node])) return fmt::format("a start of {}", given.name(group.node));
   if (failure.ordinariness < 2) return "";
@@ -177,7 +178,7 @@ ExtractedCalls extract_calls(const Given& given, const Facts& facts, const Progr
   std::vector<Failure> failures = unusual(given, facts, calls.groups, extracted.discards);
   const std::vector<Moments> serious = serious_failures(failures, given.nodes.count());
   for (Failure& failure : failures) failure.follows = what_it_follows(failure, given, facts, serious);
-  // In the order of their ranks: a dump may hold any number of kinds, and only the first can be tried.
+  // Sort by rank: a dump may contain any number of groups, and only the first ones are tried and need all shapes.
   std::stable_sort(failures.begin(), failures.end(),
                    [](const Failure& a, const Failure& b) { return a.order() < b.order(); });
   const auto to_try = static_cast<std::size_t>(std::max(1, given.config().diagnose.max_runs));

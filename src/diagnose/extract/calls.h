@@ -1,4 +1,4 @@
-// Failed calls: separates those that also occur in healthy runs from the others. Private to diagnose.
+// Extracts candidates from failed calls, after removing those that also occur in fault-free runs. Private to diagnose.
 #pragma once
 
 #include "diagnose/extract/causes.h"
@@ -8,11 +8,11 @@
 
 namespace rose::diagnose {
 
-// `causes` explain some of them.
 struct ExtractedCalls : Extracted {
-  std::vector<Candidate> disks;  // full disks that explain short writes
+  std::vector<Candidate> disks;  // full disks that would explain short writes
 };
 
+// `causes`: events that may explain failed calls.
 [[nodiscard]] ExtractedCalls extract_calls(const Given& given, const Facts& facts, const Programs& programs,
                                            const Causes& causes);
 

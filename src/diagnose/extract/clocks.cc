@@ -18,6 +18,7 @@
 namespace rose::diagnose {
 namespace {
 
+// The dumps of one host, which have one clock, and their handshakes.
 struct DumpsOfHost {
   std::vector<std::size_t> traces;
   trace::HostHandshakes seen;
@@ -42,7 +43,8 @@ std::vector<DumpsOfHost> hosts_of_dumps(const std::vector<trace::Trace>& traces)
   return hosts;
 }
 
-// `or_all_others`: two hosts differ, and it is unknown which of their clocks is wrong.
+// A clock that was ahead by `off_ns` all the time. `or_all_others`: only two hosts are known, so it is unknown which of
+// their clocks is wrong.
 Candidate wrong_clock(const Given& given, const Times& times, int node, std::int64_t off_ns, bool or_all_others,
                       Ids& ids) {
   Fault fault;
@@ -73,7 +75,7 @@ Extracted wrong_clocks(const Given& given, const Times& times, Ids& ids) {
   std::vector<trace::HostHandshakes> seen;
   for (const DumpsOfHost& host : hosts) seen.push_back(host.seen);
   const std::vector<trace::HostClock> clocks = trace::estimate_clocks(seen);
-  // Most clocks are right, so compare with the median.
+  // Compare with the median, assuming that most clocks are right.
   std::vector<double> ahead;
   for (const trace::HostClock& clock : clocks)
     if (clock.known) ahead.push_back((clock.ahead_begin + clock.ahead_end) / 2);
@@ -99,6 +101,7 @@ Extracted wrong_clocks(const Given& given, const Times& times, Ids& ids) {
   return extracted;
 }
 
+// A clock step, and the nodes of its host.
 struct StepOf {
   std::vector<int> nodes;
   ReportedClockStep step;
@@ -107,7 +110,7 @@ struct StepOf {
 // Clock steps that the tracer of one dump recorded.
 std::vector<StepOf> seen_steps(const Given& given, const trace::Trace& trace, std::vector<std::string>& notes) {
   std::vector<StepOf> all;
-  std::map<std::string, StepOf> last_of;  // by host: a step that may be undone later
+  std::map<std::string, StepOf> last_of;  // by host: the last step, which a later one may undo
   for (const std::string& sentence : trace.meta.clock) {
     const std::optional<trace::ClockStep> step = trace::to_step(sentence);
     if (!step || static_cast<double>(std::abs(step->change_ns)) < kWrongClock) continue;
@@ -159,7 +162,7 @@ Candidate set_clock(const std::string& node, const ReportedClockStep& step, Ids&
   return c;
 }
 
-// True if the candidate already describes this step. A dump and a log may report the same one.
+// True if the candidate describes the same step: a dump and a log may both report it.
 bool describes(const Candidate& known, const std::string& node, const ReportedClockStep& step) {
   const bool either_way = step.either_way || !known.alternatives.empty();
   const std::int64_t known_ns = known.fault.clock.shift_ns,

@@ -1,4 +1,4 @@
-// Exceptions that logs report, as candidates. Private to diagnose.
+// Extracts candidates from exceptions that logs report. Private to diagnose.
 #pragma once
 
 #include "diagnose/extract/extracted.h"

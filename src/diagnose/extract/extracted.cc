@@ -40,7 +40,7 @@ std::string Ids::next(std::string base) {
   do {
     ++n;
     id = n == 1 ? base : fmt::format("{}-{}", base, n);
-  } while (!given_.insert(id).second);  // a node called "n1-2" may exist beside the second fault of "n1"
+  } while (!given_.insert(id).second);  // the second fault of node "n1" must not get the id of a fault of a node "n1-2"
   return id;
 }
 

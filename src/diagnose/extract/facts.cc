@@ -43,7 +43,7 @@ Facts read_facts(const Given& given) {
   std::vector<bool> main_known(nodes, false);
   std::vector<std::pair<const Event*, int>> started;
   std::map<std::string, std::uint64_t> unmatched_hosts;
-  // An end or pause of a process, or its start.
+  // Reads a process event.
   const auto process = [&](std::size_t s, const Event& event) {
     const bool start = event.state == ProcessState::started;
     const int node = given.nodes.of(s, event);

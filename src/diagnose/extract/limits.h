@@ -1,4 +1,4 @@
-// Resources that were exhausted or slow, according to logs. Private to diagnose.
+// Extracts candidates from messages about exhausted or slow resources. Private to diagnose.
 #pragma once
 
 #include "diagnose/extract/extracted.h"

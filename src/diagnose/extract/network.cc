@@ -14,7 +14,7 @@ namespace {
 
 std::vector<bool> watched_nodes(const NodeMap& nodes) {
   std::vector<bool> watched;
-  // By network: silences are between the nodes that own one.
+  // Indexed by the node that owns a network, because silences are attributed to owners.
   for (int i = 0; i < nodes.count(); ++i) watched.push_back(false);
   for (int i = 0; i < nodes.count(); ++i)
     if (nodes.watched(i)) watched[static_cast<std::size_t>(nodes.network_of(i))] = true;
@@ -37,7 +37,8 @@ Network extract_network(const Given& given, const Facts& facts, const std::vecto
       c.why += because;
     }
   };
-  // Which process a connection belongs to is not recorded: the end of one of several may have nothing to do with it.
+  // The record of a connection does not contain its process, so the end of one process of a node may be unrelated to a
+  // silence of the node.
   for (auto& [cause, group] : silences.explained)
     symptoms(std::move(group),
              fmt::format("; {} {} it", causes[cause].words, causes[cause].partly ? "may explain" : "explains"),
@@ -51,14 +52,15 @@ Network extract_network(const Given& given, const Facts& facts, const std::vecto
     for (const Partition& partition : find_partitions(std::move(found), watched, networks)) {
       if (!partition.silent && !is_sufficient(partition)) continue;
       const Candidate& c = candidates.emplace_back(partition_candidate(given, facts, partition, ids));
-      if (c.plainness < kLeastReported) continue;  // too uncertain to explain anything
+      if (c.plainness < kLeastReported) continue;  // only consistent with the logs, so it explains nothing
       made.push_back({CauseKind::partition, partition.node, partition.all_others ? std::vector<int>{} : partition.peers,
                       partition.start, partition.end,
                       fmt::format("the cut of {} ({})", c.node, facts.times.at(partition.start))});
     }
     return made;
   };
-  // Certain partitions explain calls that are only weak signs of one.
+  // First the partitions with clear evidence. They explain ambiguous errors of calls, so that these do not become
+  // partitions of their own.
   const Causes of_processes(causes, given.nodes.networks());
   const std::vector<Contact> between = contacts(given);
   std::vector<Silence> plain = unreachable(given, facts.times, between, of_processes, true);

@@ -1,4 +1,4 @@
-// What the network did: its partitions, from silences and from calls that fail as unreachable. Private to diagnose.
+// Extracts partitions from silences and from calls that fail as unreachable. Private to diagnose.
 #pragma once
 
 #include <vector>
@@ -11,10 +11,10 @@ namespace rose::diagnose {
 
 struct Network {
   Extracted extracted;
-  Causes causes;  // the given causes, and partitions
+  Causes causes;  // the causes that were passed, and partitions
 };
 
-// `causes`: what processes did.
+// `causes`: ends and pauses of processes.
 [[nodiscard]] Network extract_network(const Given& given, const Facts& facts, const std::vector<Cause>& causes);
 
 }  // namespace rose::diagnose

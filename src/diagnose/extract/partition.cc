@@ -10,7 +10,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostPorts = 16;  // of one partition
+constexpr std::size_t kMostPorts = 16;  // ports in one fault
 
 Fault fault_of(const Given& given, const Partition& partition, Ids& ids) {
   Fault fault;
@@ -26,8 +26,8 @@ Fault fault_of(const Given& given, const Partition& partition, Ids& ids) {
   return fault;
 }
 
-// The message that states most clearly that this partition made a connection silent at that time, the first of several;
-// nullptr if there is none.
+// The message that states most clearly that a connection of the partition was silent at that time, the first of equal
+// ones; nullptr if there is none.
 const LogEvidence::OfEvent* log_evidence_of(const Given& given, const Facts& facts, const Partition& partition) {
   const LogEvidence::OfEvent* plainest = nullptr;
   for (const auto& [s, event] : facts.silences) {
@@ -43,7 +43,7 @@ const LogEvidence::OfEvent* log_evidence_of(const Given& given, const Facts& fac
   return plainest;
 }
 
-// Only pairs that communicate fall silent, so the partition may have been wider than the dump can show.
+// Wider shapes of the partition: only pairs that communicate fall silent, so the dump may not show all of it.
 std::vector<Fault> further(const Given& given, const Partition& partition, const Fault& base) {
   std::vector<Fault> shapes;
   if (partition.direction != schedule::Direction::both) {
@@ -53,7 +53,7 @@ std::vector<Fault> further(const Given& given, const Partition& partition, const
   }
   if (!partition.silent && partition.direction == schedule::Direction::both &&
       partition.failed_at == std::vector<int>{partition.node}) {
-    Fault out = base;  // no other node reports that it could not reach it
+    Fault out = base;  // calls failed only on the node itself, so perhaps only its outgoing packets were dropped
     out.direction = schedule::Direction::out;
     shapes.push_back(std::move(out));
   }
@@ -77,7 +77,7 @@ std::vector<Fault> further(const Given& given, const Partition& partition, const
 Candidate partition_candidate(const Given& given, const Facts& facts, const Partition& partition, Ids& ids) {
   Fault fault = fault_of(given, partition, ids);
   std::vector<Fault> shapes = further(given, partition, fault);
-  // The calls are candidates themselves, and are counted there.
+  // Failed calls are candidates of their own, so their events are counted there.
   Candidate c = candidate_of(std::move(fault), partition.events, partition.start);
   c.alternatives = std::move(shapes);
   c.last_ts = partition.end;

@@ -1,4 +1,4 @@
-// A partition as a candidate. Private to diagnose.
+// Turns a partition into a candidate. Private to diagnose.
 #pragma once
 
 #include "diagnose/extract/extracted.h"

@@ -1,4 +1,5 @@
-// Ends and pauses of processes: which of them are faults, and what these explain. Private to diagnose.
+// Extracts candidates from ends and pauses of processes, and the causes that they are for other failures. Private to
+// diagnose.
 #pragma once
 
 #include <set>
@@ -13,15 +14,15 @@ namespace rose::diagnose {
 
 struct Processes {
   Extracted extracted;
-  std::vector<Cause> causes;  // unordered: planned stops first, then those of each node
-  std::set<int>
-      came_back;  // nodes that started again after a crash, although nothing in the test deployment would restart them
+  std::vector<Cause> causes;  // planned stops first, then by node; not by time
+  std::set<int> came_back;  // nodes that started again after a crash, although the test deployment would not start them
 };
 
 [[nodiscard]] Processes extract_processes(const Given& given, const Facts& facts, const Programs& programs);
 
-// A dump that began late, or was made by another tool, may lack starts. But a node that ends again, or whose packets
-// arrive, must have been running: failures in between are not explained by its end.
+// Ends causes at the next sign that the node was running again, if the dump contains no start (it began late, or
+// another tool made it): a node that ends again, or whose packets arrive, must have been running, so its end explains
+// no later failures.
 [[nodiscard]] std::vector<Cause> end_by_signs_of_life(std::vector<Cause> causes, const Given& given,
                                                       const Facts& facts);
 

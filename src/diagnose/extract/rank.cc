@@ -14,7 +14,7 @@
 namespace rose::diagnose {
 namespace {
 
-// The latest cause before it.
+// The latest cause before the end, except planned stops and other ends of that kind; nullptr if there is none.
 const Cause* cause_before(const Candidate& own, const Causes& causes) {
   const Cause* cause = nullptr;
   for (const Cause& c : causes.list()) {
@@ -25,7 +25,8 @@ const Cause* cause_before(const Candidate& own, const Causes& causes) {
   return cause;
 }
 
-// The most serious failure of its node shortly before it; among equals the last.
+// The most serious failed call of the node within kEndsAfterFailure before the end, the last of equal ones; nullptr if
+// there is none.
 Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
   Candidate* failure = nullptr;
   const auto order = [&](const Candidate& c) { return std::pair(c.ordinariness, -std::min(c.last_ts, own.first_ts)); };
@@ -42,7 +43,7 @@ Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
 bool is_call(const Candidate& c) { return c.kind == FaultKind::syscall || c.kind == FaultKind::exception; }
 
 int order_of_kind(const Candidate& c) {
-  if (!is_call(c) && c.plainness < kLeastReported) return 4;  // a guess that no log confirms
+  if (!is_call(c) && c.plainness < kLeastReported) return 4;  // a guess that no log reports
   switch (c.kind) {
     case FaultKind::crash:
     case FaultKind::pause: return c.own_end || c.blocked || c.usual < 1 ? 1 : 0;
@@ -76,8 +77,9 @@ Order order_of(const Candidate& c) {
           c.first_ts};
 }
 
-// A disk that fails right before a node is killed or falls silent may be the reason. For the first such failure we
-// depart from the paper's order, because a symptom never precedes its cause.
+// Moves the first resource error that precedes all process and network faults to the front, if it is within
+// kFirstErrorNear before one on the same node: a broken disk may be the reason why the node was killed or fell silent.
+// This departs from the paper's order, because a symptom never precedes its cause.
 std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
   const auto first_call = std::find_if(candidates.begin(), candidates.end(),
                                        [](const Candidate& c) { return c.kind == FaultKind::syscall && !c.symptom; });
@@ -102,7 +104,7 @@ std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
   return candidates;
 }
 
-// As if the rules that are left out had found nothing.
+// Resets what the parts in `without` have found.
 void leave_out(Candidate& c, const std::set<std::string>& without) {
   if (without.contains("symptoms")) c.symptom = c.perhaps_symptom = false;
   if (without.contains("usual")) c.usual = 1;
@@ -132,7 +134,7 @@ std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const 
       failure->fatal = true;
       failure->why +=
           fmt::format("; {}{} ended itself right after it", failure->usual < 1 ? "the last time " : "", own.node);
-      failure->usual = 1;  // even if it is usual at other times
+      failure->usual = 1;  // this one is not usual, even if others are
     }
   }
   return processes;
@@ -160,10 +162,10 @@ std::vector<Observable> observables(const Inputs& inputs, const std::vector<Cand
   std::vector<Observable> list;
   for (const Observable& observable : inputs.log_observables)
     if (list.size() < kMost) list.push_back(observable);
-  if (inputs.only_logs()) return list;  // candidates from logs were not observed by a tracer
+  if (inputs.only_logs()) return list;  // no tracer recorded these candidates, so runs cannot be compared with them
   for (const Candidate& c : candidates) {
     if (list.size() >= kMost) break;
-    if (c.foreign) continue;  // runs have no such process
+    if (c.foreign) continue;  // runs of the test deployment have no such process
     if (c.kind == FaultKind::crash && c.own_end) list.push_back({sign_of_end(c.node), c.node, c.first_ts});
     else if (c.kind == FaultKind::syscall && c.ordinariness <= 1)
       list.push_back({sign_of_call(c.node, c.syscall, c.error), c.node, c.first_ts});

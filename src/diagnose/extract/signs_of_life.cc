@@ -7,7 +7,7 @@
 namespace rose::diagnose {
 namespace {
 
-// It never returned, as far as is known.
+// True if the node ended and the dump does not show that it started again.
 bool gone(const Cause& c) {
   return c.end == kNever && (c.kind == CauseKind::killed || c.kind == CauseKind::ended_itself) && !c.partly;
 }
@@ -19,15 +19,15 @@ TimesByNode sorted(TimesByNode times) {
   return times;
 }
 
-// Times at which nodes certainly did something themselves.
+// By node: times at which its main process certainly was running.
 TimesByNode own_activity(const Given& given, const Facts& facts) {
   TimesByNode active(static_cast<std::size_t>(given.nodes.count()));
   for (const auto& [s, event] : facts.silences) {
     const int src = event->src == 0 ? NodeMap::kNone : given.nodes.of_address(given.inputs.traces[s].str(event->src));
-    // Another node at the address may have sent it.
+    // With a shared address, another node may have sent the packets.
     if (src < 0 || event->duration_ms < 0 || given.nodes.shares_network(src)) continue;
     active[static_cast<std::size_t>(src)].push_back(
-        event->ts_ns - event->duration_ms * kMillisecond);  // its last packet before the silence
+        event->ts_ns - event->duration_ms * kMillisecond);  // the last packet before the silence
     if ((event->flags & trace::kOpen) == 0) active[static_cast<std::size_t>(src)].push_back(event->ts_ns);
   }
   for (const ProcessEvent& p : facts.processes)
@@ -36,7 +36,7 @@ TimesByNode own_activity(const Given& given, const Facts& facts) {
   return sorted(std::move(active));
 }
 
-// Times at which the nodes or their helpers were active; only a few of many close ones.
+// By node: times at which any of its processes was active, at least kLastPacketAfter apart.
 TimesByNode any_activity(const Given& given) {
   TimesByNode any_activity(static_cast<std::size_t>(given.nodes.count()));
   for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)
@@ -66,8 +66,10 @@ std::vector<Cause> end_by_signs_of_life(std::vector<Cause> causes, const Given& 
     const auto node = static_cast<std::size_t>(cause.node);
     const std::int64_t own = first_after(own_times[node], cause.start + kLastPacketAfter);
     const std::int64_t sign = std::min(own, first_after(any_times[node], cause.start + kHelpersEndAfter));
-    if (sign != kNever) cause.end = cause.start + (sign - cause.start) / 2;  // a time in between
-    // No start was recorded since, and yet it communicated: what ended was not its main process.
+    if (sign != kNever)
+      cause.end =
+          cause.start + (sign - cause.start) / 2;  // it started at an unknown time in between: assume the middle
+    // The node communicated although no start was recorded, so the process that ended was not its main one.
     if (own != kNever && cause.main_unknown) cause.partly = true;
   }
   return causes;

@@ -15,7 +15,7 @@
 namespace rose::diagnose {
 namespace {
 
-// How clearly an error indicates a partition; 0: not at all.
+// What an error indicates. `plain`: 0..1, how clearly it indicates a partition.
 struct Meaning {
   double plain = 0;
   bool out = false;  // only outgoing traffic is dropped; incoming may still arrive
@@ -27,12 +27,12 @@ Meaning meaning_of(int err, std::string_view syscall) {
     case ENETUNREACH:
     case EHOSTUNREACH:
     case ENETDOWN: return {1, false};
-    case EPERM: return {datagram ? 1.0 : 0, true};  // a packet filter on the outgoing side
-    case EACCES:                                    // a route that prohibits
-    case EINVAL:                                    // one that is a black hole
+    case EPERM: return {datagram ? 1.0 : 0, true};  // the error of a packet filter that drops outgoing packets
+    case EACCES:                                    // the error of a prohibiting route
+    case EINVAL:                                    // the error of a blackhole route
       return {datagram ? kLikelyPartition : syscall == "connect" ? 1.0 : 0, true};
     case ETIMEDOUT: return {syscall == "connect" ? kLikelyPartition : 0, false};
-    case ECONNRESET: return {kPossiblePartition, false};  // mostly caused by the other side ending
+    case ECONNRESET: return {kPossiblePartition, false};  // mostly caused by the end of the other side
     default: return {};
   }
 }
@@ -46,15 +46,15 @@ bool may_indicate_partition(int err) {
 std::vector<Contact> contacts(const Given& given) {
   std::optional<profile::BenignIndex> normal;
   if (given.inputs.profile) normal.emplace(*given.inputs.profile);
-  std::set<std::int16_t> reaching;  // calls whose success means that the other side was reached
+  std::set<std::int16_t> reaching;  // calls whose success shows that the other node was reached
   for (const char* call : {"connect", "accept", "accept4"})
     reaching.insert(static_cast<std::int16_t>(kernel::find_syscall(call)->number));
   std::vector<Contact> found;
   for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) {
     const trace::Trace& trace = given.inputs.traces[s];
-    std::vector<int> peer_of(trace.strings.size() + 1, NodeMap::kNone - 2);  // not looked up yet
+    std::vector<int> peer_of(trace.strings.size() + 1, NodeMap::kNone - 2);  // kNone - 2: not determined yet
     std::map<std::pair<std::int32_t, std::int32_t>, std::size_t>
-        named;  // by process and descriptor: the last contact that a connect made
+        named;  // by process and descriptor: index of the last contact by a connect
     for (const Event& event : trace.events) {
       const bool failed = event.type == EventType::scf && may_indicate_partition(event.err);
       const bool reached = event.type == EventType::sys && event.result >= 0 && reaching.contains(event.syscall);
@@ -80,7 +80,7 @@ std::vector<Contact> contacts(const Given& given) {
       if (reached && event.fd >= 0) {
         named[descriptor] = found.size();
       } else if (const auto only = named.find(descriptor); only != named.end()) {
-        // A connect on a datagram socket sends nothing.
+        // The connect was on a datagram socket, where it sends nothing, so it reached nobody.
         if (kernel::sends_datagrams(kernel::syscall_name(event.syscall))) found[only->second].event = nullptr;
         named.erase(only);
       }
@@ -100,11 +100,11 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     std::uint64_t calls = 0;
     double plain = 0;
     bool out = true;
-    std::int64_t early = 0;  // it began this long before its first failure
+    std::int64_t early = 0;  // the partition began this long before the first failure
   };
   std::map<std::pair<int, int>, std::vector<Period>> pairs;
-  // Pairs that have reached each other since; in `answered` the other side may only have named the receiver of its
-  // datagrams.
+  // Pairs of which the first has reached the second since the last failure (reached_since), or the second the first
+  // (answered_since).
   std::set<std::pair<int, int>> reached_since, answered_since;
   for (const Contact& c : contacts) {
     const std::pair pair{c.from, c.to};
@@ -140,7 +140,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
       const std::int64_t gap =
           period.calls > 1 ? (period.last - period.first) / static_cast<std::int64_t>(period.calls - 1) : 0;
       silence.end = std::max(period.last + std::min(gap, kAfterLastFailure), silence.start + kLeastNoticed);
-      // The next attempt was not due yet when the dump was written.
+      // It had not ended if the dump was written before the next attempt was due.
       silence.open = &period == &periods.back() && period.calls > 1 && !reached_since.contains(pair) &&
                      (period.out || !answered_since.contains(pair)) &&
                      times.end - period.last <= 2 * std::max(gap, kLeastNoticed);
@@ -163,7 +163,7 @@ bool is_sufficient(const Partition& partition) {
   if (partition.plain < kLeastReported && partition.calls < kResetsOfPartition * partition.peers.size()) return false;
   if (partition.peers.size() > 1 || partition.failed_at.size() > 1) return true;
   return partition.all_others && partition.plain >= 1 &&
-         partition.calls > 1;  // at least one of the two nodes states it clearly
+         partition.calls > 1;  // one pair only: the error must be unambiguous and repeated
 }
 
 }  // namespace rose::diagnose
