@@ -1,7 +1,8 @@
-// Levels 1 and 2, from logs alone: guesses about unlogged faults that preceded the logged one. A node that reports its
-// kill does not report that it was partitioned before, or that another node was paused. Each guess is run alone; what
-// the node then does that it never does without faults marks a state in which a kill may matter, so the logged fault
-// waits for that. Then by time: while the guessed fault lasts, after it, and with two guesses at once.
+// Levels 1 and 2, for evidence from logs: faults that no log reports, before a logged one. Logs show that a node was
+// killed, but not that it was partitioned before, or that another node was paused. Each such guess is tried alone
+// first. An action that the node then does and never does without faults marks a state in which the kill may matter, so
+// the logged fault waits for it. Further trials inject the logged fault at fixed times: while the guessed fault lasts,
+// after it, and with two guesses at once.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -15,10 +16,10 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostLoggedEnds = 2;  // faults that logs mention
-constexpr std::size_t kMostBefore = 12;     // before each
+constexpr std::size_t kMostLoggedEnds = 2;  // logged faults for which guesses are made
+constexpr std::size_t kMostBefore = 12;     // guesses for one logged fault
 constexpr std::size_t kMostPairs = 12;
-constexpr std::size_t kMostNewActions = 12;  // things that the node does only under the guessed fault
+constexpr std::size_t kMostNewActions = 12;  // actions after one guess
 
 bool is_logged_end(const Candidate& c) {
   return (c.kind == FaultKind::crash || c.kind == FaultKind::pause) && c.plainness >= kLeastReported && !c.symptom;
@@ -82,7 +83,7 @@ class BeforeMove final : public Move {
   struct Action {
     Condition condition;
     std::uint64_t times = 0;
-    std::int64_t first_ns = 0;
+    std::int64_t first_ns = 0;  // timestamp of the first one
   };
 
   std::vector<Proposed>::iterator best() {
@@ -116,7 +117,8 @@ class BeforeMove final : public Move {
     return fault;
   }
 
-  // Guesses about the node itself first; with two nodes, partitioning either is the same.
+  // Proposes the guesses, those about the node itself first. With two networks, partitioning either has the same
+  // effect.
   void guesses(const std::vector<config::Node>& nodes) {
     std::vector<Fault> partitions, pauses;
     const config::Node* own = world_.config->find(fault_.node);
@@ -138,8 +140,8 @@ class BeforeMove final : public Move {
             fmt::format("no log shows what preceded {}: a guess", fault_.id));
         yield *= kGuessStep;
       }
-    // Two guesses, and the logged fault while both last; guesses about other nodes first, because the log of this node
-    // does not report those.
+    // Two guesses at once, and the logged fault while both last. Partitions of other nodes come first, because the log
+    // of the killed node does not report those.
     yield = kShareTwoGuesses * prior_;
     std::size_t pairs = 0;
     std::rotate(partitions.begin(), partitions.begin() + (partitions.empty() ? 0 : 1), partitions.end());
@@ -154,7 +156,7 @@ class BeforeMove final : public Move {
       }
   }
 
-  // What the node of the given fault does after it, by the key of a condition.
+  // The actions of the node in the trace from time `since` on, by key of their condition.
   std::map<std::string, Action> actions_of(const trace::Trace& trace, std::int64_t since) const {
     std::map<std::string, Action> found;
     for (const trace::Event& event : trace.events) {
@@ -174,7 +176,7 @@ class BeforeMove final : public Move {
 
   void after_guess(const Fault& fault, const FaultOutcome& outcome, const TrialOutcome& run) {
     const RunResult& result = *run.result;
-    const double prior = prior_ * (1 + 3 * run.observables);  // it brought back observables of the logs
+    const double prior = prior_ * (1 + 3 * run.observables);  // higher if observables of the logs occurred
     double yield = kShareAfterGuess * prior;
     if (run.fresh && result.trace.meta.workload_ts != 0)
       for (const Action& action : new_actions(result.trace, result.trace.meta.workload_ts + outcome.fired_ns)) {
@@ -192,7 +194,8 @@ class BeforeMove final : public Move {
           fmt::format("{} {} {}, which no log shows", fault_.id, during ? "during" : "right after", fault.id));
   }
 
-  // First what the node never does otherwise, then what it does more often than otherwise, each in order of time.
+  // The actions after time `since` that the node never does without faults, then those that it does more often than
+  // without faults, each ordered by time.
   std::vector<Action> new_actions(const trace::Trace& trace, std::int64_t since) const {
     std::vector<std::pair<std::pair<bool, std::int64_t>, Action>> found;
     const std::map<std::string, Action> whole = actions_of(trace, 0);
@@ -211,8 +214,8 @@ class BeforeMove final : public Move {
   const World& world_;
   Fault fault_;
   const double prior_;
-  std::int64_t begin_ = 0, duration_ = 0;  // of guesses
-  std::map<std::string, Action> usual_;    // of a run without faults
+  std::int64_t begin_ = 0, duration_ = 0;  // time and duration of guesses, ns
+  std::map<std::string, Action> usual_;    // actions in the run without faults
   std::vector<Proposed> proposed_;
   Proposed running_;
   bool pending_ = false;
@@ -225,7 +228,7 @@ class BeforeMove final : public Move {
 Moves before_moves(const World& world) {
   Moves moves;
   const Inputs& inputs = *world.inputs;
-  // A dump already contains what came before.
+  // Not with dumps: they show what preceded a fault.
   if (!inputs.only_logs() || world.config->nodes.size() < 2 || !world.uses("before")) return moves;
   for (const Candidate* c : by_weight(world.plan)) {
     if (moves.size() >= kMostLoggedEnds) break;

@@ -1,4 +1,5 @@
-// Level 1: failures that are unlikely individually, many of them armed in one run. A hit is narrowed down by bisection.
+// Level 1: many failed calls, each of them unlikely to be the cause, in one run. If it reproduces the bug, bisection
+// finds the one that matters.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -21,7 +22,7 @@ class CallGroupMove final : public Move {
       Question question{fault.node, {}, call_condition(fault.call)};
       const Answer* answer = world.survey.find(question);
       if (answer != nullptr && answer->times < static_cast<std::uint64_t>(fault.count)) continue;
-      // A node that cannot start says nothing about the others.
+      // Do not let calls fail during the start: a node that cannot start prevents the other faults of the group.
       if (comes_at_start(world.survey, fault)) fault.when = {elapsed(kTimeStep)};
       units_.push_back({std::move(fault), c.weight});
     }
@@ -56,7 +57,8 @@ class CallGroupMove final : public Move {
   void learn(const Trial& tried, const TrialOutcome& run) override {
     pending_ = false;
     const bool unknown = run.result->oracle == schedule::OracleAnswer::unknown;
-    // Nodes need some of these calls to start; after the start, all can be armed.
+    // Faults fired before the workload and the run was inconclusive: nodes need some of these calls to start. Arm all
+    // faults after the start from now on.
     if (unknown && !late_ && before_workload(tried, *run.result)) {
       late_ = true;
       return;
@@ -73,13 +75,13 @@ class CallGroupMove final : public Move {
       unit.done = unit.done || fired || ++unit.missed >= 2;
       if (fired && outcome->effective()) tested += unit.weight;
     }
-    // Too many at once say nothing about any of them.
+    // The run was inconclusive or none fired: make the groups smaller.
     if (unknown || !any) most_ = std::max(kLeast, most_ / 2);
     if (run.result->oracle == schedule::OracleAnswer::miss && all > 0) works_ *= 1 - 0.3 * tested / all;
   }
 
  private:
-  static constexpr std::size_t kLeast = 4;
+  static constexpr std::size_t kLeast = 4;  // smallest group; fewer calls are tried alone
 
   struct Unit {
     Fault fault;
@@ -99,7 +101,7 @@ class CallGroupMove final : public Move {
     });
   }
 
-  // The best of those that were not in a group yet.
+  // Indexes of the next group: the most likely units that are not done.
   std::vector<std::size_t> group() const {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < units_.size() && found.size() < most_; ++i)
@@ -108,11 +110,11 @@ class CallGroupMove final : public Move {
   }
 
   const World& world_;
-  std::vector<Unit> units_;  // the likeliest first
+  std::vector<Unit> units_;  // most likely first
   std::size_t most_ = kMostGroup;
-  double works_ = kGroupsWork;
+  double works_ = kGroupsWork;  // probability that a group with the right call reproduces the bug
   bool pending_ = false;
-  bool late_ = false;  // armed only after the workload has begun
+  bool late_ = false;  // faults are armed only after the workload has begun
 };
 
 }  // namespace

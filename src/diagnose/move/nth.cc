@@ -1,6 +1,6 @@
-// Level 2: a later call of the kind than the first. One call that matters among many is found by failing ranges: a
-// range that reproduces the bug is halved by the search. If failing several calls hides the bug, single calls are
-// failed.
+// Level 2: the nth matching call instead of the first. To find the one call that matters among many, ranges of calls
+// are made to fail; the search halves a range that reproduces the bug. If the failure of several calls hides the bug,
+// single calls are tried.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,11 +12,12 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr int kFewCalls = 3;  // a range of this size is not halved any more
+constexpr int kFewCalls = 3;  // ranges of up to twice this size are not split; their calls are tried one by one
 
 class NthMove final : public Move {
  public:
-  // `at`: the fault of `base` whose calls are counted; `known`: their number, if it is certain.
+  // `id`: the fault of `base` whose calls are counted. `most`: the number of its calls. `known`: that number is
+  // certain.
   NthMove(const World& world, Schedule base, std::string id, int most, bool known, double prior, std::string why)
       : world_(world),
         base_(std::move(base)),
@@ -71,19 +72,20 @@ class NthMove final : public Move {
     std::erase(ranges_, running_);
     if (!range) chance_[static_cast<std::size_t>(running_.first - 1)] = 0;
     if (!fired) {
-      // Fewer calls exist, so there is no later one either. A run that failed for unrelated reasons proves less.
+      // The node makes fewer calls, so later ones need not be tried. An inconclusive run shows this only if it happens
+      // twice.
       if (run.result->oracle != OracleAnswer::unknown || ++inconclusive_ > 1) limit_to(running_.first - 1);
       if (range) works_ /= 2;
       return;
     }
     inconclusive_ = 0;
-    // After this many calls were failed, the node made no more of them.
+    // The node made no further call before the end of the range: failing several calls may have changed its behaviour.
     if (range && outcome->injected > 0 &&
         running_.first + static_cast<int>(std::min<std::uint64_t>(outcome->injected, 1'000'000)) - 1 < running_.last &&
         run.result->oracle == OracleAnswer::miss)
       works_ *= 0.7;
     if (!range || run.result->oracle != OracleAnswer::miss || !outcome->effective()) return;
-    // Either ranges do not work here, or it is not one of these calls.
+    // Bayes: either the failure of several calls hides the bug here, or the right call is not in this range.
     const double part = sum(running_) / std::max(1e-12, sum({1, most_}));
     const double missed = 1 - kRangeReproduces * part;
     works_ = works_ * missed / (works_ * missed + (1 - works_));
@@ -97,22 +99,25 @@ class NthMove final : public Move {
  private:
   struct Span {
     int first = 0;
-    int last = 0;
+    int last = 0;  // inclusive
     bool operator==(const Span&) const = default;
   };
 
+  // The probability that the right call is in the span.
   double sum(const Span& span) const {
     double chance = 0;
     for (int n = span.first; n <= std::min<int>(span.last, static_cast<int>(chance_.size())); ++n)
       chance += chance_[static_cast<std::size_t>(n - 1)];
     return chance;
   }
+  // The probability that the failure of these calls reproduces the bug.
   double value(const Span& span) const {
     return span.last > span.first ? works_ * kRangeReproduces * sum(span) : kReproduces * sum(span);
   }
 
-  // True if a range and its halves find the right call, provided it is one of these, in fewer runs than single calls
-  // do.
+  // True if a range and its halves find the right call in fewer expected runs than single calls do, provided that it is
+  // one of these. Single calls, most likely first, take the sum of i * chance(i) runs. A range takes 1, and with
+  // probability `reproduces` replaces them by log2(size) further runs.
   bool quicker(const Span& span) const {
     std::vector<double> chances;
     for (int n = span.first; n <= span.last; ++n) chances.push_back(chance_[static_cast<std::size_t>(n - 1)]);
@@ -124,7 +129,7 @@ class NthMove final : public Move {
     return reproduces * singles > 1 + reproduces * std::log2(static_cast<double>(span.last - span.first + 1));
   }
 
-  // {0, 0}: nothing is left.
+  // The range or single call with the highest value; {0, 0} if nothing is left.
   Span choose() const {
     Span best;
     double most = 0;
@@ -141,6 +146,7 @@ class NthMove final : public Move {
     return best;
   }
 
+  // Learns that the node makes at most `most` calls.
   void limit_to(int most) {
     most_ = std::min(most_, most);
     if (most_ < 1) ended_ = true;
@@ -155,16 +161,17 @@ class NthMove final : public Move {
   int most_;
   const double prior_;
   const std::string why_;
-  double works_;
-  std::vector<double> chance_;  // the probability that it is the nth
-  std::vector<Span> ranges_;    // not tried yet
+  double works_;                // probability that the failure of several calls does not hide the bug
+  std::vector<double> chance_;  // by n - 1: the probability that the nth call is the right one
+  std::vector<Span> ranges_;    // ranges that were not tried yet
   Span running_;
   int inconclusive_ = 0;
   bool pending_ = false;
   bool ended_ = false;
 };
 
-// The number of such calls that the node makes in a run without faults; more need not be tried.
+// The number of such calls that the node makes in a run without faults, up to syscall_attempts. `known`: set to true if
+// it comes from the survey.
 int most_calls(const World& world, const Fault& fault, bool& known) {
   int most = std::max(1, world.config->diagnose.syscall_attempts);
   known = false;
@@ -179,7 +186,7 @@ int most_calls(const World& world, const Fault& fault, bool& known) {
   const auto node = profile.syscalls.find(fault.node);
   if (node == profile.syscalls.end()) return most;
   const auto call = node->second.find(fault.call.syscall);
-  // Not in the survey at all: perhaps made only because of the faults.
+  // A call that the profile does not contain may be made only after faults, so its number is not limited.
   if (call != node->second.end())
     most = static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(most),
                                                     std::max<std::uint64_t>(1, (call->second + runs - 1) / runs)));
@@ -201,7 +208,7 @@ std::unique_ptr<Move> nth_move(const World& world, const Schedule& base, const s
 Moves nth_moves(const World& world) {
   Moves moves;
   if (!world.uses("nth")) return moves;
-  // Each place that may throw the exception, at each visit.
+  // For exceptions: each place that may throw it, at each visit.
   const auto exception_moves = [&world](const Candidate& c, const auto& add) {
     double prior = kShareNth * c.weight;
     std::set<std::string> places;
@@ -215,7 +222,7 @@ Moves nth_moves(const World& world) {
       fault.count = 1;
       fault.times = 1;
       if (!places.insert(schedule::fingerprint(base)).second) continue;
-      // A place that is reached as often as another one probably belongs to the same visits.
+      // A place that is reached as often as another one is probably reached in the same visits.
       if (const Answer* answer = world.survey.find({fault.node, {}, visit_condition(fault)});
           answer != nullptr && !counts.insert(answer->times).second)
         prior *= kNextStep;
@@ -241,7 +248,7 @@ Moves nth_moves(const World& world) {
     fault.count = 1;
     fault.times = 1;
     add(base, fault.id, kShareNth * c.weight, c.why);
-    // Counted from about the time when it failed.
+    // Also count the calls from about the time at which the call failed.
     const Fault* timed = !c.fault.when.empty() ? &c.fault : nullptr;
     for (const Fault& shape : c.alternatives)
       if (timed == nullptr && !shape.when.empty() && shape.call == c.fault.call) timed = &shape;
@@ -252,7 +259,7 @@ Moves nth_moves(const World& world) {
           fmt::format("counted from about the time it failed; {}", c.why));
     }
   }
-  // "Cut n1, then the 3rd write fails": after the process and network faults that precede it.
+  // The nth call after the process and network faults that precede it: "cut n1, then the 3rd write fails".
   std::set<std::string> seen;
   for (const schedule::Schedule& schedule : world.plan.schedules) {
     for (const Fault& fault : schedule.faults) {

@@ -1,4 +1,4 @@
-// For a schedule that reproduced the bug too rarely: the same at other times of the workload, and with longer faults.
+// For a schedule that reproduced the bug too rarely: the same faults at other times of the workload, and longer ones.
 #include <algorithm>
 #include <utility>
 

@@ -1,7 +1,7 @@
-// Level 3: where after the context? Crashes and pauses that a context could place, or that reproduced the bug at a
-// time, but too rarely, are moved in two ways, alternately: to the instructions inside the last function of the context
-// (system calls first, then other calls, then the rest), and to the 1st, 2nd, ... call that follows the last event of
-// the context. The second needs no symbols, so it works for interpreted and stripped programs too.
+// Level 3: places after the context. A crash or pause whose context was met, or that reproduced the bug at a fixed time
+// but too rarely, is moved in two ways, alternately: to the instructions of the last function of the context (system
+// calls first, then other calls, then the rest), and to the 1st, 2nd, ... system call after the last event of the
+// context. The second way needs no symbols, so it also works for interpreted and stripped programs.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -17,17 +17,19 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostPlaces = 96;    // tries inside one function
-constexpr std::size_t kMostRest = 32;      // of them at functions: not visible outside until the next call
-constexpr std::size_t kMostExplored = 32;  // places of a function that are looked at in one run
-constexpr std::size_t kFewPlaces = 3;      // if at most this many are left, they are tried without another look
-constexpr std::uint64_t kMostPasses = 4;   // passes of one place in a loop that are tried
+constexpr std::size_t kMostPlaces = 96;  // trials inside one function
+constexpr std::size_t kMostRest =
+    32;  // of them at instructions that are not calls: their effect is visible only at the next call
+constexpr std::size_t kMostExplored = 32;  // places of a function that one exploratory run counts
+constexpr std::size_t kFewPlaces = 3;      // this many places are tried without another exploratory run
+constexpr std::uint64_t kMostPasses = 4;   // passes of a place in a loop that are tried
 
+// True if the fault can wait for a further condition after its context.
 bool movable(const Fault& fault) {
   return (fault.kind == FaultKind::crash || fault.kind == FaultKind::pause) && !fault.before && !fault.when.empty();
 }
 
-// The last function of the context; "" if there is none.
+// The last function in the context of the fault; "" if there is none.
 std::string function_of(const Fault& fault) {
   std::string function;
   for (const Condition& c : fault.when)
@@ -43,7 +45,7 @@ Condition place_condition(const std::string& function, const CodePlace& place) {
   return at;
 }
 
-// Counts how often it is entered again, to distinguish loops from further calls.
+// Counts the entries of the function, to distinguish passes of a loop from further calls of the function.
 Condition entry_condition(const std::string& function) {
   Condition entry;
   entry.kind = ConditionKind::function;
@@ -51,11 +53,11 @@ Condition entry_condition(const std::string& function) {
   return entry;
 }
 
-// In a hot loop, counting would take longer than the rest of the run; for system calls, counting adds little to their
-// cost.
+// True if the place can be counted. In a hot loop, counting would take longer than the rest of the run, except at
+// system calls, to whose cost counting adds little.
 bool countable(const CodePlace& place) { return place.kind == PlaceKind::syscall || !place.loop; }
 
-// The next chunk of places, starting at index `known`.
+// The indexes of the next places from `known` on, which is advanced. `rest`: also instructions that are not calls.
 std::vector<std::size_t> chunk_of(const std::vector<CodePlace>& places, std::size_t& known, bool rest) {
   std::vector<std::size_t> chunk;
   while (known < places.size() && chunk.size() < kMostExplored && (rest || places[known].kind != PlaceKind::other))
@@ -64,7 +66,7 @@ std::vector<std::size_t> chunk_of(const std::vector<CodePlace>& places, std::siz
 }
 
 struct PlaceQuestions {
-  std::vector<std::pair<std::size_t, Question>> places;  // which place
+  std::vector<std::pair<std::size_t, Question>> places;  // index of the place, and its question
   std::optional<Question> entry;
   std::vector<Question> calls;  // one for each of Stops::kinds()
 };
@@ -164,9 +166,9 @@ class PlaceMove final : public Move {
   }
 
  private:
-  enum class What { exploration, place, stop };
+  enum class What { exploration, place, stop };  // kinds of trials
   enum class Explore { none, places, both };
-  // A place of the function, and which of the node's passes of it.
+  // The nth pass of a place of the function; `place`: index into places_.
   struct Step {
     std::size_t place = 0;
     std::uint64_t pass = 1;
@@ -192,7 +194,7 @@ class PlaceMove final : public Move {
     return t;
   }
 
-  // --- the calls that follow
+  // --- the system calls that follow the context
 
   NextTrial next_stop() {
     const Stop* stop = stops_.front();
@@ -211,7 +213,7 @@ class PlaceMove final : public Move {
 
   void learn_stop(const RunResult& result) {
     if (result.oracle == OracleAnswer::unknown) return;
-    // The context itself was not reached, so none of its places will be.
+    // If the context was not met, no later call can be reached either.
     ended_ = ended_ || std::none_of(result.faults.begin(), result.faults.end(), [&](const FaultOutcome& outcome) {
                return moved_.contains(outcome.id) && (outcome.armed || outcome.fired);
              });
@@ -238,8 +240,8 @@ class PlaceMove final : public Move {
         std::count_if(chunk_.begin(), chunk_.end(), [&](std::size_t place) { return countable(places_[place]); }));
   }
 
-  // `rest`: also the instructions that are not calls, when nothing else is left. Asks for an exploratory run where one
-  // helps.
+  // The next trial inside the function; nullptr if there is none, or if an exploratory run should come first
+  // (explore_next_). `rest`: also at instructions that are not calls.
   NextTrial next_place(bool rest) {
     if (trials_ >= kMostPlaces || rest_trials_ >= kMostRest) return nullptr;
     if (steps_.empty()) {
@@ -265,14 +267,14 @@ class PlaceMove final : public Move {
     return std::make_shared<const Trial>(std::move(t));
   }
 
-  // The condition is added at the end of the node's fault, on which no other fault of the base depends.
+  // Learns the outcome of a trial whose last condition was the place.
   void learn_place(const Step& tried, const RunResult& result) {
     if (fired(result) || result.oracle == OracleAnswer::unknown) return;
     if (!context_met(result)) {
       ended_ = true;
       return;
     }
-    // The function ran, but passed this place less often.
+    // The context was met, but the node passed this place less often: later passes will not be reached.
     std::erase_if(steps_, [&](const Step& step) { return step.place == tried.place; });
   }
 
@@ -284,9 +286,9 @@ class PlaceMove final : public Move {
     });
   }
 
-  // --- what is known beforehand: from the survey, otherwise from an exploratory run, which injects nothing and only
-  // counts: most of a function's code is for other situations, most calls are never made, and finding that out one by
-  // one would cost a run each.
+  // --- which places and calls are reached after the context: known from the survey, otherwise from an exploratory run,
+  // which injects nothing and only counts. Most code of a function is for other situations and most kinds of calls are
+  // never made; without counting, each of them would take a run of its own.
 
   void answer_from_survey() {
     std::map<std::string, Answer> answers;
@@ -305,7 +307,7 @@ class PlaceMove final : public Move {
     return fmt::format("{}-look-{}{}", fault, what, i + 1);
   }
 
-  // The questions of all moved faults, by the id of the counter.
+  // The questions for all moved faults, each with the id of its counter.
   std::vector<std::pair<std::string, Question>> all_questions() const {
     std::vector<std::pair<std::string, Question>> all;
     const bool calls = explore_next_ == Explore::both || explores_calls_;
@@ -319,7 +321,7 @@ class PlaceMove final : public Move {
     return all;
   }
 
-  // Requested at each step until it is selected, and it has many counters.
+  // The exploratory run. Kept until it is selected, because it is requested at each step and has many counters.
   NextTrial exploration() {
     if (exploration_ == nullptr || exploration_->yield != yield()) {
       Trial next = exploration_ != nullptr ? *exploration_ : make_exploration();
@@ -337,7 +339,7 @@ class PlaceMove final : public Move {
     Trial t = trial_of(fmt::format("a look at {}{}{}", places, at_calls && worth > 0 ? ", and " : "",
                                    at_calls ? "which calls follow" : ""));
     t.exploratory = true;
-    std::set<std::string> gone = moved_;  // and those that wait for it
+    std::set<std::string> gone = moved_;  // the moved faults, and those that wait for them
     for (std::size_t grown = 0; grown != gone.size();) {
       grown = gone.size();
       for (const Fault& fault : base_.faults)
@@ -368,8 +370,8 @@ class PlaceMove final : public Move {
     const bool any_met =
         std::any_of(answers.begin(), answers.end(), [](const auto& entry) { return entry.second.context_met; });
     if (!any_met) {
-      // The context itself was not reached, so none of its places will be. Or the run could not be armed, or failed for
-      // unrelated reasons.
+      // The context was not met, so no place after it can be reached. Without answers, or after an inconclusive run,
+      // that is unknown, and the places are tried one by one.
       ended_ = ended_ || (!answers.empty() && judged);
       exploring_helps_ = false;
       plan_steps({});
@@ -396,7 +398,7 @@ class PlaceMove final : public Move {
   }
 
   void use_places(const std::map<std::string, Answer>& answers) {
-    // How often, on whichever node; nothing if the context was not reached.
+    // The highest count of any moved fault; nothing if no context was met.
     const auto passes = [&](std::string_view what, std::size_t i) {
       std::optional<std::uint64_t> most;
       for (const std::string& id : moved_) {
@@ -410,14 +412,14 @@ class PlaceMove final : public Move {
     for (const std::size_t place : chunk_) {
       if (!countable(places_[place])) continue;
       const std::uint64_t seen = passes("p", place).value_or(0);
-      // A loop passes a place more often than the function is entered.
+      // Passes of the place for each entry of the function: more than one in a loop.
       times[place] = seen == 0 ? 0 : std::clamp<std::uint64_t>(seen / (entries + 1), 1, kMostPasses);
     }
     plan_steps(times);
   }
 
-  // The order within the chunk: by kind, all first passes before any second one. `times`: how often one call of the
-  // function passes a place, if known.
+  // Plans the trials of the chunk: by kind of place, first passes before second ones. `times`: by place, how often one
+  // call of the function passes it; without an entry it is unknown.
   void plan_steps(const std::map<std::size_t, std::uint64_t>& times) {
     std::vector<std::tuple<PlaceKind, std::uint64_t, std::size_t>> order;
     for (const std::size_t place : chunk_) {
@@ -432,26 +434,26 @@ class PlaceMove final : public Move {
   }
 
   const World& world_;
-  const Schedule base_;  // as level 2 reached it
+  const Schedule base_;  // the schedule whose context was met
   double prior_;
-  std::set<std::string> moved_;    // faults of it that are moved: alternatives of one fault
-  std::string function_;           // the last one of its context; "" none
-  std::vector<CodePlace> places_;  // best first
-  std::string no_places_why_;
+  std::set<std::string> moved_;    // ids of the faults that are moved: one, or the alternatives of a group
+  std::string function_;           // the last function of the context; "": none
+  std::vector<CodePlace> places_;  // of function_, best first
+  std::string no_places_why_;      // for people: why places_ is empty
   Stops stops_;
   std::deque<Step> steps_;
-  std::vector<std::size_t> chunk_;        // looked at last
-  std::size_t known_ = 0;                 // places that were looked at, or are to be tried without
-  std::size_t trials_ = 0;                // inside the function
-  std::size_t rest_trials_ = 0;           // of them at functions
-  int tried_ = 0;                         // in all
-  std::deque<Running> running_;           // under way
-  Explore explore_next_ = Explore::none;  // what is not known yet
-  NextTrial exploration_;                 // that tells it
+  std::vector<std::size_t> chunk_;        // the places that are counted or tried now
+  std::size_t known_ = 0;                 // number of places that were in a chunk
+  std::size_t trials_ = 0;                // trials inside the function
+  std::size_t rest_trials_ = 0;           // of them at instructions that are not calls
+  int tried_ = 0;                         // all trials
+  std::deque<Running> running_;           // trials that are running, in order
+  Explore explore_next_ = Explore::none;  // what the next exploratory run counts
+  NextTrial exploration_;                 // that exploratory run; nullptr until it is needed
   bool place_was_last_ = false;
-  bool is_place_ = false;  // whether peek() returned a place
-  bool explores_calls_ = false;
-  bool exploring_helps_ = true;
+  bool is_place_ = false;        // whether peek() returned a place
+  bool explores_calls_ = false;  // the running exploratory run also counts calls
+  bool exploring_helps_ = true;  // false after one that met no context
   bool ended_ = false;
 };
 

@@ -1,4 +1,5 @@
-// Runs a list of trials, best first; a run also rules out others of the list.
+// Runs a list of trials, the best first. The outcome of a run removes trials that cannot be reached from the list, and
+// adds variants of trials that came too late or could not be judged.
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -13,9 +14,10 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr int kEarlierTrials = 2;  // each time at half the time
+constexpr int kEarlierTrials = 2;  // for one fault, each at half the previous time
 
-// The fault with everything it waits for: faults with equal keys either all fire or all do not.
+// A key of the fault and all faults and conditions that it waits for: of faults with equal keys, either all fire or
+// none.
 std::string context_key(const Schedule& schedule, const Fault& fault) {
   Schedule part;
   std::set<std::string> wanted{fault.id};
@@ -89,8 +91,8 @@ class PlainMove final : public Move {
     return t.yield * world_.average_factor(t.schedule) * (missed_in_group ? kAfterGroupMiss : 1);
   }
 
-  // A test machine that is faster than production makes the call before the time at which it failed there. For the
-  // faults that the dump mentions most, arming earlier is worth a run.
+  // Proposes the same schedule at half the time if its faults came too late: on a machine that is faster than
+  // production, the call is made before the observed time. Only for likely candidates, for which this is worth a run.
   void arm_earlier(const Trial& tried, const schedule::RunResult& result) {
     const std::vector<Fault>& faults = tried.schedule.faults;
     double worth = 0;
@@ -108,8 +110,8 @@ class PlainMove final : public Move {
     earlier.yield = std::max(tried.yield, kShareCallShape * worth) * kEarlierYield;
     trials_.push_back(std::move(earlier));
   }
-  // True if no call matched the fault any more, or if it came too late to have an effect: nothing used the resource
-  // that it limited, or sent the packets that it drops.
+  // True if the fault was armed at a time, and no call matched it afterwards, or it had no effect: nothing used the
+  // resource that it limits, or sent packets that it drops.
   static bool came_too_late(const Fault& fault, const schedule::RunResult& result) {
     if (fault.when.size() != 1 || fault.when[0].kind != schedule::ConditionKind::elapsed ||
         fault.when[0].elapsed_ns < kSecond)
@@ -124,7 +126,7 @@ class PlainMove final : public Move {
     });
   }
 
-  // With so many faults at once the run could not be judged: try fewer of them.
+  // A run with many faults was inconclusive: proposes each half of them.
   void halve(const Trial& tried) {
     const std::vector<Fault>& faults = tried.schedule.faults;
     if (!tried.many || faults.size() <= kFewTogether) return;
@@ -138,7 +140,8 @@ class PlainMove final : public Move {
     }
   }
 
-  // One of several faults could not be injected, and those that wait for it did not fire: try the others without it.
+  // Some of many faults did not fire, and faults that wait for them could not fire either: proposes the others without
+  // them.
   void without_uninjected(const Trial& tried, const schedule::RunResult& result) {
     Schedule rest = tried.schedule;
     for (const Fault& fault : tried.schedule.faults)
@@ -155,6 +158,7 @@ class PlainMove final : public Move {
     trials_.push_back(std::move(t));
   }
 
+  // True if a fault that this one waits for did not fire.
   static bool waited_in_vain(const Fault& fault, const schedule::RunResult& result) {
     return std::any_of(fault.after.begin(), fault.after.end(), [&](const std::string& id) {
       const schedule::FaultOutcome* before = outcome_of(result, id);
@@ -166,7 +170,7 @@ class PlainMove final : public Move {
     for (const Fault& fault : schedule.faults) {
       const schedule::FaultOutcome* o = outcome_of(result, fault.id);
       if (o == nullptr || o->fired || o->withdrawn) continue;
-      // Blame the first of a chain: the faults that wait for it could not fire anyway.
+      // Only the first fault of a chain is unreachable; the faults that wait for it could not fire anyway.
       if (waited_in_vain(fault, result)) continue;
       unreached_.insert(context_key(schedule, fault));
       unreached_changed_ = true;
@@ -175,8 +179,8 @@ class PlainMove final : public Move {
     }
   }
 
-  // A call that was never made cannot fail under stricter conditions either (but it may be made because of another
-  // fault).
+  // Identifies the calls that a fault matches. Calls that are never made cannot fail under additional conditions
+  // either, except after another fault, which may cause them.
   static std::string call_key(const Fault& fault) {
     return fmt::format("{}\n{}\n{}\n{}", fault.node, fault.call.syscall, fault.call.path.value_or("\t"),
                        fault.call.peer.value_or("\t"));

@@ -1,6 +1,5 @@
-// Levels 1 and 2: shapes of a fault that the evidence only suggests: a slow disk, a call that was done in part, a crash
-// with power loss, a link that lost or delayed packets, a partition that healed when something happened, a node that
-// had a role.
+// Levels 1 and 2: forms of a fault that the evidence only suggests: a slow disk, a call that was executed in part, a
+// crash with power loss, a link that lost or delayed packets, a partition that ended at an event, a node with a role.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -16,11 +15,12 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kLongestDelay = 20 * kSecond;  // a longer delay of a call is a pause, of a packet a partition
-constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;   // less makes no silence, more is a cut
-constexpr std::int64_t kPartBytes = 512;              // of a write that is done in part
-constexpr std::size_t kMostPowerContexts = 4;         // after which one node's power is cut
-constexpr std::size_t kMostRoles = 2;                 // functions that may define a role, for one fault
+constexpr std::int64_t kLongestDelay =
+    20 * kSecond;  // a call that is delayed longer is like a pause, a packet like a partition
+constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;  // less loss causes no silence, more is like a partition
+constexpr std::int64_t kPartBytes = 512;             // bytes that a partial write writes
+constexpr std::size_t kMostPowerContexts = 4;        // events after which the power of one node is cut
+constexpr std::size_t kMostRoles = 2;                // functions that may define a role, tried for one fault
 
 class RareTrials {
  public:
@@ -53,7 +53,8 @@ class RareTrials {
     trials_.push_back(std::move(t));
   }
 
-  // A process that waits for its disk is blocked in a call on a file, not stopped: the node's other processes continue.
+  // Proposes delayed calls for a process that was blocked on its disk: unlike in a pause, the other processes of the
+  // node continue.
   void slow_disk(const Candidate& c) {
     if (!can_delay_calls(*world_.inputs, c.node)) return;
     double share = kShareCallShape;
@@ -72,11 +73,11 @@ class RareTrials {
     }
   }
 
-  // An error that is returned after the work was done, in part or completely.
+  // Proposes errors that are returned after the call was executed in part or completely, and syncs that do nothing.
   void done_in_part(const Candidate& c) {
     const std::string& call = c.syscall;
     const bool writes = call == "write" || call == "pwrite64" || call == "writev" || call == "pwritev";
-    // a datagram, which may have been sent in part
+    // A datagram whose send failed may have been sent.
     const bool sends = kernel::sends_datagrams(call) && call != "sendmmsg";
     const bool names = call.starts_with("rename") || call.starts_with("unlink") || call.starts_with("link") ||
                        call.starts_with("mkdir");
@@ -89,9 +90,9 @@ class RareTrials {
       edit(fault);
       propose({std::move(fault)}, 1, share * c.weight, fmt::format("{}: {}", what, c.why));
     };
-    // a broken disk may have written a part; for a full one the kernel returns a short count instead of the error
+    // A broken disk may have written a part. For a full disk this is less likely, because the kernel returns a short
+    // count instead of the error.
     if (writes)
-      // error
       shape(
           "a part of it was written before it failed",
           [](Fault& f) {
@@ -109,7 +110,8 @@ class RareTrials {
       });
   }
 
-  // The dump ends soon after the first failure: the failures may have continued.
+  // Proposes that a resource error continues until the end of the run: the dump may have ended right after the first
+  // one.
   void forever(const Candidate& c) {
     if (!can_fail_calls(*world_.inputs, c.node)) return;
     Fault fault = c.fault;
@@ -118,7 +120,7 @@ class RareTrials {
             fmt::format("from then on permanently, although it was observed once: {}", c.why));
   }
 
-  // What a peer or the node itself did right before the silence ended may have ended it.
+  // Proposes a partition until an event: the last event of a node before the end of the silence may have ended it.
   void healed_by(const Candidate& c) {
     if (!world_.contexts || c.last_ts <= c.first_ts) return;
     for (const auto& [name, number] : world_.node_numbers) {
@@ -135,7 +137,7 @@ class RareTrials {
     }
   }
 
-  // Silences that begin and end repeatedly at one time: a link that loses or delays most of its packets, rather than
+  // Proposes a bad link for repeated silences of one pair: a link that loses or delays most of its packets, instead of
   // several partitions.
   void bad_links() {
     std::set<std::string> done;
@@ -163,7 +165,7 @@ class RareTrials {
                 double weight) {
     Fault fault = first.fault;
     fault.kind = FaultKind::network;
-    fault.loss = 1;  // a cut's
+    fault.loss = 1;  // the default: only the fault kind "partition" uses it
     fault.times = -1;
     fault.duration_ns = std::min(std::max(kTimeStep, rounded(to - from)), limit_ / 2);
     fault.after.clear();
@@ -179,7 +181,7 @@ class RareTrials {
     loss.link.loss = std::clamp(std::round(10.0 * static_cast<double>(silent) / static_cast<double>(to - from)) / 10,
                                 kLeastLoss, kMostLoss);
     propose({std::move(loss)}, 1, kShareCallShape * weight, fmt::format("a link that loses packets: {}", seen));
-    // Delayed by between nothing and twice this: the gaps between packets are then as long as the silences were.
+    // Each packet is delayed by 0 to twice this value, so the gaps between packets are as long as the silences were.
     std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2), gaps.end());
     Fault slow = std::move(fault);
     slow.id = fmt::format("delay-{}", first.node);
@@ -189,7 +191,8 @@ class RareTrials {
             fmt::format("a link that delays packets: {}", seen));
   }
 
-  // A function that only one node of the test deployment enters may define a role that the node of the dump had.
+  // Proposes the fault for the node with a role. Assumption: a function of the context that only one node of the test
+  // deployment enters is part of a role, which production's node had.
   void role_of(const Candidate& c) {
     if (!world_.contexts || world_.config->nodes.size() < 2) return;
     const auto number = world_.node_numbers.find(c.node);
@@ -217,8 +220,8 @@ class RareTrials {
     }
   }
 
-  // A tracer loses its window when its machine loses power. If it recorded the signal and continued, the machine kept
-  // running.
+  // True if the machine kept running after the crash, because its tracer recorded the signal and later events. A
+  // machine that loses power loses the tracer's window.
   bool machine_continued(const Candidate& c) const {
     return std::any_of(world_.inputs->traces.begin(), world_.inputs->traces.end(), [&](const trace::Trace& dump) {
       if (dump.meta.host.empty() || dump.meta.end_ns < c.last_ts + kActiveAfterEnd) return false;
@@ -229,9 +232,9 @@ class RareTrials {
     });
   }
 
-  // A node whose processes all end at once may have lost power, or its disk may have; then unsynced data is lost: as
-  // observed, or after the node's last actions. A program that never syncs loses everything that way, however it failed
-  // in production, so this comes late.
+  // Proposes power loss, in which unsynced data are lost, for a node all of whose processes were killed at once: at the
+  // observed time, and after the last events of the node. The shares are small (kSharePower): a program that never
+  // syncs loses all its data then, whatever happened in production.
   void power_of(const Candidate& c) {
     const auto& nodes = world_.config->nodes;
     const auto node =
@@ -269,7 +272,6 @@ std::vector<Trial> rare_trials(const World& world) {
   return world.uses("rare") ? RareTrials(world).build() : std::vector<Trial>();
 }
 
-// A failed call after what its node did before it.
 std::vector<Trial> call_context_trials(const World& world) {
   constexpr std::size_t kCalls = 8;
   constexpr std::size_t kEvents = 4;
@@ -286,8 +288,8 @@ std::vector<Trial> call_context_trials(const World& world) {
     if (number == world.node_numbers.end()) continue;
     if (++calls > kCalls) break;
     double share = kShareCallContext;
-    // From the survey: a call that is never made cannot fail after anything; and if the first call after the context is
-    // the very first one, it is already tried as that.
+    // Leave out, according to the survey, calls that are never made, and contexts that are met before the very first
+    // such call: plain trials already make that one fail.
     const Answer* answer = world.survey.find({c.node, {}, call_condition(c.fault.call)});
     if (answer != nullptr && answer->times == 0) continue;
     const trace::Trace& usual = world.survey.trace;
@@ -302,8 +304,8 @@ std::vector<Trial> call_context_trials(const World& world) {
       }
       return times < occurrence;
     };
-    // A window of days, or of several hosts, contains more occurrences than a run does, and nothing before the call
-    // increases their number in a run.
+    // The factor for an occurrence that a run does not have: a dump of days, or of several hosts, contains more
+    // occurrences than a run.
     const auto possible = [&](const ContextEvent& event, std::uint64_t occurrence) {
       if (!world.survey.made || usual.meta.workload_ts == 0) return 1.0;
       std::uint64_t times = 0;

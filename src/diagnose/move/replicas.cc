@@ -1,5 +1,6 @@
-// Sometimes nothing shows which of several nodes a host of production was, because replicas do the same. Its faults
-// were given to one of them; if the bug needs the leader, or the node that serves clients, that may be another one.
+// Trials on other replicas. If several nodes behave alike, it is unknown which of them a production host corresponds
+// to, and its faults were assigned to one of them. If the bug needs the leader, or the node that serves clients,
+// another one may be right.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -9,12 +10,12 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostRotations = 4;    // of one schedule
-constexpr std::size_t kMostOnReplicas = 64;  // trials made on other replicas, the most likely ones
+constexpr std::size_t kMostRotations = 4;    // variants of one schedule
+constexpr std::size_t kMostOnReplicas = 64;  // trials that get variants, the most likely ones
 
 using Names = std::vector<std::string>;
 
-// Replaces the name by the one `by` further in the list, cyclically.
+// Replaces a name in the list by the one `by` places later, cyclically.
 void rotate(const Names& replicas, std::size_t by, std::string& name) {
   if (const auto at = std::find(replicas.begin(), replicas.end(), name); at != replicas.end())
     name = replicas[(static_cast<std::size_t>(at - replicas.begin()) + by) % replicas.size()];
