@@ -58,22 +58,22 @@ struct LogEvidence {
 
 // An exception that a log reports.
 struct ReportedException {
-  std::string node;                        // of the deployment
-  std::int64_t first_ts = 0, last_ts = 0;  // of its messages
+  std::string node;                        // name in the deployment
+  std::int64_t first_ts = 0, last_ts = 0;  // times of its first and last message
   std::uint64_t count = 0;
-  double weight = 0;             // 0..1: how clearly the logs state it
+  double weight = 0;             // 0..1: how clearly the logs report it
   std::string words;             // for people: the message, and the frame of its stack
-  std::vector<ThrowSite> sites;  // where it can be thrown; not empty
+  std::vector<ThrowSite> sites;  // the places that may have thrown it; at least one
   std::uint64_t visits = 0;      // of the first site's method before it, estimated from the fault-free run; 0: unknown
 };
 
 // A clock step that the timestamps or messages of a log show.
 struct ReportedClockStep {
-  std::string node;              // of the deployment
+  std::string node;              // name in the deployment
   std::int64_t at_ns = 0;        // by the clock before the step
   std::int64_t duration_ns = 0;  // until it was set back; 0: no message shows that
   std::int64_t change_ns = 0;    // negative: it was set back
-  double weight = 0;             // 0..1
+  double weight = 0;             // 0..1: how clearly the logs report it
   std::string words;             // for people: the message
   bool all_along = false;   // a message reports at that time that it is wrong; it may have been so from the beginning
   bool either_way = false;  // the direction is unknown: the step may also be -change_ns
@@ -87,10 +87,10 @@ enum class StopAfter { found, confirmed, minimised };
 // An exhausted or slow resource that logs report without naming a call and a file.
 struct ReportedLimit {
   schedule::FaultKind kind = schedule::FaultKind::disk_full;  // or disk_slow, descriptors
-  std::string node;                                           // of the deployment
-  std::int64_t at_ns = 0;                                     // wall clock
+  std::string node;                                           // name in the deployment
+  std::int64_t at_ns = 0;                                     // wall-clock time
   std::int64_t took_ns = 0;                                   // disk_slow: the duration of the call
-  std::uint64_t count = 1;                                    // messages
+  std::uint64_t count = 1;                                    // number of messages
   double weight = 0;                                          // 0..1: how clearly the logs report it
   std::string words;                                          // for people: the message
 };
@@ -98,14 +98,14 @@ struct ReportedLimit {
 struct Inputs {
   std::vector<trace::Trace> traces;
   std::optional<profile::Profile> profile;
-  const config::Config* config = nullptr;           // nodes and [diagnose]
-  std::map<std::string, std::string> host_to_node;  // --map
+  const config::Config* config = nullptr;           // not nullptr; the search uses its nodes and [diagnose]
+  std::map<std::string, std::string> host_to_node;  // --map: node by host
   bool simplify = true;                             // make the found schedule simpler before it is reported
   StopAfter stop_after = StopAfter::minimised;
   bool power = false;                     // the machine of the runs can simulate the power loss of a node's disk
   std::set<schedule::FaultKind> limits;   // kinds of limits that it can set
   bool overrides = false;                 // its kernel can make calls fail in nodes that rose does not start
-  CodeMap* code = nullptr;                // the nodes' code, for level 3; may be nullptr
+  CodeMap* code = nullptr;                // places inside functions, for level 3; may be nullptr
   std::vector<LogEvidence> log_evidence;  // this and the next five come from logs: from_logs.h
   std::vector<ReportedException> exceptions;
   std::vector<ReportedClockStep> clock_steps;
@@ -125,7 +125,7 @@ struct Part {
   enum class Of {
     evidence,   // a source of evidence
     rank,       // a rule that changes the rank of a candidate
-    generator,  // what makes trials
+    generator,  // a kind of trials
     search,     // how trials are chosen and judged
   };
   std::string_view name;
@@ -142,7 +142,7 @@ struct Candidate {
   // Derived from the fault itself, so it is the same in every diagnosis of this evidence. Set by make_plan().
   std::string id;
   schedule::FaultKind kind = schedule::FaultKind::syscall;
-  std::string node;            // of the deployment
+  std::string node;            // name in the deployment
   std::string syscall, error;  // "" where they do not apply
   std::string path, peer;      // patterns
   std::uint64_t count = 0;     // number of its events
@@ -156,7 +156,7 @@ struct Candidate {
       // if the fault had not ended when the dump was written: the other duration to try (to the end of the run, or as
       // observed)
       other_length;
-  std::int64_t last_ts = 0;         // of its events; for pauses and partitions, their end
+  std::int64_t last_ts = 0;         // its last event; for pauses and partitions, their end
   std::vector<std::int64_t> again;  // SCF: the times at which further incidents of it began, ascending
   std::int64_t since_ts = 0;  // if logs show only a time span: it happened between this and first_ts; 0: at first_ts
   bool profiled = false;      // the profile contains it as well, but far more rarely
@@ -168,7 +168,7 @@ struct Candidate {
   bool complained = false;     // clock: a program reports that it is wrong
   bool blocked = false;        // PS: the process waited for a disk
   bool out_of_memory = false;  // PS: the kernel's OOM killer ended it
-  bool foreign = false;        // SCF, PS: of processes whose program the test deployment does not run
+  bool foreign = false;        // SCF, PS: the test deployment does not run the program of the process
   bool follows = false;        // SCF: it always occurs right after a start of its node, or after a more serious failure
   double usual = 1;            // factor; below 1: such an end, pause or failure occurs often without harm
   bool first = false;          // a disk or resource error that precedes all other faults
@@ -190,7 +190,7 @@ struct Discarded {
 // A node whose main process ended in the dump and started again.
 struct RestartSeen {
   std::string node;
-  std::int64_t ts = 0;    // the first end
+  std::int64_t ts = 0;    // time of the first end
   int signal = 0;         // the signal that ended it last; 0: it exited
   int status = 0;         // if it exited: its exit status
   std::size_t after = 0;  // number of failed calls among the candidates that follow the first restart of any node
@@ -202,8 +202,8 @@ struct Plan {
   std::vector<Discarded> discarded;
   std::vector<schedule::Schedule> schedules;       // the trials of level 1, most likely first
   std::vector<std::string> schedule_whys;          // for each schedule, why it is tried
-  std::uint64_t failures = 0;                      // SCF, ND and PS events considered
-  double discarded_share = 0;                      // of `failures`
+  std::uint64_t failures = 0;                      // number of SCF, ND and PS events in the evidence
+  double discarded_share = 0;                      // share of `failures` that was discarded
   std::vector<std::string> notes;                  // hosts that could not be matched, lost events, ...
   std::vector<std::string> warnings;               // problems that will make runs useless, each with a remedy
   std::vector<std::vector<std::string>> replicas;  // groups of nodes; a production host may be any node of its group
@@ -294,7 +294,7 @@ struct Diagnosis {
   int confirm_runs = 0;   // of `runs`: those that screened the found schedule
   int simplify_runs = 0;  // of `runs`: those that minimised it and tried its rivals
   int rate_runs = 0;  // of `runs`: those that only measured the rate of the reported schedule and influenced no choice
-  schedule::Tally tested;                    // of confirm_runs
+  schedule::Tally tested;                    // outcomes of confirm_runs
   schedule::Tally tally;                     // of rate_runs; of confirm_runs if there are no rate_runs
   std::pair<double, double> interval{0, 1};  // 95 % confidence interval of the rate of `tally`
   std::optional<schedule::Schedule> found;   // the best schedule, even if it is below the target
@@ -307,7 +307,7 @@ struct Diagnosis {
   Plan plan;
   std::vector<Tried> tried;
   std::vector<Rival> rivals;          // those with certain evidence first, then by rate, then by weight
-  std::set<std::string> usual_signs;  // signs in the traces of runs in which no fault had an effect
+  std::set<std::string> usual_signs;  // observables in traces (signs_of()) of runs in which no fault had an effect
   std::vector<NotTried> next;         // if the target was not reached: the next trials, most likely first
 };
 

@@ -27,7 +27,7 @@ struct FailedCall {
   std::int64_t done = 0;  // if `err` is 0: the number of bytes that it moved
   std::uint32_t requested =
       0;                // if `err` is 0: the number of bytes requested; 0: an access to a mapped file ended in SIGBUS
-  std::string pattern;  // of its path
+  std::string pattern;  // pattern of its path
   Peer peer;
   const Cause* cause = nullptr;  // the event that explains it; nullptr: none
   const trace::Trace* trace = nullptr;

@@ -1,4 +1,4 @@
-// Identifiers of candidates, and which nodes they affect. Pure.
+// Determines the ids of candidates and the nodes that they affect. Pure.
 #pragma once
 
 #include "config/config.h"

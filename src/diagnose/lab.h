@@ -20,7 +20,7 @@ class Lab {
       : inputs_(inputs), runner_(runner), progress_(progress), d_(diagnosis) {}
 
   struct Entry {
-    std::size_t index = 0;  // into Diagnosis::tried
+    std::size_t index = 0;  // index into Diagnosis::tried
     bool fresh = true;      // the schedule was not in the record yet
   };
   // Adds a schedule to the record, or finds it there. `why`: for people.

@@ -126,7 +126,7 @@ struct Offspring {
 [[nodiscard]] std::vector<Trial> other_lengths(const World& world, const schedule::Schedule& lead);
 // The same schedule on other nodes that a production host may correspond to.
 [[nodiscard]] std::vector<Schedule> on_replicas(const World& world, const Schedule& schedule);
-// The most likely trials, moved to other replicas.
+// The most likely ones of these trials on other replicas.
 [[nodiscard]] std::vector<Trial> replica_trials(const World& world, const std::vector<Trial>& trials);
 // Level 1: many unlikely failed calls in one run. If it reproduces the bug, bisection finds the one that matters.
 [[nodiscard]] std::unique_ptr<Move> call_group_move(const World& world);
@@ -182,8 +182,8 @@ class Lab;
 [[nodiscard]] const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id);
 // True if all conditions of the fault are times, or if it has none.
 [[nodiscard]] bool waits_only_for_time(const schedule::Fault& fault);
-// The condition for the candidate's time after the start of the workload, limited to the first half of the workload so
-// that its consequences fit into the run; no condition if the time is unknown.
+// The condition for the candidate's time after the start of the workload, limited to the first half of the workload; no
+// condition if the time is unknown.
 [[nodiscard]] std::vector<schedule::Condition> when_observed(const World& world, const Candidate& candidate);
 // For people: "f" or "rename(*/epoch)".
 [[nodiscard]] std::string context_words(const schedule::Condition& condition);

@@ -82,7 +82,7 @@ class NodeMap {
 
 struct Endpoint {
   std::string_view address;  // "" if it is not an IP address
-  int port = 0;              // 0 unknown
+  int port = 0;              // 0: unknown
 };
 // Parses "10.0.0.1:7000", "[::1]:7000" or "10.0.0.1".
 [[nodiscard]] Endpoint parse_endpoint(std::string_view peer);

@@ -616,7 +616,7 @@ class Search {
     const std::string doing =
         fmt::format("{}: {}{}", first.repeat ? "trying again" : "trying",
                     first.exploratory ? first.why : short_words(first.schedule),
-                    batch.size() > 1 ? fmt::format(" (and {} more beside it)", batch.size() - 1) : "");
+                    batch.size() > 1 ? fmt::format(" (and {} more in parallel)", batch.size() - 1) : "");
     ROSE_TRY(std::vector<Lab::Made> made,
              first.exploratory ? lab_.run(todo, doing) : lab_.run_judged(todo, doing, once));
     for (std::size_t i = 0; i < batch.size(); ++i) {

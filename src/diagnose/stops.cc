@@ -11,7 +11,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostStops = 16;  // after one context
+constexpr std::size_t kMostStops = 16;  // stops after one context
 constexpr std::size_t kFirstKnown = 4;  // calls of the control run that come before the general ones
 constexpr std::size_t kOwnFiles = 2;    // files of the context whose writes are counted
 constexpr int kMostCount = 3;           // stops at calls of one kind

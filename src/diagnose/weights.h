@@ -32,8 +32,8 @@ namespace weight_values {
 // The weight of a feature; set_weights() and OwnWeights change it as well.
 [[nodiscard]] double weight_of(Feature feature);
 
-// log odds have the sign of their feature, or are 0; odds and factors are above 0; shares above 0 and at most 1;
-// chances between 0 and 1; a log ratio has the sign of its built-in value; durations are in nanoseconds.
+// The ranges of values: log odds have the sign of their feature, or are 0; odds and factors are above 0; shares above 0
+// and at most 1; chances between 0 and 1; a log ratio has the sign of its built-in value; durations are in nanoseconds.
 enum class WeightUnit { log_odds, odds, factor, share, chance, log_ratio, count, seconds, nanoseconds, duration };
 [[nodiscard]] std::string_view unit_name(WeightUnit unit);  // "log-ratio"
 

@@ -65,8 +65,8 @@ class AfterRestarts {
 
  private:
   std::int64_t first_ = kNever;
-  std::uint64_t seen_ = 0;  // restarts in the dump
-  int learnt_ = 0;          // in the test deployment
+  std::uint64_t seen_ = 0;  // number of restarts in the dump
+  int learnt_ = 0;          // number of restarts in the test deployment
   std::optional<profile::BenignIndex> known_;
 };
 

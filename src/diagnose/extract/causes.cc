@@ -88,7 +88,7 @@ bool Causes::while_ending(const Event& event, int node) const {
       continue;
     // A resource error before the leading process ended is not a consequence of the end but may be its reason: a worker
     // fails, its recovery fails on the same disk, and then the main process ends.
-    if (event.ts_ns <= cause.gone && resource_error(event.err)) continue;
+    if (event.ts_ns <= cause.lead_ended_ns && resource_error(event.err)) continue;
     if (event.ts_ns < cause.end) return true;
   }
   return false;

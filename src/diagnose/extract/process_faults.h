@@ -11,7 +11,7 @@ namespace rose::diagnose {
 
 using ByNode = std::vector<std::vector<ProcessEvent>>;  // by node: its events by time
 
-// The faults of one node.
+// The ends, or the pauses, of one node.
 struct ProcessFaults {
   Extracted extracted;
   std::vector<Cause> causes;  // these ends or pauses, to explain other failures

@@ -20,9 +20,9 @@ struct Processes {
 
 [[nodiscard]] Processes extract_processes(const Given& given, const Facts& facts, const Programs& programs);
 
-// Ends causes at the next sign that the node was running again, if the dump contains no start (it began late, or
-// another tool made it): a node that ends again, or whose packets arrive, must have been running, so its end explains
-// no later failures.
+// Limits how long ends of nodes explain failures, where the dump shows no start afterwards (it began late, or another
+// tool made it): until the next sign that the node was running. A node that ends again, or whose packets arrive, must
+// have been started in between.
 [[nodiscard]] std::vector<Cause> end_by_signs_of_life(std::vector<Cause> causes, const Given& given,
                                                       const Facts& facts);
 

@@ -14,7 +14,8 @@
 namespace rose::diagnose {
 namespace {
 
-// The latest cause before the end, except planned stops and other ends of that kind; nullptr if there is none.
+// The latest cause before the end, except planned stops and ends that processes caused themselves; nullptr if there is
+// none.
 const Cause* cause_before(const Candidate& own, const Causes& causes) {
   const Cause* cause = nullptr;
   for (const Cause& c : causes.list()) {

@@ -28,8 +28,8 @@ constexpr std::size_t kMostOpenEvents = 4000;    // events considered in a time 
 constexpr std::size_t kMostOpenKinds = 24;       // kinds of those events that are tried
 constexpr std::size_t kMostOpenTimes = 4;        // occurrences of each kind that are tried
 constexpr std::size_t kMostOpenAhead = 6;        // of these moments, those whose places are surveyed in advance
-constexpr std::size_t kMostElsewhereEvents = 2;  // events of each other node before a fault
-constexpr std::size_t kMostElsewhere = 6;        // events of all other nodes together
+constexpr std::size_t kMostElsewhereEvents = 2;  // events of each other node before a fault that are tried
+constexpr std::size_t kMostElsewhere = 6;        // the same for all other nodes together
 
 // True if the dump may have begun after the node started. Its counts of events are then lower bounds.
 bool began_late(const Plan& plan) { return plan.workload_ts == 0; }

@@ -156,7 +156,8 @@ class Builder {
   // The points of the workload at which the first fault is tried if its time is unknown.
   std::vector<std::int64_t> points() const { return points_of_workload(span_); }
 
-  // The time of the candidate since the start of the workload, in the deployment of the runs.
+  // The time from the start of the workload to the candidate, changed to the middle of a fault-free run if it is later
+  // than that run lasts.
   std::int64_t observed(const Candidate& c) const {
     const std::int64_t since = std::max<std::int64_t>(0, c.first_ts - plan_.workload_ts);
     // Production runs for days, but a first fault after the end of the test's workload would have no effect. (Later
