@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -21,7 +22,9 @@ std::atomic<bool> g_requested{false};
 std::atomic<unsigned> g_times{0};
 std::atomic<int> g_fd{-1};
 std::atomic<int> g_dump_fd{-1};
-std::atomic<int> g_patient{0};  // number of waits that a further request ends
+std::atomic<int> g_patient{0};              // number of waits that a further request ends
+thread_local const Part* t_part = nullptr;  // what this thread works on
+thread_local int t_fd = -1;                 // of t_part
 
 void raise_event(int fd) {
   const std::uint64_t one = 1;
@@ -82,7 +85,29 @@ Result<void> install(bool dump_signal) {
   return {};
 }
 
-bool requested() { return g_requested; }
+bool requested() { return g_requested || (t_part != nullptr && t_part->requested()); }
+
+Part::Part() : own_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), any_(::epoll_create1(EPOLL_CLOEXEC)) {
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  for (const int source : {own_.get(), g_fd.load()})
+    if (source >= 0 && ::epoll_ctl(any_.get(), EPOLL_CTL_ADD, source, &event) != 0) any_.reset();
+}
+
+void Part::request() {
+  requested_ = true;
+  raise_event(own_.get());
+}
+
+Within::Within(const Part& part) {
+  ROSE_ASSERT(t_part == nullptr);
+  t_part = &part;
+  t_fd = part.any_.get();
+}
+Within::~Within() {
+  t_part = nullptr;
+  t_fd = -1;
+}
+
 unsigned times() { return g_times; }
 
 void request() {
@@ -96,20 +121,20 @@ Patience::Patience() : enough_(std::max(g_times + 1, 2U)) { ++g_patient; }
 Patience::~Patience() { --g_patient; }
 bool Patience::over() const { return g_times >= enough_; }
 
-int fd() { return g_fd; }
+int fd() { return t_fd >= 0 ? t_fd : g_fd.load(); }
 int dump_fd() { return g_dump_fd; }
 
 Result<void> check() {
-  if (g_requested) return fail(ErrorKind::cancelled, "interrupted");
+  if (requested()) return fail(ErrorKind::cancelled, "interrupted");
   return {};
 }
 
 bool sleep(std::int64_t ns) {
   const std::int64_t until = monotonic_ns() + ns;
-  while (!g_requested) {
+  while (!requested()) {
     const std::int64_t left = until - monotonic_ns();
     if (left <= 0) return true;
-    pollfd p{g_fd, POLLIN, 0};
+    pollfd p{fd(), POLLIN, 0};
     const timespec ts{left / 1'000'000'000, left % 1'000'000'000};
     ::ppoll(&p, 1, &ts, nullptr);
   }

@@ -3,8 +3,10 @@
 // abandoned (Patience). Otherwise the first repeated request prints a warning and the next one ends this process.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace rose::cancel {
@@ -15,6 +17,32 @@ namespace rose::cancel {
 [[nodiscard]] Result<void> install(bool dump_signal = false);
 
 [[nodiscard]] bool requested();
+
+// One of several things that this process does in parallel, such as one of several runs, which can be cancelled alone.
+// Thread-safe.
+class Part {
+ public:
+  Part();
+  void request();
+  [[nodiscard]] bool requested() const { return requested_; }
+
+ private:
+  friend class Within;
+  std::atomic<bool> requested_{false};
+  Fd own_;  // readable once this part is cancelled
+  Fd any_;  // readable once this part or everything is cancelled; closed if the kernel refused one
+};
+
+// While it exists, requested(), fd(), check() and sleep() react in this thread to `part` as well, which must outlive
+// it.
+class Within {
+ public:
+  explicit Within(const Part& part);
+  ~Within();
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
+};
+
 // The number of requests so far. Cleanup that is interrupted by further requests may leave more behind.
 [[nodiscard]] unsigned times();
 // Has the same effect as a Ctrl-C by the user.

@@ -87,25 +87,37 @@ class ClusterRunner final : public diagnose::Runner {
   }
 
   Result<schedule::RunResult> run(const schedule::Schedule& schedule) override {
-    return std::move(run_all({&schedule}).front());
+    return std::move(run_all({&schedule}, {}).front());
   }
 
-  std::vector<Result<schedule::RunResult>> run_all(const std::vector<const schedule::Schedule*>& schedules) override {
+  std::vector<Result<schedule::RunResult>> run_all(const std::vector<const schedule::Schedule*>& schedules,
+                                                   const diagnose::Decides& decides) override {
     std::vector<std::optional<Result<schedule::RunResult>>> results(schedules.size());
     std::vector<const schedule::Schedule*> todo;
     std::vector<std::size_t> places;
+    bool decided = false;  // by a recorded run: the runs after it were stopped, and have no record
     for (std::size_t i = 0; i < schedules.size(); ++i) {
       if (std::optional<schedule::RunResult> known = next_recorded(*schedules[i])) {
+        decided = decided || (decides && decides(i, *known));
         results[i] = *std::move(known);
+      } else if (decided) {
+        results[i] = replay::ended_early();
       } else {
         todo.push_back(schedules[i]);
         places.push_back(i);
       }
     }
-    std::vector<Result<replay::Run>> made = ahead_ == nullptr ? run_here(todo) : run_elsewhere(todo);
+    const replay::Decides decides_todo =
+        decides ? [&](std::size_t i, const schedule::RunResult& result) { return decides(places[i], result); }
+                : replay::Decides();
+    std::vector<Result<replay::Run>> made = ahead_ == nullptr ? run_here(todo, decides_todo) : run_elsewhere(todo);
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (!made[i]) {
         results[places[i]] = Unexpected(std::move(made[i]).error());
+        continue;
+      }
+      if (made[i]->result.ended_early) {
+        results[places[i]] = std::move(made[i]->result);
         continue;
       }
       log::debug("run {}: {} ({})\n{}", made[i]->result.number, schedule::verdict_name(made[i]->result.verdict),
@@ -120,6 +132,7 @@ class ClusterRunner final : public diagnose::Runner {
     }
     std::vector<Result<schedule::RunResult>> all;
     for (std::optional<Result<schedule::RunResult>>& result : results) all.push_back(*std::move(result));
+    if (decides) set_aside(schedules, decides, all);
     handed_out_ += static_cast<int>(all.size());
     return all;
   }
@@ -178,6 +191,21 @@ class ClusterRunner final : public diagnose::Runner {
     };
   }
   // Supplies a run that was made ahead as the next run of this schedule.
+  // Whether a run beside the one that decided ended before it was stopped is chance, which must not steer the search.
+  // So its result is kept until the search requests that schedule again.
+  void set_aside(const std::vector<const schedule::Schedule*>& schedules, const diagnose::Decides& decides,
+                 std::vector<Result<schedule::RunResult>>& results) {
+    bool decided = false;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (!decided) {
+        decided = results[i] && decides(i, *results[i]);
+        continue;
+      }
+      if (results[i] && !results[i]->ended_early) give(*schedules[i], *std::move(results[i]));
+      results[i] = replay::ended_early();
+    }
+  }
+
   void give(const schedule::Schedule& schedule, schedule::RunResult result) {
     given_[schedule::fingerprint(schedule)].push_back(std::move(result));
   }
@@ -215,7 +243,8 @@ class ClusterRunner final : public diagnose::Runner {
   }
 
   // Runs that were slowed down by parallel runs do not count. They are repeated with fewer runs in parallel.
-  std::vector<Result<replay::Run>> run_here(const std::vector<const schedule::Schedule*>& todo) {
+  std::vector<Result<replay::Run>> run_here(const std::vector<const schedule::Schedule*>& todo,
+                                            const replay::Decides& decides) {
     std::vector<std::optional<Result<replay::Run>>> made(todo.size());
     std::vector<std::size_t> left(todo.size());
     std::iota(left.begin(), left.end(), std::size_t{0});
@@ -231,9 +260,14 @@ class ClusterRunner final : public diagnose::Runner {
         options_.check = [this](replay::Run& run, const schedule::Schedule& schedule) {
           run.disturbed = range_.outside(run.load, !schedule.faults.empty());
         };
-      std::vector<Result<replay::Run>> runs = replay::run_side_by_side(store_, config_, batch, options_);
+      const replay::Decides decides_batch =
+          decides ? [&](std::size_t i, const schedule::RunResult& result) { return decides(left[i], result); }
+                  : replay::Decides();
+      std::vector<Result<replay::Run>> runs = replay::run_side_by_side(store_, config_, batch, options_, decides_batch);
       std::vector<std::size_t> again;
+      std::size_t decided = todo.size();  // the first of them that decides
       for (std::size_t i = 0; i < now; ++i) {
+        if (runs[i] && decides && decides(left[i], runs[i]->result)) decided = std::min(decided, left[i]);
         if (runs[i] && !runs[i]->disturbed.empty()) {
           log::debug("run {}: {}", runs[i]->result.number, runs[i]->result.reason);
           again.push_back(left[i]);
@@ -249,6 +283,12 @@ class ClusterRunner final : public diagnose::Runner {
       }
       left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(now));
       left.insert(left.begin(), again.begin(), again.end());
+      std::erase_if(left, [&](std::size_t i) {
+        if (i <= decided) return false;
+        made[i] = replay::Run();
+        (*made[i])->result = replay::ended_early();
+        return true;
+      });
     }
     std::vector<Result<replay::Run>> all;
     for (std::optional<Result<replay::Run>>& run : made) all.push_back(*std::move(run));

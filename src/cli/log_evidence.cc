@@ -66,9 +66,9 @@ Result<std::unique_ptr<LogEvidence>> LogEvidence::read(const std::vector<std::st
     messages += source.messages;
     log::info("{}", logs::words(source));
     if (!source.node.empty()) continue;
-    if (!source.strangers.empty())
+    if (!source.unknown_hosts.empty())
       log::warning("{}: its lines name hosts that are not nodes ({}): --map {}=NODE maps one to a node",
-                   source.path.string(), fmt::join(source.strangers, ", "), source.strangers.front());
+                   source.path.string(), fmt::join(source.unknown_hosts, ", "), source.unknown_hosts.front());
     else
       log::warning("{}: its node is unknown, because neither its lines nor its path name one: use --log NODE={}",
                    source.path.string(), source.path.string());
@@ -109,12 +109,12 @@ void LogEvidence::look(const std::filesystem::path& run_dir, schedule::RunResult
     if (auto known = watches_.extract(run_dir)) watch = std::move(known.mapped());
   }
   if (watch != nullptr) watch->stop();
-  if (judge_ != nullptr) {
+  if (matcher_ != nullptr) {
     const std::vector<logs::Input> files = logs_of(run_dir);
-    const std::set<std::string> shown = judge_->shown(files);
-    result.shown.assign(shown.begin(), shown.end());
+    const std::set<std::string> observed = matcher_->observed_in(files);
+    result.shown.assign(observed.begin(), observed.end());
     if (result.verdict != schedule::Verdict::reproduced) return;
-    std::vector<logs::Beside> both = judge_->beside(files, watch.get());
+    std::vector<logs::SideBySide> both = matcher_->side_by_side(files, watch.get());
     std::lock_guard lock(mutex_);
     if (beside_.size() < kMostBeside) beside_.emplace(result.number, std::move(both));
     return;
@@ -137,9 +137,9 @@ void LogEvidence::look(const std::filesystem::path& run_dir, schedule::RunResult
   if (watch != nullptr) watch->apply(evidence_.normal);
 }
 
-std::vector<logs::Beside> LogEvidence::beside(int run) const {
+std::vector<logs::SideBySide> LogEvidence::beside(int run) const {
   const auto known = beside_.find(run);
-  return known == beside_.end() ? std::vector<logs::Beside>{} : known->second;
+  return known == beside_.end() ? std::vector<logs::SideBySide>{} : known->second;
 }
 
 void LogEvidence::add_to(diagnose::Inputs& inputs, const trace::Trace* control) {
@@ -147,7 +147,7 @@ void LogEvidence::add_to(diagnose::Inputs& inputs, const trace::Trace* control) 
   if (control != nullptr) logs::align(evidence_.failure, evidence_.normal, evidence_.difference, control->meta.end_ns);
   evidence_.hints = logs::find_hints(evidence_.failure, evidence_.normal, evidence_.difference,
                                      diagnose::node_names_in_logs(config_, host_to_node_));
-  judge_ = std::make_unique<logs::Judge>(evidence_, kinds_, how_);
+  matcher_ = std::make_unique<logs::ObservableMatcher>(evidence_, kinds_, how_);
   for (const trace::Trace& dump : inputs.traces) {
     dump_hosts_.insert(dump.meta.host);
     for (const std::string& name : trace::node_names(dump)) dump_hosts_.insert(name);

@@ -35,7 +35,7 @@ class LogEvidence {
   // True once a run without faults has been evaluated.
   [[nodiscard]] bool compared() const { return !evidence_.normal.nodes.empty(); }
   // The failure's logs beside those of a run that reproduced it; empty if that run was not evaluated.
-  [[nodiscard]] std::vector<logs::Beside> beside(int run) const;
+  [[nodiscard]] std::vector<logs::SideBySide> beside(int run) const;
   // The failure's files, as they were read.
   [[nodiscard]] const std::vector<logs::Source>& sources() const { return evidence_.failure.sources; }
   // That the failure's logs name.
@@ -58,10 +58,10 @@ class LogEvidence {
   std::set<std::string> hosts_;       // named in the failure's logs
   logs::Templates kinds_;
   logs::Evidence evidence_;
-  std::unique_ptr<logs::Judge> judge_;
+  std::unique_ptr<logs::ObservableMatcher> matcher_;
   std::mutex mutex_;
   std::map<std::filesystem::path, std::unique_ptr<logs::Watch>> watches_;  // by run
-  std::map<int, std::vector<logs::Beside>> beside_;  // by number, for runs that reproduced the bug
+  std::map<int, std::vector<logs::SideBySide>> beside_;  // by number, for runs that reproduced the bug
 };
 
 }  // namespace rose::cli

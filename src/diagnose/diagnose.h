@@ -223,6 +223,8 @@ void leave_out_evidence(Inputs& inputs);
 // The plan's candidates by rank, the most likely first.
 [[nodiscard]] std::vector<const Candidate*> by_rank(const Plan& plan);
 
+using Decides = std::function<bool(std::size_t index, const schedule::RunResult& result)>;
+
 class Runner {
  public:
   virtual ~Runner() = default;
@@ -231,8 +233,12 @@ class Runner {
   // RunResult.
   [[nodiscard]] virtual Result<schedule::RunResult> run(const schedule::Schedule& schedule) = 0;
   // Makes one run of each schedule, in parallel if the runner can. Returns one result for each, in the same order.
+  // Once `decides(i, result)` is true for the result of the ith schedule, the runner may stop the runs of later
+  // schedules, or not start them; their results then have ended_early. Several threads may call `decides`. It may be
+  // empty.
   [[nodiscard]] virtual std::vector<Result<schedule::RunResult>> run_all(
-      const std::vector<const schedule::Schedule*>& schedules) {
+      const std::vector<const schedule::Schedule*>& schedules, const Decides& decides) {
+    static_cast<void>(decides);
     std::vector<Result<schedule::RunResult>> results;
     for (const schedule::Schedule* schedule : schedules) results.push_back(run(*schedule));
     return results;

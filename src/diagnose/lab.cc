@@ -17,17 +17,25 @@ std::string ids_of(const schedule::Schedule& schedule) {
 
 }  // namespace
 
+void note_hit(Tried& tried, const schedule::RunResult& result) {
+  tried.brought_back.insert(result.shown.begin(), result.shown.end());
+  tried.brought_back.merge(signs_of(result.trace));
+  tried.traced = tried.traced || !result.trace.events.empty();
+  tried.longest_hit_ns = std::max(tried.longest_hit_ns, result.workload_end_ns.value_or(0));
+}
+
 Lab::Entry Lab::enter(const schedule::Schedule& schedule, int of_level, std::string why) {
   const auto [known, fresh] = known_.try_emplace(schedule::fingerprint(schedule), d_.tried.size());
   if (fresh) d_.tried.push_back({schedule, of_level, {}, std::move(why)});
   return {known->second, fresh};
 }
 
-Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, const std::string& doing) {
+Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, const std::string& doing,
+                                        const Decides& decides) {
   report_progress(doing);
   std::vector<const schedule::Schedule*> schedules;
   for (const std::size_t index : tried) schedules.push_back(&d_.tried[index].schedule);
-  std::vector<Result<schedule::RunResult>> results = runner_.run_all(schedules);
+  std::vector<Result<schedule::RunResult>> results = runner_.run_all(schedules, decides);
   std::vector<Made> all;
   for (std::size_t i = 0; i < tried.size(); ++i) {
     ROSE_TRY(Made made, take(tried[i], std::move(results[i])));
@@ -37,8 +45,8 @@ Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, c
 }
 
 Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
-                                               const std::set<std::size_t>& once) {
-  ROSE_TRY(std::vector<Made> all, run(tried, doing));
+                                               const std::set<std::size_t>& once, const Decides& decides) {
+  ROSE_TRY(std::vector<Made> all, run(tried, doing, decides));
   // The caller examines a run that reproduced the bug first; inconclusive ones can be repeated later.
   if (std::any_of(all.begin(), all.end(),
                   [](const Made& made) { return made.result.oracle == schedule::OracleAnswer::hit; }))
@@ -79,6 +87,7 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
     made.result.reason = result.error().message;
     return made;
   }
+  if (result->ended_early) return Made{true, *std::move(result)};
   ++d_.runs;
   // A run with a doubt (its workload failed, or its disk was full) is no evidence either way.
   if (!result->doubt.empty()) result->oracle = schedule::OracleAnswer::unknown;
@@ -100,12 +109,7 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
           entry.schedule.faults.empty() ? "there was none" : short_words(entry.schedule)));
   }
   entry.tally.add(result->verdict);
-  if (result->oracle == schedule::OracleAnswer::hit) {
-    entry.brought_back.insert(result->shown.begin(), result->shown.end());
-    entry.brought_back.merge(signs_of(result->trace));
-    entry.traced = entry.traced || !result->trace.events.empty();
-    entry.longest_hit_ns = std::max(entry.longest_hit_ns, result->workload_end_ns.value_or(0));
-  }
+  if (result->oracle == schedule::OracleAnswer::hit) note_hit(entry, *result);
   return Made{true, *std::move(result)};
 }
 

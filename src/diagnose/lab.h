@@ -14,6 +14,9 @@
 
 namespace rose::diagnose {
 
+// Adds to `tried` what a run showed in which the oracle hit.
+void note_hit(Tried& tried, const schedule::RunResult& result);
+
 class Lab {
  public:
   Lab(const Inputs& inputs, Runner& runner, const std::function<void(const Progress&)>& progress, Diagnosis& diagnosis)
@@ -31,12 +34,13 @@ class Lab {
     schedule::RunResult result;
   };
   // Makes one run of each (indexes into Diagnosis::tried), in parallel; at most left(). Errors end the diagnosis.
-  // `doing`: for the progress report.
-  [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing);
+  // `doing`: for the progress report. `decides`: see Runner::run_all().
+  [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing,
+                                              const Decides& decides = {});
   // The same, but repeats a run once if its oracle could not decide. Does not repeat runs of schedules in `once`, and
   // none if one of the runs reproduced the bug, because that one is examined first.
   [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
-                                                     const std::set<std::size_t>& once);
+                                                     const std::set<std::size_t>& once, const Decides& decides);
 
   [[nodiscard]] bool knows(const schedule::Schedule& schedule) const { return knows(schedule::fingerprint(schedule)); }
   [[nodiscard]] bool knows(const std::string& fingerprint) const { return known_.contains(fingerprint); }

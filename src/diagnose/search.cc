@@ -360,6 +360,10 @@ class Search {
         continue;
       }
       ROSE_CHECK(make(batch));
+      const auto stopped = std::stable_partition(batch.begin(), batch.end(),
+                                                 [](const RunningTrial& trial) { return !trial.result.ended_early; });
+      std::move(stopped, batch.end(), std::back_inserter(stopped_));
+      batch.erase(stopped, batch.end());
       for (RunningTrial& trial : batch) {
         if (!trial.alternatives.empty()) take_first(trial);
         learn(trial);
@@ -408,7 +412,14 @@ class Search {
     std::vector<RunningTrial> batch;
     std::set<const Move*> in_window;  // moves with trials in a window of this batch, which are taken only after the run
     const int most = std::min(lab_.jobs(), left());
-    for (int runs = 0; runs < most;) {
+    int runs = 0;
+    while (runs < most && !stopped_.empty()) {
+      batch.push_back(std::move(stopped_.front()));
+      stopped_.erase(stopped_.begin());
+      for (const Alternative& alternative : batch.back().alternatives) in_window.insert(alternative.move);
+      ++runs;
+    }
+    while (runs < most) {
       Move* best = nullptr;
       double most_worth = 0;
       for (const std::unique_ptr<Move>& move : moves_) {
@@ -617,17 +628,31 @@ class Search {
         fmt::format("{}: {}{}", first.repeat ? "trying again" : "trying",
                     first.exploratory ? first.why : short_words(first.schedule),
                     batch.size() > 1 ? fmt::format(" (and {} more in parallel)", batch.size() - 1) : "");
+    const Decides decides = [&](std::size_t i, const RunResult& result) { return ends_batch(batch[i], result); };
     ROSE_TRY(std::vector<Lab::Made> made,
-             first.exploratory ? lab_.run(todo, doing) : lab_.run_judged(todo, doing, once));
+             first.exploratory ? lab_.run(todo, doing) : lab_.run_judged(todo, doing, once, decides));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       batch[i].armed = made[i].armed;
       batch[i].result = std::move(made[i].result);
+      if (batch[i].result.ended_early) continue;
       Tried& entry = d_.tried[batch[i].tried];
       const std::string& reason = batch[i].result.reason;
       if (!reason.empty() && !batch[i].what.exploratory && entry.note.find(reason) == std::string::npos)
         entry.note += fmt::format("; {}", reason);
     }
     return {};
+  }
+
+  // Whether the runner should stop less likely trials of the batch, because this one reproduced the bug. They then
+  // count as not started: the user waits for the schedule, and a run that hangs because of its fault takes a minute.
+  // Several threads may call this while the search waits for the batch.
+  [[nodiscard]] bool ends_batch(const RunningTrial& trial, const RunResult& result) const {
+    if (result.verdict != Verdict::reproduced || purpose_ == Purpose::more_reliable || trial.what.exploratory)
+      return false;
+    if (!world_.uses("doubt")) return true;
+    Tried seen = d_.tried[trial.tried];
+    note_hit(seen, result);
+    return resembles_incident(inputs_, d_, seen);
   }
 
   std::vector<Schedule> after_misses(const std::vector<RunningTrial>& batch, std::size_t room) const {
@@ -859,6 +884,7 @@ class Search {
     if (std::exchange(looked_for_reliable_, true)) return {};
     Misses misses = std::exchange(misses_, {});
     Moves moves = std::exchange(moves_, {});
+    std::vector<RunningTrial> stopped = std::exchange(stopped_, {});
     doubted_.clear();
     refine_from(found);
     if (world_.level(1))
@@ -877,6 +903,7 @@ class Search {
     found.first_run = first_run;
     misses_ = std::move(misses);
     moves_ = std::move(moves);
+    stopped_ = std::move(stopped);
     return {};
   }
 
@@ -945,6 +972,7 @@ class Search {
   std::vector<Lead> leads_;
   std::vector<Lead> waiting_;          // leads whose screening was put aside
   std::vector<RunningTrial> doubted_;  // hits that are not tested yet, because they may reproduce another failure
+  std::vector<RunningTrial> stopped_;  // trials whose runs were stopped, because another one reproduced the bug
   int doubted_until_ = 0;              // number of runs until which other trials come before them; 0: there were none
   std::vector<RestartRuns::Hit> restart_hits_;
   std::set<std::string> tested_;  // moments of schedules that were tested

@@ -1,4 +1,4 @@
-// The files of knowledge, carried inside the program.
+// The data files of this folder, embedded into the program.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace rose::knowledge {
 
-// Name and text of each that has words of logs.
+// Name and text of each file that has patterns for messages.
 [[nodiscard]] std::span<const std::pair<std::string_view, std::string_view>> files();
 // The text of verbs.toml.
 [[nodiscard]] std::string_view verbs_file();

@@ -19,17 +19,17 @@
 namespace rose::knowledge {
 namespace {
 
-constexpr std::size_t kGap = 3;         // words that ".." stands for at most,
+constexpr std::size_t kGap = 3;         // words that ".." may stand for,
 constexpr std::size_t kWideGap = 8;     // and "..."
-constexpr std::size_t kFillers = 3;     // words between a negation and what it denies
-constexpr std::size_t kCondition = 12;  // words between "if" and what it makes possible only
+constexpr std::size_t kFillers = 3;     // words between a negation and the words that it denies
+constexpr std::size_t kCondition = 12;  // words between "if" and the words that it makes conditional
 
 constexpr std::array kSays = std::to_array<std::string_view>(
     {"error",  "operation", "lost",   "closed",  "cut-off",  "outcast",  "late",     "in-vain", "on-disk",  "slow-disk",
      "stood",  "hung",      "panic",  "gave-up", "stopping", "starting", "serving",  "killed",  "gone",     "sigkill",
      "helper", "no-helper", "lookup", "clock",   "torn",     "unclean",  "reunited", "relayed", "answered", "other"});
 
-// Words of one place of a pattern.
+// The words that one element of a pattern matches. "read*" matches beginnings of words, and "*ms" endings.
 struct WordSet {
   std::unordered_set<std::string> whole;
   std::vector<std::string> beginnings, endings;
@@ -47,7 +47,7 @@ struct WordSet {
   }
 };
 
-// The parts that are not empty.
+// The non-empty parts of a text that `by` separates.
 std::vector<std::string_view> parts_of(std::string_view text, char by) {
   std::vector<std::string_view> parts;
   for (std::size_t at = 0; at <= text.size();) {
@@ -66,49 +66,49 @@ bool denies(std::string_view word) {
   return one_of(word, {"not", "no", "never", "without", "isnot", "wasnot", "doesnot", "didnot", "willnot", "hasnot",
                        "havenot", "arenot", "donot", "cannot", "couldnot"});
 }
-bool deems_possible(std::string_view word) {
+bool is_hedge(std::string_view word) {
   return one_of(word, {"may", "might", "could", "would", "should", "can", "avoid", "avoids", "prevent", "prevents",
                        "unless", "whether", "possibly", "cause", "causing", "likely", "probably", "perhaps", "maybe"});
 }
-bool fills(std::string_view word) {
+bool is_filler(std::string_view word) {
   return one_of(word, {"be",     "been", "being", "a",           "an", "the",    "yet",  "any", "is",      "to", "get",
                        "become", "have", "also",  "potentially", "it", "longer", "from", "due", "because", "of"});
 }
 
-// Nothing follows that belongs to it, as the value of a setting does: "heartbeat timeout 5000".
+// True if no value follows, as in the setting "heartbeat timeout 5000".
 bool ends_phrase(const Word& word) {
   return word.after == 0 || std::string_view(",;.!)]}\"'").find(word.after) != std::string_view::npos;
 }
 
-// "This may cause failure detection to mark members as unreachable": what follows, however far, is only possible.
-bool brings_about(std::string_view verb) {
+// "This may cause failure detection to mark members as unreachable": everything after such a verb is only possible.
+bool is_causal(std::string_view verb) {
   return verb == "cause" || verb == "lead" || verb == "result" || verb == "trigger" || verb == "make";
 }
 
-// The pattern that begins at the word `first` says the contrary, or what may be.
+// True if the words before word `first` deny the match that begins there, or make it only possible.
 bool is_denied(const std::vector<Word>& words, std::size_t first) {
   std::size_t i = first;
   for (std::size_t skipped = 0; i > 0 && words[i - 1].clause == words[first].clause; --i) {
     const std::string_view before = words[i - 1].text;
-    if (denies(before) || deems_possible(before)) return true;
-    if (!fills(before) || ++skipped > kFillers) break;
+    if (denies(before) || is_hedge(before)) return true;
+    if (!is_filler(before) || ++skipped > kFillers) break;
   }
   for (std::size_t k = first, n = 0; k > 0 && n < kCondition && words[k - 1].clause == words[first].clause; --k, ++n)
-    if (words[k - 1].text == "if" || (deems_possible(words[k - 1].text) && brings_about(words[k].text))) return true;
+    if (words[k - 1].text == "if" || (is_hedge(words[k - 1].text) && is_causal(words[k].text))) return true;
   return false;
 }
 
-// A counter that has counted none follows: "stall: 00:00:0.000", "timeouts=0".
-bool is_none(std::string_view behind) {
-  const std::size_t value = behind.find_first_not_of(":= ");
+// True if a counter of zero follows: "stall: 00:00:0.000", "timeouts=0".
+bool is_zero_counter(std::string_view following) {
+  const std::size_t value = following.find_first_not_of(":= ");
   if (value == std::string_view::npos) return false;
-  if (behind.substr(0, value).find_first_of(":=") == std::string_view::npos) return false;
-  const std::string_view number = behind.substr(value, behind.find_first_not_of("0123456789:.", value) - value);
+  if (following.substr(0, value).find_first_of(":=") == std::string_view::npos) return false;
+  const std::string_view number = following.substr(value, following.find_first_not_of("0123456789:.", value) - value);
   return number.find('0') != std::string_view::npos && number.find_first_of("123456789") == std::string_view::npos;
 }
 
-// "dropped 0 packets": none of them.
-bool counts_none(Says says, const std::vector<Word>& words, std::size_t end) {
+// True if a count of zero follows: "dropped 0 packets".
+bool counts_zero(Says says, const std::vector<Word>& words, std::size_t end) {
   const bool countable = says == Says::lost || says == Says::closed || says == Says::late || says == Says::in_vain;
   return countable && words[end - 1].after == '0' && end < words.size() && words[end].text == "0";
 }
@@ -117,24 +117,25 @@ bool counts_none(Says says, const std::vector<Word>& words, std::size_t end) {
 
 struct Meanings::Element {
   WordSet words;
-  std::size_t gap = 0;  // words that may stand before it
+  std::size_t gap = 0;  // words that may precede it
   bool optional = false, begins = false, ends = false;
-  char before = 0;  // the sign that must stand right before it; 0: any
-  char after = 0;   // the sign that must follow; 0: any; only for '=' names of fields count
+  char before = 0;  // the character required right before it; 0: any
+  char after = 0;   // the character required after it; 0: any; only with '=' does it match the name of a field
 };
 
 struct Meanings::Pattern {
   std::vector<Element> elements;
-  bool denies = false;  // its words are a denial, or deem possible, themselves: "not .. responding"
+  bool denies = false;  // the pattern itself contains a negation or possibility: "not .. responding"
 };
 
-// Patterns by how their first word begins.
+// Finds the patterns that may begin with a word.
 struct Meanings::Index {
-  std::vector<Pattern> patterns;  // of the entry with the same number
+  std::vector<Pattern> patterns;  // indexed by the number of the entry
   std::unordered_map<std::string, std::vector<std::uint32_t>> by_word;
   std::vector<std::pair<std::string, std::uint32_t>> by_beginning, by_ending;
 
-  // Behind the last word of the pattern that begins at word `at`; 0: it does not.
+  // Matches the elements from `element` on at the words from `at` on. Returns the index after the last matched word; 0
+  // if there is no match.
   [[nodiscard]] static std::size_t match(const Pattern& pattern, const std::vector<Word>& words, std::size_t at,
                                          std::size_t element, std::uint32_t clause) {
     if (element == pattern.elements.size()) return at;
@@ -163,6 +164,7 @@ struct Meanings::Index {
   }
 };
 
+// Parses a pattern; configs/rose-toml.md describes the syntax.
 Result<Meanings::Pattern> Meanings::pattern_of(std::string_view text, const Classes& classes) {
   const std::string words = lower_case(text);
   Pattern pattern;
@@ -197,7 +199,7 @@ Result<Meanings::Pattern> Meanings::pattern_of(std::string_view text, const Clas
   for (const Element& element : pattern.elements)
     pattern.denies =
         pattern.denies || std::any_of(element.words.whole.begin(), element.words.whole.end(),
-                                      [](const std::string& word) { return denies(word) || deems_possible(word); });
+                                      [](const std::string& word) { return denies(word) || is_hedge(word); });
   if (pattern.elements.empty() || pattern.elements.front().optional)
     return fail(ErrorKind::input, "words: they must begin with a word that is not optional");
   return pattern;
@@ -268,7 +270,7 @@ const Meanings& Meanings::built_in() {
 
 namespace {
 
-std::atomic<const Meanings*> g_in_use{nullptr};  // null: what is compiled in
+std::atomic<const Meanings*> g_in_use{nullptr};  // null: built_in()
 
 }  // namespace
 
@@ -282,7 +284,7 @@ void Meanings::use(const std::vector<Entry>& entries) {
     g_in_use = nullptr;
     return;
   }
-  // Not freed: statements point to its entries. A process reads one configuration, perhaps several times.
+  // Never freed, because statements point to the entries. A process reads one configuration, perhaps several times.
   static std::mutex mutex;
   static auto& made = *new std::map<std::vector<std::string>, const Meanings*>;
   std::vector<std::string> key;
@@ -323,10 +325,10 @@ std::vector<Statement> Meanings::read(const Sentence& sentence) const {
       if (end == 0) return;
       const bool of_fact = entry.says == Says::error || entry.says == Says::operation || entry.says == Says::on_disk ||
                            entry.says == Says::helper || entry.says == Says::no_helper || entry.says == Says::other;
-      if (!of_fact && (is_denied(words, i) || is_none(sentence.low().substr(words[end - 1].end)))) return;
-      // "n2 is no longer down": what is denied stands among the words.
+      if (!of_fact && (is_denied(words, i) || is_zero_counter(sentence.low().substr(words[end - 1].end)))) return;
+      // "n2 is no longer down": the negation may be between the words of the match.
       if (!of_fact &&
-          (counts_none(entry.says, words, end) || (!index_->patterns[number].denies && is_denied(words, end - 1))))
+          (counts_zero(entry.says, words, end) || (!index_->patterns[number].denies && is_denied(words, end - 1))))
         return;
       found.push_back({&entry, words[i].begin, words[end - 1].end, words[i].clause});
     };
@@ -335,12 +337,12 @@ std::vector<Statement> Meanings::read(const Sentence& sentence) const {
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const Statement& a, const Statement& b) { return a.entry < b.entry; });
-  std::vector<std::pair<std::size_t, std::size_t>> meant_otherwise;
+  std::vector<std::pair<std::size_t, std::size_t>> hidden_spans;
   for (const Statement& statement : found)
-    if (statement.entry->says == Says::other) meant_otherwise.emplace_back(statement.begin, statement.end);
+    if (statement.entry->says == Says::other) hidden_spans.emplace_back(statement.begin, statement.end);
   std::erase_if(found, [&](const Statement& statement) {
     return statement.entry->says != Says::error &&
-           std::any_of(meant_otherwise.begin(), meant_otherwise.end(),
+           std::any_of(hidden_spans.begin(), hidden_spans.end(),
                        [&](const auto& span) { return statement.begin < span.second && statement.end > span.first; });
   });
   return found;

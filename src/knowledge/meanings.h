@@ -1,6 +1,6 @@
-// What rose knows of the words of the world's logs, as data (*.toml in this folder), and the one grammar that finds
-// them in a message. An entry has a pattern over words, what it means, a line of a real system, and where that was
-// seen.
+// What rose knows about the wording of logs, as data (*.toml in this folder), and the one grammar that matches it. An
+// entry has a pattern over words, the meaning of a match, an example line of a real system, and the source of that
+// line.
 #pragma once
 
 #include <cstddef>
@@ -18,83 +18,84 @@
 
 namespace rose::knowledge {
 
-// What a pattern means.
+// The meaning of a pattern: the value of `says` in the data files and in rose.toml, with '_' for '-'. "The writer" is
+// the node that logs the message.
 enum class Says : std::uint8_t {
-  error,      // errno `number`
-  operation,  // what was being done: `name`
-  lost,       // a peer is gone, silent or refuses
-  closed,     // lost: its machine answered, as when its process ends
-  cut_off,    // this node's own network interface is down
-  outcast,    // the others take this node for gone, or it is alone
+  error,      // an errno, Entry::number
+  operation,  // what was being done, Entry::name
+  lost,       // a peer is missing, silent or refuses connections
+  closed,     // a peer is missing, and its machine answered, as when its process ends
+  cut_off,    // the writer's own network interface is down
+  outcast,    // the writer was excluded from the cluster, or is alone
   late,       // something waited too long
-  in_vain,    // something failed, and why is not said
-  on_disk,    // it had to do with a file
-  slow_disk,  // a disk, or a call that waits for one, took too long
-  stood,      // the process stood still
-  hung,       // the same, as what waits for its signs of life says
-  panic,      // the process ends by its own failure
-  gave_up,    // it says that it ends for what went wrong
+  in_vain,    // an attempt failed, without a stated reason
+  on_disk,    // the attempt concerned a file
+  slow_disk,  // a disk operation took too long
+  stood,      // the writer noticed that it was paused
+  hung,       // a watchdog noticed that a process was paused
+  panic,      // the process ends because of a failure of its own
+  gave_up,    // the process says that it ends because something failed
   stopping,   // an orderly stop
-  starting,   // a program begins
-  serving,    // it can be reached from now on
-  killed,     // the kernel ended it for want of memory
-  gone,       // a process ended; by what, a signal or a code beside it says
-  sigkill,    // a process was ended by SIGKILL; by whom is not said
-  helper,     // what ended had been started by the process that writes
-  no_helper,  // what ended is the node's own process
-  lookup,     // a name was not resolved
-  clock,      // a clock is wrong; `name` says how
-  torn,       // what was read from a file is not what was written to it
-  unclean,    // the process had not ended in order when it ended last
-  reunited,   // parts of the cluster that had been apart found each other again
-  relayed,    // behind it stands what somebody else said
-  answered,   // the same of the node that the message names, be it an error or a stop
-  other       // the words mean nothing, whatever other patterns say of them
+  starting,   // a program starts
+  serving,    // the node accepts requests from now on
+  killed,     // the kernel's OOM killer ended the process
+  gone,       // a process ended; the signal or exit code follows or precedes
+  sigkill,    // a process was ended by SIGKILL, by an unknown sender
+  helper,     // the ended process is a child of the writer
+  no_helper,  // the ended process is the node's main process
+  lookup,     // a host name was not resolved
+  clock,      // a clock is wrong; Entry::name has the details
+  torn,       // data read from a file differ from the data written to it
+  unclean,    // the previous life of the process did not stop in order
+  reunited,   // partitioned parts of the cluster are connected again
+  relayed,    // the words after it were received from another node
+  answered,   // the error or stop after it is that of the mentioned node
+  other       // the match has no meaning, and hides those that overlap it
 };
 
 struct Entry {
   Says says = Says::error;
-  int number = 0;       // errno
-  std::string name;     // operation, or what of a clock
-  bool vague = false;   // another error in the same message counts more
+  int number = 0;       // for Says::error: the errno
+  std::string name;     // for Says::operation: the operation; for Says::clock: the details
+  bool vague = false;   // used only if no other error matches the message
   std::string words;    // the pattern
-  std::string example;  // a line that has it
-  std::string source;   // where that was seen
+  std::string example;  // a line that it matches
+  std::string source;   // where the example comes from
 };
 
-// Where a pattern was found.
+// A match of a pattern in a message.
 struct Statement {
   const Entry* entry = nullptr;
-  std::size_t begin = 0, end = 0;  // in the message
+  std::size_t begin = 0, end = 0;  // offsets into the message
   std::uint32_t clause = 0;
 };
 
 class Meanings {
  public:
-  // `files`: texts of TOML, with names for messages.
+  // `files`: names (for error messages) and TOML texts.
   [[nodiscard]] static Result<Meanings> parse(std::span<const std::pair<std::string_view, std::string_view>> files);
-  // What is compiled in.
+  // The entries that are compiled into the program.
   [[nodiscard]] static const Meanings& built_in();
-  // What is compiled in, and what use() added.
+  // The entries in force: built_in(), and those given to use().
   [[nodiscard]] static const Meanings& in_use();
-  // Adds a system's own entries to what is compiled in, for this whole process; call it before anything is read.
-  // Entries must be without a problem(), and those of an earlier call no longer count.
+  // Adds the user's own entries to built_in(), for the whole process; replaces those of an earlier call. Call it before
+  // any message is read. Entries must have passed problem().
   static void use(const std::vector<Entry>& entries);
-  // What is wrong with an entry of a user: "words: there are no words '<slow>'"; "" for nothing.
+  // What is wrong with a user's entry: "words: there are no words '<slow>'"; "" if it is valid.
   [[nodiscard]] static std::string problem(const Entry& entry);
 
   [[nodiscard]] std::span<const Entry> entries() const { return entries_; }
-  // Everything that a message says, in the order of the entries; not what it denies ("has not timed out") or only deems
-  // possible ("may be lost").
+  // All matches in a message, in the order of the entries. Omits what the message denies ("has not timed out") or only
+  // considers possible ("may be lost").
   [[nodiscard]] std::vector<Statement> read(const Sentence& sentence) const;
-  // Whether this entry's pattern is in the message, denied or not.
+  // True if this entry's pattern matches, even if the message denies it.
   [[nodiscard]] bool has(const Entry& entry, const Sentence& sentence) const;
 
  private:
   struct Element;
   struct Pattern;
   struct Index;
-  using Classes = std::map<std::string, std::vector<std::string>, std::less<>>;  // of [words], by name
+  using Classes = std::map<std::string, std::vector<std::string>, std::less<>>;  // the word lists of [words], by name
   static Result<Pattern> pattern_of(std::string_view text, const Classes& classes);
   Result<void> add(Entry entry);
 
@@ -104,7 +105,7 @@ class Meanings {
 };
 
 [[nodiscard]] std::string_view name_of(Says says);
-// All of them, in the order of Says.
+// All names, in the order of Says.
 [[nodiscard]] std::vector<std::string> says_names();
 
 }  // namespace rose::knowledge

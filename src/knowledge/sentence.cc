@@ -11,14 +11,14 @@ namespace {
 bool letter(char c) { return is_alpha(c) || is_digit(c); }
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// A line of a stack trace names code: "\tat x.Y.z(Y.java:3)", "  File \"x.py\", line 3", "[{x,y,3,[{file,...".
+// True for a line of a stack trace, which names code: "\tat x.Y.z(Y.java:3)", "  File \"x.py\", line 3".
 bool stack_frame(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   return line.starts_with("at ") || line.starts_with("File \"") || line.starts_with("goroutine ") ||
          line.starts_with("created by ");
 }
 
-// A verb and its "not" are one word, written together ("can't") or apart ("can not").
+// A verb and its "not" become one word, whether they are contracted ("can't") or not ("can not").
 struct Denied {
   std::string_view verb, shortened, whole;
 };
@@ -59,15 +59,16 @@ void Sentence::read_line(std::size_t begin, std::size_t end) {
     std::size_t stop = at;
     while (stop < end && !blank(text_[stop])) ++stop;
     if (nodes_ == nullptr || frame || !read_name(at, stop, frame)) read_compound(at, stop, frame);
-    // A sentence ends, or a list of reasons goes on.
+    // The next word begins a new clause.
     const char last = text_[stop - 1];
     if ((last == '.' && stop - at > 2) || last == ';' || last == '!' || last == '?') ++clause_;
     at = stop;
   }
 }
 
-// What stands between blanks, if a node's name or address is a part of it: "n2:", "[n2]", "peer=10.0.0.2:7000",
-// "tcp://10.0.0.2:7000", "n2.cluster.local". Not in a path, where it names a folder.
+// Reads text between blanks that contains a node's name or address: "n2:", "[n2]", "peer=10.0.0.2:7000",
+// "tcp://10.0.0.2:7000", "n2.cluster.local". Returns false if it contains none. A name in a path is that of a folder,
+// and does not count.
 bool Sentence::read_name(std::size_t begin, std::size_t end, bool in_frame) {
   const auto of_name = [](char c) { return letter(c) || c == '_' || c == '.' || c == '-'; };
   const std::string_view compound = text_.substr(begin, end - begin);
@@ -84,7 +85,7 @@ bool Sentence::read_name(std::size_t begin, std::size_t end, bool in_frame) {
     std::string_view name = text_.substr(at, stop - at);
     while (!name.empty() && (name.back() == '.' || name.back() == '-')) name.remove_suffix(1);
     auto known = nodes_->find(std::string(name));
-    if (known == nodes_->end() && !name.empty() && is_alpha(name[0]))  // of a host's full name the first part
+    if (known == nodes_->end() && !name.empty() && is_alpha(name[0]))  // the first part of a fully qualified host name
       known = nodes_->find(std::string(name.substr(0, name.find('.'))));
     if (known == nodes_->end() || (stop < end && text_[stop] == '=')) {
       at = stop;
@@ -92,33 +93,33 @@ bool Sentence::read_name(std::size_t begin, std::size_t end, bool in_frame) {
     }
     const std::size_t last = at + name.size();
     stop = last;
-    if (stop + 1 < end && text_[stop] == ':' && is_digit(text_[stop + 1]))  // its port
+    if (stop + 1 < end && text_[stop] == ':' && is_digit(text_[stop + 1]))  // the port
       for (++stop; stop < end && is_digit(text_[stop]);) ++stop;
     if (at > begin) read_compound(begin, at, in_frame);
     add(at, last, true, false);
     words_.back().node = known->second ? kOwnNode : kOtherNode;
-    words_.back().after = behind(stop);
+    words_.back().after = next_char(stop);
     if (stop < end && !read_name(stop, end, in_frame)) read_compound(stop, end, in_frame);
     return true;
   }
   return false;
 }
 
-// What stands between blanks.
+// Reads text between blanks that contains no node's name.
 void Sentence::read_compound(std::size_t begin, std::size_t end, bool in_frame) {
   const std::string_view compound = text_.substr(begin, end - begin);
   const std::size_t first = std::min(compound.find_first_not_of("\"'`([{<"), compound.size());
   const std::string_view bare = compound.substr(first);
   const auto slashes = std::count(bare.begin(), bare.end(), '/');
   const auto dots = static_cast<std::size_t>(std::count(bare.begin(), bare.end(), '.'));
-  // Paths, URLs and addresses are one word each, which matches nothing.
+  // A path, URL or address becomes one word that matches nothing.
   const bool path = (!bare.empty() && (bare[0] == '/' || bare.starts_with("./"))) || slashes > 1;
   const bool address = dots >= 3 && bare.substr(0, 15).find_first_not_of("0123456789.:") >= 7 && is_digit(bare[0]);
   if (path || address) {
     add(begin, end, false, false);
     return;
   }
-  // Of a class's full name only the class counts: "java.net.NoRouteToHostException".
+  // Of a qualified class name, only the class matches: "java.net.NoRouteToHostException".
   if (dots >= 2 && slashes == 0) {
     std::size_t sign = first;
     while (sign < compound.size() && (letter(compound[sign]) || std::string_view("._$-@").find(compound[sign]) < 5))
@@ -129,7 +130,7 @@ void Sentence::read_compound(std::size_t begin, std::size_t end, bool in_frame) 
       begin += dot + 1;
     }
   }
-  // A name in code that begins with a small letter is that of a setting or variable: "minSessionTimeout 1000".
+  // An identifier that begins with a lower-case letter is the name of a setting or variable: "minSessionTimeout 1000".
   bool identifier = first < compound.size() && is_lower(compound[first]) && dots == 0;
   std::size_t humps = 0;
   for (std::size_t i = first + 1; i < compound.size() && letter(compound[i]); ++i)
@@ -163,15 +164,15 @@ void Sentence::read_compound(std::size_t begin, std::size_t end, bool in_frame) 
       }
       ++stop;
     }
-    // A setting: "timeout=3s", "\"timeout\":5", "timeout => 5".
-    std::size_t behind = stop;
-    while (behind < end && (letter(text_[behind]) || text_[behind] == '_' || text_[behind] == '-' ||
-                            (text_[behind] == '.' && behind + 1 < end && letter(text_[behind + 1]))))
-      ++behind;
-    const std::string_view rest = text_.substr(behind);
+    // The name of a setting: "timeout=3s", "\"timeout\":5", "timeout => 5".
+    std::size_t key_end = stop;
+    while (key_end < end && (letter(text_[key_end]) || text_[key_end] == '_' || text_[key_end] == '-' ||
+                             (text_[key_end] == '.' && key_end + 1 < end && letter(text_[key_end + 1]))))
+      ++key_end;
+    const std::string_view rest = text_.substr(key_end);
     const bool listed = at > 2 && text_[at - 1] == ' ' && text_[at - 2] == ',' && rest.size() > 2 && rest[0] == ':' &&
                         rest[1] == ' ' && is_digit(rest[2]);
-    // "  timeout: 30", on a line of its own in a list of them.
+    // "  timeout: 30" on a line of its own, in a list of settings.
     const std::size_t line = text_.find_last_of('\n', begin) + 1;
     const bool item = line != 0 && begin > line && rest.size() > 1 && rest[0] == ':' && blank(rest[1]) &&
                       is_lower(text_[begin]) &&
@@ -183,7 +184,7 @@ void Sentence::read_compound(std::size_t begin, std::size_t end, bool in_frame) 
   }
 }
 
-char Sentence::behind(std::size_t at) const {
+char Sentence::next_char(std::size_t at) const {
   while (at < low_.size() && blank(low_[at])) ++at;
   return at < low_.size() && low_[at] != '\n' ? low_[at] : '\0';
 }
@@ -197,10 +198,10 @@ void Sentence::add(std::size_t begin, std::size_t end, bool matches, bool key) {
       if (words_.back().text == denied.verb && words_.back().end + 1 == begin) {
         words_.back().text = denied.whole;
         words_.back().end = end;
-        words_.back().after = behind(end);
+        words_.back().after = next_char(end);
         return;
       }
-  words_.push_back({text, begin, end, clause_, matches, key, begin > 0 ? low_[begin - 1] : '\0', behind(end), {}});
+  words_.push_back({text, begin, end, clause_, matches, key, begin > 0 ? low_[begin - 1] : '\0', next_char(end), {}});
 }
 
 }  // namespace rose::knowledge

@@ -1,6 +1,6 @@
-// The words of a message, as the patterns of meanings.h are matched against them. Names in code and settings are cut
-// into their words ("SocketTimeoutException", "node-left"), "couldn't" and "could not" are one word, and paths, URLs
-// and stack frames are no words at all. A name or address of a node is one word.
+// Splits a message into the words that the patterns of meanings.h are matched against. Identifiers are split into their
+// words ("SocketTimeoutException", "node-left"). "couldn't" and "could not" are the same single word. A node's name or
+// address is one word. Paths, URLs and stack frames never match.
 #pragma once
 
 #include <cstddef>
@@ -12,27 +12,28 @@
 
 namespace rose::knowledge {
 
-// Names and addresses by which messages may speak of nodes; true: of the one that writes.
+// Names and addresses by which messages may mention nodes. The value is true for names of the node that writes the
+// message.
 using NamesOfNodes = std::unordered_map<std::string, bool>;
 
-// What patterns have for a node's name: for that of another one than the one that writes, and of that one itself.
+// The placeholders in patterns for a node's name: of another node, and of the node that writes the message.
 inline constexpr std::string_view kOtherNode = "@node", kOwnNode = "@self";
 
 struct Word {
-  std::string_view text;     // in small letters
-  std::size_t begin = 0;     // in the message
-  std::size_t end = 0;       // behind it
-  std::uint32_t clause = 0;  // patterns and negations do not reach into the next one
+  std::string_view text;     // in lower case
+  std::size_t begin = 0;     // offset into the message
+  std::size_t end = 0;       // offset after its last character
+  std::uint32_t clause = 0;  // patterns and negations do not extend across clauses
   bool matches = true;       // false: part of a path, an address or a stack frame
-  bool key = false;          // of a setting's or field's name: "timeout=3s"
-  char before = 0;           // the character before it; 0: the message begins
-  char after = 0;            // the next character that is no blank; 0: the line ends
-  std::string_view node;     // kOtherNode or kOwnNode, of which it is a name; "" it is none
+  bool key = false;          // part of the name of a setting or field: "timeout=3s"
+  char before = 0;           // the character before it; 0: the message begins here
+  char after = 0;            // the next character that is not a blank; 0: the line ends
+  std::string_view node;     // kOtherNode or kOwnNode if it is a node's name; else ""
 };
 
 class Sentence {
  public:
-  // Reads the first `kMost` characters. `nodes`: null: none are known.
+  // Reads the first kMost characters. `nodes` may be null if no node names are known.
   explicit Sentence(std::string_view text, const NamesOfNodes* nodes = nullptr);
   Sentence(const Sentence&) = delete;
   Sentence& operator=(const Sentence&) = delete;
@@ -40,14 +41,14 @@ class Sentence {
   static constexpr std::size_t kMost = 8000;
 
   [[nodiscard]] const std::vector<Word>& words() const { return words_; }
-  [[nodiscard]] std::string_view low() const { return low_; }  // the message in small letters
+  [[nodiscard]] std::string_view low() const { return low_; }  // the message in lower case
 
  private:
   void read_line(std::size_t begin, std::size_t end);
   void read_compound(std::size_t begin, std::size_t end, bool in_frame);
   bool read_name(std::size_t begin, std::size_t end, bool in_frame);
   void add(std::size_t begin, std::size_t end, bool matches, bool key);
-  [[nodiscard]] char behind(std::size_t at) const;
+  [[nodiscard]] char next_char(std::size_t at) const;
 
   std::string_view text_;
   const NamesOfNodes* nodes_;

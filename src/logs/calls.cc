@@ -9,6 +9,7 @@ namespace {
 
 using Calls = std::vector<std::string_view>;
 
+// The system calls of an operation, most likely first; the index is the value of Operation.
 const Calls& calls_of(Operation operation) {
   static const Calls none;
   static const std::array<Calls, 19> all = {{
@@ -36,7 +37,7 @@ const Calls& calls_of(Operation operation) {
   return i < all.size() ? all[i] : none;
 }
 
-// The calls that return the error, for messages that name no call.
+// The calls that return the error, most likely first: for messages that name no call.
 Calls calls_by_error(int error) {
   switch (error) {
     case ENOSPC:
@@ -84,8 +85,8 @@ Calls calls_by_error(int error) {
   }
 }
 
-// Which calls can return an error at all (man 2 of each call). What only some calls return is listed; other errors are
-// taken to be possible everywhere.
+// True if the call can return the error (man 2 of each call). Only errors that few calls return are listed; any other
+// error is taken to be possible for every call.
 bool can_return(std::string_view call, int error) {
   const auto one_of = [&](std::initializer_list<std::string_view> names) {
     return std::find(names.begin(), names.end(), call) != names.end();
@@ -95,7 +96,7 @@ bool can_return(std::string_view call, int error) {
       one_of({"connect", "accept", "accept4", "bind", "listen", "sendto", "sendmsg", "recvfrom", "recvmsg", "socket"});
   switch (error) {
     case EMFILE:
-    case ENFILE:  // only what makes a descriptor
+    case ENFILE:  // only calls that create a descriptor
       return one_of({"openat", "open", "creat", "accept", "accept4", "socket", "pipe", "pipe2", "dup", "epoll_create1",
                      "eventfd2", "memfd_create", "inotify_init1", "mmap", "execve"});
     case ENOSPC:
@@ -128,14 +129,14 @@ std::vector<std::string_view> calls_that_fail(int error, Operation operation, bo
   Calls by_error = calls_by_error(error);
   const Calls& by_word = calls_of(operation);
   if (by_word.empty()) return by_error;
-  if (operation == Operation::lock) return by_word;  // EAGAIN is that of a lock, and no other call's
-  // Calls that both name come first, then the others of the word. Those of the error follow, because "save" may have
-  // failed in its open.
+  if (operation == Operation::lock) return by_word;  // EAGAIN of a lock comes from these calls only
+  // First the calls that both the operation and the error suggest, then the other calls of the operation, and then
+  // those of the error: "save" may have failed in its open.
   Calls all;
   const auto add = [&](std::string_view call) {
     if (can_return(call, error) && std::find(all.begin(), all.end(), call) == all.end()) all.push_back(call);
   };
-  // What is sent, and to whom, needs a socket.
+  // Connecting, sending and receiving may fail because no socket could be created.
   const bool needs_socket =
       operation == Operation::connect || operation == Operation::send || operation == Operation::receive;
   if ((error == EMFILE || error == ENFILE) && needs_socket) add("socket");

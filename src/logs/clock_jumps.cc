@@ -12,28 +12,32 @@ namespace rose::logs {
 namespace {
 
 constexpr std::int64_t kJumpMinute = 60 * kSecond;
-constexpr std::int64_t kLeastBack = 2 * kSecond;      // threads that write their lines late are not that late
-constexpr std::int64_t kLeastForward = 10 * kSecond;  // less is a quiet moment
-constexpr std::int64_t kEndTogether = 30 * kSecond;   // logs of one incident end within this of each other
-constexpr std::size_t kMostJumps = 64;                // of one file: one that jumps more often is no record of a clock
-constexpr std::size_t kMoreThanFarewell = 4;          // messages
-constexpr std::size_t kTalks = 8;                     // messages of a node that writes more than its start
-constexpr double kThereAndBack = 1, kOneWay = 0.9, kAmidOthers = 0.8, kAloneLater = 0.4;
+constexpr std::int64_t kLeastBack = 2 * kSecond;      // lines that threads write late are less late than this
+constexpr std::int64_t kLeastForward = 10 * kSecond;  // shorter gaps are ordinary silences
+constexpr std::int64_t kEndTogether = 30 * kSecond;   // logs of one incident end within this time of each other
+constexpr std::size_t kMostJumps = 64;  // a file with more jumps than this has timestamps that follow no clock
+constexpr std::size_t kLeastAfterJump =
+    4;                                  // messages after a jump: fewer may be the last ones of a node that is stopped
+constexpr std::size_t kActiveNode = 8;  // messages: a node with fewer may have logged only its start
+// Weights: the clock was set and set back; set back only; jumped ahead while other nodes logged; jumped ahead while the
+// others were silent.
+constexpr double kSetAndReset = 1, kSetBack = 0.9, kAheadOfActive = 0.8, kAheadOfSilent = 0.4;
 
-// Messages [begin, end) of a node, all of one file.
+// The messages [begin, end) of a node, all from one file.
 struct OneFile {
   std::size_t node = 0, begin = 0, end = 0;
   std::int64_t first = kNoTime, last = kNoTime;
 };
 
-// Between two messages the clock was set by at least `lo` and at most `hi`: what else passed is not known.
+// Between two messages the clock was set by at least `lo` and at most `hi` ns: the time that passed between them is
+// unknown.
 struct ClockStep {
-  std::size_t message = 0;  // the first with the changed clock
+  std::size_t message = 0;  // index of the first message with the changed clock
   std::int64_t lo = 0, hi = 0;
   bool forward = false;
 };
 
-// People and tools set clocks by round times.
+// The roundest value in [lo, hi], because people and tools set clocks by round amounts.
 std::int64_t roundest(std::int64_t lo, std::int64_t hi) {
   constexpr std::array kUnits = {24 * 60 * kJumpMinute, 60 * kJumpMinute, 30 * kJumpMinute, 10 * kJumpMinute,
                                  5 * kJumpMinute,       kJumpMinute,      30 * kSecond,     10 * kSecond,
@@ -50,7 +54,7 @@ class JumpFinder {
   std::vector<ClockJump> run() {
     split();
     for (const OneFile& file : files_) look(file);
-    drop_common();
+    ignore_common_jumps();
     for (const Found& entry : found_) undo(entry);
     return jumps();
   }
@@ -58,13 +62,14 @@ class JumpFinder {
  private:
   struct Found {
     OneFile file;
-    std::size_t from = 0, to = 0;  // messages [from, to) have the changed clock
+    std::size_t from = 0, to = 0;  // the messages [from, to) have the changed clock
     ClockJump jump;
   };
 
   std::vector<Message>& messages(const OneFile& file) { return logs_.nodes[file.node].messages; }
   std::int64_t time(const OneFile& file, std::size_t i) { return messages(file)[i].ts_ns; }
 
+  // Divides the messages of each node into those of each file. Files with fewer than three timestamps are ignored.
   void split() {
     for (std::size_t n = 0; n < logs_.nodes.size(); ++n) {
       const std::vector<Message>& all = logs_.nodes[n].messages;
@@ -76,7 +81,7 @@ class JumpFinder {
           file.last = std::max(file.last, all[end].ts_ns);
         }
         file.end = end;
-        // Times since a start begin again with each start.
+        // Times since a start restart from zero whenever the program starts.
         const Source& source = logs_.sources[all[begin].source];
         if (file.first != kNoTime && source.timed >= 3 && source.time_kind != TimeKind::since_boot)
           files_.push_back(file);
@@ -84,10 +89,11 @@ class JumpFinder {
     }
   }
 
+  // Finds the jumps in one file: first pairs of steps in opposite directions, then single steps.
   void look(const OneFile& file) {
     std::size_t begin = file.begin;
     while (begin < file.end && time(file, begin) == kNoTime) ++begin;
-    // How long it is quiet anyway: so much of a jump may be time that passed.
+    // The longest ordinary gap of the log: this much of a jump may be time that passed.
     std::int64_t quiet = kSecond;
     std::vector<ClockStep> steps;
     for (std::size_t i = begin + 1; i < file.end; ++i) {
@@ -96,7 +102,7 @@ class JumpFinder {
         steps.push_back({i, change, change, true});
       } else if (change >= 0) {
         quiet = std::max(quiet, change);
-      } else if (change <= -kLeastBack && stays_back(file, i)) {
+      } else if (change <= -kLeastBack && is_followed_by_early(file, i)) {
         steps.push_back({i, -change, -change, false});
       }
       if (steps.size() > kMostJumps) return;
@@ -110,28 +116,30 @@ class JumpFinder {
     for (std::size_t a = 0; a < steps.size(); ++a) {
       for (std::size_t b = a + 1; b < steps.size() && !used[a]; ++b) {
         if (used[b] || steps[a].forward == steps[b].forward) continue;
-        // A quiet moment is no step: one of the two must be.
+        // Two steps in opposite directions and by the same amount: the clock was set and set back. A mere gap has no
+        // counterpart.
         const std::int64_t lo = std::max(steps[a].lo, steps[b].lo), hi = std::min(steps[a].hi, steps[b].hi);
         if (lo > hi) continue;
         used[a] = used[b] = true;
-        there_and_back(file, steps[a], steps[b], roundest(lo, hi));
+        add_set_and_reset(file, steps[a], steps[b], roundest(lo, hi));
       }
     }
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (used[i]) continue;
-      if (!steps[i].forward) add(file, steps[i], file.end, -roundest(steps[i].lo, steps[i].hi), kOneWay);
+      if (!steps[i].forward) add(file, steps[i], file.end, -roundest(steps[i].lo, steps[i].hi), kSetBack);
       else if (const double weight = ahead_of_others(file, steps[i]); weight > 0)
-        add(file, steps[i], file.end, roundest(beside_others(steps[i]), steps[i].hi), weight);
+        add(file, steps[i], file.end, roundest(least_change(steps[i]), steps[i].hi), weight);
     }
   }
 
-  // One line that comes late is followed by those of its time.
-  bool stays_back(const OneFile& file, std::size_t i) {
+  // True if the message after `i` is also early: a single late line is followed by lines with current timestamps.
+  bool is_followed_by_early(const OneFile& file, std::size_t i) {
     return i + 1 < file.end && time(file, i + 1) < time(file, i - 1) - kLeastBack / 2;
   }
 
-  // A log that is silent for an hour looks like one whose clock jumps by an hour, by itself. Beside others it does not:
-  // only one that jumped goes on after the end of them all, and would have ended with them.
+  // The weight of a jump ahead. Alone, a log with an hour of silence looks like one whose clock was set by an hour.
+  // Compared with other logs it does not: only a log with a changed clock continues after the end of all others, and
+  // would have ended together with them if the jump were removed.
   double ahead_of_others(const OneFile& file, const ClockStep& step) {
     std::int64_t last = kNoTime;
     std::uint64_t meanwhile = 0;
@@ -143,23 +151,23 @@ class JumpFinder {
         if (const std::int64_t ts = time(other, i); ts != kNoTime && ts > before && ts <= end + kEndTogether)
           ++meanwhile;
     }
-    // If the margin is smaller, it is the node that was stopped last.
+    // With a smaller margin, the node may just be the one that was stopped last.
     if (last == kNoTime || time(file, step.message) - last < step.hi / 2 || before > last + kEndTogether ||
         std::abs(last - end) > kEndTogether)
       return 0;
-    if (meanwhile >= 2) return kAmidOthers;
-    // A last word or two come when all are stopped, however long it was quiet.
-    if (file.end - step.message < kMoreThanFarewell) return 0;
+    if (meanwhile >= 2) return kAheadOfActive;
+    // Nodes may log one or two messages when they are stopped, after any silence.
+    if (file.end - step.message < kLeastAfterJump) return 0;
     const std::int64_t later = time(file, step.message) - last;
     return std::any_of(files_.begin(), files_.end(),
-                       [&](const OneFile& other) { return other.node != file.node && would_have_spoken(other, later); })
-               ? kAloneLater
+                       [&](const OneFile& other) { return other.node != file.node && would_have_logged(other, later); })
+               ? kAheadOfSilent
                : 0;
   }
 
-  // Whether the node would have written something if it had continued for so long. The log of a node that writes
-  // little, or that pauses for as long anyway, may end at any time.
-  bool would_have_spoken(const OneFile& file, std::int64_t longer) {
+  // True if the node would have logged something if it had run for `longer` ns more. The log of a node that logs
+  // little, or that has such gaps anyway, may end at any time.
+  bool would_have_logged(const OneFile& file, std::int64_t longer) {
     std::int64_t before = kNoTime, quiet = 0;
     std::size_t talking = 0;
     for (std::size_t i = file.begin; i < file.end; ++i) {
@@ -169,29 +177,31 @@ class JumpFinder {
       before = ts;
       ++talking;
     }
-    return talking >= kTalks && quiet < longer;
+    return talking >= kActiveNode && quiet < longer;
   }
 
-  // The least that it can be: how long the log was quiet meanwhile, its own quiet moments need not show; that it ends
-  // with the others, which it does within this, leaves so much open.
-  static std::int64_t beside_others(const ClockStep& step) {
+  // The smallest likely change. The log may have been silent during the jump for longer than its usual gaps, so the
+  // change is only known to within kEndTogether: with it removed, the log ends together with the others.
+  static std::int64_t least_change(const ClockStep& step) {
     return std::min(step.lo, step.hi - std::min(kEndTogether, step.hi / 10));
   }
 
-  void there_and_back(const OneFile& file, const ClockStep& there, const ClockStep& back, std::int64_t change) {
-    Found& entry = add(file, there, back.message, there.forward ? change : -change, kThereAndBack);
+  void add_set_and_reset(const OneFile& file, const ClockStep& there, const ClockStep& back, std::int64_t change) {
+    Found& entry = add(file, there, back.message, there.forward ? change : -change, kSetAndReset);
     entry.jump.until_ns = std::max(entry.jump.at_ns + kSecond / 10, time(file, back.message));
     entry.jump.words += fmt::format(", and {} {} later", there.forward ? "back" : "forward",
                                     format_duration(entry.jump.until_ns - entry.jump.at_ns));
   }
 
+  // Records that the messages from the step up to `to` have a clock that was set by `change`.
   Found& add(const OneFile& file, const ClockStep& step, std::size_t to, std::int64_t change, double weight) {
     const Message& message = messages(file)[step.message];
     Found& entry = found_.emplace_back();
     entry.file = file;
     entry.from = step.message;
     entry.to = to;
-    // The first message after the jump is more likely its consequence than the last message before it.
+    // The clock was probably set just before the first message after the jump, and not right after the last one before
+    // it.
     entry.jump = {
         file.node,
         std::max(time(file, step.message - 1), time(file, step.message) - change),
@@ -204,18 +214,19 @@ class JumpFinder {
     return entry;
   }
 
-  static bool alike(const Found& a, const Found& b) {
+  static bool same_jump(const Found& a, const Found& b) {
     return std::abs(a.jump.change_ns - b.jump.change_ns) <= 2 * kSecond &&
            std::abs(a.jump.at_ns - b.jump.at_ns) <= kJumpMinute;
   }
 
-  // Clocks that all jump alike are one that all write by: summer time ends, or the zone is another one.
-  void drop_common() {
+  // A jump that all logs share is no fault: the end of summer time, or another time zone.
+  void ignore_common_jumps() {
     std::vector<bool> common(found_.size(), false);
     for (std::size_t i = 0; i < found_.size(); ++i) {
       const auto jumps = [&](const OneFile& file) {
-        return std::any_of(found_.begin(), found_.end(),
-                           [&](const Found& entry) { return entry.file.node == file.node && alike(entry, found_[i]); });
+        return std::any_of(found_.begin(), found_.end(), [&](const Found& entry) {
+          return entry.file.node == file.node && same_jump(entry, found_[i]);
+        });
       };
       const auto another = [&](const OneFile& file) { return file.node != found_[i].file.node; };
       common[i] =
@@ -223,7 +234,7 @@ class JumpFinder {
           std::all_of(files_.begin(), files_.end(), [&](const OneFile& file) { return !another(file) || jumps(file); });
     }
     for (std::size_t i = 0; i < found_.size(); ++i)
-      if (common[i]) found_[i].jump.weight = 0;  // taken out of the times all the same
+      if (common[i]) found_[i].jump.weight = 0;  // it is still removed from the timestamps
   }
 
   void undo(const Found& entry) {
@@ -238,7 +249,7 @@ class JumpFinder {
     }
   }
 
-  // A jump that several files of a node show is reported once: from the first file.
+  // A jump that several files of a node contain is reported once.
   std::vector<ClockJump> jumps() {
     std::stable_sort(found_.begin(), found_.end(),
                      [](const Found& a, const Found& b) { return a.jump.at_ns < b.jump.at_ns; });
@@ -247,7 +258,7 @@ class JumpFinder {
       if (found_[i].jump.weight == 0) continue;
       const bool known =
           std::any_of(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(i), [&](const Found& entry) {
-            return entry.file.node == found_[i].file.node && entry.jump.weight > 0 && alike(entry, found_[i]);
+            return entry.file.node == found_[i].file.node && entry.jump.weight > 0 && same_jump(entry, found_[i]);
           });
       if (!known) jumps.push_back(std::move(found_[i].jump));
     }

@@ -11,35 +11,36 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kWithin = 200;  // characters behind the words, for the amount
-constexpr std::size_t kNearby = 24;   // before the words, and behind the amount, for what it is
-constexpr double kLeastOff = 100e6;   // ns: clocks differ by less everywhere
+// Distances in characters: after the match, for the amount; before the match and after the amount, for words that mark
+// it as a limit or give its sign.
+constexpr std::size_t kWithin = 200, kNearby = 24;
+constexpr double kLeastOff = 100e6;  // ns: smaller differences between clocks are normal
 constexpr double kMostOff = 100.0 * 366 * 24 * 3600e9;
-constexpr double kMoreThan = 2;                        // times the bound that was passed
-constexpr std::int64_t kOffUnstated = 30'000'000'000;  // ns: that it is wrong is said, and not how far
+constexpr double kMoreThan = 2;  // factor: the message states only the limit that the difference exceeds
+constexpr std::int64_t kOffUnstated = 30'000'000'000;  // ns: used if the message reports a wrong clock but no amount
 
-bool any_of_words(std::string_view text, std::initializer_list<std::string_view> words) {
+bool contains_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(),
                      [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-// "max clock skew 5s": what is allowed, and no clock.
+// "max clock skew 5s" states the allowed difference and reports no wrong clock.
 bool is_limit(std::string_view before) {
-  return any_of_words(before, {"max", "allow", "toler", "limit", "thresh", "bound"});
+  return contains_any(before, {"max", "allow", "toler", "limit", "thresh", "bound"});
 }
 
-// The sign of a difference from a peer's clock is ambiguous: some programs subtract the other's time from their own,
-// and some the other way round.
+// 1 if the clock is ahead, -1 if it is behind, 0 if unknown. The sign of a difference from another node's clock is
+// ambiguous: some programs subtract the other's time from their own, and others the reverse.
 int sign_of(std::string_view low, std::size_t number, std::size_t end, bool own) {
   if (own && low[number - 1] == '+') return 1;
   if (own && low[number - 1] == '-' && !is_name_char(low[number - 2])) return -1;
-  const std::string_view behind = low.substr(end, kNearby);
-  if (any_of_words(behind, {"ahead", "in the future", "too fast"})) return 1;
-  if (any_of_words(behind, {"behind", "in the past", "too slow", "backward"})) return -1;
+  const std::string_view following = low.substr(end, kNearby);
+  if (contains_any(following, {"ahead", "in the future", "too fast"})) return 1;
+  if (contains_any(following, {"behind", "in the past", "too slow", "backward"})) return -1;
   return 0;
 }
 
-// The words of an entry's `clock`, between blanks.
+// True if `word` is one of the words in the entry's `clock` key.
 bool is_kind(const knowledge::Entry& entry, std::string_view word) {
   return fmt::format(" {} ", entry.name).find(fmt::format(" {} ", word)) != std::string::npos;
 }
@@ -53,7 +54,7 @@ std::optional<ClockWords> read_clock_words(std::string_view low, std::span<const
     if (is_limit(low.substr(before, statement.begin - before))) continue;
     const bool own = is_kind(*statement.entry, "own");
     const double times = is_kind(*statement.entry, "double") ? kMoreThan : 1;
-    // "the clock is 5s behind": the amount may stand among the words.
+    // The amount may be between the words of the match: "the clock is 5s behind".
     bool little = false;
     const std::size_t from = statement.begin + 1, until = std::min(low.size(), statement.end + kWithin);
     for (std::size_t at = from; at < until; ++at) {
@@ -67,7 +68,7 @@ std::optional<ClockWords> read_clock_words(std::string_view low, std::span<const
         const auto off = static_cast<std::int64_t>(std::llround(span.ns * times));
         return ClockWords{sign < 0 ? -off : off, sign == 0, own, is_kind(*statement.entry, "stepped")};
       }
-      little = word && span.ns != 0;  // an amount, and too little to matter
+      little = word && span.ns != 0;  // an amount that is too small to matter
       if (little) break;
       at = std::max(at, span.end - 1);
     }

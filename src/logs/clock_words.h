@@ -1,5 +1,6 @@
-// What a message says about a clock that is wrong: by how much, and whether it is the clock of the node that logs it.
-// The words are those of src/knowledge/clocks.toml; messages that name no amount are ignored. Pure.
+// Reads what a message states about a wrong clock: by how much, and whether it is the clock of the node that logs the
+// message. Uses the patterns of src/knowledge/clocks.toml; without an amount, a message is ignored unless its pattern
+// is marked "unsaid". Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,13 @@
 namespace rose::logs {
 
 struct ClockWords {
-  std::int64_t off_ns = 0;  // negative: it is behind, or was set back
+  std::int64_t off_ns = 0;  // negative: the clock is behind, or was set back
   bool either_way = false;  // it is unknown whether it is ahead or behind
-  bool own = false;         // of the node that logs it; else of one that the message may name
-  bool stepped = false;     // it was set while the program ran; else it may have been wrong all along
+  bool own = false;  // the clock of the node that logs the message; false: of another node, which the message may name
+  bool stepped = false;  // it was set while the program ran; false: it may have been wrong from the start
 };
 
-// `low`: in small letters; `statements`: what the message says.
+// `low`: the message in lower case; `statements`: the matches in it. Nothing if no clock is reported as wrong.
 [[nodiscard]] std::optional<ClockWords> read_clock_words(std::string_view low,
                                                          std::span<const knowledge::Statement> statements);
 

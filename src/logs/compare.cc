@@ -7,14 +7,14 @@
 namespace rose::logs {
 namespace {
 
-constexpr double kMoreOften = 0.3;     // weight of a kind that the normal log has, too, but far less often
-constexpr std::uint64_t kFarMore = 3;  // times
-constexpr double kQuiet = 0.5;         // times this: its level is no warning and it names no error
+constexpr double kMoreOften = 0.3;     // weight of a kind that the normal log also has, but far less often
+constexpr std::uint64_t kFarMore = 3;  // times the normal count
+constexpr double kQuiet = 0.5;         // factor: neither a warning nor an error by its level or words
 
-// The longest part of `pairs` (by failure) that ascends in `normal`, too.
+// The longest subsequence of `pairs` that ascends in both indices.
 std::vector<Matched> ascending(std::vector<Matched> pairs) {
   std::sort(pairs.begin(), pairs.end(), [](const Matched& a, const Matched& b) { return a.failure < b.failure; });
-  std::vector<std::uint32_t> tails;  // index of the pair that ends the best chain of each length
+  std::vector<std::uint32_t> tails;  // for each length, the index of the pair that ends the best chain
   std::vector<std::uint32_t> before(pairs.size(), UINT32_MAX);
   for (std::uint32_t i = 0; i < pairs.size(); ++i) {
     const auto place =
@@ -31,7 +31,8 @@ std::vector<Matched> ascending(std::vector<Matched> pairs) {
   return chain;
 }
 
-// Matches the nth message of a kind here with the nth there: the fallback if Myers would take too long.
+// Matches the nth message of a kind with the nth of the same kind: the fallback if Myers' algorithm would take too
+// long.
 std::vector<Matched> by_occurrence(std::span<const TemplateId> failure, std::span<const TemplateId> normal) {
   std::unordered_map<TemplateId, std::vector<std::uint32_t>> places;
   for (std::uint32_t i = 0; i < normal.size(); ++i) places[normal[i]].push_back(i);
@@ -46,12 +47,12 @@ std::vector<Matched> by_occurrence(std::span<const TemplateId> failure, std::spa
   return ascending(std::move(pairs));
 }
 
-// Myers' greedy algorithm; false: more than kMostEdits.
+// Myers' greedy algorithm; false if the sequences differ by more than kMostEdits.
 bool myers(std::span<const TemplateId> a, std::span<const TemplateId> b, std::vector<Matched>& matched) {
   const auto n = static_cast<std::int64_t>(a.size());
   const auto m = static_cast<std::int64_t>(b.size());
   const auto most = static_cast<std::int64_t>(kMostEdits);
-  std::vector<std::vector<std::int32_t>> trace;  // of each step, the furthest x by diagonal
+  std::vector<std::vector<std::int32_t>> trace;  // for each step, the furthest x on each diagonal
   std::vector<std::int32_t> furthest(static_cast<std::size_t>(2 * most + 3), 0);
   const auto at = [&](std::int64_t k) -> std::int32_t& { return furthest[static_cast<std::size_t>(k + most + 1)]; };
   std::int64_t edits = -1;
@@ -90,7 +91,7 @@ bool myers(std::span<const TemplateId> a, std::span<const TemplateId> b, std::ve
   return true;
 }
 
-// Messages of each thread, by its name.
+// The messages of each thread, by the thread's name.
 std::map<std::string, std::vector<std::uint32_t>> threads_of(const Logs& logs, const NodeLog& node) {
   std::map<std::string, std::vector<std::uint32_t>> threads;
   for (std::uint32_t i = 0; i < node.messages.size(); ++i) threads[logs.streams[node.messages[i].stream]].push_back(i);
@@ -108,7 +109,7 @@ std::uint64_t count_of(const NodeLog& node, TemplateId kind) {
   return kind < node.counts.size() ? node.counts[kind] : 0;
 }
 
-// The node of that name, else the one whose kinds are the most alike.
+// The normal node with the same name, else the one that shares the most kinds.
 std::size_t counterpart(const NodeLog& node, const Logs& normal) {
   std::size_t best = kNoNode;
   std::uint64_t most = 0;
@@ -165,11 +166,8 @@ Difference compare(const Logs& failure, const Logs& normal, const Templates& kin
         }
       }
       difference.matched = ascending(std::move(difference.matched));
-      for (TemplateId kind = 0; kind < other.counts.size(); ++kind)
-        if (other.counts[kind] != 0 && count_of(node, kind) == 0) out.lacking.push_back({n, kind, other.counts[kind]});
     }
     std::unordered_map<TemplateId, std::size_t> seen;
-    difference.parts = static_cast<std::uint32_t>(node.messages.size());
     for (std::uint32_t i = 0; i < node.messages.size(); ++i) {
       const Message& message = node.messages[i];
       if (known[i] || !seen.try_emplace(message.kind, i).second) continue;
@@ -178,9 +176,9 @@ Difference compare(const Logs& failure, const Logs& normal, const Templates& kin
       const std::uint64_t count = count_of(node, message.kind);
       const bool loud = message.level >= Level::warning || error_words(kinds.text(message.kind)) != 0;
       if (normal.nodes.empty() && !loud) continue;
+      // A kind that the normal log also has must occur kFarMore times as often, and two times more.
       if (most != 0 && count < most * kFarMore + 2) continue;
       out.observed.push_back({n, message.kind, i, count, most, (most == 0 ? 1 : kMoreOften) * (loud ? 1 : kQuiet)});
-      if (most == 0) difference.parts = std::min(difference.parts, i);
     }
   }
   return out;

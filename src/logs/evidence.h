@@ -1,5 +1,5 @@
-// A failure's logs as evidence: how they differ from runs without faults, what they tell of its causes, and what a
-// run's logs show of the same messages.
+// A failure's logs as evidence: how they differ from those of runs without faults, the hints at causes in them, and
+// which of their observables the logs of a run contain.
 #pragma once
 
 #include <mutex>
@@ -7,30 +7,31 @@
 #include <string>
 #include <vector>
 
-#include "logs/beside.h"
 #include "logs/compare.h"
 #include "logs/hint/hint.h"
+#include "logs/side_by_side.h"
 #include "logs/untimed.h"
 
 namespace rose::logs {
 
 struct Evidence {
   Logs failure;
-  Logs normal;  // without nodes: no run without faults was made yet
+  Logs normal;  // no nodes: no run without faults was made yet
   Difference difference;
-  std::vector<Hint> hints;  // heaviest first
+  std::vector<Hint> hints;  // greatest weight first
 };
 
-// Compares runs with an evidence's observables. Safe to use from several runs at once.
-class Judge {
+// Compares runs with the observables of the evidence. Thread-safe: several runs may be compared at once.
+class ObservableMatcher {
  public:
-  // Both must outlive it. Kinds of runs are added to `kinds`.
-  Judge(const Evidence& evidence, Templates& kinds, ReadOptions options);
+  // The references must outlive this object. The kinds of messages that runs log are added to `kinds`.
+  ObservableMatcher(const Evidence& evidence, Templates& kinds, ReadOptions options);
 
-  // The keys of the observables that these logs of a run show; nothing when they can't be read.
-  [[nodiscard]] std::set<std::string> shown(const std::vector<Input>& run);
-  // The failure's log beside the run's; `watch` (may be null) followed the run.
-  [[nodiscard]] std::vector<Beside> beside(const std::vector<Input>& run, const Watch* watch);
+  // The keys of the observables that the run's logs contain; empty if they cannot be read.
+  [[nodiscard]] std::set<std::string> observed_in(const std::vector<Input>& run);
+  // The failure's logs side by side with the run's. `watch` followed the run and supplies times to lines without a
+  // timestamp; may be null.
+  [[nodiscard]] std::vector<SideBySide> side_by_side(const std::vector<Input>& run, const Watch* watch);
 
  private:
   const Evidence& evidence_;
@@ -39,7 +40,7 @@ class Judge {
   std::mutex mutex_;
 };
 
-// "says 17 of n1": a name for an observable.
+// "n1 says 17": the key of an observable, unique within the evidence. Run records store these keys.
 [[nodiscard]] std::string key_of(const Logs& failure, const Observed& observed);
 
 }  // namespace rose::logs

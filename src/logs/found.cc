@@ -12,10 +12,8 @@
 namespace rose::logs {
 namespace {
 
-// One more than the largest error number of the kernel (include/uapi/asm-generic/errno.h).
-constexpr int kErrors = 134;
-
-// "ENOSPC", "SIGKILL" as words of their own.
+// The number of the first name with this prefix that is a whole word: "ENOSPC", "SIGKILL". `at`: its offset. 0 if there
+// is none.
 template <typename Find>
 int named(std::string_view text, std::string_view prefix, std::size_t& at, const Find& find) {
   for (at = text.find(prefix); at != std::string_view::npos; at = text.find(prefix, at + 1)) {
@@ -32,7 +30,7 @@ int named(std::string_view text, std::string_view prefix, std::size_t& at, const
 
 bool word_char(char c) { return is_digit(c) || is_alpha(c) || c == '_'; }
 
-bool Found::of_space() const { return error == ENOSPC || error == EDQUOT; }
+bool Found::is_disk_full() const { return error == ENOSPC || error == EDQUOT; }
 
 int number_at(std::string_view text, std::size_t at) {
   int number = -1;
@@ -41,7 +39,7 @@ int number_at(std::string_view text, std::size_t at) {
   return number;
 }
 
-int number_behind(std::string_view low, std::string_view words, std::size_t* place) {
+int number_after(std::string_view low, std::string_view words, std::size_t* place) {
   for (std::size_t at = low.find(words); at != std::string_view::npos; at = low.find(words, at + 1)) {
     std::size_t from = at + words.size();
     while (from < low.size() && (low[from] == ' ' || low[from] == ':' || low[from] == '=' || low[from] == '(')) ++from;
@@ -58,7 +56,7 @@ Found error_name(std::string_view text) {
   const int error = named(text, "E", at, [](std::string_view name) {
     return is_digit(name[1]) ? std::nullopt : kernel::errno_number(name);
   });
-  return error > 0 && error < kErrors ? Found{error, at, 1} : Found();
+  return error > 0 && error < kErrnoEnd ? Found{error, at, 1} : Found();
 }
 
 int signal_name(std::string_view text) {
@@ -76,7 +74,7 @@ Found error_atom(std::string_view low) {
       continue;
     const std::string name = upper_case(low.substr(at, end - at));
     if (const std::optional<int> error = kernel::errno_number(name);
-        error && *error > 0 && *error < kErrors && !is_digit(name[1]))
+        error && *error > 0 && *error < kErrnoEnd && !is_digit(name[1]))
       return {*error, at, end - at};
   }
   return {};
@@ -86,7 +84,7 @@ Found error_in_brackets(std::string_view low) {
   for (std::size_t at = low.find('('); at != std::string_view::npos; at = low.find('(', at + 1)) {
     const int number = number_at(low, at + 1);
     const std::size_t end = at + 1 + (number < 10 ? 1 : number < 100 ? 2 : 3);
-    if (number > 0 && number < kErrors && at > 0 && low[at - 1] == ' ' && end < low.size() && low[end] == ')')
+    if (number > 0 && number < kErrnoEnd && at > 0 && low[at - 1] == ' ' && end < low.size() && low[end] == ')')
       return {number, at, end + 1 - at};
   }
   return {};

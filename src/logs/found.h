@@ -1,5 +1,5 @@
-// Parts of a message that several readers of meaning.cc look for: the error that is named and where, the path, the
-// peer, the call.
+// Finds the parts of a message that meaning.cc, path.cc and named_call.cc need: the error and where it is named, the
+// path, the peer, the call.
 #pragma once
 
 #include <cstddef>
@@ -10,43 +10,49 @@
 
 namespace rose::logs {
 
-// The words that name the error, and their position.
+// One more than the largest errno of the kernel (include/uapi/asm-generic/errno.h).
+inline constexpr int kErrnoEnd = 134;
+
+// The words that name the error, and their position in the message.
 struct Found {
   int error = 0;
   std::size_t at = std::string_view::npos;
   std::size_t length = 0;
-  bool vague = false;  // only the class of the error: "IO error"
+  bool vague = false;  // only a class of errors is named: "IO error"
 
-  [[nodiscard]] bool of_space() const;
+  [[nodiscard]] bool is_disk_full() const;
   [[nodiscard]] bool covers(std::size_t i) const { return at != std::string_view::npos && i >= at && i < at + length; }
 };
 
 [[nodiscard]] bool word_char(char c);
-// The number there; -1: there is none.
+// The decimal number at `at`; -1 if there is none.
 [[nodiscard]] int number_at(std::string_view text, std::size_t at);
-// "signal 9", "errno 28", "os error 28": the number behind the words; -1: they are not there. `place`: where the words
-// that it stands behind begin.
-[[nodiscard]] int number_behind(std::string_view low, std::string_view words, std::size_t* place = nullptr);
+// The number after the words: 9 for "signal 9", 28 for "errno 28" and "os error 28". -1 if the words, or the number,
+// are missing. `place` receives the offset at which the words begin.
+[[nodiscard]] int number_after(std::string_view low, std::string_view words, std::size_t* place = nullptr);
 
-// "{error,enospc}": Erlang's atoms, whole words between signs.
+// An atom of Erlang that names an error, as in "{error,enospc}": a whole word between punctuation.
 [[nodiscard]] Found error_atom(std::string_view low);
-// "Can't connect to MySQL server on '10.0.0.2' (111)": a number alone, of a message that says that something failed.
+// An error number alone in parentheses: "Can't connect to MySQL server on '10.0.0.2' (111)". Only for messages that
+// report a failed attempt, since other numbers look the same.
 [[nodiscard]] Found error_in_brackets(std::string_view low);
-// "ENOSPC" as a word of its own.
+// The name of an error as a word: "ENOSPC".
 [[nodiscard]] Found error_name(std::string_view text);
-// "SIGKILL" as a word of its own; 0: none is named.
+// The signal whose name is a word of the message: "SIGKILL"; 0 if there is none.
 [[nodiscard]] int signal_name(std::string_view text);
 
-// A line of a stack trace names code, not what it worked on: Java's "\tat x.Y.z(", Python's "  File \"x.py\", line 3".
-[[nodiscard]] bool code_line(std::string_view line);
-// The call that a message names as a call, in the forms of Go ("write /x: no space left on device"), perror ("fsync:
-// ..."), nginx ("pwrite() "/x" failed (28: ..."), Node.js ("ENOSPC: no space left on device, write") and in the JDK's
-// native methods, whose call `native` becomes.
+// True for a line of a stack trace: Java's "\tat x.Y.z(", Python's "  File \"x.py\", line 3". The paths in it are those
+// of the program's code and not of the file in which the failure occurred.
+[[nodiscard]] bool is_code_line(std::string_view line);
+// The operation of a call that the message names as a call: in Go's form ("write /x: no space left on device"),
+// perror's ("fsync: ..."), nginx's ("pwrite() "/x" failed (28: ..."), Node.js's ("ENOSPC: no space left on device,
+// write"), or in a native method of the JDK; `native` then receives the system call of that method.
 [[nodiscard]] Operation named_call(std::string_view low, const Found& error, std::string_view& native);
 
-// The path nearest to the error: quoted, or a word with a slash.
+// The path nearest to the error: a quoted one, or a word with a slash. "" if there is none.
 [[nodiscard]] std::string find_path(std::string_view text, const Found& error);
-// "10.0.0.1:7000", "[fe80::1]:7000"; the last one of the line: "local -> peer".
+// The last address in the message, since pairs are printed as "local -> peer": "10.0.0.1:7000", "10.0.0.1"; "" if there
+// is none.
 [[nodiscard]] std::string find_peer(std::string_view text);
 
 }  // namespace rose::logs

@@ -19,13 +19,15 @@ using knowledge::Says;
 using knowledge::Sentence;
 using knowledge::Statement;
 
-constexpr double kLeastSlowDisk = 100e6;                       // ns: a disk with moving parts takes less under load
-constexpr std::int64_t kSlowDiskUnstated = 1'000'000'000;      // ns: what systems warn of, where no duration is stated
-constexpr std::int64_t kHungUnstated = 30'000'000'000;         // ns: of a watchdog whose limit is not stated
-constexpr double kLongestSpan = 3600e9;                        // ns
-constexpr std::size_t kLongestAnswer = 160;                    // characters between who answered and the error
-constexpr std::size_t kUnitBehind = 28;                        // characters between a number and its unit
-constexpr std::size_t kBeforeNumber = 28, kBehindNumber = 12;  // characters beside a number that make it a bound
+// Durations in ns. A disk operation is slow from kLeastSlowDisk on: a rotating disk under load needs less. The others
+// are used if a message states no duration: the threshold at which systems usually warn, and the limit of a watchdog.
+constexpr double kLeastSlowDisk = 100e6;
+constexpr std::int64_t kSlowDiskUnstated = 1'000'000'000, kHungUnstated = 30'000'000'000;
+constexpr double kLongestSpan = 3600e9;  // ns: longer durations are not those of a pause or an operation
+// Distances in characters.
+constexpr std::size_t kLongestAnswer = 160;                   // between the node that answered and the error
+constexpr std::size_t kUnitDistance = 28;                     // between a number and its unit
+constexpr std::size_t kBeforeNumber = 28, kAfterNumber = 12;  // around a number, for words that mark it as a limit
 
 constexpr std::array kOperations = std::to_array<std::pair<std::string_view, Operation>>({
     {"open", Operation::open},
@@ -67,7 +69,7 @@ bool on_files(Operation operation) {
   }
 }
 
-// A span of time that a message states. A bound ("expected less than 1s", "limit 3s", "> 5s") is not what happened.
+// A duration that a message states. A limit ("expected less than 1s", "limit 3s", "> 5s") is not a measured duration.
 struct Stated {
   std::size_t at = 0;
   double ns = 0;
@@ -87,7 +89,7 @@ bool ends_with_any(std::string_view text, std::initializer_list<std::string_view
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.ends_with(word); });
 }
 
-// One message, and what it says.
+// Reads the meaning of one message.
 class MessageReader {
  public:
   MessageReader(std::string_view text, const knowledge::NamesOfNodes* nodes)
@@ -98,8 +100,8 @@ class MessageReader {
   Meaning read();
 
  private:
-  [[nodiscard]] bool says(Says what) const { return first(what) != nullptr; }
-  // The one that stands first in the message.
+  [[nodiscard]] bool has(Says what) const { return first(what) != nullptr; }
+  // The first match in the message.
   [[nodiscard]] const Statement* first(Says what) const {
     const Statement* best = nullptr;
     for (const Statement& other_statement : statements_)
@@ -110,25 +112,25 @@ class MessageReader {
   [[nodiscard]] std::string_view low() const { return sentence_.low(); }
 
   void read_lost();
-  [[nodiscard]] bool names_node_behind(const Statement& statement) const;
+  [[nodiscard]] bool precedes_node_name(const Statement& statement) const;
   void read_end();
   void read_failure();
   void read_in_vain();
   [[nodiscard]] bool names_another_node() const;
   [[nodiscard]] bool names_lock() const;
-  [[nodiscard]] bool fails_in_vain() const;
+  [[nodiscard]] bool has_failed_attempt() const;
   [[nodiscard]] bool is_outcast() const;
   void conclude_from_error();
   [[nodiscard]] Found find_error() const;
   [[nodiscard]] Found stated_error(bool vague) const;
   [[nodiscard]] Found error_before_failure() const;
   [[nodiscard]] Operation find_operation(std::size_t from, const Found& error) const;
-  [[nodiscard]] bool says_start() const;
+  [[nodiscard]] bool reports_start() const;
   [[nodiscard]] bool is_relayed(const Statement& statement) const;
   [[nodiscard]] bool is_answered(std::size_t begin) const;
   void read_stop();
   [[nodiscard]] std::vector<Stated> spans() const;
-  [[nodiscard]] std::int64_t stood() const;
+  [[nodiscard]] std::int64_t own_pause() const;
   [[nodiscard]] std::int64_t slow_disk() const;
   [[nodiscard]] int exit_code() const;
 
@@ -140,7 +142,7 @@ class MessageReader {
 };
 
 Found MessageReader::stated_error(bool vague) const {
-  const Statement* best = nullptr;  // of the first entry the last one: the cause stands last ("Caused by: ...")
+  const Statement* best = nullptr;  // the last match of the first entry: the cause comes last ("Caused by: ...")
   for (const Statement& statement : statements_)
     if (statement.entry->says == Says::error && statement.entry->vague == vague &&
         (best == nullptr || statement.entry == best->entry))
@@ -149,12 +151,14 @@ Found MessageReader::stated_error(bool vague) const {
   return {best->entry->number, best->begin, best->end - best->begin, vague};
 }
 
+// The error that the message names. The most explicit form is used: a number after "errno" or similar words, the text
+// of an error, its name, a number in brackets, a class of errors.
 Found MessageReader::find_error() const {
   for (const std::string_view words : {"errno", "os error", "system error number", "error number"}) {
     std::size_t place = 0;
-    const int number = number_behind(low(), words, &place);
-    if (number <= 0 || number >= 134) continue;
-    // The words for the number may follow: "[Errno 28] No space left on device".
+    const int number = number_after(low(), words, &place);
+    if (number <= 0 || number >= kErrnoEnd) continue;
+    // The error's text may follow its number: "[Errno 28] No space left on device".
     std::size_t end = low().find_first_of("0123456789", place);
     for (const Statement& statement : statements_)
       if (statement.entry->says == Says::error && statement.entry->number == number && statement.begin >= end &&
@@ -165,13 +169,13 @@ Found MessageReader::find_error() const {
   if (const Found found = stated_error(false); found.error != 0) return found;
   if (const Found name = error_name(text_); name.error != 0) return name;
   if (const Found atom = error_atom(low()); atom.error != 0) return atom;
-  if (says(Says::in_vain))
+  if (has(Says::in_vain))
     if (const Found number = error_in_brackets(low()); number.error != 0) return number;
   if (const Found number = error_before_failure(); number.error != 0) return number;
   return stated_error(true);
 }
 
-// "[22] could not map", "[22]: could not map": a number in brackets right before what was in vain.
+// An error number in brackets right before the words for a failed attempt: "[22] could not map", "[22]: could not map".
 Found MessageReader::error_before_failure() const {
   for (const Statement& statement : statements_) {
     if (statement.entry->says != Says::in_vain) continue;
@@ -183,12 +187,12 @@ Found MessageReader::error_before_failure() const {
     const std::string_view digits = before.substr(open + 1, before.size() - open - 2);
     if (digits.empty() || digits.size() > 3 || digits.find_first_not_of("0123456789") != digits.npos) continue;
     const int number = number_at(low(), open + 1);
-    if (number > 0 && number < 134) return {number, open, before.size() - open};
+    if (number > 0 && number < kErrnoEnd) return {number, open, before.size() - open};
   }
   return {};
 }
 
-// The nearest of the words before the error; if there is none, the first word behind it.
+// The nearest operation before the error; if there is none, the first one after it.
 Operation MessageReader::find_operation(std::size_t from, const Found& error) const {
   const Statement* best = nullptr;
   bool before = false;
@@ -204,28 +208,28 @@ Operation MessageReader::find_operation(std::size_t from, const Found& error) co
   return best == nullptr ? Operation::unknown : operation_named(best->entry->name);
 }
 
-// The words are no value of a field: "status = started" says something of something else. A version is one where its
-// number follows.
-bool MessageReader::says_start() const {
+// True if the message reports the start of a program. The value of a field does not count, because it may describe
+// something else: "status = started". "version" counts only if a version number follows.
+bool MessageReader::reports_start() const {
   return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
     if (statement.entry->says != Says::starting) return false;
     std::string_view before = low().substr(0, statement.begin);
     while (!before.empty() && (before.back() == ' ' || before.back() == '"')) before.remove_suffix(1);
     if (before.ends_with('=')) return false;
-    // A part of a longer name is none: "starting_partitioned_network".
+    // Part of a longer identifier does not count: "starting_partitioned_network".
     if (statement.end < low().size() && (low()[statement.end] == '_' || low()[statement.end] == '-')) return false;
     if (!statement.entry->words.starts_with("version")) return true;
-    // That of a program has parts, "7.0.0"; those of blocks, protocols and files have none.
+    // Versions of programs have several parts, "7.0.0"; those of blocks, protocols and files do not.
     const std::size_t digit = low().find_first_of("0123456789", statement.end);
     if (digit == std::string_view::npos || digit > statement.end + 4) return false;
-    const std::size_t behind = low().find_first_not_of("0123456789", digit);
-    return behind != std::string_view::npos && low()[behind] == '.';
+    const std::size_t following = low().find_first_not_of("0123456789", digit);
+    return following != std::string_view::npos && low()[following] == '.';
   });
 }
 
-// Somebody else's words, behind what tells that they are: "error message from n2: it is shutting down", "connection to
-// n2 failed: FATAL: the system is shutting down". What follows from a failure has no subject: "cannot connect:
-// exiting".
+// True if the match is within the words of another node: "error message from n2: it is shutting down", "connection to
+// n2 failed: FATAL: the system is shutting down". A consequence for the writer itself has no subject after the colon:
+// "cannot connect: exiting".
 bool MessageReader::is_relayed(const Statement& statement) const {
   if (is_answered(statement.begin)) return true;
   return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& other_statement) {
@@ -242,8 +246,9 @@ bool MessageReader::is_relayed(const Statement& statement) const {
   });
 }
 
-// "n2 answered that its disk is full", "rpc error: code = Unknown desc = write /x: no space left on device": whether
-// what begins there is another node's, reported without a colon or behind more than one. What a comma parts is not.
+// True if the text at `begin` is the answer of another node, reported without a colon or after more than one: "n2
+// answered that its disk is full", "rpc error: code = Unknown desc = write /x: no space left on device". A comma ends
+// the answer.
 bool MessageReader::is_answered(std::size_t begin) const {
   return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
     if (statement.entry->says != Says::answered || statement.begin > begin) return false;
@@ -257,14 +262,15 @@ void MessageReader::read_stop() {
   for (const Statement& statement : statements_) {
     if (statement.entry->says != Says::stopping) continue;
     if (is_relayed(statement)) relayed = true;
-    else if (meaning_.stops_at == 0 || statement.end < meaning_.stops_at) meaning_.stops_at = statement.end;
+    else if (meaning_.stop_end == 0 || statement.end < meaning_.stop_end) meaning_.stop_end = statement.end;
   }
-  const bool stopping = meaning_.stops_at != 0;
-  meaning_.gave_up = stopping && (meaning_.error != 0 || says(Says::in_vain) || says(Says::gave_up));
+  const bool stopping = meaning_.stop_end != 0;
+  meaning_.gave_up = stopping && (meaning_.error != 0 || has(Says::in_vain) || has(Says::gave_up));
   meaning_.stopping = stopping && !meaning_.gave_up;
   if (relayed && !stopping) meaning_.lost = meaning_.closed = true;
 }
 
+// All durations in the message, in its order.
 std::vector<Stated> MessageReader::spans() const {
   std::vector<Stated> all;
   for (std::size_t at = low().find_first_of("0123456789"); at != std::string_view::npos;) {
@@ -274,29 +280,31 @@ std::vector<Stated> MessageReader::spans() const {
       if (const Span clock = read_clock_span(low(), at); clock.ns > 0) span = clock;
     const bool word = at != 0 && (word_char(low()[at - 1]) || low()[at - 1] == '.' || low()[at - 1] == '/');
     double ns = span.ns;
-    // The unit may stand elsewhere: "pause (ms) 5210", "pause of 11832 > 5000 (milliseconds)", "takes_ms=4217".
-    if (ns == 0 && (mentions(before, {"(ms)", "_ms=", "millis=", "millis:"}) ||
-                    mentions(low().substr(std::min(low().size(), span.end), kUnitBehind), {"(milliseconds)", "(ms)"})))
+    // The unit may be elsewhere: "pause (ms) 5210", "pause of 11832 > 5000 (milliseconds)", "takes_ms=4217".
+    if (ns == 0 &&
+        (mentions(before, {"(ms)", "_ms=", "millis=", "millis:"}) ||
+         mentions(low().substr(std::min(low().size(), span.end), kUnitDistance), {"(milliseconds)", "(ms)"})))
       ns = span.number * 1e6;
     if (!word && ns > 0 && ns < kLongestSpan) {
       const std::string_view near = before.substr(before.find_last_of("[](),;0123456789") + 1);
-      const std::string_view behind = low().substr(std::min(low().size(), span.end), kBehindNumber);
-      // "exceeded the 100ms timeout for 8.39s": what stands behind "for" is how long it took.
+      const std::string_view following = low().substr(std::min(low().size(), span.end), kAfterNumber);
+      // "exceeded the 100ms timeout for 8.39s": the duration after "for" is the measured one.
       const bool lasted = near.ends_with(" for ");
       const bool of_bound =
           mentions(near, {"limit", "thresh", "expect", "interval", "instead of", "less than", "timeout", "max", "allow",
                           "within", "more than", "at least", "> ", "every"});
       all.push_back(
-          {at, ns, (of_bound && !lasted) || begins_with_any(behind, {" timeout", " limit", " thresh", " interval"})});
+          {at, ns,
+           (of_bound && !lasted) || begins_with_any(following, {" timeout", " limit", " thresh", " interval"})});
     }
     at = low().find_first_of("0123456789", std::max(at + 1, span.end));
   }
   return all;
 }
 
-// How long it stood still, as it says itself: "local pause of 8123456789ns", "We slept 35000ms instead of 3000ms"; 0:
-// no word of that.
-std::int64_t MessageReader::stood() const {
+// How long the writer was paused, as it states itself: "local pause of 8123456789ns", "We slept 35000ms instead of
+// 3000ms". 0 if it reports no pause.
+std::int64_t MessageReader::own_pause() const {
   std::vector<Stated> stated;
   for (const Statement& statement : statements_) {
     if (statement.entry->says != Says::stood) continue;
@@ -304,7 +312,7 @@ std::int64_t MessageReader::stood() const {
                  {" may ", " might ", " can ", " could ", " would "}))
       continue;
     if (stated.empty()) stated = spans();
-    // "last active 5m ago" is no pause, unless that is too long; and another's is not this program's.
+    // "last active 5m ago" is a pause only if the message also states a limit, and only if no other node is meant.
     if (mentions(low().substr(statement.begin, statement.end - statement.begin), {" ago"}) &&
         (names_another_node() || std::ranges::none_of(stated, &Stated::bound)))
       continue;
@@ -319,10 +327,9 @@ std::int64_t MessageReader::stood() const {
   return 0;
 }
 
-// How long a disk, or a call that waits for one, took, where a message says that this was too long; 0: it says no such
-// thing.
+// How long a disk operation took that the message reports as slow; 0 if it reports none.
 std::int64_t MessageReader::slow_disk() const {
-  if (!says(Says::slow_disk)) return 0;
+  if (!has(Says::slow_disk)) return 0;
   double longest = 0, bound = 0;
   for (const Stated& stated : spans())
     (stated.bound ? bound : longest) = std::max(stated.bound ? bound : longest, stated.ns);
@@ -335,16 +342,17 @@ int MessageReader::exit_code() const {
   for (const std::string_view words :
        {"exit code", "exit status", "exitcode", "exited with code", "exited with status", "exited with exit code",
         "zero status", "with status", "with code", "exited (", "status=", "code"})
-    if (const int code = number_behind(low(), words); code > 0 && code < 256) return code;
+    if (const int code = number_after(low(), words); code > 0 && code < 256) return code;
   return -1;
 }
 
+// Reads the end of a process: its signal, its exit code, or that it was killed.
 void MessageReader::read_end() {
   int signal = signal_name(text_);
-  if (signal == 0) signal = std::max(0, number_behind(low(), "signal"));
-  const bool gone = says(Says::gone);
+  if (signal == 0) signal = std::max(0, number_after(low(), "signal"));
+  const bool gone = has(Says::gone);
   if (signal == 0 && mentions(low(), {"code=killed", "code=dumped"}))
-    signal = std::max(0, number_behind(low(), "status="));
+    signal = std::max(0, number_after(low(), "status="));
   if (gone && signal > 0 && signal < 65 && signal != SIGCHLD) {
     meaning_.ended = true;
     meaning_.signal = signal;
@@ -352,14 +360,14 @@ void MessageReader::read_end() {
     meaning_.ended = true;
     meaning_.exit_code = code;
     if (code == 128 + SIGKILL || code == 128 + SIGTERM) meaning_.signal = code - 128;
-    if (code == SIGKILL) meaning_.signal = code;  // what wait() returns, as it is
+    if (code == SIGKILL) meaning_.signal = code;  // the raw status that wait() returns
   }
-  if (!meaning_.ended && says(Says::sigkill)) {
+  if (!meaning_.ended && has(Says::sigkill)) {
     meaning_.ended = true;
     meaning_.signal = signal > 0 && signal < 65 ? signal : SIGKILL;
   }
-  meaning_.helper = meaning_.ended && says(Says::helper) && !says(Says::no_helper);
-  // "server process (PID 88) was terminated by signal 6: Aborted": the one that writes lives on.
+  meaning_.helper = meaning_.ended && has(Says::helper) && !has(Says::no_helper);
+  // "server process (PID 88) was terminated by signal 6: Aborted": the writer itself survives.
   if (meaning_.helper) meaning_.panic = false;
   if (meaning_.out_of_memory) {
     meaning_.ended = true;
@@ -367,25 +375,27 @@ void MessageReader::read_end() {
   }
 }
 
+// Reads the peer, the operation and the path of a failed call.
 void MessageReader::read_failure() {
   meaning_.peer = find_peer(text_);
-  // Python's and Node's form of calls with two paths: "[Errno 18] ...: 'a' -> 'b'".
+  // Python and Node.js print both paths of a rename: "[Errno 18] ...: 'a' -> 'b'".
   meaning_.operation =
       low().find("' -> '") != std::string_view::npos ? Operation::rename : named_call(low(), error_, meaning_.call);
   meaning_.exact = meaning_.operation != Operation::unknown;
-  // Behind a number that stands before what failed, that is what failed.
+  // If the error number precedes the description of what failed, the operation follows the number.
   const bool before = !meaning_.exact && error_.error != 0 && low()[error_.at] == '[';
   if (before) meaning_.operation = find_operation(error_.at, error_);
   if (!meaning_.exact && meaning_.operation == Operation::unknown) meaning_.operation = find_operation(0, error_);
   if (meaning_.error == EAGAIN && names_lock()) meaning_.operation = Operation::lock;
   meaning_.path = find_path(text_, error_);
-  // Connections have no path: what took the last descriptor too many was the file.
+  // A connection has no path, so the call that exceeded the limit of descriptors opened the file.
   if (meaning_.operation == Operation::unknown && !meaning_.path.empty() &&
       (meaning_.error == EMFILE || meaning_.error == ENFILE))
     meaning_.operation = Operation::open;
 }
 
-// "Error saving the database, unable to open x.new": of several things that failed, the last one is the call.
+// "Error saving the database, unable to open x.new": if several attempts are reported as failed, the last one is the
+// call.
 void MessageReader::read_in_vain() {
   std::size_t last = 0;
   for (const Statement& statement : statements_)
@@ -394,16 +404,17 @@ void MessageReader::read_in_vain() {
   if (meaning_.operation == Operation::unknown) meaning_.operation = find_operation(0, {});
   meaning_.path = find_path(text_, error_);
   const std::string peer = find_peer(text_);
-  meaning_.failed = on_files(meaning_.operation) && peer.empty() && (!meaning_.path.empty() || says(Says::on_disk));
-  // "failure trying primary 10.0.0.1#53", "cannot forward the request to n2": what was in vain had to do with that one.
+  meaning_.failed = on_files(meaning_.operation) && peer.empty() && (!meaning_.path.empty() || has(Says::on_disk));
+  // "failure trying primary 10.0.0.1#53", "cannot forward the request to n2": the failed attempt concerned that peer.
   if (!peer.empty() || (!meaning_.failed && names_another_node())) {
     meaning_.lost = true;
     meaning_.peer = peer;
   }
 }
 
-// Not the assertion alone: what it asserts is code, "Assertion `reads_in_progress == 0' failed".
-bool MessageReader::fails_in_vain() const {
+// True if an attempt failed. The "failed" of an assertion does not count, because the words before it are code:
+// "Assertion `reads_in_progress == 0' failed".
+bool MessageReader::has_failed_attempt() const {
   return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
     return statement.entry->says == Says::in_vain &&
            std::none_of(statements_.begin(), statements_.end(), [&](const Statement& other) {
@@ -424,27 +435,28 @@ bool MessageReader::names_another_node() const {
                      [](const knowledge::Word& word) { return word.node == knowledge::kOtherNode; });
 }
 
+// Reads whether a peer is missing, and where the message reports that.
 void MessageReader::read_lost() {
   const Statement *closed = first(Says::closed), *lost = first(Says::lost), *stood = first(Says::stood);
-  // "failed to send out heartbeat on time": it is late itself, and misses nobody.
+  // "failed to send out heartbeat on time": the writer itself is late, and no peer is missing.
   if (lost != nullptr && stood != nullptr && lost->begin < stood->end && stood->begin < lost->end) lost = nullptr;
   meaning_.closed = closed != nullptr;
   const Statement* statement = lost != nullptr ? lost : closed;
   if (statement == nullptr) return;
   meaning_.lost = true;
-  meaning_.lost_at = statement->end;
-  // "Lost half of the members. Current members are [n1], lost members are [n2]": of several such words those count that
-  // the name of a node follows.
+  meaning_.lost_end = statement->end;
+  // "Lost half of the members. Current members are [n1], lost members are [n2]": of several matches, use the one that a
+  // node's name follows.
   for (const Statement& other_statement : statements_)
     if ((other_statement.entry->says == Says::lost || other_statement.entry->says == Says::closed) &&
-        names_node_behind(other_statement)) {
-      meaning_.lost_at = other_statement.end;
+        precedes_node_name(other_statement)) {
+      meaning_.lost_end = other_statement.end;
       return;
     }
 }
 
-// "members are [n2]", "member: n2": no other word stands between.
-bool MessageReader::names_node_behind(const Statement& statement) const {
+// "members are [n2]", "member: n2": the next word, apart from "is" or "are", is the name of another node.
+bool MessageReader::precedes_node_name(const Statement& statement) const {
   const auto& words = sentence_.words();
   const auto next = std::find_if(words.begin(), words.end(), [&](const knowledge::Word& word) {
     return word.begin >= statement.end && word.text != "is" && word.text != "are" && word.text != "was" &&
@@ -454,7 +466,7 @@ bool MessageReader::names_node_behind(const Statement& statement) const {
          low().substr(statement.end, next->begin - statement.end).find_first_of(",;") == std::string_view::npos;
 }
 
-// "This node was removed"; but not "this node's peer n2 was removed".
+// "This node was removed", but not "this node's peer n2 was removed".
 bool MessageReader::is_outcast() const {
   return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
     if (statement.entry->says != Says::outcast) return false;
@@ -464,6 +476,8 @@ bool MessageReader::is_outcast() const {
   });
 }
 
+// Draws conclusions about the peer from the error. A refused or reset connection means that the peer's machine
+// answered; a timeout or a missing route means that it did not.
 void MessageReader::conclude_from_error() {
   switch (meaning_.error) {
     case ECONNREFUSED:
@@ -476,13 +490,13 @@ void MessageReader::conclude_from_error() {
       meaning_.lost = true;
       meaning_.closed = false;
       break;
-    case EIO:  // "I/O error: tcp://10.0.0.2:9000: r/w timeout": what was read or written was a connection
+    case EIO:  // "I/O error: tcp://10.0.0.2:9000: r/w timeout": the failed read or write was one of a connection
       if (meaning_.peer.empty() || !meaning_.path.empty() || !(meaning_.late || meaning_.lost)) break;
       meaning_.error = 0;
       meaning_.operation = Operation::unknown;
       meaning_.lost = true;
       break;
-    case EINVAL:  // what a route that is a black hole answers
+    case EINVAL:  // a blackhole route returns this error
       if (!meaning_.peer.empty()) meaning_.lost = true;
       break;
     default: break;
@@ -495,26 +509,27 @@ Meaning MessageReader::read() {
   meaning_.of_peer = kernel::resource_error(meaning_.error) && is_answered(error_.at);
   read_lost();
   meaning_.outcast = is_outcast();
-  meaning_.late = says(Says::late) && !says(Says::stood) && !says(Says::hung) && !meaning_.outcast;
-  meaning_.panic = says(Says::panic);
+  meaning_.late = has(Says::late) && !has(Says::stood) && !has(Says::hung) && !meaning_.outcast;
+  meaning_.panic = has(Says::panic);
   meaning_.traceback = low().find("traceback (most recent call last)") != std::string_view::npos;
-  meaning_.cut_off = says(Says::cut_off);
-  meaning_.unresolved = says(Says::lookup);
-  meaning_.torn = says(Says::torn) && error_.error == 0;
-  meaning_.unclean = says(Says::unclean);
-  meaning_.reunited = says(Says::reunited);
-  if (meaning_.outcast) meaning_.lost = meaning_.closed = false;  // nobody else is
-  const bool in_vain = fails_in_vain();
+  meaning_.cut_off = has(Says::cut_off);
+  meaning_.unresolved = has(Says::lookup);
+  meaning_.torn = has(Says::torn) && error_.error == 0;
+  meaning_.unclean = has(Says::unclean);
+  meaning_.reunited = has(Says::reunited);
+  // The writer is excluded, so no other node is reported as missing.
+  if (meaning_.outcast) meaning_.lost = meaning_.closed = false;
+  const bool in_vain = has_failed_attempt();
   read_stop();
-  meaning_.starting = says_start();
-  meaning_.serving = says(Says::serving) && !in_vain;
-  meaning_.stood_ns = stood();
+  meaning_.starting = reports_start();
+  meaning_.serving = has(Says::serving) && !in_vain;
+  meaning_.own_pause_ns = own_pause();
   meaning_.slow_disk_ns = slow_disk();
   meaning_.clock = read_clock_words(low(), statements_);
   // A pause cannot set a clock back.
   if (meaning_.clock && meaning_.clock->stepped && !meaning_.clock->either_way && meaning_.clock->off_ns < 0)
-    meaning_.stood_ns = 0;
-  meaning_.out_of_memory = says(Says::killed);
+    meaning_.own_pause_ns = 0;
+  meaning_.out_of_memory = has(Says::killed);
   read_end();
   if (meaning_.error != 0 || meaning_.lost || meaning_.late) read_failure();
   else if (!meaning_.ended && in_vain) read_in_vain();

@@ -1,6 +1,6 @@
-// What the words of a message say happened: a call that failed and how, a peer that is lost, a process that was killed
-// or ended, a stop. A table of the words that systems use; what it does not know stays unsaid. Pure, one pass, no
-// allocation to speak of.
+// What a message reports: a failed call and its error, a missing peer, a process that was killed or ended, a stop.
+// Based on the patterns of src/knowledge; a message that none of them matches has an empty Meaning. Pure, one pass, few
+// allocations.
 #pragma once
 
 #include <cstdint>
@@ -36,61 +36,63 @@ enum class Operation : std::uint8_t {
   lock
 };
 
-inline constexpr std::int64_t kLeastStood = 500'000'000;  // ns: shorter standstills are everyday
+inline constexpr std::int64_t kLeastPause = 500'000'000;  // ns: shorter pauses are normal
 
+// "The writer" is the node that logs the message.
 struct Meaning {
-  int error = 0;  // errno that is named, by its name, number or text, or by an exception that stands for one; 0: none
-  bool vague = false;  // the error is what such words mostly stand for: "disk failed"
+  int error = 0;  // an errno, named by its name, number or text, or by an exception that corresponds to it; 0: none
+  bool vague = false;  // the words name a class of errors, and `error` is its most likely member: "disk failed"
   Operation operation = Operation::unknown;
-  bool exact =
-      false;  // the message names the call itself, not what it was for: "write /x: ...", "write() failed (28: ...)"
-  std::string path;  // that the error is about; "" none
+  // The message names the call itself and not only its purpose: "write /x: ...", "write() failed (28: ...)".
+  bool exact = false;
+  std::string path;  // the file that the error concerns; "" none
   std::string peer;  // "ip:port", "ip"; "" none
-  int signal = 0;    // that is said to have ended something
+  int signal = 0;    // the signal that ended a process
   int exit_code = -1;
-  bool ended = false;      // a process was ended, or ends itself, by `signal` or `exit_code` or in a panic
-  bool helper = false;     // ended: a process that the one that writes had started
-  bool panic = false;      // the one that writes ends: a panic, an abort, an uncaught exception
-  bool traceback = false;  // Python's, of an exception: if it was not caught, this was the last output
+  bool ended = false;      // a process was ended, or ends itself, by `signal`, `exit_code` or a panic
+  bool helper = false;     // ended: it is a child of the writer
+  bool panic = false;      // the writer ends: a panic, an abort, an uncaught exception
+  bool traceback = false;  // contains a traceback of Python: if the exception was not caught, this was the last output
   bool out_of_memory = false;
-  bool lost = false;          // a peer is gone, silent or refuses
-  std::size_t lost_at = 0;    // lost: behind the words that say so; 0: an error does
-  bool cut_off = false;       // its own network interface is down
-  bool unresolved = false;    // a name was not resolved: the one that answers for names may be what is missed
-  bool outcast = false;       // others took the one that writes for gone
-  bool closed = false;        // lost: its machine answered, as when its process ends; one that is cut off says nothing
-  bool of_peer = false;       // the error is not the writer's: another node reported it
-  bool failed = false;        // something with a file was tried in vain, and why is not said: `error` is 0
-  bool late = false;          // a timeout, a missed heartbeat, a slow disk, a stopped clock: something waited
-  std::int64_t stood_ns = 0;  // it stood still for so long, as it says itself; 0: no word of that
-  std::int64_t slow_disk_ns = 0;    // a disk, or a call that waits for one, took so long; 0: no word of that
-  std::optional<ClockWords> clock;  // one is said to be wrong
-  std::string_view call;     // the system call behind a native method of the JDK that threw the error; "" none is named
-  bool torn = false;         // what was read from a file is not what had been written
-  bool unclean = false;      // when it ended last, it had not stopped in order
-  bool reunited = false;     // nodes that had been apart are together again
+  bool lost = false;         // a peer is missing, silent or refuses connections
+  std::size_t lost_end = 0;  // lost: the offset after the words that report it; 0: an error reports it
+  bool cut_off = false;      // the writer's own network interface is down
+  bool unresolved = false;   // a host name was not resolved: the missing peer may be the name server
+  bool outcast = false;      // the other nodes excluded the writer from the cluster
+  // lost: the peer's machine answered, as when its process ends; a partitioned peer does not answer.
+  bool closed = false;
+  bool of_peer = false;  // the error occurred on another node, which reported it to the writer
+  bool failed = false;   // an operation on a file failed without a stated reason; `error` is 0
+  bool late = false;     // something waited too long: a timeout, a missed heartbeat, a slow disk, a stopped clock
+  std::int64_t own_pause_ns = 0;  // the length of a pause of the writer, as the message states it; 0: none is reported
+  std::int64_t slow_disk_ns = 0;  // how long a disk operation took, if reported as too long; 0: not reported
+  std::optional<ClockWords> clock;  // a clock is reported as wrong
+  std::string_view call;     // the system call of a native method of the JDK that threw the error; "" if none is named
+  bool torn = false;         // data read from a file differ from the data written to it
+  bool unclean = false;      // the previous life of the process did not stop in order
+  bool reunited = false;     // partitioned nodes are connected again
   bool stopping = false;     // an orderly stop begins or is done
-  std::size_t stops_at = 0;  // stopping: behind the words that say so
-  bool gave_up = false;      // the one that writes ends, for what it tells went wrong
-  bool starting = false;     // a program begins
-  bool serving = false;      // it can be reached from now on
+  std::size_t stop_end = 0;  // the offset after the words that report a stop; 0: none
+  bool gave_up = false;      // the writer ends because of a failure that the message states
+  bool starting = false;     // a program starts
+  bool serving = false;      // the writer accepts requests from now on
 
-  [[nodiscard]] bool says_something() const {
+  [[nodiscard]] bool reports_anything() const {
     return error != 0 || ended || panic || gave_up || traceback || lost || late || cut_off || outcast || unresolved ||
-           failed || torn || unclean || reunited || out_of_memory || stood_ns >= kLeastStood || slow_disk_ns > 0 ||
+           failed || torn || unclean || reunited || out_of_memory || own_pause_ns >= kLeastPause || slow_disk_ns > 0 ||
            clock;
   }
 };
 
-// `nodes`: names and addresses of nodes; null: none are known.
+// `nodes`: names and addresses of nodes; null if none are known.
 [[nodiscard]] Meaning read_meaning(std::string_view text, const knowledge::NamesOfNodes* nodes = nullptr);
 
-// The system calls that return this error when they do that, likeliest first (what write, open, fsync, connect, ...
-// return in practice); empty when none can be injected sensibly. `exact`: only those that the operation makes.
+// The system calls that return this error during this operation in practice, most likely first; empty if none can be
+// injected sensibly. `exact`: only the calls of the operation itself.
 [[nodiscard]] std::vector<std::string_view> calls_that_fail(int error, Operation operation, bool exact = false);
-// The same where a message says that this failed, and not how.
+// The system calls of an operation, for messages that report that it failed but name no error.
 [[nodiscard]] std::vector<std::string_view> calls_of_operation(Operation operation);
-// The errors that a call returns in practice, most frequent first: what is tried where a log names none.
+// The errors that a call returns in practice, most frequent first: used if the log names no error.
 [[nodiscard]] std::vector<int> errors_of(std::string_view syscall);
 
 }  // namespace rose::logs

@@ -8,7 +8,8 @@
 namespace rose::logs {
 namespace {
 
-// Names of calls, of operations of Go's os package, and of the JDK's native methods.
+// The operation with this name: that of a system call, of a function in Go's os package, or of a native method in the
+// JDK.
 Operation operation_of_call(std::string_view name) {
   struct Call {
     std::string_view names;  // between spaces
@@ -33,7 +34,7 @@ Operation operation_of_call(std::string_view name) {
   return Operation::unknown;
 }
 
-// The system call behind a native method of the JDK.
+// The system call that a native method of the JDK makes.
 std::string_view call_of_native(std::string_view method) {
   constexpr std::array kNatives =
       std::to_array<std::pair<std::string_view, std::string_view>>({{"pwrite0", "pwrite64"},
@@ -56,7 +57,7 @@ std::string_view call_of_native(std::string_view method) {
   return found == kNatives.end() ? std::string_view() : found->second;
 }
 
-// The operation of the first method of java.nio or java.io among the next frames that stands for one: an exception of
+// The operation of the first method of sun.nio among the next frames that corresponds to one: the trace of a
 // UnixException names no native method. Methods as in the JDK's sources (sun.nio.fs, sun.nio.ch).
 Operation operation_of_jdk(std::string_view frames) {
   constexpr std::size_t kFrames = 8;
@@ -84,7 +85,7 @@ Operation operation_of_jdk(std::string_view frames) {
   });
   for (std::size_t n = 0; n < kFrames && !frames.empty(); ++n) {
     const std::string_view frame = frames.substr(0, frames.find('\n'));
-    if (!code_line(frame)) break;
+    if (!is_code_line(frame)) break;
     const std::size_t open = frame.find('(');
     const std::string_view name = frame.substr(0, open);
     if (name.find(" sun.nio.") != std::string_view::npos || name.find("/sun.nio.") != std::string_view::npos)
@@ -97,19 +98,19 @@ Operation operation_of_jdk(std::string_view frames) {
 
 }  // namespace
 
-bool code_line(std::string_view line) {
+bool is_code_line(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   return line.starts_with("at ") || line.starts_with("File \"");
 }
 
 Operation named_call(std::string_view low, const Found& error, std::string_view& native) {
   if (error.at == std::string_view::npos) return Operation::unknown;
-  const std::size_t line = error.at == 0 ? 0 : low.rfind('\n', error.at - 1) + 1;  // npos + 1: the first one
+  const std::size_t line = error.at == 0 ? 0 : low.rfind('\n', error.at - 1) + 1;  // npos + 1 is 0: the first line
   const std::string_view before = low.substr(line, error.at - line),
-                         behind = low.substr(std::min(low.size(), error.at + error.length));
+                         following = low.substr(std::min(low.size(), error.at + error.length));
   if (before.ends_with(": ")) {
     std::string_view rest = before.substr(0, before.size() - 2);
-    for (int words = 0; words < 3 && !rest.empty(); ++words) {  // the call itself, or one or two paths behind it
+    for (int words = 0; words < 3 && !rest.empty(); ++words) {  // the call itself, or one or two paths after it
       const std::size_t space = rest.rfind(' ');
       const std::string_view word = rest.substr(space == std::string_view::npos ? 0 : space + 1);
       std::size_t begin = word.size();
@@ -117,7 +118,7 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
       const std::string_view lead = begin > 0                         ? word.substr(0, begin)
                                     : space == std::string_view::npos ? std::string_view(": ")
                                                                       : rest.substr(0, space + 1);
-      // "failed to write /x: ...": what it was for, perhaps not the call.
+      // "failed to write /x: ..." states the purpose, which may not be the call.
       const bool apart = lead.ends_with(": ") || lead.ends_with(" - ") || lead.ends_with('"') || lead.ends_with('\'') ||
                          lead.ends_with('(') || lead.ends_with('[') || lead.ends_with('=');
       if (const Operation named = operation_of_call(word.substr(begin)); named != Operation::unknown && apart)
@@ -132,32 +133,33 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
     const Operation named = operation_of_call(before.substr(begin, at - begin));
     if (named != Operation::unknown && (begin == 0 || before[begin - 1] != '.')) return named;
   }
-  std::size_t comma = 0;  // behind the rest of the error's words
-  while (comma < behind.size() && (is_alpha(behind[comma]) || behind[comma] == ' ')) ++comma;
-  if (behind.substr(comma).starts_with(", ")) {
+  std::size_t comma = 0;  // offset after the rest of the error's text
+  while (comma < following.size() && (is_alpha(following[comma]) || following[comma] == ' ')) ++comma;
+  if (following.substr(comma).starts_with(", ")) {
     std::size_t end = comma + 2;
-    while (end < behind.size() && word_char(behind[end])) ++end;
-    if (const Operation named = operation_of_call(behind.substr(comma + 2, end - comma - 2));
+    while (end < following.size() && word_char(following[end])) ++end;
+    if (const Operation named = operation_of_call(following.substr(comma + 2, end - comma - 2));
         named != Operation::unknown)
       return named;
   }
-  if (const std::size_t next = behind.find('\n'); next != std::string_view::npos) {
-    std::string_view frame = behind.substr(next + 1, behind.find('\n', next + 1) - next - 1);
+  if (const std::size_t next = following.find('\n'); next != std::string_view::npos) {
+    std::string_view frame = following.substr(next + 1, following.find('\n', next + 1) - next - 1);
     const std::size_t open = frame.find("(native method)");
-    if (code_line(frame) && open != std::string_view::npos) {
+    if (is_code_line(frame) && open != std::string_view::npos) {
       frame = frame.substr(0, open);
       frame = frame.substr(frame.rfind('.') + 1);
       native = call_of_native(frame);
       return operation_of_call(frame);
     }
-    return operation_of_jdk(behind.substr(next + 1));
+    return operation_of_jdk(following.substr(next + 1));
   }
-  // The error names its class only, and the call stands behind it in quotes: "IO Error: Custom { error: "pread" }".
+  // The error is only a class of errors, and the call follows in quotes: "IO Error: Custom { error: "pread" }".
   if (error.vague)
-    for (std::size_t quote = behind.find('"'); quote != std::string_view::npos; quote = behind.find('"', quote + 1)) {
-      const std::size_t end = behind.find_first_of("\\\"", quote + 1);
+    for (std::size_t quote = following.find('"'); quote != std::string_view::npos;
+         quote = following.find('"', quote + 1)) {
+      const std::size_t end = following.find_first_of("\\\"", quote + 1);
       if (end == std::string_view::npos) break;
-      if (const Operation named = operation_of_call(behind.substr(quote + 1, end - quote - 1));
+      if (const Operation named = operation_of_call(following.substr(quote + 1, end - quote - 1));
           named != Operation::unknown)
         return named;
     }

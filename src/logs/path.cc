@@ -7,14 +7,14 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kOfVolume = 16;  // characters between a volume and the words that it is full
+constexpr std::size_t kOfVolume = 16;  // characters between a volume and the words that report it as full
 
 bool path_char(char c) {
   return word_char(c) || c == '/' || c == '.' || c == '-' || c == '+' || c == '@' || c == '%' || c == '~' || c == '#' ||
          c == '=';
 }
 
-// "in dir /x", "volume /x": files below it are meant.
+// "in dir /x", "volume /x": the files in the directory are meant.
 bool names_directory(std::string_view before) {
   while (!before.empty() && std::string_view(" =:'\"").find(before.back()) != std::string_view::npos)
     before.remove_suffix(1);
@@ -25,21 +25,20 @@ bool names_directory(std::string_view before) {
   return false;
 }
 
-// Where a path goes on, or ends, at a colon: "topic:channel.dat" and "job:42.json" are names, "x/y.go:17" is a place in
-// the source and
-// "/x: no such file" says what became of it.
-bool colon_of_path(std::string_view behind) {
+// True if the colon at the beginning of the text is part of a path, as in "topic:channel.dat" and "job:42.json". It is
+// not in "x/y.go:17", a position in source code, nor in "/x: no such file", where the error follows.
+bool colon_of_path(std::string_view following) {
   std::size_t end = 1, dot = 0;
-  while (end < behind.size() && path_char(behind[end])) {
-    if (behind[end] == '.' && end > 1) dot = end;
+  while (end < following.size() && path_char(following[end])) {
+    if (following[end] == '.' && end > 1) dot = end;
     ++end;
   }
-  return dot != 0 && dot + 1 < end && is_alpha(behind[dot + 1]) &&
-         behind.substr(1, end - 1).find('/') == std::string_view::npos;
+  return dot != 0 && dot + 1 < end && is_alpha(following[dot + 1]) &&
+         following.substr(1, end - 1).find('/') == std::string_view::npos;
 }
 
-// The rest of a path in quotes, with blanks and colons: '/srv/data/order: 7.json'. npos: what is in them is more than a
-// path.
+// The end of a quoted path, which may contain blanks and colons: '/srv/data/order: 7.json'. npos if the quotes contain
+// more than a path.
 std::size_t quoted_path_end(std::string_view text, std::size_t begin) {
   if (begin == 0 || text[begin] != '/' || (text[begin - 1] != '"' && text[begin - 1] != '\''))
     return std::string_view::npos;
@@ -50,23 +49,23 @@ std::size_t quoted_path_end(std::string_view text, std::size_t begin) {
   return plain ? end : std::string_view::npos;
 }
 
-// "x/Y.pm line 17" (Perl), "x/y.php on line 17": what follows a place in the source.
-bool names_line(std::string_view behind) {
+// A line number follows, so the path is a position in source code: "x/Y.pm line 17" (Perl), "x/y.php on line 17".
+bool names_line(std::string_view following) {
   for (const std::string_view words : {" line ", " on line "})
-    if (behind.starts_with(words) && behind.size() > words.size() && is_digit(behind[words.size()])) return true;
+    if (following.starts_with(words) && following.size() > words.size() && is_digit(following[words.size()]))
+      return true;
   return false;
 }
 
-// True for text that precedes a path requested by a client.
+// True if the next word is a path that a client requested.
 bool is_request(std::string_view before) {
   for (const std::string_view verb : {"GET ", "PUT ", "POST ", "HEAD ", "PATCH ", "DELETE ", "OPTIONS "})
     if (before.ends_with(verb)) return true;
   return false;
 }
 
-// A file that is named without its folder: in quotes or brackets behind the word "file" or the name of a call, or a
-// word that ends like a file's name ("CommitLog-1-2.log", "collection-2.wt"); it matches in any folder. "": none is
-// named.
+// A file name without a folder: in quotes after the word "file" or "segment", or a word with the extension of a data
+// file ("CommitLog-1-2.log", "collection-2.wt"). It matches in any folder. "" if there is none.
 std::string bare_file_name(std::string_view text, const Found& error) {
   if (error.at == std::string_view::npos) return {};
   const std::string low = lower_case(text.substr(0, text.find('\n')));
@@ -83,7 +82,7 @@ std::string bare_file_name(std::string_view text, const Found& error) {
       if (name.size() >= 3 && name.size() <= 255 && std::all_of(name.begin(), name.end(), of_name))
         return std::string(name);
     }
-  // Endings that files of databases, logs and configurations have; a host's or a class's name has others.
+  // Extensions of data files, logs and configurations, which names of hosts and classes do not have.
   constexpr std::array kEndings = std::to_array<std::string_view>(
       {".log",   ".wal", ".db",   ".dat",     ".data", ".sst",  ".wt",  ".snap", ".snapshot",
        ".index", ".idx", ".rdb",  ".aof",     ".tmp",  ".json", ".bin", ".ldb",  ".frm",
@@ -104,12 +103,13 @@ std::string bare_file_name(std::string_view text, const Found& error) {
   return {};
 }
 
-// Fields that a message has from the request that it is about: whose program asked, and no peer that it needs.
+// Fields that describe the request of a client: the address in them is the client's, and not that of a peer that the
+// node needs.
 constexpr std::array kOfRequest =
     std::to_array<std::string_view>({"version", "client", "clientip", "clientaddr", "clientaddress", "remoteaddr",
                                      "remoteip", "userip", "xforwardedfor"});
 
-// Whether what stands at `at` is the value of one of them: "remoteAddr=10.1.2.3", ", client: 10.1.2.3,".
+// True if the text at `at` is the value of such a field: "remoteAddr=10.1.2.3", ", client: 10.1.2.3,".
 bool of_request(std::string_view text, std::size_t at) {
   std::string_view before = text.substr(0, at);
   const auto strip = [&](std::string_view chars) {
@@ -134,12 +134,12 @@ std::string find_path(std::string_view text, const Found& error) {
   std::string_view best;
   bool best_is_directory = false;
   std::size_t best_distance = std::string_view::npos;
-  std::size_t line = 0;  // where it begins
-  bool code = code_line(text.substr(0, text.find('\n')));
+  std::size_t line = 0;  // offset at which it begins
+  bool code = is_code_line(text.substr(0, text.find('\n')));
   for (std::size_t at = 0; at < text.size();) {
     if (text[at] == '\n') {
       line = at + 1;
-      code = code_line(text.substr(line, text.find('\n', line) - line));
+      code = is_code_line(text.substr(line, text.find('\n', line) - line));
     }
     if (code || !path_char(text[at]) || error.covers(at)) {
       ++at;
@@ -154,8 +154,8 @@ std::string find_path(std::string_view text, const Found& error) {
         folder = text[at++] == '/' || folder;
     }
     std::string_view word = text.substr(begin, at - begin);
-    const std::string_view before = text.substr(line, begin - line), behind = text.substr(at);
-    const bool frame = before.ends_with("{file,\"");  // Erlang's, of a stack trace: {file,"src/x.erl"},{line,7}
+    const std::string_view before = text.substr(line, begin - line), following = text.substr(at);
+    const bool frame = before.ends_with("{file,\"");  // Erlang's stack trace: {file,"src/x.erl"},{line,7}
     const bool url = begin >= 1 && text[begin - 1] == ':' && word.starts_with("//");
     const bool quoted = begin > 0 && (text[begin - 1] == '"' || text[begin - 1] == '\'');
     while (!word.empty() && (word.back() == '.' || word.back() == '=')) word.remove_suffix(1);
@@ -170,29 +170,31 @@ std::string find_path(std::string_view text, const Found& error) {
     if (letters < 2 || word == "I/O" || word == "i/o") continue;  // "3/5", "1/0/0"
     if (word[0] != '/' && !quoted) {
       const std::size_t first = word.find('/');
-      const bool subject = behind.starts_with(": ") && before.ends_with(": ");  // "cannot save: data/db: write failed"
-      if (word.find('.') == std::string_view::npos && !subject) continue;       // "and/or"
-      if (is_digit(word[std::min(word.size() - 1, first + 1)])) continue;       // a program's version: "HTTP/1.1"
+      const bool subject =
+          following.starts_with(": ") && before.ends_with(": ");           // "cannot save: data/db: write failed"
+      if (word.find('.') == std::string_view::npos && !subject) continue;  // "and/or"
+      if (is_digit(word[std::min(word.size() - 1, first + 1)])) continue;  // a version: "HTTP/1.1"
       if (word[0] != '.' && word.substr(0, first).find('.') != std::string_view::npos)
         continue;  // code: "google.golang.org/grpc"
     }
-    if ((behind.size() > 1 && behind[0] == ':' && (is_digit(behind[1]) || behind.starts_with(":line "))) ||
-        names_line(behind))
-      continue;  // a place in the source: "x/y.go:17", "x/Y.pm line 17"
+    if ((following.size() > 1 && following[0] == ':' && (is_digit(following[1]) || following.starts_with(":line "))) ||
+        names_line(following))
+      continue;  // a position in source code: "x/y.go:17", "x/Y.pm line 17"
     const std::size_t distance = error.at == std::string_view::npos ? begin
                                  : error.at > begin                 ? error.at - begin
                                                                     : begin - error.at + 40;
     if (distance >= best_distance) continue;
     best = word;
-    // "/x is out of space", "/x has no space left", "/x ran out of space": a volume or a folder is meant, no file.
-    const bool volume = error.of_space() && error.at >= at && error.at - at < kOfVolume &&
-                        (behind.starts_with(" is ") || behind.starts_with(" has ") || behind.starts_with(" ran "));
+    // "/x is out of space", "/x has no space left", "/x ran out of space": a volume or a folder is meant.
+    const bool volume =
+        error.is_disk_full() && error.at >= at && error.at - at < kOfVolume &&
+        (following.starts_with(" is ") || following.starts_with(" has ") || following.starts_with(" ran "));
     best_is_directory = volume || (!error.covers(begin - std::min<std::size_t>(begin, 4)) && names_directory(before));
     best_distance = distance;
   }
   if (best.empty()) return bare_file_name(text, error);
   std::string path;
-  for (const char c : best)  // "data//x.db" is the kernel's data/x.db
+  for (const char c : best)  // "data//x.db" and "data/x.db" are the same file
     if (c != '/' || !path.ends_with('/')) path += c;
   if (best_is_directory) path += path.ends_with('/') ? "*" : "/*";
   return path;
@@ -201,7 +203,7 @@ std::string find_path(std::string_view text, const Found& error) {
 std::string find_peer(std::string_view text) {
   std::string best;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    // A letter may stand before it, "S10.0.0.1:11111" or "ip10.0.0.1"; what a version has is a "v".
+    // A letter may precede an address, "S10.0.0.1:11111" or "ip10.0.0.1", but not the "v" of a version.
     if (!is_digit(text[at]) ||
         (at != 0 && (is_digit(text[at - 1]) || std::string_view("._-vV").find(text[at - 1]) < 5)))
       continue;

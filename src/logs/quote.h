@@ -1,4 +1,4 @@
-// A message as it is quoted.
+// Messages as they are quoted in reports.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace rose::logs {
 
-// "server.log:17 of n1: 'cannot save'", the text cut to a line's length.
+// "server.log:17 of n1: 'cannot save'", with the text truncated.
 [[nodiscard]] std::string quote(const Logs& logs, std::size_t node, const Message& message);
 
 }  // namespace rose::logs

@@ -22,26 +22,29 @@ namespace {
 
 constexpr std::size_t kSampleLines = 400;
 constexpr std::size_t kSampleBytes = std::size_t{256} << 10;
-constexpr std::size_t kMostStreams = 4096;      // of a file; further threads share one
-constexpr std::size_t kLeastMessages = 20'000;  // that any file may keep
-constexpr std::uint64_t kFewOfAKind =
-    256;  // kept of each kind when a file has used up its share, as long as there is room
-constexpr std::size_t kMostNodesOfFile =
-    15;  // whose lines stand in one file; those of further ones belong to no known node
-constexpr std::int64_t kSameMoment =
-    kSecond;                                  // of two files' times of one message: one of them may count whole seconds
-constexpr std::size_t kMostHosts = 4096;      // that the lines of one file may name
-constexpr std::size_t kLongestHost = 64;      // of a name that is printed
-constexpr std::size_t kLongestHeading = 120;  // of a line that says whose part of a file follows
+constexpr std::size_t kMostStreams = 4096;      // streams of one file; further threads share one of them
+constexpr std::size_t kLeastMessages = 20'000;  // messages that any file may keep
+// Messages of each kind that are kept after a file has used up its share, within the reserve of a quarter.
+constexpr std::uint64_t kKeptPerKind = 256;
+// Nodes that may share one file; lines of further nodes are assigned to no node.
+constexpr std::size_t kMostNodesOfFile = 15;
+// The times of the same message in two files may differ by this much, because one of them may have whole seconds
+// only.
+constexpr std::int64_t kDuplicateWithin = kSecond;
+constexpr std::size_t kMostHosts = 4096;  // hosts that the lines of one file may name
+constexpr std::size_t kLongestHost = 64;  // characters of a host's name in reports
+// Characters of a line that names the node of the following part of a file.
+constexpr std::size_t kLongestHeading = 120;
 constexpr std::size_t kWordsOfHeading = 5;
 constexpr std::size_t kLongestPrompt = 60;
-constexpr std::size_t kLeastBackward = 2;     // lines whose times go back, of a file that begins with the newest one,
-constexpr std::size_t kMostlyBackward = 20;   // so many to each whose time goes forward
-constexpr std::size_t kMostStrangers = 8;     // of hosts that are no nodes, that are reported
-constexpr std::size_t kExceptionsInKind = 3;  // lines of a stack trace that count for the kind
+// In a file whose newest line comes first, at least kLeastBackward timestamps are smaller than the one before, and
+// kMostlyBackward for each one that is greater.
+constexpr std::size_t kLeastBackward = 2, kMostlyBackward = 20;
+constexpr std::size_t kMostUnknownHosts = 8;  // hosts that are no nodes, in reports
+constexpr std::size_t kExceptionsInKind = 3;  // lines of a stack trace that determine the kind
 
-// Masked text to kind, for what was seen before: nearly all lines. Fixed in size; what finds no place is looked up each
-// time.
+// Maps masked texts to kinds, for most lines without a search in the tree. The size is fixed: texts that find no slot
+// are looked up each time.
 class KindCache {
  public:
   KindCache() : places_(std::size_t{1} << 16) {}
@@ -77,7 +80,7 @@ bool any_control(std::string_view text) {
   });
 }
 
-// The contents of one file, with kinds and streams of its own.
+// The messages of one node in one file, with their own kinds and streams.
 struct FileResult {
   Source source;
   Templates kinds;
@@ -87,12 +90,12 @@ struct FileResult {
   Logs::Texts texts;
 };
 
-// What is kept of one file so far, whichever nodes wrote its lines.
+// What is kept of one file so far, for all nodes together.
 struct Kept {
   std::size_t messages = 0, text = 0;
 };
 
-// Makes messages of one node's lines of a file.
+// Collects the messages of one node in a file.
 class Sink {
  public:
   Sink(Parts& parts, const TimeKeeper& clock, std::size_t most_messages, std::size_t most_text, Kept& kept,
@@ -101,23 +104,25 @@ class Sink {
 
   [[nodiscard]] Source& source() { return out_.source; }
 
-  void take(Took took, std::uint64_t line) {
+  // Adds a line. Its role is corrected where the line alone does not show it, but the open message does.
+  void take(LineRole took, std::uint64_t line) {
     line_ = line;
     ++out_.source.lines;
-    // Python's logging.exception() writes the trace below the message that tells of it; an uncaught one stands alone.
-    if (took == Took::message && open_ && !raised_ && !parts_.time && (chained_ || now_.level >= Level::warning) &&
+    // logging.exception() of Python writes the traceback below its message; an uncaught exception has no message before
+    // it.
+    if (took == LineRole::message && open_ && !raised_ && !parts_.time && (chained_ || now_.level >= Level::warning) &&
         parts_.text.starts_with("Traceback (most recent call last)"))
-      took = Took::rest;
-    if (took == Took::rest && open_ && raised_ && begins_another(parts_.text)) took = Took::message;
-    if (took == Took::rest && open_ && states_failure(parts_.text)) took = Took::message;
-    if (took == Took::message && open_ && !parts_.time && parts_.level != Level::none && is_only_place())
-      return say_at_place();
+      took = LineRole::rest;
+    if (took == LineRole::rest && open_ && raised_ && ends_traceback(parts_.text)) took = LineRole::message;
+    if (took == LineRole::rest && open_ && is_own_failure(parts_.text)) took = LineRole::message;
+    if (took == LineRole::message && open_ && !parts_.time && parts_.level != Level::none && is_place_line())
+      return merge_with_place();
     switch (took) {
-      case Took::nothing: return;
-      case Took::joined:
+      case LineRole::nothing: return;
+      case LineRole::joined:
         if (open_) append({}, parts_.text);
         return;
-      case Took::rest:
+      case LineRole::rest:
         ++out_.source.rest;
         if (open_) {
           note_traceback(parts_.text);
@@ -130,7 +135,7 @@ class Sink {
           return;
         }
         [[fallthrough]];
-      case Took::message: begin_message();
+      case LineRole::message: begin_message();
     }
   }
 
@@ -147,31 +152,32 @@ class Sink {
     long_text_ = true;
   }
 
-  // Python's traceback ends with the exception, unless another one follows that was raised while it was handled. What
-  // others write behind it on the same output is not of the message.
+  // Tracks the state of a Python traceback. It ends with the exception, unless another one follows that was raised
+  // while the first was handled. Later lines on the same output come from other programs.
   void note_traceback(std::string_view line) {
     if (line.starts_with("Traceback (most recent call last)")) traceback_ = true, raised_ = chained_ = false;
     else if (line.starts_with("During handling of the above") || line.starts_with("The above exception was"))
       raised_ = false, chained_ = true;
     else if (traceback_ && !line.empty() && line[0] != ' ' && line[0] != '\t' && names_exception(line)) raised_ = true;
   }
-  static bool begins_another(std::string_view line) {
+  static bool ends_traceback(std::string_view line) {
     return line.starts_with("-----") || line.starts_with("Exception occurred during") || begins_by_itself(line);
   }
 
-  // A program's last words come without a time, behind what it says at a level of everyday: they are no part of that.
-  bool states_failure(std::string_view line) {
+  // True if the line reports a failure and follows a message of an ordinary level. The last output of a program has no
+  // timestamp, and is not part of the message before it.
+  bool is_own_failure(std::string_view line) {
     constexpr std::size_t kLongest = 400;
-    constexpr std::uint64_t kMostRead = 10'000;  // of a file
+    constexpr std::uint64_t kMostRead = 10'000;  // lines of one file
     const bool everyday = now_.level == Level::info || now_.level == Level::debug || now_.level == Level::trace;
     if (!everyday || line.size() > kLongest || looks_like_rest(line) || ++strays_read_ > kMostRead) return false;
     const Meaning meaning = read_meaning(line);
     return meaning.error != 0 || meaning.panic || meaning.ended;
   }
 
-  // java.util.logging writes two lines: when and where, "Jan 2, 2026 3:04:05 AM com.example.Server run", then "INFO:
-  // up".
-  bool is_only_place() const {
+  // True if the open message is the first line of java.util.logging, "Jan 2, 2026 3:04:05 AM com.example.Server run";
+  // the second line has level and text: "INFO: up".
+  bool is_place_line() const {
     if (now_.level != Level::none || long_text_ || text_.find('\n') != std::string::npos) return false;
     const std::string_view place = text_;
     const std::size_t space = std::min(place.find(' '), place.size());
@@ -181,7 +187,7 @@ class Sink {
            std::all_of(of_class.begin(), of_class.end(), [&](char c) { return of_name(c) || c == '.'; }) &&
            std::all_of(method.begin(), method.end(), [&](char c) { return of_name(c) || c == '<' || c == '>'; });
   }
-  void say_at_place() {
+  void merge_with_place() {
     const Message where = now_;
     const std::string place = text_.substr(0, text_.find(' '));
     open_ = false;
@@ -191,6 +197,7 @@ class Sink {
     now_.ts_ns = where.ts_ns;
   }
 
+  // Makes the line in `parts_` the open message. head_ receives the text that determines its kind.
   void begin_message() {
     finish_message();
     traceback_ = raised_ = chained_ = false;
@@ -207,7 +214,6 @@ class Sink {
       last_kind_ = parts_.time->kind;
       out_.source.time_kind = std::max(out_.source.time_kind, last_kind_);
       out_.source.zoned = out_.source.zoned || parts_.time->zoned;
-      all_zoned_ = all_zoned_ && parts_.time->zoned;
     }
     kind_of_time_ = last_kind_;
     if (out_.source.host.empty() && !parts_.host.empty()) out_.source.host = parts_.host;
@@ -217,7 +223,7 @@ class Sink {
     head_.assign(text_, 0, std::min(text_.find('\n'), kMostToMask));
     exceptions_ = 0;
     long_text_ = false;
-    // A message whose rest came with it (JSON's stack traces).
+    // The message may already contain its continuation lines (stack traces in JSON).
     for (std::size_t at = text_.find('\n'); at != std::string::npos && exceptions_ < kExceptionsInKind;
          at = text_.find('\n', at + 1)) {
       const std::string_view line = std::string_view(text_).substr(at + 1, text_.find('\n', at + 1) - at - 1);
@@ -228,7 +234,7 @@ class Sink {
     }
   }
 
-  // Threads have names where people gave them one; a number is another one in each run.
+  // Names identify threads across runs; numbers differ in each run.
   std::uint32_t stream_of() {
     std::string_view name = parts_.thread;
     if (name.find_first_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string_view::npos)
@@ -246,6 +252,7 @@ class Sink {
     return last_stream_;
   }
 
+  // Counts the open message, and keeps it and its text if the limits permit.
   void finish_message() {
     if (!open_) return;
     open_ = false;
@@ -265,7 +272,7 @@ class Sink {
     if (out_.counts.size() <= kind) out_.counts.resize(kind + 1);
     const std::uint64_t count = ++out_.counts[kind];
     if (kept_.messages >= most_messages_ &&
-        (count > kFewOfAKind || kept_.messages >= most_messages_ + most_messages_ / 4))
+        (count > kKeptPerKind || kept_.messages >= most_messages_ + most_messages_ / 4))
       return;
     ++kept_.messages;
     now_.kind = kind;
@@ -284,13 +291,13 @@ class Sink {
     }
     const std::size_t place = out_.messages.size();
     out_.messages.push_back(now_);
-    // Times without a date get theirs once the last line was read.
+    // Timestamps without a date are completed after the last line was read.
     if (kind_of_time_ == TimeKind::no_date || kind_of_time_ == TimeKind::since_boot)
       incomplete_.emplace_back(place, kind_of_time_);
   }
 
-  // `journalctl -r`, and what web pages show and export: the times of nearly all lines go back. A clock that is set
-  // back does so once among many lines that go forward.
+  // True if most timestamps decrease: `journalctl -r`, and what web pages show and export. A clock that is set back
+  // causes a single decrease among many increasing timestamps.
   [[nodiscard]] bool is_newest_first() const {
     std::size_t back = 0, forth = 0;
     for (std::size_t i = 1; i < out_.messages.size(); ++i) {
@@ -302,6 +309,7 @@ class Sink {
     return back >= kLeastBackward && forth * kMostlyBackward <= back;
   }
 
+  // Completes the timestamps, and puts the messages in the order in which they were written.
   void finish_source() {
     Source& source = out_.source;
     source.kept = out_.messages.size();
@@ -315,7 +323,7 @@ class Sink {
       if (source.last_ns == kNoTime || written.ts_ns > source.last_ns) source.last_ns = written.ts_ns;
     }
     source.newest_first = is_newest_first();
-    // Lines before the first time get that time.
+    // Lines before the first timestamp get that timestamp.
     for (Message& written : out_.messages) {
       if (written.ts_ns != kNoTime) break;
       written.ts_ns = source.first_ns;
@@ -340,13 +348,12 @@ class Sink {
   std::string text_, head_, logger_, masked_, masked_logger_, last_stream_name_;
   bool stream_known_ = false;
   std::uint32_t last_stream_ = 0;
-  // Python's: it has begun; it is over; a further one of the same message follows.
+  // Of a Python traceback: it has begun; its exception was read; another traceback of the same message follows.
   bool traceback_ = false, raised_ = false, chained_ = false;
   std::size_t exceptions_ = 0;
   std::uint64_t strays_read_ = 0;
   std::int64_t last_ns_ = kNoTime;
   TimeKind last_kind_ = TimeKind::date_time, kind_of_time_ = TimeKind::date_time;
-  bool all_zoned_ = true;
 };
 
 class FileReader {
@@ -375,7 +382,7 @@ class FileReader {
 
   void read() {
     take_sample();
-    if (source_.trouble.empty()) {
+    if (source_.problem.empty()) {
       IsNode is_node;
       if (names_nodes()) is_node = [&](std::string_view host) { return !options_.node_of(host).empty(); };
       form_ = Form::choose(sample_, custom_, is_node);
@@ -404,32 +411,34 @@ class FileReader {
         return byte < 9 || (byte > 13 && byte < 27);
       }));
       sample_.emplace_back(line);
-      // The first line distinguishes the journal's fields from binary content; they cannot be read line by line.
+      // The journal's export format is recognised by its first line; it may contain binary fields and must not be read
+      // by lines.
       if (sample_.size() == 1 && (line.starts_with("__CURSOR=") || line.starts_with("__REALTIME_TIMESTAMP="))) return;
     }
     using namespace std::string_view_literals;
     if (sample_.empty()) return;
     if (sample_[0].starts_with("LPKSHHRH")) {
-      source_.trouble = "it is a file of the journal itself: `journalctl --file FILE -o export` writes it as text";
+      source_.problem = "it is a file of the journal itself: `journalctl --file FILE -o export` writes it as text";
     } else if (sample_[0].starts_with("\xff\xfe"sv) || sample_[0].starts_with("\xfe\xff"sv)) {
-      source_.trouble = "it is UTF-16: `iconv -f UTF-16 -t UTF-8` writes it as is read here";
-    } else if (controls * 20 > bytes) {  // random bytes have one in twelve
-      source_.trouble = "its content is binary, nothing of it was taken for messages";
+      source_.problem = "it is UTF-16: `iconv -f UTF-16 -t UTF-8` writes it as is read here";
+    } else if (controls * 20 > bytes) {  // one in twelve random bytes is such a character
+      source_.problem = "its content is binary, nothing of it was taken for messages";
     }
   }
 
   void take(std::string_view line) {
     ++line_;
-    if (begins_part(line) || is_omission(line) || is_prompt(line)) return;
-    const Took took = form_->take(line, parts_);
-    if (parts_.host.empty() && took == Took::message) parts_.host = writer_in(parts_);
-    give(took);
+    if (is_part_heading(line) || is_omission(line) || is_prompt(line)) return;
+    const LineRole took = form_->take(line, parts_);
+    if (parts_.host.empty() && took == LineRole::message) parts_.host = writer_in(parts_);
+    add_line(took);
   }
 
-  // The lines of one file may be several nodes'.
+  // True if the lines of this file may come from several nodes.
   [[nodiscard]] bool names_nodes() const { return options_.node_of && source_.node.empty(); }
 
-  // The part of a line that most of the sample have a node's name in: of those whose layers name none.
+  // Determines which part of a line names the node that wrote it: the part that contains a node's name in most lines of
+  // the sample. Only if no layer names the host.
   void find_writer(const IsNode& is_node) {
     std::size_t messages = 0;
     std::array<std::size_t, 3> named{};
@@ -437,7 +446,7 @@ class FileReader {
     Form form = Form::choose(sample_, custom_, is_node);
     for (const std::string& line : sample_) {
       Parts parts;
-      if (form.take(line, parts) != Took::message || !parts.time) continue;
+      if (form.take(line, parts) != LineRole::message || !parts.time) continue;
       if (!parts.host.empty()) return;
       ++messages;
       for (std::size_t i = 0; i < kParts.size(); ++i) {
@@ -464,9 +473,9 @@ class FileReader {
     return {};
   }
 
-  // Between parts of several nodes stands whose part follows: "==> n1.log <==" of `tail -f`, "n1:", "## node n1", "**n1
-  // logs**" in a report.
-  bool begins_part(std::string_view line) {
+  // True for a line that names the node of the part that follows it: "==> n1.log <==" of `tail -f`, "n1:", "## node
+  // n1", "**n1 logs**" in a report.
+  bool is_part_heading(std::string_view line) {
     if (!names_nodes() || line.empty() || line.size() > kLongestHeading) return false;
     const bool of_tail = line.starts_with("==> ") && line.ends_with(" <==");
     if (!of_tail && line.back() != ':' && line[0] != '#' && line[0] != '*' && line[0] != '-') return false;
@@ -483,7 +492,7 @@ class FileReader {
       at = end;
       if (word.find_first_not_of("-./") == std::string_view::npos) continue;
       ++words;
-      word.remove_prefix(std::min(word.rfind('/') + 1, word.size()));  // npos + 1: the whole
+      word.remove_prefix(std::min(word.rfind('/') + 1, word.size()));  // npos + 1 is 0: the whole word
       for (const std::string_view ending : {".log", ".txt", ".out"})
         if (word.ends_with(ending)) word.remove_suffix(ending.size());
       if (!host.empty() || options_.node_of(word).empty()) continue;
@@ -493,7 +502,7 @@ class FileReader {
     part_ = host;
     return true;
   }
-  // "[...]", "...", and what encloses code in a report.
+  // Marks of omitted lines ("[...]", "..."), and the fences around code in a report.
   static bool is_omission(std::string_view line) {
     if (line.empty() || line.size() > 24) return false;
     return line.starts_with("```") || line == "[...]" || line == "..." || line == "[..]" || line == "(...)" ||
@@ -501,7 +510,7 @@ class FileReader {
            line == "[\xe2\x80\xa6]";
   }
 
-  // What was typed before the output that is pasted: "$ grep ...", "[root@n1 tmp]# grep ...", "user@n1:~$ kubectl ...".
+  // A shell prompt before pasted output: "$ grep ...", "[root@n1 tmp]# grep ...", "user@n1:~$ kubectl ...".
   static bool is_prompt(std::string_view line) {
     if (line.starts_with("$ ")) return true;
     const std::size_t end = line.substr(0, kLongestPrompt).find_first_of("$#");
@@ -512,7 +521,7 @@ class FileReader {
     return line[0] == '[' ? prompt.back() == ']' : prompt.find(' ') == std::string_view::npos;
   }
 
-  void give(Took took) { sink_of(took).take(took, line_); }
+  void add_line(LineRole took) { sink_of(took).take(took, line_); }
 
   Sink& add_sink(const std::string& node, std::string_view host) {
     FileResult& result = out_.emplace_back();
@@ -526,12 +535,12 @@ class FileReader {
     return *sinks_.back();
   }
 
-  // Whose line it is, where a file has those of several nodes: each line names its host, or goes on with the message
-  // before.
-  Sink& sink_of(Took took) {
+  // The sink for the current line. In a file of several nodes, each line names its host, or continues the message
+  // before it.
+  Sink& sink_of(LineRole took) {
     if (!names_nodes()) return *sinks_[0];
     if (parts_.host.empty() && !part_.empty()) parts_.host = part_;
-    if (parts_.host.empty()) return took == Took::message ? *sinks_[0] : *sinks_[last_];
+    if (parts_.host.empty()) return took == LineRole::message ? *sinks_[0] : *sinks_[last_];
     if (parts_.host == last_host_) return *sinks_[last_];
     last_host_.assign(parts_.host);
     const auto known = sink_of_host_.find(last_host_);
@@ -543,8 +552,9 @@ class FileReader {
       while (last_ < sinks_.size() && sinks_[last_]->source().node != node) ++last_;
       if (last_ == sinks_.size() && sinks_.size() > kMostNodesOfFile) last_ = 0;
       else if (last_ == sinks_.size()) add_sink(node, last_host_);
-    } else if (std::vector<std::string>& strangers = sinks_[0]->source().strangers; strangers.size() < kMostStrangers) {
-      strangers.push_back(printable(last_host_.substr(0, kLongestHost)));
+    } else if (std::vector<std::string>& unknown_hosts = sinks_[0]->source().unknown_hosts;
+               unknown_hosts.size() < kMostUnknownHosts) {
+      unknown_hosts.push_back(printable(last_host_.substr(0, kLongestHost)));
     }
     sink_of_host_.emplace(last_host_, last_);
     return *sinks_[last_];
@@ -553,30 +563,30 @@ class FileReader {
   void close() {
     if (sinks_.empty()) add_sink("", "");
     for (const std::unique_ptr<Sink>& sink : sinks_) sink->close();
-    // Nothing is left of it but what is known of the whole file.
+    // Drop the sink without a node if it is empty; the next one then carries the facts about the whole file.
     if (sinks_.size() > 1 && out_.front().source.messages == 0) out_.pop_front();
     Source& first = out_.front().source;
     if (out_.size() == 1 && !first.shared) first.lines = line_;
     first.bytes = lines_.bytes();
     first.cut = lines_.cut();
-    if (!lines_.source().damage().empty() && first.trouble.empty()) first.trouble = lines_.source().damage();
+    if (!lines_.source().damage().empty() && first.problem.empty()) first.problem = lines_.source().damage();
   }
 
-  // Entries of KEY=VALUE lines, ended by an empty one; a value with control characters stands as KEY, its length and
-  // its bytes.
+  // Reads the journal's export format: entries of KEY=VALUE lines that end with an empty line. A binary value follows
+  // its KEY as an 8-byte length and the bytes.
   void read_journal() {
     std::string message, identifier, host, unit;
     std::optional<TimeStamp> time;
     Level level = Level::none;
-    const auto give = [&] {
+    const auto end_entry = [&] {
       if (time && !message.empty()) {
-        Took took = form_->take_inner(message, parts_);
-        if (took == Took::rest) took = Took::message;
+        LineRole took = form_->take_inner(message, parts_);
+        if (took == LineRole::rest) took = LineRole::message;
         parts_.time = time;
         if (parts_.level == Level::none) parts_.level = level;
         if (parts_.logger.empty()) parts_.logger = identifier.empty() ? unit : identifier;
         parts_.host = host;
-        this->give(took);
+        add_line(took);
       }
       message.clear();
       time.reset();
@@ -612,7 +622,7 @@ class FileReader {
       first = false;
       ++line_;
       if (line.empty()) {
-        give();
+        end_entry();
         identifier.clear();
         unit.clear();
         continue;
@@ -628,20 +638,20 @@ class FileReader {
       std::uint64_t length = 0;
       for (std::size_t i = 8; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[i]);
       if (length > std::uint64_t{768} << 20) {
-        sinks_[0]->source().trouble =
+        sinks_[0]->source().problem =
             fmt::format("a field of the journal claims {} bytes, reading stopped there", length);
         break;
       }
       if (lines_.take(length, bytes)) field(name, bytes);
-      if (!lines_.next(line)) break;  // the newline behind the bytes
+      if (!lines_.next(line)) break;  // the newline after the bytes
     }
-    give();
+    end_entry();
   }
 
   LineReader lines_;
   const ReadOptions& options_;
-  Source source_;                // what is known of it before its lines are
-  std::deque<FileResult>& out_;  // by node; the first one has what no known node says
+  Source source_;                // what is known before its lines are read
+  std::deque<FileResult>& out_;  // one for each node; the first element has the lines of no known node
   std::size_t most_messages_, most_text_;
   const CustomForm* custom_ = nullptr;
   std::optional<Form> form_;
@@ -653,15 +663,16 @@ class FileReader {
   std::vector<std::unique_ptr<Sink>> sinks_;
   std::unordered_map<std::string, std::size_t> sink_of_host_;
   std::string last_host_;
-  std::string part_;  // the host whose part of the file this is; "": nothing says so
-  // Where a line names the node that wrote it, if its layers do not.
+  std::string part_;  // the host named by the heading of the current part; "" if there is none
+  // The part of a line that names the node which wrote it, if no layer does.
   enum class Writer : std::uint8_t { unstated, thread, logger, bracket };
   Writer writer_ = Writer::unstated;
   std::size_t last_ = 0;
 };
 
-// Kinds and streams of one file become those of all.
-void join(FileResult& file, Logs& logs, Templates& templates, std::unordered_map<std::string, std::uint32_t>& streams) {
+// Adds the messages of one file to the logs; replaces the file's own kinds and streams by common ones.
+void add_file(FileResult& file, Logs& logs, Templates& templates,
+              std::unordered_map<std::string, std::uint32_t>& streams) {
   std::vector<TemplateId> kinds(file.kinds.size());
   for (TemplateId i = 0; i < kinds.size(); ++i) kinds[i] = templates.learn(file.kinds, i);
   std::vector<std::uint32_t> stream_of(file.streams.size());
@@ -676,7 +687,7 @@ void join(FileResult& file, Logs& logs, Templates& templates, std::unordered_map
     message.stream = stream_of[message.stream];
     message.source = source;
   }
-  // The node it belongs to.
+  // Find the node that the messages belong to.
   const Source& about = file.source;
   const std::string name = !about.node.empty() ? about.node : !about.host.empty() ? about.host : about.log;
   auto node = std::find_if(logs.nodes.begin(), logs.nodes.end(),
@@ -697,9 +708,9 @@ void join(FileResult& file, Logs& logs, Templates& templates, std::unordered_map
   logs.texts.push_back(std::move(file.texts));
 }
 
-// A file whose times say no zone and lie apart from all that do by whole quarters of an hour comes from a place with
-// another clock. It is moved if it then overlaps the others, and this is reported.
-void meet(Logs& logs) {
+// Aligns files without zones. If the times of such a file do not overlap those of the files with zones, but do after a
+// shift by whole quarters of an hour, its clock has another zone. The shift is applied and reported.
+void align_zones(Logs& logs) {
   constexpr std::int64_t kQuarter = 900 * kSecond;
   constexpr std::int64_t kMostZone = 14 * 3600 * kSecond;
   constexpr std::int64_t kSlack = 60 * kSecond;
@@ -714,7 +725,7 @@ void meet(Logs& logs) {
     Source& source = logs.sources[i];
     if (source.first_ns == kNoTime || source.zoned) continue;
     if (source.last_ns >= first - kSlack && source.first_ns <= last + kSlack) continue;
-    const std::int64_t apart = last - source.last_ns;  // logs of one incident end together
+    const std::int64_t apart = last - source.last_ns;  // logs of one incident end at about the same time
     const std::int64_t shift = (apart >= 0 ? apart + kQuarter / 2 : apart - kQuarter / 2) / kQuarter * kQuarter;
     if (shift == 0 || shift > kMostZone || shift < -kMostZone) continue;
     if (source.last_ns + shift < first - kSlack || source.first_ns + shift > last + kSlack) continue;
@@ -729,17 +740,17 @@ void meet(Logs& logs) {
   }
 }
 
-void order(Logs& logs) {
+void merge_by_time(Logs& logs) {
   for (NodeLog& node : logs.nodes) {
-    // Lines of one file keep their order, whatever their times say: what was written first happened first. Files are
-    // then put together by time; a file without times comes last.
+    // Lines of one file keep their order even if their timestamps do not ascend: they were written in this order. Files
+    // are merged by time; a file without timestamps comes last.
     std::vector<std::vector<Message>> files(logs.sources.size());
     bool several = false;
     for (std::size_t i = 1; i < node.messages.size() && !several; ++i)
       several = node.messages[i].source != node.messages[0].source;
     if (!several) continue;
     for (const Message& message : node.messages) files[message.source].push_back(message);
-    // Files of one log follow each other: by their times, else older rotations (further down the list of names) first.
+    // Files of one log follow each other by time; with equal times, by their order in the arguments.
     std::vector<std::size_t> at(files.size());
     const auto time_at = [&](std::size_t file) {
       const Message& message = files[file][at[file]];
@@ -769,16 +780,16 @@ void order(Logs& logs) {
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-// Two files may have the same message (a program's log and its output, its log and syslog's), which the node wrote
-// once. The longer copy is kept (with the lines of its stack, for example), with the finer of the two times. Messages
+// Removes duplicates: two files may contain the same message (a program's log and its output, or its log and syslog's).
+// Keeps the longer text (for example the one with a stack trace) and the more precise of the two times. The messages
 // are in order.
-void drop_copies(Logs& logs) {
+void remove_duplicates(Logs& logs) {
   for (NodeLog& node : logs.nodes) {
     const auto other_log = [&](const Message& message) {
       return logs.sources[message.source].log != logs.sources[node.messages[0].source].log;
     };
     if (std::none_of(node.messages.begin(), node.messages.end(), other_log)) continue;
-    // By text: messages of the last moment that no other log has yet, all of one log.
+    // By text: recent messages that have no duplicate in another log yet; those of one text are all from the same log.
     std::unordered_map<std::string_view, std::deque<std::size_t>> alone;
     std::vector<bool> dropped(node.messages.size());
     std::size_t past = 0;
@@ -786,7 +797,7 @@ void drop_copies(Logs& logs) {
       const Message& message = node.messages[i];
       const std::string_view text = first_line(logs.text(message));
       if (message.ts_ns == kNoTime || text.empty()) continue;
-      for (; past < i && node.messages[past].ts_ns < message.ts_ns - kSameMoment; ++past) {
+      for (; past < i && node.messages[past].ts_ns < message.ts_ns - kDuplicateWithin; ++past) {
         const auto at = alone.find(first_line(logs.text(node.messages[past])));
         if (at == alone.end() || at->second.front() != past) continue;
         at->second.pop_front();
@@ -818,15 +829,15 @@ Logs put_together(std::vector<std::deque<FileResult>>& files, Templates& templat
   std::unordered_map<std::string, std::uint32_t> streams;
   for (std::deque<FileResult>& file : files) {
     for (FileResult& result : file) {
-      join(result, logs, templates, streams);
+      add_file(result, logs, templates, streams);
       result = {};
     }
   }
   for (NodeLog& node : logs.nodes) node.counts.resize(templates.size());
-  meet(logs);
+  align_zones(logs);
   logs.jumps = undo_clock_jumps(logs);
-  order(logs);
-  drop_copies(logs);
+  merge_by_time(logs);
+  remove_duplicates(logs);
   return logs;
 }
 
@@ -850,7 +861,7 @@ std::string log_name(const std::filesystem::path& path) {
   };
   for (bool more = true; more;) {
     more = strip(".gz") || strip(".xz") || strip(".zst") || strip(".bz2") || strip(".old");
-    // ".1", ".20261122", "-20261122", also before an ending: "app-2026-11-22.log".
+    // Remove ".1", ".20261122", "-20261122", also before an extension: "app-2026-11-22.log".
     const std::size_t dot = name.rfind('.');
     if (dot != std::string::npos && dot != 0 && all_digit_chars(std::string_view(name).substr(dot + 1))) {
       name.resize(dot);
@@ -869,7 +880,7 @@ std::string words(const Source& source) {
   std::string out = fmt::format("{}{}: {} lines, {} messages", source.path.string(),
                                 source.shared ? fmt::format(", {} ({})", source.node, source.host) : "", source.lines,
                                 source.messages);
-  if (source.messages == 0) return out + (source.trouble.empty() ? "" : fmt::format("; {}", source.trouble));
+  if (source.messages == 0) return out + (source.problem.empty() ? "" : fmt::format("; {}", source.problem));
   out += fmt::format(", {} timed, read as {}", source.timed == source.messages ? "all" : std::to_string(source.timed),
                      source.form);
   if (!source.packing.empty()) out += fmt::format(" ({})", source.packing);
@@ -892,7 +903,7 @@ std::string words(const Source& source) {
     out += fmt::format("; {} messages are only counted", source.messages - source.kept);
   if (source.overflow != 0)
     out += fmt::format("; {} messages are of no kind, there are more than {} kinds", source.overflow, Templates::kMost);
-  if (!source.trouble.empty()) out += fmt::format("; {}", source.trouble);
+  if (!source.problem.empty()) out += fmt::format("; {}", source.problem);
   return out;
 }
 
@@ -904,7 +915,7 @@ Result<Logs> read_logs(std::span<const Input> inputs, const ReadOptions& options
   double whole = 0;
   for (const Input& input : inputs) {
     ROSE_TRY(Bytes bytes, Bytes::open(input.path, input.folder));
-    // Packed text grows about tenfold.
+    // Text expands about tenfold when it is decompressed.
     weights.push_back(1 + static_cast<double>(bytes.file_size()) * (bytes.packing().empty() ? 1 : 10));
     whole += weights.back();
     files.push_back(std::move(bytes));

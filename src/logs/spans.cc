@@ -11,7 +11,7 @@ namespace {
 struct Unit {
   std::string_view word;
   double ns;
-  bool begins = false;  // a word that begins so: "minutes"
+  bool begins = false;  // the word may be longer: "minutes"
 };
 
 constexpr std::array kSpanUnits = std::to_array<Unit>({{"nano", 1, true},
@@ -38,7 +38,7 @@ const Unit* unit_at(std::string_view low, std::size_t at) {
   return nullptr;
 }
 
-// "15,727": groups of three digits, the first one of up to three.
+// True if the comma separates groups of three digits, as in "15,727".
 bool groups_digits(std::string_view low, std::size_t comma, std::size_t first) {
   if (comma - first > 3) return false;
   std::size_t digits = 0;

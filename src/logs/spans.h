@@ -1,4 +1,4 @@
-// Spans of time as messages write them.
+// Parses durations in messages.
 #pragma once
 
 #include <cstddef>
@@ -7,15 +7,15 @@
 namespace rose::logs {
 
 struct Span {
-  double number = 0;    // the first number
-  double ns = 0;        // 0: no unit follows
-  std::size_t end = 0;  // behind it
+  double number = 0;    // the first number, without its unit
+  double ns = 0;        // 0: no unit follows the number
+  std::size_t end = 0;  // offset after the duration
 };
 
-// At a digit, in small letters: "59.9s", "3600123 ms", "5 seconds", "1m0.004s". Without allocation.
+// Parses a duration at a digit; `low` is in lower case: "59.9s", "3600123 ms", "5 seconds", "1m0.004s". No allocation.
 [[nodiscard]] Span read_span(std::string_view low, std::size_t at);
-// At a digit: hours, minutes and seconds as a clock has them, "00:00:02.332". What stands before it tells whether it is
-// a span or a time of day.
+// Parses hours, minutes and seconds at a digit: "00:00:02.332". The caller must know from the text before it that this
+// is a duration and not a time of day.
 [[nodiscard]] Span read_clock_span(std::string_view text, std::size_t at);
 
 }  // namespace rose::logs

@@ -9,13 +9,13 @@ namespace rose::logs {
 namespace {
 
 constexpr std::size_t kLongestWord = 64;
-constexpr std::size_t kMostFirstWords =
-    100;                              // of messages of one length; what comes then shares a branch (Drain's maxChild)
-constexpr std::size_t kCrowded = 64;  // kinds in one leaf from which less similar messages are put together
+// For messages of one length; later ones share a branch (Drain's maxChild).
+constexpr std::size_t kMostFirstWords = 100;
+constexpr std::size_t kCrowded = 64;  // kinds in one leaf from which a smaller similarity is sufficient
 constexpr double kSimilarInCrowd = 0.3;
 constexpr std::size_t kMostDistinctWords = 500'000;
 
-// --- signs
+// --- placeholders
 
 enum CharClass : std::uint8_t { other_char, space_char, mark_char, digit_class, hex_letter, letter_class };
 
@@ -35,12 +35,12 @@ constexpr std::array<std::uint8_t, 256> kClasses = [] {
 std::uint8_t class_of(char c) { return kClasses[static_cast<unsigned char>(c)]; }
 bool digit_of(char c) { return class_of(c) == digit_class; }
 
-// The composition of a word, determined while looking for its end.
+// The numbers of characters of each class in a word, counted while searching for its end.
 struct Shape {
   std::size_t digits = 0, hex = 0, letters = 0, dots = 0, colons = 0, slashes = 0, dashes = 0, others = 0;
 };
 
-bool ipv4(std::string_view word) {  // with or without a port
+bool ipv4(std::string_view word) {  // optionally with a port or prefix length
   int parts = 0;
   std::size_t i = 0;
   for (; parts < 4; ++parts) {
@@ -88,17 +88,18 @@ void put_digits_as_signs(std::string_view word, std::string& out) {
   }
 }
 
-// A small number behind one of these words is what the message is about: "exit code 1", "errno=28", "signal 9", "HTTP
-// status 502".
+// True if a small number after this word is part of the meaning: "exit code 1", "errno=28", "signal 9", "HTTP status
+// 502".
 bool names_a_code(std::string_view before) {
   constexpr std::array kWords =
       std::to_array<std::string_view>({"code", "status", "errno", "signal", "Errno", "Code", "Status", "exited"});
   return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return before.ends_with(word); });
 }
 
+// Appends the word, or a placeholder if it is variable. `before` is the previous word.
 void put_word(std::string_view word, const Shape& shape, std::string_view before, std::string& out) {
   if (shape.digits == 0 && shape.slashes == 0) {
-    // "deadbeef" has no digit but is no word either; most are words.
+    // Hexadecimal words without digits, such as "deadbeef", cannot be distinguished from words; keep them.
     if (shape.colons >= 2 && shape.letters == 0 && shape.hex + shape.colons == word.size()) {
       out += "<addr>";
     } else {
@@ -115,7 +116,7 @@ void put_word(std::string_view word, const Shape& shape, std::string_view before
     if (word.find("://") != std::string_view::npos) {
       out += "<url>";
     } else if (word.front() == '/' && word.size() > 1 && shape.slashes + shape.dots < word.size()) {
-      // "/127.0.0.1:2888" is how Java writes an address.
+      // "/127.0.0.1:2888": Java prints addresses like this.
       out += ipv4(word.substr(1)) ? "<addr>" : "<path>";
     } else if (ipv4(word)) {
       out += "<addr>";
@@ -146,7 +147,7 @@ void put_word(std::string_view word, const Shape& shape, std::string_view before
   out += tail;
 }
 
-// --- error words
+// --- words that name an error
 
 constexpr std::array kErrorTexts = std::to_array<std::string_view>({"no space left",
                                                                     "permission denied",
@@ -206,7 +207,7 @@ std::uint32_t hash_of(std::string_view text) {
   return hash;
 }
 
-// "ENOSPC", "SIGKILL", "java.io.IOException", "OSError".
+// True for a name of an error, signal or exception: "ENOSPC", "SIGKILL", "java.io.IOException", "OSError".
 bool error_word(std::string_view word) {
   while (!word.empty() && (word.back() == ':' || word.back() == '.' || word.back() == ',')) word.remove_suffix(1);
   if (word.size() < 4) return false;
@@ -226,7 +227,7 @@ void mask(std::string_view text, std::string& masked) {
   masked.clear();
   text = text.substr(0, std::min(kMostToMask, text.find('\n')));
   std::size_t at = 0;
-  std::string_view before;  // the word before
+  std::string_view before;  // the previous word
   while (at < text.size() && masked.size() < kMostMasked) {
     const std::uint8_t kind = class_of(text[at]);
     if (kind == space_char) {
@@ -309,9 +310,11 @@ TemplateId Templates::other(Level level) {
   return at->second;
 }
 
+// Returns the most similar kind in the leaf for the words, or a new one. Words in which the message and the kind differ
+// become placeholders.
 TemplateId Templates::place(const std::vector<Word>& words, Level level, Word logger, std::uint32_t errors) {
-  // The fixed depth: length (with level, logger and errors), then the first two words, unless those are signs or there
-  // are too many of them.
+  // The tree has a fixed depth: length (with level, logger and errors), then the first two words, unless they contain
+  // placeholders or digits, or there are too many different ones.
   const std::uint64_t top = mix(mix(mix(words.size(), static_cast<std::uint64_t>(level)), logger), errors);
   const auto route = [&](std::size_t i) -> Word {
     if (i >= words.size() || words[i] == kAny) return kAny;
@@ -339,7 +342,7 @@ TemplateId Templates::place(const std::vector<Word>& words, Level level, Word lo
       const TemplateId id = leaf->second[n];
       const Kind& kind = kinds_[id];
       if (kind.words != words.size() || kind.level != level || kind.logger != logger || kind.errors != errors)
-        continue;  // two keys with one hash
+        continue;  // another key with the same hash
       double cost = 0;
       for (std::size_t i = 0; i < words.size(); ++i) {
         const Word mine = words_[kind.first + i];
@@ -347,7 +350,7 @@ TemplateId Templates::place(const std::vector<Word>& words, Level level, Word lo
           cost += mine == words[i] ? 0 : 0.01;
           continue;
         }
-        // Two words of plain letters ("up", "down") tell messages apart; names and ids do not.
+        // Two words of lower-case letters ("up", "down") distinguish messages more than names and ids do.
         cost += plain_[mine] && plain_[words[i]] ? 2 : 1;
       }
       const double score = words.empty() ? 1 : 1 - cost / static_cast<double>(words.size());
@@ -364,8 +367,8 @@ TemplateId Templates::place(const std::vector<Word>& words, Level level, Word lo
       return best;
     }
   }
-  // Words without end (names of tables, texts of users): what finds no kind is of one, so that each message costs the
-  // same.
+  // The leaf is full: variable words without a recognisable form (names of tables, texts of users). Further messages
+  // share one kind, so that the cost of a message stays constant.
   if (full && leaf->second.size() > kMostInLeaf) return leaf->second.back();
   if (kinds_.size() >= kMost) {
     ++overflow_;

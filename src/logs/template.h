@@ -1,7 +1,8 @@
-// Messages as templates: what changes from one message of a kind to the next (numbers, addresses, ids, paths) becomes a
-// sign, and messages that then differ in few words are one kind. After Drain (He, Zhu, Zheng, Lyu: "Drain: An Online
-// Log Parsing Approach with Fixed Depth Tree", ICWS 2017), with one addition: words that name an error (an errno's name
-// or text, an exception, a signal) never become a sign, since they are what is looked for.
+// Groups messages into kinds. The variable parts of a message (numbers, addresses, ids, paths) are replaced by
+// placeholders, and messages whose masked texts then differ in few words are of one kind. After Drain (He, Zhu, Zheng,
+// Lyu: "Drain: An Online Log Parsing Approach with Fixed Depth Tree", ICWS 2017), with one addition: words that name an
+// error (an errno's name or text, an exception, a signal) never become placeholders, because they are what the analysis
+// looks for.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,14 @@ namespace rose::logs {
 
 using TemplateId = std::uint32_t;
 
-// "dial tcp 127.0.0.1:6223: connection refused" -> "dial tcp <addr>: connection refused". Only the first line counts:
-// of it what becomes kMostMasked characters, wherever long paths end, at most kMostToMask. Signs: <n> a number, <addr>,
-// <path>, <url>, <id>.
+// "dial tcp 127.0.0.1:6223: connection refused" -> "dial tcp <addr>: connection refused". Placeholders: <n> (number),
+// <addr>, <path>, <url>, <id>. Reads only the first line, at most kMostToMask characters of it, and stops after
+// kMostMasked masked characters.
 inline constexpr std::size_t kMostMasked = 1000;
 inline constexpr std::size_t kMostToMask = 4 * kMostMasked;
 void mask(std::string_view text, std::string& masked);
 
-// Words of a masked text that name an error, as one number; 0: it has none.
+// A hash of the words in a masked text that name an error; 0 if there are none.
 [[nodiscard]] std::uint32_t error_words(std::string_view masked);
 
 class Templates {
@@ -34,15 +35,16 @@ class Templates {
   Templates(Templates&&) = default;
   Templates& operator=(Templates&&) = default;
 
-  static constexpr std::size_t kMost = 50'000;     // kinds; what comes then is one kind a level ("other")
-  static constexpr std::size_t kMostWords = 64;    // of a template; the rest is one sign
-  static constexpr std::size_t kMostInLeaf = 128;  // kinds with one beginning; what is like none of them is one more
-  static constexpr double kSimilar = 0.6;          // share of equal words from which two messages are of one kind
+  static constexpr std::size_t kMost = 50'000;   // kinds; later ones share one kind per level ("other")
+  static constexpr std::size_t kMostWords = 64;  // words of a template; the rest is one placeholder
+  // Kinds in one leaf of the tree; one more takes all messages that match none of them.
+  static constexpr std::size_t kMostInLeaf = 128;
+  static constexpr double kSimilar = 0.6;  // least share of equal words in two messages of one kind
 
-  // The kind of a masked text; messages of different levels or loggers are never of one. Kinds keep their ids; their
-  // texts become more general.
+  // The kind of a masked text. Messages that differ in level or logger are never of one kind. Ids of kinds never
+  // change; their texts become more general.
   TemplateId learn(std::string_view masked, Level level, std::string_view logger);
-  // The same for a kind of other templates: how those of many files become one set.
+  // The kind in this set for a kind of another set: merges the kinds of several files.
   TemplateId learn(const Templates& other, TemplateId id);
 
   [[nodiscard]] std::size_t size() const { return kinds_.size(); }
@@ -51,7 +53,7 @@ class Templates {
   [[nodiscard]] std::string_view logger(TemplateId id) const;
   [[nodiscard]] std::uint64_t overflow() const {
     return overflow_;
-  }  // messages that became "other" since there were too many kinds
+  }  // messages in the kind "other", because there were too many kinds
 
  private:
   using Word = std::uint32_t;
@@ -61,7 +63,7 @@ class Templates {
     bool other = false;
     Word logger = 0;
     std::uint32_t errors = 0;
-    std::uint32_t first = 0, words = 0;  // in words_
+    std::uint32_t first = 0, words = 0;  // index into words_, and count
   };
 
   Word word(std::string_view text);
@@ -71,11 +73,12 @@ class Templates {
   std::vector<Kind> kinds_;
   std::vector<Word> words_;
   std::unordered_map<std::string, Word> ids_;
-  std::vector<const std::string*> texts_;  // by word
-  std::vector<bool> plain_;                // by word: small letters only
+  std::vector<const std::string*> texts_;  // indexed by Word: the word's text
+  std::vector<bool> plain_;                // indexed by Word: it consists of lower-case letters
   std::unordered_map<std::uint64_t, std::vector<TemplateId>>
-      leaves_;  // by level, logger, length, errors and the first two words
-  std::unordered_map<std::uint64_t, std::uint32_t> children_;  // how many first words a length has
+      leaves_;  // key: a hash of level, logger, length, errors and the first two words
+  // The number of different first words in messages of one length; key: a hash of the length, level, logger and errors.
+  std::unordered_map<std::uint64_t, std::uint32_t> children_;
   std::unordered_map<std::uint8_t, TemplateId> others_;
   std::vector<Word> scratch_;
   std::uint64_t overflow_ = 0;

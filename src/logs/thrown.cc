@@ -10,19 +10,19 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kLongestJavaName = 512;  // as schedules take them
-constexpr std::size_t kMostSent = 4;           // by peers, of one trace
-constexpr std::size_t kMostHeaderLines = 30;   // of an exception's own message
+constexpr std::size_t kLongestJavaName = 512;  // the limit in schedules
+constexpr std::size_t kMostSent = 4;           // exceptions sent by peers, of one trace
+constexpr std::size_t kMostHeaderLines = 30;   // lines of an exception's own message
 
-bool spacing(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+bool is_spacing(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-std::string_view bare_of(std::string_view text) {
-  while (!text.empty() && spacing(text.front())) text.remove_prefix(1);
-  while (!text.empty() && spacing(text.back())) text.remove_suffix(1);
+std::string_view trimmed_text(std::string_view text) {
+  while (!text.empty() && is_spacing(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_spacing(text.back())) text.remove_suffix(1);
   return text;
 }
 
-// Four for a tab would do as well: only more or less counts.
+// Columns of indentation. The width of a tab does not matter, because values are only compared.
 std::size_t indent_of(std::string_view line) {
   std::size_t columns = 0;
   for (const char c : line) {
@@ -36,7 +36,7 @@ bool name_char(char c) {
   return is_alpha(c) || is_digit(c) || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// "org.x.Y$Inner": parts that begin with a letter, at least two of them.
+// True for a qualified class name: at least two parts, each of which begins with a letter: "org.x.Y$Inner".
 bool class_shape(std::string_view name) {
   if (name.size() > kLongestJavaName || name.find('.') == std::string_view::npos) return false;
   bool begins = true;
@@ -56,7 +56,7 @@ bool exception_word(std::string_view name) {
   return false;
 }
 
-// What stands in a frame's parentheses: "Y.java:12", "Y.java", "Native Method", "Unknown Source", "<generated>".
+// Parses the text in a frame's parentheses: "Y.java:12", "Y.java", "Native Method", "Unknown Source", "<generated>".
 bool read_place(std::string_view text, Frame& frame) {
   if (text == "Native Method" || text == "Unknown Source") return true;
   if (text == "<generated>") {
@@ -83,13 +83,13 @@ bool read_place(std::string_view text, Frame& frame) {
   return true;
 }
 
-// The class of the exception that a line tells of, and its text.
+// The line that names an exception.
 struct Headline {
   std::string_view class_name, message;
   std::string_view inner;  // "java.io.IOException" of "org.apache.hadoop.ipc.RemoteException(java.io.IOException): ..."
 };
 
-// At the line's very beginning.
+// Parses a headline that begins at the beginning of the line. `sent`: the line is the text of a RemoteException.
 std::optional<Headline> header_at(std::string_view line, bool sent = false) {
   std::size_t end = 0;
   while (end < line.size() && (name_char(line[end]) || line[end] == '.')) ++end;
@@ -104,9 +104,9 @@ std::optional<Headline> header_at(std::string_view line, bool sent = false) {
   if (end < line.size() && line[end] != ':') return std::nullopt;
   if (end + 1 < line.size() && line[end + 1] != ' ') return std::nullopt;  // "a.b:17"
   if (!exception_word(header.class_name) && !is_upper(last_part(header.class_name).front())) return std::nullopt;
-  if (end < line.size()) header.message = bare_of(line.substr(end + 1));
+  if (end < line.size()) header.message = trimmed_text(line.substr(end + 1));
   if (!sent && header.inner.empty() &&
-      last_part(header.class_name) == "RemoteException")  // older ones: "RemoteException: java.io.IOException: ..."
+      last_part(header.class_name) == "RemoteException")  // older versions: "RemoteException: java.io.IOException: ..."
     if (const std::optional<Headline> inner = header_at(header.message, true)) {
       header.inner = inner->class_name;
       header.message = inner->message;
@@ -116,25 +116,25 @@ std::optional<Headline> header_at(std::string_view line, bool sent = false) {
 
 std::optional<Headline> header_in(std::string_view line) {
   constexpr std::string_view kUncaught = "Exception in thread \"";
-  line = bare_of(line);
+  line = trimmed_text(line);
   if (line.starts_with(kUncaught)) {
     const std::size_t quote = line.find("\" ", kUncaught.size());
-    if (quote != std::string_view::npos) line = bare_of(line.substr(quote + 2));
+    if (quote != std::string_view::npos) line = trimmed_text(line.substr(quote + 2));
   }
   if (std::optional<Headline> found = header_at(line)) return found;
-  // Behind what the message says: "cannot save: java.io.IOException: bad block".
+  // After the program's own text: "cannot save: java.io.IOException: bad block".
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t begin = at;
-    while (at < line.size() && !spacing(line[at])) ++at;
+    while (at < line.size() && !is_spacing(line[at])) ++at;
     if (begin > 0)
       if (std::optional<Headline> found = header_at(line.substr(begin)); found && exception_word(found->class_name))
         return found;
-    while (at < line.size() && spacing(line[at])) ++at;
+    while (at < line.size() && is_spacing(line[at])) ++at;
   }
   return std::nullopt;
 }
 
-// "... 12 more", "... 12 common frames omitted": how many.
+// Parses "... 12 more", "... 12 common frames omitted".
 std::optional<std::size_t> left_out(std::string_view line) {
   if (!line.starts_with("... ")) return std::nullopt;
   line.remove_prefix(4);
@@ -161,12 +161,12 @@ class Reader {
 
  private:
   void take(std::string_view line) {
-    const std::string_view bare = bare_of(line);
+    const std::string_view bare = trimmed_text(line);
     Frame frame;
     const bool framed = read_frame(bare, frame);
     if (suppressed_ && !bare.empty()) {
-      // Its own causes stand below it. Where indentation was lost, it ends at the next cause. Its message may have
-      // lines of its own.
+      // The causes of a suppressed exception are indented below it. If the indentation was lost, it ends at the next
+      // cause. Its message may have several lines.
       const bool cause = bare.starts_with("Caused by: ") || bare.starts_with("Wrapped by: ");
       if (*suppressed_ == 0 ? cause : indent_of(line) < *suppressed_ && (cause || suppressed_framed_))
         suppressed_.reset();
@@ -193,12 +193,12 @@ class Reader {
       if (!trace_.empty()) fill(*more);
       return;
     }
-    if (!trace_.empty() && trace_.back().frames.empty()) {  // the exception's message goes on
+    if (!trace_.empty() && trace_.back().frames.empty()) {  // a further line of the exception's message
       add_text(bare);
       return;
     }
     if (!trace_.empty()) {
-      if (bare.empty()) frames_were_sent();
+      if (bare.empty()) take_sent_frames();
       if (bare.empty() || bare.starts_with("...") || bare.starts_with('[') || bare.starts_with("- ")) return;
       close();
     }
@@ -208,7 +208,7 @@ class Reader {
 
   void take_frame(Frame frame) {
     if (trace_.empty()) {
-      // The header is the last line that names an exception; what stands between is its message.
+      // The headline is the last line that names an exception; the lines after it are the exception's message.
       std::optional<Headline> header;
       std::size_t at = before_.size();
       while (at > 0 && !header) header = header_in(before_[--at]);
@@ -217,13 +217,13 @@ class Reader {
       before_.clear();
       if (!header) return;
     }
-    if (frame.class_name == "org.apache.hadoop.ipc.Client") frames_were_sent();  // some logs drop empty lines
+    if (frame.class_name == "org.apache.hadoop.ipc.Client") take_sent_frames();  // some logs drop empty lines
     std::vector<Frame>& frames = trace_.back().frames;
     if (frames.size() < kMostFrames) frames.push_back(std::move(frame));
   }
 
-  // The text of a RemoteException ends with the peer's stack trace; its own one follows behind an empty line.
-  void frames_were_sent() {
+  // The text of a RemoteException ends with the peer's stack trace. The own stack trace follows after an empty line.
+  void take_sent_frames() {
     Thrown& own = trace_.back();
     if (inner_.empty() || own.frames.empty() || sent_.size() >= kMostSent) return;
     Thrown sent{std::exchange(inner_, {}), own.message, std::exchange(own.frames, {}), 0, true};
@@ -245,14 +245,14 @@ class Reader {
       if (message.size() >= kLongestThrownText) break;
       message += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
     }
-    // No half characters at the end.
+    // Do not split a UTF-8 character.
     if (message.size() >= kLongestThrownText) {
       while (!message.empty() && (static_cast<unsigned char>(message.back()) & 0xc0) == 0x80) message.pop_back();
       if (!message.empty() && static_cast<unsigned char>(message.back()) >= 0xc0) message.pop_back();
     }
   }
 
-  // Frames that are the same as those of the exception printed before.
+  // Adds the omitted frames, which are those of the enclosing exception.
   void fill(std::size_t more) {
     if (trace_.size() < 2) return;
     const std::vector<Frame>& before = trace_[trace_.size() - 2].frames;
@@ -261,6 +261,7 @@ class Reader {
     frames.insert(frames.end(), before.end() - static_cast<std::ptrdiff_t>(more), before.end());
   }
 
+  // Ends the current trace, and puts the chain of exceptions in order.
   void close() {
     suppressed_.reset();
     before_.clear();
@@ -284,18 +285,18 @@ class Reader {
 
   std::vector<StackTrace> traces_;
   StackTrace trace_;
-  std::vector<std::string_view> before_;   // lines that belong to no trace, the last ones
-  std::optional<std::size_t> suppressed_;  // how far it is indented
-  bool suppressed_framed_ = false;         // and a frame of it was seen
+  std::vector<std::string_view> before_;   // the last lines that belong to no trace
+  std::optional<std::size_t> suppressed_;  // the indentation of the suppressed exception that is being skipped
+  bool suppressed_framed_ = false;         // a frame of the suppressed exception was read
   bool root_first_ = false;
-  std::string inner_;  // what the exception that is read stands for on the peer
+  std::string inner_;  // the peer's class that the current exception represents
   StackTrace sent_;
 };
 
 }  // namespace
 
 bool read_frame(std::string_view line, Frame& frame) {
-  line = bare_of(line);
+  line = trimmed_text(line);
   if (!line.starts_with("at ")) return false;
   line.remove_prefix(3);
   const std::size_t open = line.find('(');
@@ -306,7 +307,7 @@ bool read_frame(std::string_view line, Frame& frame) {
   if (!read_place(line.substr(open + 1, close - open - 1), frame)) return false;
   std::string_view name = line.substr(0, open);
   std::string hidden;
-  // "org.x.Y$$Lambda$14/0x0000000840066440.run": a class that the JVM made.
+  // "org.x.Y$$Lambda$14/0x0000000840066440.run": a class that the JVM generated.
   for (std::size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1)) {
     if (slash + 1 >= name.size() || !is_digit(name[slash + 1])) continue;
     const std::size_t dot = name.find('.', slash);

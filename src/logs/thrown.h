@@ -1,6 +1,5 @@
-// Java's stack traces in messages: which exceptions, of what cause, and where they came from. Knows the forms that the
-// JVM, log4j, logback and java.util.logging write; what is none of them stays unsaid. Pure; bounded by the numbers
-// below.
+// Parses Java stack traces in messages: the exceptions, their causes and their frames. Supports the forms of the JVM,
+// log4j, logback and java.util.logging; anything else is ignored. Pure; bounded by the limits below.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +10,9 @@
 
 namespace rose::logs {
 
-inline constexpr std::size_t kMostTraces = 4;           // of one message
-inline constexpr std::size_t kMostCauses = 16;          // of one trace
-inline constexpr std::size_t kMostFrames = 256;         // of one exception, the innermost
+inline constexpr std::size_t kMostTraces = 4;           // traces of one message
+inline constexpr std::size_t kMostCauses = 16;          // exceptions of one trace
+inline constexpr std::size_t kMostFrames = 256;         // frames of one exception, the innermost ones
 inline constexpr std::size_t kLongestThrownText = 300;  // bytes of an exception's own message
 
 struct Frame {
@@ -21,7 +20,7 @@ struct Frame {
   std::string method;      // "read", "<init>", "lambda$run$0"
   std::string file;        // "Store.java"; "" unknown
   std::uint32_t line = 0;  // 0 unknown
-  bool generated = false;  // at run time: no class file has this method
+  bool generated = false;  // generated at run time: no class file contains this method
 
   friend bool operator==(const Frame&, const Frame&) = default;
 };
@@ -29,29 +28,28 @@ struct Frame {
 struct Thrown {
   std::string class_name;     // "java.io.IOException"
   std::string message;        // one line; "" none
-  std::vector<Frame> frames;  // the innermost first
-  // The number of frames, at the end, that this exception shares with the one that it became: it was caught inside of
-  // these.
+  std::vector<Frame> frames;  // innermost first
+  // The number of outer frames shared with the exception that wrapped this one: it was caught within these frames.
   std::size_t common = 0;
-  // A peer threw it, and sent it along in its answer (Hadoop's RemoteException): the frames are that one's.
+  // A peer threw it and sent it in its answer (Hadoop's RemoteException): the frames are the peer's.
   bool elsewhere = false;
 };
 
-// As they were thrown last: each is the one that the next one caused, the root cause stands last. Suppressed ones are
-// left out.
+// A chain of exceptions: each one was caused by the next one, and the last one is the root cause. Suppressed exceptions
+// are omitted.
 using StackTrace = std::vector<Thrown>;
 
 [[nodiscard]] std::vector<StackTrace> read_traces(std::string_view text);
 
-// "\tat java.base/java.io.FileInputStream.open0(Native Method)", "at app//org.x.Y.z(Y.java:12) ~[y.jar:1.0]".
+// Parses "\tat java.base/java.io.FileInputStream.open0(Native Method)", "at app//org.x.Y.z(Y.java:12) ~[y.jar:1.0]".
 [[nodiscard]] bool read_frame(std::string_view line, Frame& frame);
 
-// How an exception's class reads: what is to be made of one.
+// What an exception's class says about its cause.
 enum class ThrownKind : std::uint8_t {
-  outside,   // something outside the program: a disk, a format, a time that ran out
-  network,   // a connection that ended: usually caused by the other side
-  stopping,  // of threads that are asked to end
-  program,   // the program's own mistake: what comes of a cause, hardly the cause
+  outside,   // something outside the program: a disk, a format, a timeout
+  network,   // a connection ended: usually caused by the other side
+  stopping,  // thrown in threads that are asked to end
+  program,   // a programming error: usually a consequence and not the cause
 };
 [[nodiscard]] ThrownKind kind_of(std::string_view class_name);
 

@@ -6,14 +6,15 @@
 
 namespace rose::logs {
 
-// The stand-in year is exchanged for the right one: the date stays, the day's number changes.
-std::int64_t TimeKeeper::in_its_year(std::int64_t ns) {
+// Replaces the stand-in year by the right one: the date stays the same, and its day number changes.
+std::int64_t TimeKeeper::with_year(std::int64_t ns) {
   std::int64_t day_number = ns / kDay;
   if (ns % kDay < 0) --day_number;
   int year = 0;
   unsigned month = 0, day = 0;
   date_of(day_number, year, month, day);
-  const int moved = year - kStandInYear;  // a zone may move the first and last hours of a year
+  // The conversion to UTC may move the first and last hours of a year into another one.
+  const int moved = year - kPlaceholderYear;
   const auto in_year = [&](int wanted) {
     return days_of(wanted + moved, month, day) * kDay + (ns - day_number * kDay);
   };
@@ -21,12 +22,12 @@ std::int64_t TimeKeeper::in_its_year(std::int64_t ns) {
     int now = 0;
     unsigned ignored = 0;
     date_of(written_ns_ / kDay, now, ignored, ignored);
-    // A day more: the file may come from a place whose clock is ahead.
+    // Allow one more day, because the writer's clock or zone may be ahead.
     year_ = in_year(now) <= written_ns_ + kDay ? now : now - 1;
   } else if (last_yearless_ != kNoTime && in_year(year_) < last_yearless_ - 182 * kDay) {
     ++year_;
   } else if (last_yearless_ != kNoTime && in_year(year_) > last_yearless_ + 182 * kDay) {
-    return in_year(year_ - 1);  // a straggler of the year that has just ended
+    return in_year(year_ - 1);  // a late line of the previous year
   }
   last_yearless_ = in_year(year_);
   return last_yearless_;
@@ -36,14 +37,14 @@ std::int64_t TimeKeeper::take(const TimeStamp& stamp) {
   const std::int64_t ns = stamp.ns - (stamp.zoned ? 0 : zone_ns_);
   switch (stamp.kind) {
     case TimeKind::date_time: return ns;
-    case TimeKind::no_year: return in_its_year(ns);
+    case TimeKind::no_year: return with_year(ns);
     case TimeKind::no_date: {
       std::int64_t in_days = ns + days_ * kDay;
       if (last_dateless_ != kNoTime && in_days < last_dateless_ - kDay / 2) {
         ++days_;
         in_days += kDay;
       } else if (last_dateless_ != kNoTime && in_days > last_dateless_ + kDay / 2 && days_ > 0) {
-        return in_days - kDay;  // a straggler of the day that has just ended
+        return in_days - kDay;  // a late line of the previous day
       }
       last_dateless_ = in_days;
       return in_days;
@@ -56,8 +57,8 @@ std::int64_t TimeKeeper::take(const TimeStamp& stamp) {
 std::int64_t TimeKeeper::offset(TimeKind kind) const {
   if (kind == TimeKind::since_boot) return last_since_boot_ == kNoTime ? 0 : written_ns_ - last_since_boot_;
   if (kind != TimeKind::no_date || last_dateless_ == kNoTime) return 0;
-  // Whole days: the latest that leave the last line at or before the file's own time (an hour more, for clocks that
-  // differ).
+  // Whole days: the last ones that put the last line at or before the time at which the file was written, plus one hour
+  // for clocks that differ.
   std::int64_t days = (written_ns_ + 3600 * kSecond - last_dateless_) / kDay;
   if ((written_ns_ + 3600 * kSecond - last_dateless_) % kDay < 0) --days;
   return days * kDay;

@@ -1,5 +1,5 @@
-// What the times of a file leave out, a year or a date: derived from the order of its lines and from when it was
-// written.
+// Completes the timestamps of a file: derives a missing year or date from the order of the lines and from the time at
+// which the file was written.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +8,28 @@
 
 namespace rose::logs {
 
-// Gives the times of one file what they leave out. A missing year is the one that puts the first such line at or before
-// `written_ns`, when the file was last written; a missing date, the one that puts the last line there. In between the
-// order of lines tells: a time that jumps back by more than half a year or half a day begins the next one.
+// Completes the timestamps of one file. A missing year is chosen so that the first line without a year is at or before
+// `written_ns`, when the file was last written; a missing date, so that the last line is. Between them, the order of
+// the lines decides: a timestamp that is more than half a year or half a day before its predecessor begins the next
+// year or day.
 class TimeKeeper {
  public:
-  // Times without a zone are `zone_ns` east of Greenwich.
+  // `zone_ns`: ns east of Greenwich, for timestamps without a zone.
   TimeKeeper(std::int64_t zone_ns, std::int64_t written_ns) : zone_ns_(zone_ns), written_ns_(written_ns) {}
 
-  // UTC ns; of a time without a date, and since a start, `offset` is to be added once the last line was read.
+  // UTC in ns. For timestamps without a date and for those since a start, add offset(kind) after the last line was
+  // read.
   [[nodiscard]] std::int64_t take(const TimeStamp& stamp);
   [[nodiscard]] std::int64_t offset(TimeKind kind) const;
 
  private:
-  [[nodiscard]] std::int64_t in_its_year(std::int64_t ns);
+  [[nodiscard]] std::int64_t with_year(std::int64_t ns);
 
   std::int64_t zone_ns_;
   std::int64_t written_ns_;
-  int year_ = 0;  // of the last time without one
+  int year_ = 0;  // the year of the last timestamp without one
   std::int64_t last_yearless_ = kNoTime;
-  std::int64_t days_ = 0;  // added to times without a date
+  std::int64_t days_ = 0;  // days added to timestamps without a date
   std::int64_t last_dateless_ = kNoTime;
   std::int64_t last_since_boot_ = kNoTime;
 };

@@ -17,16 +17,16 @@ namespace rose::logs {
 namespace {
 
 constexpr std::chrono::milliseconds kEvery{2};
-constexpr int kLookAgain = 25;         // times kEvery: for files that came meanwhile
-constexpr std::int64_t kApart = 1000;  // ns between messages that are put before a matched one
+constexpr int kListEvery = 25;                // times kEvery: how often the list of files is updated
+constexpr std::int64_t kMatchSpacing = 1000;  // ns between the messages that are placed before a matched one
 
 bool has_times(const NodeLog& node) {
   return std::any_of(node.messages.begin(), node.messages.end(),
                      [](const Message& message) { return message.ts_ns != kNoTime; });
 }
 
-// From the time of the run without faults to that of the incident, as far as timed logs tell: by how much the one is
-// later.
+// The median difference between the times of matched messages: how much later the incident was than the normal run. 0
+// if no matched messages have timestamps.
 std::int64_t apart(const Logs& failure, const Logs& normal, const Difference& difference) {
   std::vector<std::int64_t> all;
   for (std::size_t n = 0; n < difference.nodes.size(); ++n) {
@@ -73,14 +73,14 @@ void Watch::follow(const std::stop_token& stop) {
     }
   };
   for (int round = 0; !stop.stop_requested(); ++round) {
-    if (round % kLookAgain == 0) known = files_();
+    if (round % kListEvery == 0) known = files_();
     look();
     std::unique_lock lock(mutex);
     asked.wait_for(lock, stop, kEvery, [] { return false; });
   }
   known = files_();
   look();
-  // As in a trace, all by the wall clock as it is now: it may have been set meanwhile.
+  // Convert to the wall clock as it is at the end, as traces do: it may have been set meanwhile.
   const std::int64_t offset = wall_offset_ns();
   for (auto& [file, marks] : marks_)
     for (Mark& mark : marks) mark.ts_ns += offset;
@@ -98,7 +98,7 @@ void Watch::apply(Logs& logs) const {
     auto mark = marks->second.begin();
     std::string_view line;
     for (std::uint64_t at = 0; times[i].size() < source.lines && lines.next(line);) {
-      at += line.size() + 1;  // whole with this byte; a cut line's is a little early
+      at += line.size() + 1;  // the line is complete with this byte; a truncated line counts a little too early
       while (mark + 1 != marks->second.end() && mark->size < at) ++mark;
       times[i].push_back(mark->ts_ns);
     }
@@ -131,7 +131,7 @@ void align(Logs& failure, const Logs& normal, const Difference& difference, std:
     const std::size_t tail = node.messages.size() - 1 - matched.back().failure;
     const std::int64_t from = other.messages[matched.back().normal].ts_ns + later;
     const std::int64_t step =
-        std::max<std::int64_t>(kApart, (end_ns + later - from) / static_cast<std::int64_t>(tail + 1));
+        std::max<std::int64_t>(kMatchSpacing, (end_ns + later - from) / static_cast<std::int64_t>(tail + 1));
     auto next = matched.begin();
     for (std::uint32_t i = 0; i < node.messages.size(); ++i) {
       while (next != matched.end() && next->failure < i) ++next;
@@ -140,7 +140,7 @@ void align(Logs& failure, const Logs& normal, const Difference& difference, std:
         message.ts_ns = node.messages[i - 1].ts_ns + step;
       } else {
         const std::int64_t there = other.messages[next->normal].ts_ns + later;
-        message.ts_ns = there - kApart * (next->failure - i);
+        message.ts_ns = there - kMatchSpacing * (next->failure - i);
         if (i > 0) message.ts_ns = std::max(message.ts_ns, node.messages[i - 1].ts_ns);
       }
     }

@@ -1,5 +1,5 @@
-// Logs that say no times. Of a run that is under way, when each line was written can be seen; a failure's log without
-// times is put on the time line of a run without faults, by the messages that both have.
+// Times for logs without timestamps. During a run, a Watch observes when each line is written. A failure's log is
+// aligned with the log of a run without faults, by the messages that both contain.
 #pragma once
 
 #include <atomic>
@@ -17,30 +17,30 @@
 
 namespace rose::logs {
 
-// Follows how long the files of a run are, from a thread of its own; a few system calls each 2 ms.
+// Records the growth of a run's log files in a separate thread. It makes a few system calls every 2 ms.
 class Watch {
  public:
-  static constexpr std::size_t kMostMarks = 1'000'000;  // further growth is not noted
+  static constexpr std::size_t kMostMarks = 1'000'000;  // further growth is not recorded
   struct Mark {
-    std::uint64_t size = 0;
-    std::int64_t ts_ns = 0;
+    std::uint64_t size = 0;  // bytes
+    std::int64_t ts_ns = 0;  // when the file was seen to have this size; wall clock after stop()
   };
-  using Growth = std::map<std::filesystem::path, std::vector<Mark>>;  // growing sizes
+  using Growth = std::map<std::filesystem::path, std::vector<Mark>>;  // by file; sizes ascend
 
-  // `files`: which there are by now; asked again and again, since they come one by one.
+  // `files` returns the files that exist now. It is called repeatedly, because nodes create their files at any time.
   explicit Watch(std::function<std::vector<Input>()> files);
-  // Takes over what a Watch elsewhere has seen.
+  // Uses the growth that another Watch recorded.
   explicit Watch(Growth growth) : marks_(std::move(growth)) {}
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   ~Watch();
 
   void stop();
-  // After stop().
+  // Call it only after stop().
   [[nodiscard]] const Growth& growth() const { return marks_; }
-  [[nodiscard]] std::size_t marks() const { return count_; }  // of growth, so far
-  // Gives each message of a file without times the moment at which its line was there, and puts the nodes' messages in
-  // that order.
+  [[nodiscard]] std::size_t marks() const { return count_; }  // recorded so far
+  // Sets the times of messages in files without timestamps to when their lines were written, and sorts each node's
+  // messages by time.
   void apply(Logs& logs) const;
 
  private:
@@ -52,14 +52,14 @@ class Watch {
   std::jthread thread_;
 };
 
-// As lines of text that lie with the run, with paths as they are in its folder; and back. What is no such line is left
-// out.
+// Converts the growth to text, which is kept with the run, with paths relative to its folder; and back. Invalid lines
+// are ignored.
 [[nodiscard]] std::string growth_text(const Watch::Growth& growth, const std::filesystem::path& run_dir);
 [[nodiscard]] Watch::Growth growth_of_text(std::string_view text, const std::filesystem::path& run_dir);
 
-// Gives the messages of the failure's nodes that have no times those of the run without faults, which ended at
-// `end_ns`: matched ones the same moment, others one just before the next that is matched, for what they tell of
-// happened before it. What comes behind the last one that is matched may have come at any time from there on.
+// Sets the times of the failure's nodes that have no timestamps, from those of the run without faults, which ended at
+// `end_ns`. A matched message gets the time of its counterpart. Others get a time just before the next matched message,
+// because what they report happened before it. Those after the last matched message are spread over the remaining time.
 void align(Logs& failure, const Logs& normal, const Difference& difference, std::int64_t end_ns);
 
 }  // namespace rose::logs

@@ -4,6 +4,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 
 namespace rose::replay {
@@ -13,6 +14,9 @@ Result<Run> run_in(RunStore& store, const config::Config& config, const schedule
   ROSE_TRY(options.run_dir, store.next(options.number));
   if (options.begin) options.begin(options.run_dir);
   Result<Run> run = run_once(config, schedule, options);
+  // What a cancelled run shows is not what its schedule does, even if its oracle still answered.
+  if (run && !options.cut_short_is_result)
+    if (Result<void> go_on = cancel::check(); !go_on) run = Unexpected(std::move(go_on).error());
   if (!run) {
     store.abandoned(options.run_dir);
     return run;
@@ -39,12 +43,23 @@ Result<void> check_jobs(const config::Config& config, int jobs) {
 
 std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                           const std::vector<const schedule::Schedule*>& schedules,
-                                          const RunOptions& options) {
+                                          const RunOptions& options, const Decides& decides) {
   std::vector<std::optional<Result<Run>>> made(schedules.size());
+  std::vector<cancel::Part> parts(schedules.size());
   const auto one = [&](std::size_t i) {
     RunOptions own = options;
     own.number = options.number + static_cast<int>(i);
-    made[i] = run_in(store, config, *schedules[i], std::move(own));
+    {
+      const cancel::Within within(parts[i]);
+      made[i] = run_in(store, config, *schedules[i], std::move(own));
+    }
+    Result<Run>& run = *made[i];
+    if (!run && run.error().kind == ErrorKind::cancelled && parts[i].requested() && !cancel::requested()) {
+      run = Run();
+      run->result = ended_early();
+    } else if (run && decides && decides(i, run->result)) {
+      for (std::size_t later = i + 1; later < parts.size(); ++later) parts[later].request();
+    }
   };
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < schedules.size(); ++i) others.emplace_back(one, i);
@@ -53,6 +68,13 @@ std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config&
   std::vector<Result<Run>> runs;
   for (std::optional<Result<Run>>& run : made) runs.push_back(*std::move(run));
   return runs;
+}
+
+schedule::RunResult ended_early() {
+  schedule::RunResult result;
+  result.ended_early = true;
+  result.reason = "stopped, because a run beside it had reproduced the bug";
+  return result;
 }
 
 Result<Repeated> repeat(const config::Config& config, const schedule::Schedule& schedule, int runs, int jobs,

@@ -24,10 +24,17 @@ struct Repeated {
 // would conflict for ports.
 [[nodiscard]] Result<void> check_jobs(const config::Config& config, int jobs);
 
-// Makes one run of each schedule in parallel, numbered from options.number. Results are in their order.
+// True if the runs after the `index`th one are not needed any more, given its result. Called by several threads.
+using Decides = std::function<bool(std::size_t index, const schedule::RunResult& result)>;
+
+// Makes one run of each schedule in parallel, numbered from options.number. Results are in their order. Runs that
+// `decides` made superfluous are stopped and leave nothing; their result has ended_early.
 [[nodiscard]] std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                                         const std::vector<const schedule::Schedule*>& schedules,
-                                                        const RunOptions& options);
+                                                        const RunOptions& options, const Decides& decides = {});
+
+// The result of a run that was stopped, or not begun, because another one had decided.
+[[nodiscard]] schedule::RunResult ended_early();
 
 // Makes one run in a directory of `store` and records it.
 [[nodiscard]] Result<Run> run_in(RunStore& store, const config::Config& config, const schedule::Schedule& schedule,

@@ -178,10 +178,10 @@ std::string dump_section(const diagnose::Plan& plan) {
 constexpr std::size_t kMostLogs = 600'000;  // limit in bytes
 
 // The failure's log beside the run's, with the faults inserted into the run's lines.
-std::string logs_section(const std::vector<logs::Beside>& all, const schedule::RunResult& run) {
+std::string logs_section(const std::vector<logs::SideBySide>& all, const schedule::RunResult& run) {
   std::string out;
   std::size_t bytes = 0;
-  for (const logs::Beside& node : all) {
+  for (const logs::SideBySide& node : all) {
     if (bytes > kMostLogs || node.rows.empty()) continue;
     const std::size_t begin = out.size();
     out += fmt::format(
@@ -196,7 +196,7 @@ std::string logs_section(const std::vector<logs::Beside>& all, const schedule::R
                  : fmt::format("{:.3f}", static_cast<double>(ts - since) / 1e9);
     };
     std::int64_t first = logs::kNoTime;  // of the failure's lines, because the start of its workload is unknown
-    for (const logs::BesideRow& row : node.rows)
+    for (const logs::SideBySideRow& row : node.rows)
       if (first == logs::kNoTime) first = row.failure_ns;
     std::vector<const schedule::FaultOutcome*> faults;
     for (const schedule::FaultOutcome& fault : run.faults)
@@ -212,7 +212,7 @@ std::string logs_section(const std::vector<logs::Beside>& all, const schedule::R
             faults[next]->node.empty() ? "" : " on " + cell(faults[next]->node),
             faults[next]->detail.empty() ? "" : ": " + cell(faults[next]->detail));
     };
-    for (const logs::BesideRow& row : node.rows) {
+    for (const logs::SideBySideRow& row : node.rows) {
       if (row.left_out != 0) {
         out += fmt::format("<tr><td></td><td colspan=\"3\" class=\"note\">{} left out</td></tr>\n",
                            plural(row.left_out, "row"));

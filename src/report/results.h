@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "diagnose/diagnose.h"
-#include "logs/beside.h"
+#include "logs/side_by_side.h"
 #include "profile/profile.h"
 #include "schedule/outcome.h"
 #include "schedule/rate.h"
@@ -117,7 +117,7 @@ struct DiagnosisReport {
   std::string backend;                               // used for syscall faults
   bool recorded = false;                             // nodes record themselves
   std::vector<std::string> kept;                     // directories of runs
-  std::vector<logs::Beside> logs;                    // the failure's logs beside those of the run on the page
+  std::vector<logs::SideBySide> logs;                // the failure's logs beside those of the run on the page
 };
 [[nodiscard]] std::string diagnosis_json(const DiagnosisReport& report);
 [[nodiscard]] std::string diagnosis_text(const DiagnosisReport& report);

@@ -64,14 +64,14 @@ struct FaultOutcome {
   std::int64_t fired_ns = 0;  // with `fired`: since the start of the workload; negative: before
   // for lasting faults such as a pause: the end on the same scale; nothing: it did not end
   std::optional<std::int64_t> ended_ns;
-  std::uint64_t seen = 0;                    // matching calls while armed
-  std::uint64_t injected = 0;                // calls changed, packets dropped, processes signalled
-  int pid = 0, tid = 0;                      // the thread in which it fired
-  std::string node;                          // the affected node; for a role, the node that had it at that time
-  std::string detail;                        // the call or target: "read(/data/snapshot.3)"
-  std::string why_not;                       // if it did not fire: the reason in one sentence
-  std::string no_effect;  // if it fired and changed nothing: the reason in one sentence; "": it had an effect
-                          // an effect, or that cannot be known
+  std::uint64_t seen = 0;      // matching calls while armed
+  std::uint64_t injected = 0;  // calls changed, packets dropped, processes signalled
+  int pid = 0, tid = 0;        // the thread in which it fired
+  std::string node;            // the affected node; for a role, the node that had it at that time
+  std::string detail;          // the call or target: "read(/data/snapshot.3)"
+  std::string why_not;         // if it did not fire: the reason in one sentence
+  std::string no_effect;       // if it fired and changed nothing: the reason in one sentence; "": it had an effect
+                               // an effect, or that cannot be known
   std::vector<ConditionOutcome> conditions;  // in the order of `when`
   std::vector<Stack> stacks;                 // stacks of the first few affected threads
 
@@ -125,7 +125,8 @@ struct RunResult {
   Verdict verdict = Verdict::inconclusive;
   std::string reason;  // the reason for the verdict, in one sentence
   OracleAnswer oracle = OracleAnswer::unknown;
-  std::string doubt;  // a sentence: why the run proves nothing, whatever the oracle answered; "": no reason
+  bool ended_early = false;  // stopped before its end, because a run beside it had decided: no verdict
+  std::string doubt;         // a sentence: why the run proves nothing, whatever the oracle answered; "": no reason
   std::vector<FaultOutcome> faults;
   std::vector<OrderOutcome> order;  // in the order of the schedule's `order`
   std::string order_broken;         // what came too early, as a sentence; "": nothing did

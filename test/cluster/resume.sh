@@ -129,8 +129,11 @@ for jobs in 1 3; do
     fail "$jobs at once: the result differs after resuming"
     diff <(result whole$jobs) <(result cut$jobs) >&2 || true
   }
-  [ "$(runs cut$jobs)" -eq "$total" ] || fail "$jobs at once: $(runs cut$jobs) runs recorded instead of $total"
+  # Whether a run beside the one that reproduced the bug ends before it is stopped is chance.
+  [ $jobs -gt 1 ] || [ "$(runs cut$jobs)" -eq "$total" ] ||
+    fail "$jobs at once: $(runs cut$jobs) runs recorded instead of $total"
   # Resumed once more, it makes no further run.
+  total=$(runs cut$jobs)
   diagnose cut$jobs $jobs --resume
   wait $pid || fail "a finished diagnosis does not resume"
   [ "$(runs cut$jobs)" -eq "$total" ] || fail "a finished diagnosis made further runs"

@@ -70,6 +70,24 @@ before=$(wc -l < auto/record.jsonl)
 [ "$(wc -l < auto/record.jsonl)" -eq "$before" ] || fail "a finished diagnosis made further runs when it was resumed"
 cmp -s auto.toml again.toml || fail "the resumed diagnosis found a different schedule"
 
+# Two faults are tried together and each alone, side by side. Once a run has reproduced the bug, that of the second
+# fault alone is stopped: its workload waits for what never comes.
+sed -e "s#$work/rounds.sh#$work/waits.sh#" -e 's#timeout = "60s"#timeout = "900s"#' rose.toml > waits.toml
+cat > waits.sh <<'SH'
+. "$(dirname "$0")/rounds.sh"
+while grep -q 'no two' a/broken && ! grep -q 'no three' a/broken; do sleep 0.1; done
+SH
+{
+  head -1 dump.jsonl
+  grep -e /two -e /three dump.jsonl
+} > two.jsonl
+"$rose" diagnose --trace two.jsonl -c waits.toml --jobs 3 --stop-after found --report waits --without survey \
+  -o waits-found.toml > waits.out 2> waits.err || fail "--jobs 3: $(tail -3 waits.err)"
+grep -q '"\*/three"' waits-found.toml || fail "a run beside it: the schedule is not of the third file"
+grep -q ' (and 2 more in parallel)' waits.err || fail "the faults were not tried side by side: $(cat waits.err)"
+grep '/two' waits/record.jsonl | grep -qv /three && fail "the run beside it was not stopped"
+[ ! -e waits/runs/run-0004 ] || fail "the stopped run left its folder"
+
 # Only the first reproduction.
 "$rose" diagnose --trace dump.jsonl -c rose.toml --jobs 1 --stop-after found -o found.toml \
   --json > found.out 2> found.err

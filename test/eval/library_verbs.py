@@ -75,12 +75,13 @@ def main():
     for library, count in libraries:
         units = collections.defaultdict(set)
         count(units)
-        counted.append(f"{len(units)} units of {library}'s")
+        counted.append(f"{len(units)} {'' if counted else 'units '}of {library}")
         for word, times in collections.Counter(word for words in units.values() for word in words).items():
             shares[word] += times / len(units) / len(libraries)
     lines = [
-        "# Words that names of functions in standard libraries are (alone), or begin with (first), and the share of",
-        f"# the libraries' units that have one: {', '.join(counted)}.",
+        "# Words that are names of functions in standard libraries (alone), or that such names begin with (first), and"
+        " the share",
+        f"# of library units that have one: {', '.join(counted)}.",
         "# Written by test/eval/library_verbs.py.",
     ]
     for table, more in (("alone", False), ("first", True)):

@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (apart.sources.empty() || apart.sources.size() > 16 || apart.nodes.size() > apart.sources.size()) std::abort();
   for (const Source& one : apart.sources) {
     if (words(one).find('\n') != std::string::npos || one.messages > one.lines || one.kept > one.messages) std::abort();
-    for (const std::string& name : one.strangers)
+    for (const std::string& name : one.unknown_hosts)
       if (name.find('\n') != std::string::npos || name.size() > 256) std::abort();
   }
   for (const NodeLog& node : apart.nodes)

@@ -23,25 +23,37 @@ class Record final : public Runner {
 
   std::optional<int> killed_at;  // the run that an interruption loses, together with some parallel ones
   unsigned lost = 0;             // which of them, as bits
+  bool stops = false;            // runs after one that decides are stopped
+  int stopped = 0;
   int real_runs = 0;
   std::vector<std::size_t> batches;
   std::map<std::string, std::deque<schedule::RunResult>> recorded;
   std::map<std::string, std::vector<schedule::RunResult>> all;
 
-  Result<schedule::RunResult> run(const Schedule& schedule) override { return std::move(run_all({&schedule})[0]); }
+  Result<schedule::RunResult> run(const Schedule& schedule) override { return std::move(run_all({&schedule}, {})[0]); }
 
-  std::vector<Result<schedule::RunResult>> run_all(const std::vector<const Schedule*>& schedules) override {
+  std::vector<Result<schedule::RunResult>> run_all(const std::vector<const Schedule*>& schedules,
+                                                   const Decides& decides) override {
     batches.push_back(schedules.size());
     std::vector<Result<schedule::RunResult>> results;
     const bool killed =
         killed_at && real_runs <= *killed_at && *killed_at < real_runs + static_cast<int>(schedules.size());
+    bool decided = false;
     for (std::size_t i = 0; i < schedules.size(); ++i) {
+      if (decided) {
+        schedule::RunResult result;
+        result.ended_early = true;
+        results.emplace_back(std::move(result));
+        ++stopped;
+        continue;
+      }
       const std::string key = schedule::fingerprint(*schedules[i]);
       std::deque<schedule::RunResult>& known = recorded[key];
       if (!known.empty()) {
         results.emplace_back(std::move(known.front()));
         known.pop_front();
         all[key].push_back(*results.back());
+        decided = stops && decides && decides(i, *results.back());
         continue;
       }
       ++real_runs;
@@ -52,6 +64,7 @@ class Record final : public Runner {
       Cluster cluster([&](const Schedule& s, int) { return rule_(s, static_cast<int>(all[key].size())); });
       Result<schedule::RunResult> made = cluster.run(*schedules[i]);
       all[key].push_back(*made);
+      decided = stops && decides && decides(i, *made);
       results.push_back(std::move(made));
     }
     return results;
@@ -157,27 +170,57 @@ TEST_CASE("schedules that ran beside the found one are not counted before it") {
   CHECK(d.schedules <= 4);
 }
 
+TEST_CASE("trials stopped beside one that reproduced the bug are made later, if that one proves unreliable") {
+  for (const int jobs : {2, 4, 8}) {
+    const auto config = deployment_with(jobs);
+    // The first candidate reproduces the bug once, by chance. The right one ran beside it.
+    std::string first;
+    Record runner([&](const Schedule& s, int run) {
+      if (s.faults.size() != 1 || !fault_of(s, FaultKind::syscall)) return Answer{};
+      const std::string& syscall = s.faults[0].call.syscall;
+      if (first.empty()) first = syscall;
+      return Answer{hit_if(syscall == "openat" ? true : syscall == first && run == 0), {}, {}};
+    });
+    runner.stops = true;
+    Dump dump;
+    dump.scf(0.1, "n1", "openat", EIO, "/data/n1/aaa");
+    dump.scf(0.4, "n3", "write", ENOSPC, "/data/n3/ddd");
+    dump.ends(30);
+    const Diagnosis d = diagnosis_of(config, dump, runner);
+    INFO(jobs << " jobs");
+    CHECK(first == "write");
+    CHECK(runner.stopped >= 1);
+    CHECK(d.target_reached);
+    REQUIRE(d.found);
+    CHECK(d.found->faults.at(0).call.syscall == "openat");
+    CHECK(d.runs == runner.real_runs);
+  }
+}
+
 TEST_CASE("a diagnosis interrupted at any run resumes from its record and ends equally") {
   Dump dump = calls_dump();
   dump.crashed(6, "n1");
   dump.crashed(9, "n2", SIGABRT);
   std::mt19937 random(3);
-  for (const int jobs : {1, 3})
+  for (const auto& [jobs, stops] : {std::pair(1, false), std::pair(3, false), std::pair(3, true)})
     for (const auto& rule :
          {flaky("fsync", {true}), flaky("write", {false, true, true, false, true}), flaky("none", {true})}) {
       auto config = deployment_with(jobs);
       config.diagnose.max_runs = 60;
       Record whole(rule);
+      whole.stops = stops;
       const std::string expected = summary(diagnosis_of(config, dump, whole));
       for (int kill = 0; kill < whole.real_runs; kill += 2 + static_cast<int>(random() % 5)) {
         INFO("killed at run " << kill << " with " << jobs << " jobs");
         Record first(rule);
+        first.stops = stops;
         first.killed_at = kill;
         first.lost = jobs == 1 ? 1 : 1 + static_cast<unsigned>(random() % 7);
         Inputs inputs = inputs_of(config, {dump});
         inputs.simplify = false;
         const Result<Diagnosis> cut = diagnose::diagnose(inputs, first, {});
         Record second(rule);
+        second.stops = stops;
         int known = 0;
         for (auto& [key, runs] : first.all)
           for (schedule::RunResult& run : runs) {

@@ -67,9 +67,10 @@ class AheadRunner final : public Runner {
   [[nodiscard]] int room() const override { return ahead.room(); }
   void expect(std::vector<schedule::Schedule> next) override { ahead.expect(std::move(next)); }
   Result<schedule::RunResult> run(const schedule::Schedule& schedule) override {
-    return std::move(run_all({&schedule}).front());
+    return std::move(run_all({&schedule}, {}).front());
   }
-  std::vector<Result<schedule::RunResult>> run_all(const std::vector<const schedule::Schedule*>& schedules) override {
+  std::vector<Result<schedule::RunResult>> run_all(const std::vector<const schedule::Schedule*>& schedules,
+                                                   const Decides&) override {
     const Result<std::vector<engine::Done>> done = ahead.make(schedules);
     std::vector<Result<schedule::RunResult>> results;
     for (std::size_t i = 0; i < schedules.size(); ++i) {
@@ -92,7 +93,7 @@ class AheadRunner final : public Runner {
 };
 
 struct SearchRecord {
-  std::string search;                     // all that was tried, in its order
+  std::string search;  // all that was tried, in its order
   // schedules in the order in which the search requested them, and in which workers started them
   std::vector<std::string> asked, begun;
   std::vector<double> began;

@@ -20,7 +20,7 @@ std::string line(int second, const std::string& text = "tick") {
                      second / 60 % 60, second % 60, text, second);
 }
 
-// Lines every two seconds; `off` is by how much the clock is ahead at a given second.
+// Lines every two seconds; `off` maps a second to the number of seconds by which the clock is then ahead.
 template <typename Off>
 std::string ticking(int from, int to, Off&& off) {
   std::string text;
@@ -73,7 +73,7 @@ TEST_CASE("a quiet log that ends a little later than the others has no clock ste
 TEST_CASE("if the peers log little, a log that continues after theirs has no clock step") {
   const auto goes_on = ticking(600, 630, [](int) { return 0; }) + ticking(653, 665, [](int) { return 0; });
   CHECK(Cluster({goes_on, line(600) + line(601) + line(607)}).logs.jumps.empty());
-  CHECK(Cluster({goes_on, right(590, 604) + right(629, 631)}).logs.jumps.empty());  // a usual silence is as long
+  CHECK(Cluster({goes_on, right(590, 604) + right(629, 631)}).logs.jumps.empty());  // its usual gaps are as long
   CHECK(Cluster({goes_on, right(600, 632)}).logs.jumps.size() == 1);
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("a clock step during an unusually long silence is measured without the
       {right(), right(), ticking(600, 626, [](int) { return 0; }) + ticking(632, 660, [](int) { return kHour; })});
   REQUIRE(c.logs.jumps.size() == 1);
   CHECK(c.logs.jumps[0].change_ns == kHour * kSecond);
-  // the jump is located where the times change, not at the last line before
+  // The jump is at the first line with a changed timestamp, and not at the last line before it.
   CHECK(c.logs.jumps[0].at_ns == c.time(0, 16));
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("silences, late lines and jumps of all logs are not clock steps") {
   CHECK(Cluster({right() + right(600 + kHour, 660 + kHour),
                  ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
             .logs.jumps.empty());
-  // It ended an hour after the others, but its log continues for a different time after the jump than theirs.
+  // It ended an hour after the others, but after the jump it ran for a different time than the others did.
   CHECK(Cluster({right(600, 2000), ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
             .logs.jumps.empty());
   // A late line.
@@ -123,7 +123,7 @@ TEST_CASE("silences, late lines and jumps of all logs are not clock steps") {
   const Cluster zone({winter, winter, winter});
   CHECK(zone.logs.jumps.empty());
   for (std::size_t i = 1; i < 31; ++i) CHECK(zone.time(1, i) - zone.time(1, i - 1) == 2 * kSecond);
-  // Times relative to a start begin at zero with each start.
+  // Times since a start restart from zero whenever the program starts.
   std::string boots;
   for (int start = 0; start < 2; ++start)
     for (int i = 0; i < 20; ++i) boots += fmt::format("[{:5}.000000] kernel: thing {}\n", 100 + i * 3, i);

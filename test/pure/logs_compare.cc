@@ -70,7 +70,7 @@ TEST_CASE("matching of long, different sequences takes bounded work") {
   std::vector<TemplateId> a(100'000), b(100'000);
   for (TemplateId& one : a) one = rng() % 5000;
   for (TemplateId& one : b) one = rng() % 5000;
-  for (std::size_t i = 0; i < a.size(); i += 3) a[i] = b[i] = static_cast<TemplateId>(10'000 + i);  // what both have
+  for (std::size_t i = 0; i < a.size(); i += 3) a[i] = b[i] = static_cast<TemplateId>(10'000 + i);  // in both
   const std::vector<Matched> matched = match_sequences(a, b);
   check_matched(matched, a, b);
   CHECK(matched.size() >= 33'000);
@@ -87,7 +87,7 @@ TEST_CASE("messages that only the failure's log has are found in real logs") {
        {"Background saving error", "No space left on device"},
        {"Ready to accept connections", "DB saved on disk"}},
       {"postgresql",
-       {"PANIC", "No space left on device", "database system was interrupted"},
+       {"No space left on device", "database system was interrupted"},
        {"checkpoint starting: immediate force wait"}},
       {"nats", {"connection refused"}, {"Starting nats-server", "Server is ready"}},
       {"nginx", {"No space left on device", "upstream timed out", "Connection refused"}, {"start worker processes"}},
@@ -111,14 +111,11 @@ TEST_CASE("messages that only the failure's log has are found in real logs") {
       observed += std::string(pair.failure.text(first)) + "\n";
     }
     INFO(row.system << ":\n" << observed);
-    for (const char* text : row.has) {
-      if (std::string(text) == "PANIC") continue;  // one line without faults, about a different request
-      CHECK(observed.find(text) != std::string::npos);
-    }
+    for (const char* text : row.has) CHECK(observed.find(text) != std::string::npos);
     for (const char* text : row.has_not) CHECK(observed.find(text) == std::string::npos);
     CHECK(pair.difference.observed.size() < pair.failure.nodes[0].messages.size());
     if (std::string(row.system) != "klog")
-      CHECK(!pair.difference.nodes[0].matched.empty());  // one line in peace, of a request that differs
+      CHECK(!pair.difference.nodes[0].matched.empty());  // klog: the normal log is one line about another request
   }
 }
 
@@ -130,13 +127,11 @@ TEST_CASE("a log does not differ from itself") {
     const Logs again = read_files({{file, "n1"}}, kinds);
     const Difference difference = compare(one, again, kinds);
     CHECK(difference.observed.empty());
-    CHECK(difference.lacking.empty());
     CHECK(difference.nodes[0].matched.size() == one.nodes[0].messages.size());
-    CHECK(difference.nodes[0].parts == one.nodes[0].messages.size());
   }
 }
 
-TEST_CASE("threads may interleave, and missing, more frequent and misplaced lines are distinguished") {
+TEST_CASE("threads may interleave, and lines that are new or more frequent are found") {
   const std::string head = "2026-01-02 03:04:05,000 [";
   const auto line = [&](const char* thread, const char* text) { return head + thread + "] INFO x.Y - " + text + "\n"; };
   const std::string usual =
@@ -144,16 +139,12 @@ TEST_CASE("threads may interleave, and missing, more frequent and misplaced line
   const Pair other_order(
       line("b", "three") + line("a", "one") + line("b", "four") + line("a", "two") + line("a", "closed well"), usual);
   CHECK(other_order.observed() == "");
-  CHECK(other_order.difference.lacking.empty());
   std::string many = line("a", "one") + line("a", "two") + line("b", "three");
   for (int i = 0; i < 9; ++i) many += line("b", "four");
   const Pair more(many, usual);
   CHECK(more.observed() == "four\n");
   CHECK(more.difference.observed[0].weight < 1);
   CHECK(more.difference.observed[0].count == 9);
-  REQUIRE(more.difference.lacking.size() == 1);
-  CHECK(more.kinds.text(more.difference.lacking[0].kind) == "closed well");
   const Pair fresh(usual + line("new", "this is new"), usual);
   CHECK(fresh.observed() == "this is new\n");
-  CHECK(fresh.difference.nodes[0].parts == 5);
 }

@@ -1,4 +1,4 @@
-// Hints that need the logs of several nodes: which one restarted, which one lost its role.
+// Hints: the causes of a failure that the logs of one or several nodes suggest.
 #include "logs_support.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using namespace rose::logs::test;
 
 namespace {
 
-// Logs of n1, n2, ... of a failure and of a run without faults.
+// The logs of n1, n2, ... in a failure and in a run without faults, and the hints in them.
 struct Hinted {
   rose::test::Folder folder;
   Templates kinds;
@@ -78,9 +78,9 @@ TEST_CASE("without timestamps, term numbers show which node had a role first", "
   const Hinted one(
       {"listening\nleader of term 2, from job 57 on\n", "listening\n", "listening\nleader of term 1, from job 0 on\n"},
       {"listening\n", "listening\nleader of term 1, from job 0 on\n", "listening\n"});
-  // In the run without faults n2 has that role.
+  // In the run without faults, n2 has the role.
   CHECK(one.find(Hint::Kind::end, "n2") != nullptr);
-  CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // The logs do not say when it stopped.
+  CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // the logs do not show when it stopped
 }
 
 // Messages of haproxy 2.6 and two nginx 1.22 when web2's link was down for a while and web1 was killed.
@@ -101,7 +101,7 @@ TEST_CASE("a node that refuses connections has ended, one that does not answer i
   const Hint* gone = one.find(Hint::Kind::end, "n2");
   REQUIRE(gone != nullptr);
   CHECK(gone->reported);
-  const Hint* missed = one.find(Hint::Kind::end, "n3");  // nothing shows that it continued: only a guess
+  const Hint* missed = one.find(Hint::Kind::end, "n3");  // nothing shows that it survived: a guess
   REQUIRE(missed != nullptr);
   CHECK(missed->missed);
   CHECK(!missed->reported);
@@ -141,7 +141,7 @@ TEST_CASE("a node whose own network interface is down is partitioned from all ot
     for (const Hint& hint : one.evidence.hints)
       if (hint.kind == Hint::Kind::silence && hint.node == "n1") peers.insert(hint.peer);
     CHECK(peers == std::set<std::string>{"n2", "n3"});
-    CHECK(one.find(Hint::Kind::end, "n2") == nullptr);  // nobody is missed for any other reason
+    CHECK(one.find(Hint::Kind::end, "n2") == nullptr);  // the partition explains the missing peers
   }
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("a node that others declared dead was partitioned or paused", "[logs]"
     CHECK(stop->missed);
     CHECK(out.find(Hint::Kind::silence, "n1") != nullptr);
   }
-  // What this node says of another one.
+  // A message of this node about another one.
   const Hinted other({ok + "2026-01-02 03:04:30.000 WARN our peer n2 is dead\n"}, {});
   CHECK(other.find(Hint::Kind::stop, "n1") == nullptr);
 }
@@ -193,7 +193,7 @@ TEST_CASE("several names that cannot be resolved point to the name server", "[lo
   CHECK(silence->weight < call->weight);
 }
 
-TEST_CASE("a service's failed status beside its reported end is not a failed call", "[logs]") {
+TEST_CASE("a service's failed status after the reported end of its process is not a failed call", "[logs]") {
   const Hinted killed({"2026-01-02 03:04:05.000 db.service: Main process exited, code=killed, status=9/KILL\n"
                        "2026-01-02 03:04:05.000 db.service: Failed with result 'core-dump'.\n"},
                       {});
@@ -254,11 +254,11 @@ TEST_CASE("a program whose opening lines recur has restarted, whatever their wor
   REQUIRE(end != nullptr);
   CHECK(end->signal == 9);
   CHECK(end->message == 6);
-  // An error mentioned in passing has less weight.
+  // An error at the level "info" has less weight.
   const Hint* reset = one.find(Hint::Kind::call, "n1");
   REQUIRE(reset != nullptr);
   CHECK(reset->weight <= 0.5);
-  // A log that begins in the middle, of a program that repeats its messages, has no opening.
+  // The first messages of an excerpt may recur because the program repeats them in each round.
   std::string round;
   for (int i = 0; i < 30; ++i)
     round += fmt::format(
@@ -269,7 +269,7 @@ TEST_CASE("a program whose opening lines recur has restarted, whatever their wor
 }
 
 // PostgreSQL 15: its checkpointer was killed; later the server was stopped.
-TEST_CASE("a helper's end, and an end within an orderly stop, are not the node's end", "[logs]") {
+TEST_CASE("the end of a child process, also during an orderly stop, is not the node's end", "[logs]") {
   const std::string at = "2026-11-23 21:37:";
   const Hinted one({at + "35.009 UTC [27001] LOG:  checkpoint starting: wal\n" + at +
                     "50.631 UTC [26992] LOG:  checkpointer process (PID 27001) was terminated by signal 9: Killed\n" +
@@ -318,7 +318,7 @@ TEST_CASE("a separate error message belongs to the previous one; of two nodes th
   }));
 }
 
-TEST_CASE("an untimed line after an everyday message is read separately", "[logs]") {
+TEST_CASE("a line without a timestamp after an ordinary message is read separately", "[logs]") {
   const std::string begin =
       "2026-01-02 03:04:05 INFO committed block 1\n2026-01-02 03:04:06 ERROR server ended: use of closed connection\n";
   const std::string refused = "open /srv/n1/data/state.json: permission denied\n";
@@ -373,14 +373,14 @@ TEST_CASE("a log file that is opened again means a restart", "[logs]") {
 }
 
 TEST_CASE("the clock that differs from most others is wrong, whichever node reports it", "[logs]") {
-  const auto says = [](int self, int peer) {
+  const auto drift = [](int self, int peer) {
     return fmt::format("2026-01-02 03:04:0{}.000 WARN clock drift of n{} is too high: 1m0.{}s\n", 5 + self, peer, self);
   };
   const std::string ready = "2026-01-02 03:04:05.000 INFO ready\n";
   for (const std::vector<std::string>& logs :
-       {std::vector{ready + says(1, 3), ready + says(2, 3), ready + says(3, 1) + says(3, 2)},
-        {ready, ready, ready + says(3, 1) + says(3, 2)},
-        {ready + says(1, 3), ready + says(2, 3), ready}}) {
+       {std::vector{ready + drift(1, 3), ready + drift(2, 3), ready + drift(3, 1) + drift(3, 2)},
+        {ready, ready, ready + drift(3, 1) + drift(3, 2)},
+        {ready + drift(1, 3), ready + drift(2, 3), ready}}) {
     const Hinted one(logs, {ready, ready, ready});
     const Hint *third = one.find(Hint::Kind::clock, "n3"), *first = one.find(Hint::Kind::clock, "n1"),
                *second = one.find(Hint::Kind::clock, "n2");
@@ -399,8 +399,8 @@ TEST_CASE("the clock that differs from most others is wrong, whichever node repo
   CHECK(ahead->clock.off_ns == 90'000'000'000);
   CHECK(behind->clock.off_ns == -90'000'000'000);
   CHECK(ahead->weight == behind->weight);
-  // A message that is always logged is not an observable.
-  const Hinted always({ready + says(1, 3), ready}, {ready + says(1, 3), ready});
+  // A message that the run without faults also has is weak evidence.
+  const Hinted always({ready + drift(1, 3), ready}, {ready + drift(1, 3), ready});
   const Hint* usual = always.find(Hint::Kind::clock, "n3");
   CHECK((usual == nullptr || usual->weight < 0.1));
 }
@@ -458,23 +458,23 @@ TEST_CASE("a timeout without a peer's name refers to the node that was silent", 
   CHECK(Hinted({waits, paused, paused}, {}).evidence.hints.empty());  // which one is unknown
 }
 
-TEST_CASE("where nothing is understood, a warning is a complaint about the node that it names", "[logs]") {
+TEST_CASE("if no message is understood, a warning is a complaint about the node that it names", "[logs]") {
   const std::string at = "2026-01-02 03:04:";
   const std::string first = at + "05 INFO work 1\n" + at + "06 INFO work 2\n";
   const Hinted about({first + at + "07 WARN delegated the shards of n2 to others\n", first}, {});
   REQUIRE(about.find(Hint::Kind::silence, "n1") != nullptr);
   CHECK(about.find(Hint::Kind::silence, "n1")->peer == "n2");
   CHECK(about.evidence.hints.front().weight <= 0.3);
-  // Of one log alone, what names nobody is one about the node itself.
+  // If there is only one log, an error that names no node is a complaint about its writer.
   CHECK(Hinted({first + at + "07 ERROR odd things happen\n"}, {}).find(Hint::Kind::end, "n1") != nullptr);
   CHECK(Hinted({first + at + "07 ERROR odd things happen\n", first}, {}).evidence.hints.empty());
   CHECK(Hinted({first + at + "07 INFO delegated the shards of n2 to others\n", first}, {}).evidence.hints.empty());
-  // Few lines without any level were chosen.
+  // In a short excerpt without levels, each message is a complaint.
   CHECK(Hinted({at + "07 delegated the shards of n2 to others\n"}, {}).find(Hint::Kind::silence, "n1") != nullptr);
   CHECK(Hinted({at + "07 odd things happen\n"}, {}).find(Hint::Kind::stop, "n1") != nullptr);
 }
 
-TEST_CASE("who misses most of the others at once was rather cut off, or stood still, itself", "[logs]") {
+TEST_CASE("a node that misses most of the others at once was probably partitioned or paused itself", "[logs]") {
   const std::string at = "2026-01-02 03:04:05 ";
   const std::vector<NodeName> names = {
       {"n1", {"10.0.0.1"}}, {"n2", {"10.0.0.2"}}, {"n3", {"10.0.0.3"}}, {"n4", {"10.0.0.4"}}};
@@ -495,14 +495,14 @@ TEST_CASE("who misses most of the others at once was rather cut off, or stood st
   CHECK(weight_of(Hint::Kind::end, "n2") > 0);
 }
 
-TEST_CASE("a socket of its own, at which nobody listens, tells that the process behind it ended", "[logs]") {
+TEST_CASE("a Unix socket at which nobody listens means that a child process has ended", "[logs]") {
   const Hinted one({"cannot ask: dial unix /vt/kv.sock: connect: no such file or directory\n"}, {});
   const Hint* end = one.find(Hint::Kind::end, "n1");
   REQUIRE(end != nullptr);
   CHECK(end->helper);
 }
 
-TEST_CASE("an address behind a letter names a node, unless that makes it a version", "[logs]") {
+TEST_CASE("an address after a letter is that of a node, unless the letter makes it a version", "[logs]") {
   const Hinted address({"no ping response from S10.0.0.2:11111:240812401\n"}, {});
   REQUIRE(address.find(Hint::Kind::silence, "n1") != nullptr);
   CHECK(address.find(Hint::Kind::silence, "n1")->peer == "n2");
@@ -510,7 +510,7 @@ TEST_CASE("an address behind a letter names a node, unless that makes it a versi
   for (const Hint& hint : version.evidence.hints) CHECK((hint.kind != Hint::Kind::silence || hint.unnamed));
 }
 
-TEST_CASE("if there is no other hint, a debug message names the missed node", "[logs]") {
+TEST_CASE("if there is no other hint, debug messages that name a missing node are read", "[logs]") {
   const std::string usual = "2026-01-02 03:04:05 INFO round 1 is done\n",
                     missed = "2026-01-02 03:04:45 DEBUG have not received a heartbeat from n2, suspecting it\n";
   const Hinted one({usual + missed}, {});
@@ -523,7 +523,7 @@ TEST_CASE("if there is no other hint, a debug message names the missed node", "[
   CHECK(refused.find(Hint::Kind::end, "n2") != nullptr);
 }
 
-TEST_CASE("nodes that are merged again had not ended", "[logs]") {
+TEST_CASE("nodes that joined the cluster again had not ended", "[logs]") {
   const std::string missed = "2026-01-02 03:04:45 WARN n2 left the cluster\n";
   CHECK(Hinted({missed}, {}).find(Hint::Kind::end, "n2") != nullptr);
   const Hinted merged({missed + "2026-01-02 03:05:45 INFO received a new, MERGED cluster view of 2 members\n"}, {});
@@ -531,7 +531,7 @@ TEST_CASE("nodes that are merged again had not ended", "[logs]") {
   CHECK(merged.find(Hint::Kind::silence, "n1") != nullptr);
 }
 
-TEST_CASE("a node that finds that it had not stopped in order had ended", "[logs]") {
+TEST_CASE("a node that finds traces of an interrupted life had ended", "[logs]") {
   const Hinted one({"2026-01-02 03:04:45 INFO Unclean shutdown detected\n"}, {});
   CHECK(one.find(Hint::Kind::end, "n1") != nullptr);
   const Hinted torn({"2026-01-02 03:04:45 ERROR block checksum mismatch in /srv/db/1.sst\n"}, {});
@@ -541,7 +541,7 @@ TEST_CASE("a node that finds that it had not stopped in order had ended", "[logs
   CHECK(torn.find(Hint::Kind::call, "n1")->error == EIO);
 }
 
-TEST_CASE("a node that logs after it was missed is alive, however soon after", "[logs]") {
+TEST_CASE("a node that logs after it was missed is alive, even if its log ends soon after", "[logs]") {
   const auto line = [](int second, const std::string& text) {
     return fmt::format("2026-01-02 03:04:{:02} {}\n", second, text);
   };
@@ -561,7 +561,7 @@ TEST_CASE("messages below a repeated heading are read separately", "[logs]") {
   CHECK(one.find(Hint::Kind::call, "n1")->path == "/srv/x.db");
 }
 
-TEST_CASE("an error that another node answers with is that node's", "[logs]") {
+TEST_CASE("an error in the answer of another node is assigned to that node", "[logs]") {
   const auto fails = [](const std::string& text) {
     const Hinted one({"2026-01-02 03:04:05 INFO up\n2026-01-02 03:04:06 ERROR " + text + "\n"}, {});
     std::string nodes;
@@ -576,7 +576,7 @@ TEST_CASE("an error that another node answers with is that node's", "[logs]") {
   CHECK(fails("ask 10.0.0.2:7000: rpc error: code = Unknown desc = write /data/1.log: no space left on device") ==
         "n2");
   CHECK(fails("upload to 10.0.0.2:9000 was rejected with status 507 (Insufficient Storage)") == "n2");
-  // Its own: what another one sent, it could not keep.
+  // An error of the writer: it could not store what another node sent.
   CHECK(fails("cannot write batch 18 of n2: No space left on device") == "n1");
   CHECK(fails("n2 answered in 3 ms, write /data/1.log: no space left on device") == "n1");
 }

@@ -1,4 +1,4 @@
-// The layers around a program's line are removed one by one: every line gets its node and time.
+// The layers around a program's lines are removed one by one, and every line gets its node and time.
 #include "logs_support.h"
 
 using namespace rose;
@@ -7,7 +7,7 @@ using namespace rose::logs::test;
 
 namespace {
 
-// A file of several nodes: hosts that begin like a node's name belong to it.
+// A file with lines of n1 and n2. A host belongs to the node whose name it begins with.
 struct Shared {
   Templates kinds;
   Logs logs;
@@ -198,7 +198,7 @@ TEST_CASE("timestamps of old servers and of exports are read") {
   CHECK(timed("[2310] 07 Mar 11:42:09.118 # up\n[2310] 07 Mar 11:42:10.118 # down\n"));
 }
 
-TEST_CASE("what follows a journal's line without a time is the rest of its message, however many lines those are") {
+TEST_CASE("all lines without a timestamp after a journal's line continue its message") {
   Shared one(
       "Sep 05 15:17:29 n1 kvd[522]: ERR consensus failed err=\"open /srv/kv/839.ldb: too many open files\" stack=\"[\n"
       "runtime/debug.Stack(0xc015937c08)\n"
@@ -209,7 +209,7 @@ TEST_CASE("what follows a journal's line without a time is the rest of its messa
   CHECK(one.texts_of("n1")[0].find("kv/store.get") != std::string::npos);
 }
 
-TEST_CASE("a node's name before each line, in a thread's place or in brackets is who wrote it") {
+TEST_CASE("a node's name before each line, as its thread or in brackets is that of the writer") {
   const auto check = [](const std::string& text) {
     Shared one(text);
     REQUIRE(one.texts_of("n1").size() == 1);
@@ -228,13 +228,13 @@ TEST_CASE("a node's name before each line, in a thread's place or in brackets is
       "is gone\n");
 }
 
-TEST_CASE("a name in some lines only is none of who wrote them") {
+TEST_CASE("a node's name in a few lines is not that of their writer") {
   const Shared one(
       "2026-10-24 04:36:40 INFO serving\n2026-10-24 04:36:41 WARN [n1] is gone\n2026-10-24 04:36:42 INFO again\n");
   CHECK(one.texts_of("n1").empty());
 }
 
-TEST_CASE("what was typed before the output that is pasted is none of a log's lines") {
+TEST_CASE("commands before pasted output are not log lines") {
   const Shared one(
       "$ grep -B1 failed /tmp/n[12].log\n"
       "/tmp/n1.log-INFO  2026-12-20 11:26:16,539 serving\n"
@@ -246,7 +246,7 @@ TEST_CASE("what was typed before the output that is pasted is none of a log's li
   CHECK(one.texts_of("n2").size() == 1);
 }
 
-TEST_CASE("a time that a browser shows before a line's own is a layer") {
+TEST_CASE("a timestamp that a web page adds before the line's own is a layer") {
   const Read one(
       "Sat, Jan 28 2026 3:58:55 am | 2026-01-28 3:58:55 0 [Note] view {\n"
       "Sat, Jan 28 2026 3:58:55 am | 85ac4dd7-ae37,0\n"
@@ -256,7 +256,7 @@ TEST_CASE("a time that a browser shows before a line's own is a layer") {
   CHECK(one.text(1) == "forgetting 85ac4dd7 (tcp://10.0.0.2:4567)");
 }
 
-TEST_CASE("a file's name before each line, as grep writes it, is a layer") {
+TEST_CASE("a file name before each line, as grep prints it, is a layer") {
   const Read one(
       "bundle/ns/manager-6504/current.log:2026-04-25T18:14:12.417+02:00 INFO serving 3 volumes\n"
       "bundle/ns/manager-6504/current.log:2026-04-25T18:14:13.417+02:00 ERROR cannot read: r/w timeout\n");
@@ -271,7 +271,7 @@ TEST_CASE("a file's name before each line, as grep writes it, is a layer") {
   CHECK(numbered.source().timed == 2);
 }
 
-TEST_CASE("rows of CSV without a head have the columns that their fields show") {
+TEST_CASE("the columns of CSV rows without a header are derived from their fields") {
   const Shared one(
       "\"Oct 9, 2026 @ 17:05:57.122\",INFO,\"received a new view\",\"n1\",\"store.CLUSTER\"\n"
       "\"Oct 9, 2026 @ 17:05:58.205\",WARN,\"n2 left the cluster, \"\"half\"\" of it\",\"n1\",\"store.CLUSTER\"\n"
@@ -283,13 +283,13 @@ TEST_CASE("rows of CSV without a head have the columns that their fields show") 
 }
 
 TEST_CASE("level and time in one bracket, between bars, and in other languages are read") {
-  const auto check = [](const char* text, Level level, const char* said) {
+  const auto check = [](const char* text, Level level, const char* expected) {
     CAPTURE(text);
     const Read one(text);
     REQUIRE(one.messages().size() == 1);
     CHECK(one.source().timed == 1);
     CHECK(one.messages()[0].level == level);
-    CHECK(one.text(0) == said);
+    CHECK(one.text(0) == expected);
   };
   check("[E 2026-04-23 08:11:02] cannot load x\n", Level::error, "cannot load x");
   check("[W 260423 08:11:02 web:2064] 404 GET /x\n", Level::warning, "404 GET /x");
@@ -305,14 +305,14 @@ TEST_CASE("level and time in one bracket, between bars, and in other languages a
   check("ago 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");
 }
 
-TEST_CASE("numbers of levels are read by their scale", "[logs]") {
-  const auto check = [](const char* text, Level level, const char* said) {
+TEST_CASE("numeric levels are converted by the scale of their format", "[logs]") {
+  const auto check = [](const char* text, Level level, const char* expected) {
     CAPTURE(text);
     const Read one(text);
     REQUIRE(one.messages().size() == 1);
     CHECK(one.source().timed == 1);
     CHECK(one.messages()[0].level == level);
-    CHECK(one.text(0) == said);
+    CHECK(one.text(0) == expected);
   };
   check(R"({"level":50,"time":"2026-01-02T03:04:05Z","msg":"no disk"})"
         "\n",

@@ -31,7 +31,7 @@ TEST_CASE("a message's error, call, path and peer are read") {
   struct Row {
     const char* text;
     int error;
-    const char* call;  // the likeliest
+    const char* call;  // the most likely one
     const char* path;
     const char* peer;
   };
@@ -193,7 +193,7 @@ TEST_CASE("a message's error, call, path and peer are read") {
   }
 }
 
-TEST_CASE("an I/O error of a connection is none of a file", "[logs]") {
+TEST_CASE("an I/O error of a connection is not one of a file", "[logs]") {
   const Meaning meaning = read_meaning("level=error msg=\"I/O error\" error=\"tcp://10.0.0.2:9000: r/w timeout\"");
   CHECK(meaning.error == 0);
   CHECK(meaning.lost);
@@ -217,12 +217,12 @@ TEST_CASE("a lock that another process holds fails as a lock", "[logs]") {
   CHECK(read_meaning("cannot write the lock file x.lock: No space left on device").error == ENOSPC);
 }
 
-TEST_CASE("an error of a connection is none that a file's call returns", "[logs]") {
+TEST_CASE("a connection's error is not assigned to a call on files", "[logs]") {
   const std::vector<std::string_view> calls = calls_that_fail(ECONNREFUSED, Operation::sync);
   CHECK(calls == std::vector<std::string_view>{"connect"});
 }
 
-TEST_CASE("what a program finds of its last life is read", "[logs]") {
+TEST_CASE("reports of an interrupted previous life are read", "[logs]") {
   for (const char* text : {"database system was not properly shut down; automatic recovery in progress",
                            "Unclean shutdown detected", "recovering after a crash"})
     CHECK(read_meaning(text).unclean);
@@ -241,7 +241,7 @@ TEST_CASE("what a program finds of its last life is read", "[logs]") {
   }
 }
 
-TEST_CASE("the address of a client is that of no peer", "[logs]") {
+TEST_CASE("the address of a client is not taken for a peer", "[logs]") {
   for (const char* text : {"cannot connect to the database: Connection refused remoteAddr=198.51.100.7 version=3.1.0.2",
                            "connect() failed (111: Connection refused), client: 198.51.100.7, server: shop"}) {
     CAPTURE(text);
@@ -353,7 +353,7 @@ TEST_CASE("a message's ended process, signal and exit code are read") {
     CHECK(meaning.signal == row.signal);
     CHECK(meaning.exit_code == row.code);
   }
-  // About a process that the writer had started, and that ended before it.
+  // About a child of the writer, which survives.
   for (const char* text :
        {"checkpointer process (PID 27001) was terminated by signal 9: Killed", "worker process 29 exited on signal 9",
         "background worker \"logical replication launcher\" (PID 28204) exited with exit code 1"})
@@ -461,7 +461,7 @@ TEST_CASE("the end of one connection is not the program's end", "[logs]") {
   CHECK(read_meaning("connection to node 'kv@kv-2.kv.svc.cluster.local' has been closed").closed);
 }
 
-TEST_CASE("zero counters, guesses, list items and past states have no meaning", "[logs]") {
+TEST_CASE("zero counters, guesses, list items and past states report nothing", "[logs]") {
   for (const char* text :
        {"Cumulative stall: 00:00:0.000 H:M:S, 0.0 percent", "No will message specified.",
         "Current configuration:\n  timeout: 30\n  graceful_timeout: 30", "the leader is busy, likely from slow disk",
@@ -471,11 +471,11 @@ TEST_CASE("zero counters, guesses, list items and past states have no meaning", 
         "established a connection with remote peer n2", "Client disconnected: connection closed",
         "This may cause failure detection to mark members as unreachable"}) {
     CAPTURE(text);
-    CHECK_FALSE(read_meaning(text).says_something());
+    CHECK_FALSE(read_meaning(text).reports_anything());
   }
   CHECK(read_meaning("Worker (pid:21) was sent SIGKILL! Perhaps out of memory?").signal == SIGKILL);
   CHECK(read_meaning("Worker with pid 21 was terminated due to signal 9").helper);
-  CHECK(read_meaning("JVM pause of 15,727ms").stood_ns == 15'727'000'000);
+  CHECK(read_meaning("JVM pause of 15,727ms").own_pause_ns == 15'727'000'000);
 }
 
 TEST_CASE("a version number with parts means a start, another one does not", "[logs]") {
@@ -544,7 +544,7 @@ TEST_CASE("the length of a pause that a program reports is read") {
       {"INFO: task kvd:4244 blocked for more than 120 seconds.", 0},
       {"request took 12s, duration [3]", 0},
       {"slept for a while", 0},
-      // Whatever was paused, and however its duration is written.
+      // Other things that were paused, and other notations of the duration.
       {"Runtime Platform stalled for 00:00:03.1200000 - possibly GC?", 3120},    // Orleans
       {"Unreasonably long 5123ms poll interval (7ms user, 12ms system)", 5123},  // Open vSwitch
       {"Event loop stalled for 27431ms with 4 jobs in flight", 27431},
@@ -556,7 +556,7 @@ TEST_CASE("the length of a pause that a program reports is read") {
       {"Event loop lag: 5s", 5000},
       {"the loop is not healthy: it was last seen active 3m5.5s ago; threshold is 3m0s", 185'500},  // the kubelet
       {"session of user x, last active 3m5.5s ago", 0},
-      // What waits for its signs of life says so.
+      // Watchdogs.
       {"kvd.service: Watchdog timeout (limit 3min)!", 180'000},  // systemd
       {"kvd.service: Failed with result 'watchdog'.", 30'000},
       {"heart: Thu Jun 12 09:17:23 2026: heart-beat time-out, no activity for 65 seconds", 65'000},  // Erlang
@@ -570,7 +570,7 @@ TEST_CASE("the length of a pause that a program reports is read") {
   };
   for (const Row& row : rows) {
     INFO(row.text);
-    CHECK(read_meaning(row.text).stood_ns / 1'000'000 == row.ms);
+    CHECK(read_meaning(row.text).own_pause_ns / 1'000'000 == row.ms);
   }
   Templates kinds;
   const Logs failure = read_text(
@@ -580,7 +580,7 @@ TEST_CASE("the length of a pause that a program reports is read") {
   REQUIRE(hints.size() == 1);
   CHECK(hints[0].kind == Hint::Kind::stop);
   CHECK(hints[0].until_ns - hints[0].ts_ns == 5'210'000'000);
-  // Of messages that differ only in a duration, the longest counts.
+  // Of messages that differ only in their duration, the one with the longest pause is used.
   std::string stops;
   for (const char* seconds : {"0.0000911", "0.0001200", "4.5000000", "0.0000870"})
     stops += fmt::format(
@@ -636,7 +636,7 @@ TEST_CASE("messages about clocks give whose clock is wrong and by how much", "[l
       {"Local clock is 93.2s behind the reference", -93'200, false, true, false},
       {"remote clock is 7s ahead of ours", 7'000, false, false, false},
       {"clock of peer n2 is off by 12.5s", 12'500, true, false, false},
-      // No amount, a bound, too small an amount, a setting.
+      // No amount, a limit, too small an amount, a setting.
       {"System clock is synchronized, next check in 60s", 0, false, false, false},
       {"Clock skew too great (37)", 0, false, false, false},
       {"max clock skew 5s", 0, false, false, false},
@@ -656,10 +656,10 @@ TEST_CASE("messages about clocks give whose clock is wrong and by how much", "[l
     CHECK(meaning.clock->stepped == row.stepped);
   }
   CHECK(read_meaning("HikariPool-1 - Thread starvation or clock leap detected (housekeeper delta=55s123ms462\u00b5s).")
-            .stood_ns == 55'123'462'000);
+            .own_pause_ns == 55'123'462'000);
   // After a forward jump the process may have been paused; a pause cannot set a clock back.
-  CHECK(read_meaning("System clock apparently jumped since last heartbeat (+600000 ms)").stood_ns != 0);
-  CHECK(read_meaning("System clock apparently jumped since last heartbeat (-1800000 ms)").stood_ns == 0);
+  CHECK(read_meaning("System clock apparently jumped since last heartbeat (+600000 ms)").own_pause_ns != 0);
+  CHECK(read_meaning("System clock apparently jumped since last heartbeat (-1800000 ms)").own_pause_ns == 0);
 }
 
 TEST_CASE("the quote of a stack trace is the line that describes the error") {
@@ -736,7 +736,7 @@ TEST_CASE("a program that stops because of an error does not stop in an orderly 
     const Meaning meaning = read_meaning(text);
     CHECK(meaning.gave_up);
     CHECK_FALSE(meaning.stopping);
-    CHECK(meaning.says_something());
+    CHECK(meaning.reports_anything());
   }
   for (const char* text : {"received SIGTERM, shutting down", "terminating connection due to administrator command",
                            "Redis is now ready to exit, bye bye...", "exiting"}) {
@@ -755,7 +755,7 @@ TEST_CASE("a node that logs nothing when all others are stopped had ended before
     const std::vector<Input> both = {{folder / (name + "1.log"), "n1"}, {folder / (name + "2.log"), "n2"}};
     for (int n = 0; n < 2; ++n) {
       std::ofstream out(both[static_cast<std::size_t>(n)].path);
-      // They log rarely, so no silence is conspicuous.
+      // They log rarely, so that no gap is unusually long.
       out << at(0, "server version 3 starting") << at(1, "opened the store") << at(20, "compacted")
           << (n == 1 || stopped ? at(45, "received SIGTERM, shutting down") : "");
     }
@@ -852,7 +852,7 @@ TEST_CASE("unreachable hosts in Node.js's error messages are lost peers", "[logs
   }
 }
 
-TEST_CASE("restarts, silences and gaps are found in the log itself") {
+TEST_CASE("restarts, early ends and gaps are found without a run without faults") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:{:02}:{:02},000 INFO {}\n", second / 60, second % 60, text);
   };
@@ -900,12 +900,12 @@ TEST_CASE("restarts, silences and gaps are found in the log itself") {
     CHECK(hints[0].kind == Hint::Kind::stop);
     CHECK(hints[0].until_ns - hints[0].ts_ns == 12'000'000'000);
   }
-  SECTION("a log with irregular intervals has no conspicuous silence") {
+  SECTION("a gap is no pause if the node logs as irregularly otherwise") {
     std::string text = at(0, "server version 3 starting") + at(1, "opened the store") + at(2, "heart beats");
     for (int i = 11; i < 60; i += 9) text += at(i, "heart beats");
     const Logs failure = read_text(text + at(200, "heart beats"), {"n1.log", "n1"}, {}, kinds);
     const std::vector<Hint> hints = hints_of(failure, normal, kinds);
-    REQUIRE(hints.size() == 1);  // a silence that is much longer than usual does
+    REQUIRE(hints.size() == 1);  // but a gap that is much longer than usual is one
     CHECK(hints[0].until_ns - hints[0].ts_ns == 144'000'000'000);
   }
   SECTION("a silence after a full disk weighs less") {
@@ -1010,7 +1010,7 @@ TEST_CASE("a log that ends early is no end if the node logged as rarely before")
   CHECK(ended(at(2, "heart beats") + at(3, "heart beats") + at(4, "heart beats")));
   CHECK(!ended(at(10, "heart beats") + at(19, "heart beats") + at(28, "heart beats") + at(37, "heart beats") +
                at(53, "heart beats")));
-  // Not if it wrote everything equally early in the run without faults.
+  // No end if the node logged its last message equally early in the run without faults.
   CHECK(!ended(at(2, "opened the log"), true));
 }
 
@@ -1042,10 +1042,10 @@ TEST_CASE("a silence of all nodes is not a pause of each") {
   };
   CHECK(stood(beats(36, 50)) > 0);
   CHECK(stood(beats(36, 50)) < stood(beats(20, 50)) / 2);
-  CHECK(stood(beats(26, 50)) == stood(beats(20, 50)));  // it ran for a while longer
+  CHECK(stood(beats(26, 50)) == stood(beats(20, 50)));  // the other node logged for a part of the gap
 }
 
-TEST_CASE("a peer is missed from the failure's first own message, not from one that every run has") {
+TEST_CASE("a peer is missing from the first message that only the failure has") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text);
   };
@@ -1089,7 +1089,7 @@ TEST_CASE("a node that refuses a connection and continues to write did not end")
   const double speaks_on = believed(at(5, "took a snapshot") + at(28, "took a snapshot"));
   CHECK(speaks_on > 0);
   CHECK(speaks_on < no_log / 2);
-  CHECK(believed(at(5, "took a snapshot")) > no_log / 2);  // the node's own log agrees
+  CHECK(believed(at(5, "took a snapshot")) > no_log / 2);  // the node's own log ends before
 }
 
 TEST_CASE("a silent node that all others miss may have been paused") {
@@ -1116,19 +1116,19 @@ TEST_CASE("a silent node that all others miss may have been paused") {
   };
   const std::int64_t second = 1'000'000'000;
   CHECK(stood(at(24, "took a snapshot"), true) == std::pair(5 * second, 0 * second));
-  // usually its absence is noticed soon
+  // The pause began shortly before it was noticed, or, at the earliest, after the last message.
   CHECK(stood(at(20, "took a snapshot"), true) == std::pair(6 * second, 9 * second));
-  CHECK(stood("", true) == std::pair(6 * second, 12 * second));        // not from long before
-  CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // a later end is a separate event
+  CHECK(stood("", true) == std::pair(6 * second, 12 * second));        // not long before it was noticed
+  CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // a later end does not change that
   CHECK(stood(at(20, "took a snapshot"), false) == std::pair(0 * second, 0 * second));
   CHECK(stood(at(25, "stream to n2 was cut: no response from it") + at(29, "stream to n3 was cut: no response from it"),
               true)
             .first == 0);  // it was partitioned
   const std::string snapshot = at(20, "took a snapshot");
   CHECK(stood(snapshot + "2026-01-02 03:00:25,504 WARN stream to n2 was cut: no response from it\n", true).first ==
-        0);  // so it was partitioned here
+        0);  // it missed the others at the same time: it was partitioned
   CHECK(stood(snapshot + at(28, "stream to n2 was cut: no response from it"), true).first ==
-        5 * second);  // and here it continued
+        5 * second);  // it reports that when it continues
 }
 
 TEST_CASE("a timeout setting is not a timeout") {
@@ -1165,7 +1165,7 @@ TEST_CASE("a missed peer is recognised by the id that it logs for itself") {
   CHECK(missed == "n2-n1 n3-n1 ");
 }
 
-TEST_CASE("Redis Sentinel's message is about the first node it names, not the master behind it") {
+TEST_CASE("Redis Sentinel's message is about the first node in it, and not about the master after it") {
   Templates kinds;
   rose::test::Folder folder;
   const std::vector<Input> one = {{folder / "2.log", "n2"}};
@@ -1202,8 +1202,8 @@ TEST_CASE("a run's logs show which of the failure's messages recur") {
   evidence.normal = read_files({{log_file("redis.normal"), "n1"}}, kinds);
   evidence.failure = read_files({{log_file("redis.failure"), "n1"}}, kinds);
   evidence.difference = compare(evidence.failure, evidence.normal, kinds);
-  Judge judge(evidence, kinds, {});
-  CHECK(judge.shown({{log_file("redis.normal"), "n1"}}).empty());
-  CHECK(judge.shown({{log_file("redis.failure"), "n2"}}).size() == evidence.difference.observed.size());
-  CHECK(judge.shown({{"/nowhere/at/all.log", "n1"}}).empty());
+  ObservableMatcher matcher(evidence, kinds, {});
+  CHECK(matcher.observed_in({{log_file("redis.normal"), "n1"}}).empty());
+  CHECK(matcher.observed_in({{log_file("redis.failure"), "n2"}}).size() == evidence.difference.observed.size());
+  CHECK(matcher.observed_in({{"/nowhere/at/all.log", "n1"}}).empty());
 }

@@ -51,7 +51,7 @@ TEST_CASE("real logs are read in their format") {
     CHECK(source.lines == row.lines);
     CHECK(source.messages == row.messages);
     CHECK(source.timed == row.timed);
-    CHECK(source.trouble == "");
+    CHECK(source.problem == "");
     CHECK(words(source).find(row.form) != std::string::npos);
     std::uint64_t counted = 0;
     for (const std::uint64_t count : logs.nodes.at(0).counts) counted += count;
@@ -165,7 +165,7 @@ TEST_CASE("a Python traceback ends with its exception, and later output of other
   CHECK(messages[0].kind == alone.nodes[0].messages.at(0).kind);
   CHECK(logs.text(messages[0]).find("BrokenPipe") == std::string::npos);
   CHECK(quote(logs, 0, messages[0]).find("failed to load / PermissionError") != std::string::npos);
-  // An exception that was raised while another one was handled belongs to it.
+  // An exception raised while another one was handled belongs to the same message.
   const Logs chained = read_text(
       "2026-01-02 03:04:05,179 ERROR store: failed to load\nTraceback (most recent call last):\n  File \"s.py\", line "
       "3\nKeyError: 'x'\n\n"
@@ -262,7 +262,7 @@ TEST_CASE("hostile logs are read safely") {
     for (std::uint32_t i = 0, x = 1; i < 100'000; ++i) bytes += static_cast<char>((x = x * 1664525 + 1013904223) >> 24);
     const Read one(bytes);
     CHECK(one.source().messages == 0);
-    CHECK(one.source().trouble.find("binary") != std::string::npos);
+    CHECK(one.source().problem.find("binary") != std::string::npos);
   }
   SECTION("a million templates") {
 #ifdef __SANITIZE_ADDRESS__
@@ -304,7 +304,7 @@ TEST_CASE("hostile logs are read safely") {
     packed.resize(stream.total_out - 12);
     ::deflateEnd(&stream);
     const Read one(packed);
-    CHECK(one.source().trouble == "the gzip data end in the middle");
+    CHECK(one.source().problem == "the gzip data end in the middle");
     CHECK(one.source().packing == "gzip");
   }
 }
@@ -324,7 +324,7 @@ TEST_CASE("a message that two logs of a node have at the same time is counted on
   CHECK(node.messages.back().source == 1);
 }
 
-TEST_CASE("final untimed lines are not part of an everyday message") {
+TEST_CASE("a final line without a timestamp does not continue an ordinary message") {
   const std::string up = "2026-11-22 18:24:21 INFO saved\n2026-11-22 18:24:22 INFO saved\n";
   const Read failed(up + "cannot create a watcher: too many open files\n");
   REQUIRE(failed.messages().size() == 3);
@@ -349,12 +349,12 @@ TEST_CASE("a file that begins with its newest line is read from its end") {
   CHECK(one.text(2) == "cannot flush: Input/output error\n  at x.Y.z(Y.java:7)");
   CHECK(one.text(3) == "stopped");
   CHECK(words(one.source()).find("it begins with the newest") != std::string::npos);
-  // What a clock does that is set back, or two threads that write at once.
+  // A clock that was set back, and two threads that log at the same time.
   CHECK_FALSE(Read(line(9, "a") + line(10, "b") + line(3, "c") + line(4, "d") + line(5, "e")).source().newest_first);
   CHECK_FALSE(Read(line(9, "a") + line(8, "b")).source().newest_first);
 }
 
-TEST_CASE("a web page's timestamp before the program's own may have no blank behind it") {
+TEST_CASE("a web page's timestamp before the program's own may have no blank after it") {
   const Read one(
       "3/7/2026 10:32:39 PM2026-03-07 21:32:39,103 - store - WARNING - cannot ask\n"
       "3/7/2026 10:32:39 PM  before or while it asked\n"
@@ -416,7 +416,7 @@ TEST_CASE("lines of several nodes in one file are assigned to the nodes that the
     REQUIRE(web.messages.size() == 1);
     CHECK(logs.text(web.messages[0]) == "Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: odd");
     REQUIRE(node(logs, "").messages.size() == 1);
-    CHECK(logs.sources[0].strangers == std::vector<std::string>{"cache-1"});
+    CHECK(logs.sources[0].unknown_hosts == std::vector<std::string>{"cache-1"});
     CHECK(words(logs.sources[1]).starts_with("all.log, n1 (db-1): 3 lines, 3 messages"));
   }
   SECTION("kubectl logs --prefix, syslog of several hosts, and JSON with a pod's name") {
@@ -436,7 +436,7 @@ TEST_CASE("lines of several nodes in one file are assigned to the nodes that the
   SECTION("control characters in host names are escaped") {
     const Logs logs = read_text("{\"ts\":1714900000.1,\"level\":\"info\",\"pod\":\"x\\ny\",\"msg\":\"up\"}\n",
                                 {"all.log", ""}, options, kinds);
-    CHECK(logs.sources[0].strangers == std::vector<std::string>{"x\\x0ay"});
+    CHECK(logs.sources[0].unknown_hosts == std::vector<std::string>{"x\\x0ay"});
   }
   SECTION("the file's given node takes precedence") {
     const Logs logs = read_text("Nov 22 18:24:21 db-1 kvd[964]: up\nNov 22 18:24:22 web-1 kvd[4]: up\n",

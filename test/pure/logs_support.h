@@ -1,4 +1,4 @@
-// Common parts of the tests of logs: the real logs of test/logs, and short ways to read a text.
+// Helpers for the tests of logs: the real logs in test/logs, and functions that read a text.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -22,8 +22,8 @@ std::string at(const Frame& frame) {
   return fmt::format("{}.{} {}:{}", frame.class_name, frame.method, frame.file, frame.line);
 }
 
-// An exception that became another one inside a lambda; closing a resource failed as well. `data`: what a format
-// appends to frames.
+// A stack trace with an exception that was wrapped inside a lambda, and a suppressed one. `module` precedes the JDK's
+// frames, `data` follows all frames, and `more` is the text after the number of omitted frames.
 std::string printed(const std::string& module, const std::string& data, const std::string& more) {
   std::string text =
       "java.lang.IllegalStateException: load /nowhere/block\n"
@@ -157,7 +157,7 @@ TEST_CASE("lines that are no Java frames are rejected", "[logs]") {
     INFO(line);
     CHECK(!read_frame(line, frame));
   }
-  CHECK(read_traces("we met\n\tat org.x.Y.z(Y.java:1)").empty());  // of no exception
+  CHECK(read_traces("we met\n\tat org.x.Y.z(Y.java:1)").empty());  // no exception is named
   CHECK(read_traces("").empty());
 }
 

@@ -1,4 +1,4 @@
-// Logs without times, and two logs side by side.
+// Logs without timestamps, and two logs side by side.
 #include "logs_support.h"
 
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "folder.h"
-#include "logs/beside.h"
+#include "logs/side_by_side.h"
 #include "logs/untimed.h"
 
 using namespace rose;
@@ -17,7 +17,7 @@ using namespace rose::logs::test;
 
 namespace {
 
-// The normal log, whose lines have the given seconds; the failure's lines have none.
+// A failure's log without timestamps, aligned with a normal log whose lines have the given seconds.
 struct Aligned {
   Templates kinds;
   Logs failure, normal;
@@ -106,10 +106,10 @@ TEST_CASE("lines that both logs have share a row", "[logs]") {
   usual += "saved 40 records\n";
   const Logs run = read_text(usual, {"a.log", "n1"}, {}, kinds);
   const Logs failure = read_text(failed, {"a.log", "n1"}, {}, kinds);
-  const std::vector<Beside> both = beside(failure, run, kinds);
+  const std::vector<SideBySide> both = side_by_side(failure, run, kinds);
   REQUIRE(both.size() == 1);
   CHECK(both[0].node == "n1");
-  const std::vector<BesideRow>& rows = both[0].rows;
+  const std::vector<SideBySideRow>& rows = both[0].rows;
   REQUIRE(rows.size() == 9);  // three, the omission mark, three, and two that differ
   CHECK(rows[0].failure == "request 0 done");
   CHECK(rows[0].run == "request 0 done");
@@ -127,12 +127,12 @@ TEST_CASE("two logs side by side are limited in size and cut at whole characters
   std::string umlauts = "x";
   for (int i = 0; i < 300; ++i) umlauts += "\xc3\xa4";
   run = umlauts + "\n";
-  const std::vector<Beside> both =
-      beside(read_text(failed, {"a.log", "n1"}, {}, kinds), read_text(run, {"a.log", "n1"}, {}, kinds), kinds);
+  const std::vector<SideBySide> both =
+      side_by_side(read_text(failed, {"a.log", "n1"}, {}, kinds), read_text(run, {"a.log", "n1"}, {}, kinds), kinds);
   REQUIRE(both.size() == 1);
-  CHECK(both[0].rows.size() <= kMostBesideRows + 1);
-  for (const BesideRow& row : both[0].rows) {
-    CHECK(row.failure.size() <= kMostBesideText + 3);
+  CHECK(both[0].rows.size() <= kMostSideBySideRows + 1);
+  for (const SideBySideRow& row : both[0].rows) {
+    CHECK(row.failure.size() <= kMostSideBySideText + 3);
     if (row.run.empty()) continue;
     CHECK(row.run.size() == 241 + 3 - 2);
     CHECK(row.run.ends_with("\xa4..."));

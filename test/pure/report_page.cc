@@ -365,7 +365,7 @@ TEST_CASE("the page of a diagnosis from logs has the failure's log beside the ru
   const std::int64_t zero = story.run.trace.meta.workload_ts;
   REQUIRE(zero != 0);
   const std::int64_t fired = zero + story.run.faults[0].fired_ns;
-  logs::Beside n1{"n1", {}};
+  logs::SideBySide n1{"n1", {}};
   n1.rows = {{"store opened", "store opened", logs::kNoTime, fired - kSecond, 0},
              {"", "", logs::kNoTime, logs::kNoTime, 7},
              {"cannot reach <n2>", "cannot reach <n3>", logs::kNoTime, fired + kSecond, 0},

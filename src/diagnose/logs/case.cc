@@ -52,7 +52,7 @@ std::string_view LogCase::name_in_control(const trace::Event& event) const {
   return event.node != 0 ? control_->str(event.node) : std::string_view(control_->meta.node);
 }
 
-bool LogCase::makes(const std::string& node, std::string_view call) const {
+bool LogCase::makes_call(const std::string& node, std::string_view call) const {
   if (!inputs_.profile) return true;
   const auto counts = inputs_.profile->syscalls.find(node);
   if (counts == inputs_.profile->syscalls.end() || counts->second.empty()) return true;
@@ -60,6 +60,8 @@ bool LogCase::makes(const std::string& node, std::string_view call) const {
   return count != counts->second.end() && count->second > 0;
 }
 
+// Sets the first and the last time of the incident, and the maps from times of the control run: one for each node, and
+// one for all. Without matched messages, the control run is placed so that it begins with the incident.
 void LogCase::read_times() {
   first_ = logs::kNoTime;
   for (const logs::NodeLog& node : evidence_.failure.nodes)
@@ -79,8 +81,8 @@ void LogCase::read_times() {
   for (std::size_t n = 0; n < evidence_.difference.nodes.size(); ++n) {
     const logs::NodeDifference& difference = evidence_.difference.nodes[n];
     if (difference.normal == logs::kNoNode) continue;
-    // A message from a later life of the node, which the run without faults does not have, was written at another time
-    // there.
+    // Use only messages of the node's first life. The control run has no later lives, so a matching message was logged
+    // there at an unrelated time.
     std::uint32_t life = std::numeric_limits<std::uint32_t>::max();
     for (const logs::Hint& hint : evidence_.hints)
       if (hint.kind == logs::Hint::Kind::end && !hint.reported && hint.log == n && hint.until_ns != logs::kNoTime)
@@ -101,9 +103,9 @@ void LogCase::read_times() {
   if (all.empty()) common_.shift(shift);
 }
 
-std::int64_t LogCase::there(std::string_view node, std::int64_t normal) const {
+std::int64_t LogCase::to_incident(std::string_view node, std::int64_t normal) const {
   const auto line = lines_.find(node);
-  return line == lines_.end() ? there(normal) : line->second(normal);
+  return line == lines_.end() ? to_incident(normal) : line->second(normal);
 }
 
 std::int64_t LogCase::time_of(const logs::Hint& hint) const {
@@ -118,15 +120,16 @@ std::int64_t LogCase::latest(const logs::Hint& hint, const std::string& node) co
   const auto after =
       std::upper_bound(difference.matched.begin(), difference.matched.end(), hint.message,
                        [](std::uint32_t message, const logs::Matched& pair) { return message < pair.failure; });
-  // Where it had left the usual way before, that says nothing.
+  // If the failure's log had already diverged from the normal one before this message, the next normal message gives no
+  // limit.
   if (after == difference.matched.begin() || (after - 1)->failure != hint.message) return ts;
   const std::vector<logs::Message>& usual = evidence_.normal.nodes[difference.normal].messages;
   const std::size_t next = (after - 1)->normal + 1;
   const bool aligned = evidence_.failure.nodes[hint.log].aligned;
-  // Where a log has no times, nor does its last message say when the run was over.
+  // If a log has no timestamps, neither does its last message show when the run ended.
   const std::int64_t over = aligned ? std::max(last_, end_of(*control_)) : last_;
   std::int64_t until =
-      next < usual.size() && usual[next].ts_ns != logs::kNoTime ? there(node, usual[next].ts_ns) : over;
+      next < usual.size() && usual[next].ts_ns != logs::kNoTime ? to_incident(node, usual[next].ts_ns) : over;
   if (!aligned && hint.until_ns != logs::kNoTime) until = std::min(until, hint.until_ns);
   return std::max(ts, until - 1);
 }

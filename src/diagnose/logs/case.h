@@ -1,5 +1,5 @@
-// An incident's logs, and the run without faults beside them: which node they mean, and when that was. Private to
-// diagnose.
+// The logs of one incident, compared with those of the survey's run without faults ("control"): maps names in the logs
+// to nodes of the configuration, and times of the control run to times of the incident. Private to diagnose.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,14 @@
 
 namespace rose::diagnose {
 
-// From the time of the run without faults to that of the incident, by the messages that both have.
+// A piecewise linear map from times of the control run to times of the incident, both wall clock in ns. Its points are
+// the messages that both logs contain. Before the first point and after the last one, the distance to the nearest point
+// stays the same.
 class TimeLine {
  public:
+  // Ignores points that do not ascend in both times: the map must be monotonic. Add in ascending order of `normal`.
   void add(std::int64_t normal, std::int64_t failure);
-  // Where no message is in both.
+  // The difference to use if there are no points, in ns.
   void shift(std::int64_t by) { shift_ = by; }
   [[nodiscard]] bool empty() const { return points_.empty(); }
   [[nodiscard]] std::int64_t operator()(std::int64_t normal) const;
@@ -29,34 +32,38 @@ class TimeLine {
   std::int64_t shift_ = 0;
 };
 
+// Wall clock in ns: what the trace's metadata state, else the time of its first or last event.
 [[nodiscard]] std::int64_t begin_of(const trace::Trace& trace);
 [[nodiscard]] std::int64_t end_of(const trace::Trace& trace);
 
 class LogCase {
  public:
-  // All must outlive it. `control`: of the run without faults; may be nullptr.
+  // The arguments must outlive this object. `control` is the trace of the run without faults; may be nullptr.
   LogCase(const Inputs& inputs, const logs::Evidence& evidence, const trace::Trace* control);
 
   [[nodiscard]] const Inputs& inputs() const { return inputs_; }
   [[nodiscard]] const logs::Evidence& evidence() const { return evidence_; }
   [[nodiscard]] const trace::Trace* control() const { return control_; }
 
+  // The name of a node in the configuration: `name`, or the only node there is if `name` is empty.
   [[nodiscard]] std::string node_of(const std::string& name) const;
-  [[nodiscard]] std::string name_of(std::size_t log) const;  // by its place among the failure's
+  [[nodiscard]] std::string name_of(std::size_t log) const;  // `log`: index into the failure's nodes
   [[nodiscard]] std::string_view name_in_control(const trace::Event& event) const;
-  // Whether the node makes such calls: what the profile counted, where there is one.
-  [[nodiscard]] bool makes(const std::string& node, std::string_view call) const;
+  // True if the profile counted such calls of the node, or if no profile knows the node's calls.
+  [[nodiscard]] bool makes_call(const std::string& node, std::string_view call) const;
 
-  [[nodiscard]] bool timed() const { return timed_; }  // some message of the failure has a time
+  [[nodiscard]] bool timed() const { return timed_; }  // at least one message of the failure has a timestamp
+  // Of all messages of the failure, wall clock in ns. Without timestamps: of the control run, or 0 and one second.
   [[nodiscard]] std::int64_t first() const { return first_; }
   [[nodiscard]] std::int64_t last() const { return last_; }
-  // A time of the run without faults on the incident's time line; of all nodes together, or as this one's messages have
-  // it.
-  [[nodiscard]] std::int64_t there(std::int64_t normal) const { return common_(normal); }
-  [[nodiscard]] std::int64_t there(std::string_view node, std::int64_t normal) const;
-  // The time of a message without one: as far into the run as those of its neighbours.
+  // Converts a time of the control run to the incident's time, using the matched messages of all nodes or of `node`
+  // only.
+  [[nodiscard]] std::int64_t to_incident(std::int64_t normal) const { return common_(normal); }
+  [[nodiscard]] std::int64_t to_incident(std::string_view node, std::int64_t normal) const;
+  // The time of the hint's message; the middle of the incident if the message has no timestamp.
   [[nodiscard]] std::int64_t time_of(const logs::Hint& hint) const;
-  // A process that was killed said its last message before, and not what it says next in a run without faults.
+  // The latest time at which a node may have been killed whose last message is the hint's: just before the time at
+  // which the control run logs the message that follows the same message there.
   [[nodiscard]] std::int64_t latest(const logs::Hint& hint, const std::string& node) const;
 
  private:
@@ -65,7 +72,7 @@ class LogCase {
   const Inputs& inputs_;
   const logs::Evidence& evidence_;
   const trace::Trace* control_;
-  std::map<std::string, TimeLine, std::less<>> lines_;  // by node
+  std::map<std::string, TimeLine, std::less<>> lines_;  // key: node
   TimeLine common_;
   std::int64_t first_ = logs::kNoTime, last_ = 0;
   bool timed_ = false;

@@ -31,14 +31,16 @@ using trace::ProcessState;
 using trace::StringId;
 using trace::Trace;
 
-constexpr std::int64_t kTelling = 1'000'000;  // from a message that tells of its program's end to that end
-constexpr std::size_t kMostPaths = 6;         // that a message may mean which names none
+constexpr std::int64_t kMessageToEnd =
+    1'000'000;                         // ns between a message that reports the end of its program and that end
+constexpr std::size_t kMostPaths = 6;  // files to try for a message that names none
 
 bool takes_path(const kernel::SyscallInfo& info) { return info.path >= 0 || info.path2 >= 0 || info.fd >= 0; }
 bool is_network_call(std::string_view call) {
   return call == "connect" || call.starts_with("accept") || call.starts_with("send") || call.starts_with("recv") ||
          call == "bind" || call == "listen" || call == "socket";
 }
+// True for errors with which connections fail or end. A read or write that returns one is that of a socket.
 bool ends_connection(int error) {
   switch (error) {
     case ECONNREFUSED:
@@ -58,24 +60,25 @@ bool is_process_call(std::string_view call) {
   return call.starts_with("clone") || call == "vfork" || call == "execve" || call == "mmap" || call == "brk";
 }
 
+// Converts the hints of the logs to events, and collects what the search needs besides the trace.
 class FromLogs {
  public:
   FromLogs(Inputs& inputs, const logs::Evidence& evidence, const Trace* control)
-      : inputs_(inputs), case_(inputs, evidence, control), beside_(!inputs.traces.empty()), out_(case_) {}
+      : inputs_(inputs), case_(inputs, evidence, control), with_dumps_(!inputs.traces.empty()), out_(case_) {}
 
   void build() {
-    if (beside_) {
+    if (with_dumps_) {
       read_windows();
       read_plan();
     }
-    read_down_times();
+    find_restart_delay();
     for (const Hint& hint : case_.evidence().hints) add(hint);
     for (const logs::ClockJump& jump : case_.evidence().failure.jumps) set_clock(jump);
-    if (case_.control() != nullptr && !beside_) {
+    if (case_.control() != nullptr && !with_dumps_) {
       if (!inputs_.without.contains("guesses")) {
         Guesses guesses(case_, out_);
-        guesses.calls();
-        guesses.stops();
+        guesses.add_calls();
+        guesses.add_stops();
       }
       out_.put_control();
     }
@@ -85,22 +88,25 @@ class FromLogs {
   }
 
  private:
-  // --- dumps beside the logs: they hold every failed call, end, pause and silence of their nodes and their time, so
-  // what messages say of those is in them, or it was not so. As candidates they would only be there twice. But for
-  // silences and pauses, which may be too short for a tracer.
+  // --- dumps in addition to logs. A dump contains every failed call, end, pause and silence of its nodes and its time,
+  // so what messages report of those is in it, or did not happen. Candidates from messages would only repeat those of
+  // the dump. The exceptions are silences and pauses, which may be too short for a tracer.
 
+  // The time that a dump covers.
   struct Window {
     std::int64_t begin = 0, end = 0;
-    bool whole = true;  // nothing was lost
+    bool whole = true;  // no events were lost
   };
-  struct Still {  // a silence or a pause that a dump holds
+  struct SilentSpan {  // a silence or a pause that a dump contains
     std::string node;
     std::int64_t begin = 0, end = 0;
   };
 
+  // Records which nodes each dump contains, for which time, and which silences and pauses. A full window begins with
+  // its first event, because earlier ones were overwritten.
   void read_windows() {
     const Result<NodeMap> nodes = NodeMap::make(inputs_);
-    if (!nodes) return;  // the plan will say so
+    if (!nodes) return;  // the plan will report the error
     for (std::size_t i = 0; i < inputs_.traces.size(); ++i) {
       const Trace& dump = inputs_.traces[i];
       if (dump.events.empty()) continue;
@@ -113,8 +119,8 @@ class FromLogs {
       for (const Event& event : dump.events) {
         if (event.type == EventType::nd || (event.type == EventType::ps && event.state == ProcessState::paused)) {
           const int node = nodes->of(i, event);
-          still_.push_back({node >= 0 ? nodes->name(node) : std::string(),
-                            event.ts_ns - std::max(event.duration_ms, 0) * kMillisecond, event.ts_ns});
+          silent_spans_.push_back({node >= 0 ? nodes->name(node) : std::string(),
+                                   event.ts_ns - std::max(event.duration_ms, 0) * kMillisecond, event.ts_ns});
         }
         if (!players.empty() && event.node == last) continue;
         last = event.node;
@@ -124,14 +130,13 @@ class FromLogs {
     }
   }
 
-  // How much is left of what a message says of this node at that time. A log without times has those of the run without
-  // faults, which say nothing of when it was in a dump.
-  [[nodiscard]] double beside_dumps(const std::string& node, std::int64_t ts, std::size_t log) const {
-    if (!beside_) return 1;
+  // The factor for a hint at this node and time: how likely it is in spite of the dumps. A log without timestamps has
+  // those of the control run, which do not show whether a dump covers the message.
+  [[nodiscard]] double weight_beside_dumps(const std::string& node, std::int64_t ts, std::size_t log) const {
+    if (!with_dumps_) return 1;
     const std::vector<logs::NodeLog>& logs = case_.evidence().failure.nodes;
     const bool timed = case_.timed() && !(log < logs.size() && logs[log].aligned);
-    // Dumps are written when the failure has shown: what came after the last one is rather what came of it, or the
-    // system's own end.
+    // Dumps are written after the failure. What happens later is probably a consequence, or the end of the system.
     if (timed && last_end_ != 0 && ts > last_end_ + kClocksApart) return kWithDump;
     const auto windows = windows_.find(node);
     if (windows == windows_.end()) return kUnwatchedNode;
@@ -142,27 +147,28 @@ class FromLogs {
     return left;
   }
 
-  // Nothing in the dumps is worth a trial by itself.
+  // Determines whether no candidate of the dumps is worth a trial of its own.
   void read_plan() {
     const Result<Plan> plan = make_plan(inputs_);
-    dumps_tell_nothing_ =
+    no_dump_candidate_ =
         plan && std::all_of(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) {
           return c.symptom || (c.kind == schedule::FaultKind::syscall && (c.profiled || c.ordinariness > 1));
         });
   }
 
-  // Whether dumps hold a silence or a pause of this node around then.
+  // True if a dump contains a silence or a pause of this node at about that time.
   [[nodiscard]] bool dump_has(const Hint& hint, const std::string& node) const {
     const std::int64_t ts = case_.time_of(hint);
-    return std::any_of(still_.begin(), still_.end(), [&](const Still& still) {
-      return (still.node.empty() || still.node == node || still.node == hint.peer) &&
-             ts >= still.begin - kClocksApart && ts <= still.end + kClocksApart;
+    return std::any_of(silent_spans_.begin(), silent_spans_.end(), [&](const SilentSpan& span) {
+      return (span.node.empty() || span.node == node || span.node == hint.peer) && ts >= span.begin - kClocksApart &&
+             ts <= span.end + kClocksApart;
     });
   }
 
-  // One supervisor starts all nodes anew, always after the same time: at most the shortest time from a last message to
-  // the first one of the next life. A node that was silent for longer before it began again was still running at first.
-  void read_down_times() {
+  // One supervisor restarts all nodes, always after the same delay. The delay is at most the shortest time between a
+  // last message and the first message of the next life. A node that was silent for longer was therefore still running
+  // at the beginning of its silence.
+  void find_restart_delay() {
     std::set<std::string> ended;
     std::int64_t shortest = 0;
     for (const Hint& hint : case_.evidence().hints) {
@@ -171,19 +177,20 @@ class FromLogs {
       shortest = ended.empty() ? down : std::min(shortest, down);
       ended.insert(case_.node_of(hint.node));
     }
-    if (ended.size() > 1) down_ = shortest;
+    if (ended.size() > 1) restart_delay_ = shortest;
   }
+  // True if the hint's only evidence is that the log has a later life.
   [[nodiscard]] bool between_lives(const Hint& hint) const {
     return hint.kind == Hint::Kind::end && !hint.itself && !hint.reported && !hint.helper && !hint.missed &&
            hint.ts_ns != kNoTime && hint.until_ns != kNoTime && hint.until_ns > hint.ts_ns &&
            !case_.evidence().failure.nodes[hint.log].aligned;
   }
 
-  // --- what messages say
+  // --- what messages report
 
-  // The node that failed: a peer's error comes with its path and its name ("peer=n2 error="write /srv/n2/data/x:
-  // ..."").
-  [[nodiscard]] std::string whose(const Hint& hint) const {
+  // The node on which the failure occurred. A node that reports a peer's error includes the peer's name and path:
+  // "peer=n2 error="write /srv/n2/data/x: ...".
+  [[nodiscard]] std::string failing_node(const Hint& hint) const {
     const std::string own = case_.node_of(hint.node);
     const auto in_path = [&](const std::string& name) {
       return hint.path.find(fmt::format("/{}/", name)) != std::string::npos;
@@ -204,8 +211,9 @@ class FromLogs {
     return own;
   }
 
+  // Adds what one hint suggests, with less weight if dumps make it unlikely.
   void add(const Hint& hint) {
-    const std::string node = whose(hint);
+    const std::string node = failing_node(hint);
     if (node.empty()) {
       add_of_some_node(hint);
       return;
@@ -218,17 +226,17 @@ class FromLogs {
       add_clock(hint, node);
       return;
     }
-    double left = beside_dumps(node, case_.time_of(hint), hint.log);
+    double left = weight_beside_dumps(node, case_.time_of(hint), hint.log);
     if (hint.kind == Hint::Kind::end && hint.until_ns != kNoTime)
-      left = std::max(left, beside_dumps(node, hint.until_ns, hint.log));  // some time in between
-    // Short ones, and those that no tracer could see, stand in no dump.
+      left = std::max(left, weight_beside_dumps(node, hint.until_ns, hint.log));  // it ended between these times
+    // A dump lacks short silences and pauses, and those that no tracer could observe.
     if ((hint.kind == Hint::Kind::silence || hint.kind == Hint::Kind::stop) && !dump_has(hint, node))
-      left = std::max(left, dumps_tell_nothing_ ? 1 : kWithDump);
+      left = std::max(left, no_dump_candidate_ ? 1 : kWithDump);
     if (left == 0) return;
     const double weight = hint.weight * left;
     switch (hint.kind) {
       case Hint::Kind::call: add_call(hint, node, weight); return;
-      case Hint::Kind::end: hint.fell_silent ? fell_silent(hint, node, weight) : add_end(hint, node, weight); return;
+      case Hint::Kind::end: hint.ended_early ? add_early_end(hint, node, weight) : add_end(hint, node, weight); return;
       case Hint::Kind::stop: add_stop(hint, node, weight); return;
       case Hint::Kind::silence: add_silence(hint, node, weight); return;
       case Hint::Kind::limit: add_limit(hint, node, weight); return;
@@ -237,10 +245,11 @@ class FromLogs {
     }
   }
 
-  // Which node wrote it is not known. Of few, it may be any but the one that it speaks of.
+  // Adds a hint from a log of an unknown node. If there are few nodes, it is added for each of them, except for the one
+  // that the message is about.
   void add_of_some_node(const Hint& hint) {
     constexpr std::size_t kFew = 3;
-    ++nameless_;
+    ++without_node_;
     std::vector<std::string> may_be;
     for (const config::Node& other_node : inputs_.config->nodes)
       if (other_node.name != hint.peer) may_be.push_back(other_node.name);
@@ -253,39 +262,41 @@ class FromLogs {
     }
   }
 
+  // Adds the end of a process, and the start of the next one if the logs show it.
   void add_end(const Hint& hint, const std::string& node, double weight) {
-    // Whatever else the message tells of came before the end, and may be its cause.
+    // Place the end after everything else that the message reports, which may be the cause.
     const std::int64_t logged_ns = case_.time_of(hint);
     std::int64_t gone = gone_at(hint, node);
-    const std::int64_t since = gone > logged_ns + kTelling ? logged_ns : 0;
-    if (gone == logged_ns) gone += kTelling;
+    const std::int64_t since = gone > logged_ns + kMessageToEnd ? logged_ns : 0;
+    if (gone == logged_ns) gone += kMessageToEnd;
     Event end = out_.event(EventType::ps, node, gone);
     end.state = hint.signal != 0 ? ProcessState::crashed : ProcessState::exited;
     end.signal = static_cast<std::uint8_t>(hint.signal);
     end.exit_code = hint.exit_code;
-    // Which one its main process is, something must tell.
-    if (hint.helper && alive_.insert(node).second) out_.put_beside(start(node, std::min(case_.first(), gone - 1)));
+    // The trace must show which process is the main one.
+    if (hint.helper && alive_.insert(node).second) out_.put_context(start(node, std::min(case_.first(), gone - 1)));
     end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) |
                                                  (hint.out_of_memory ? trace::kOutOfMemory : 0));
-    const bool inferred = (!hint.reported && !hint.itself) || hint.unnamed;  // from a silence, or from the next life
+    // From a silence, from the next life, or from a message that names nobody.
+    const bool inferred = (!hint.reported && !hint.itself) || hint.unnamed;
     out_.put(end, {weight, hint.words, since, false, inferred});
     if (hint.until_ns != kNoTime)
       out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), {weight, hint.words});
     if (hint.weight >= kLeastHint) out_.cut_off(node, end.ts_ns);
   }
 
-  // At the latest.
+  // The latest time at which the process may have ended.
   [[nodiscard]] std::int64_t gone_at(const Hint& hint, const std::string& node) const {
     const std::int64_t logged_ns = case_.time_of(hint);
     if (hint.itself || hint.reported || hint.missed) return logged_ns;
     std::int64_t gone = case_.latest(hint, node);
     if (!between_lives(hint)) return gone;
-    // A process's end closes its connections at once.
+    // The end of a process closes its connections at once.
     for (const Hint& other : case_.evidence().hints)
       if (other.kind == Hint::Kind::silence && other.closed && other.peer == node && other.ts_ns != kNoTime &&
           other.ts_ns > logged_ns && !case_.evidence().failure.nodes[other.log].aligned)
         gone = std::min(gone, other.ts_ns);
-    return down_ != 0 ? std::max(gone, hint.until_ns - down_) : gone;
+    return restart_delay_ != 0 ? std::max(gone, hint.until_ns - restart_delay_) : gone;
   }
 
   Event start(const std::string& node, std::int64_t ts) {
@@ -295,7 +306,8 @@ class FromLogs {
     return start;
   }
 
-  // Its machine answered for a node: of a process that stands still it would have taken the connections.
+  // True if the node's machine refused connections after `ts`. The machine of a paused process would have accepted
+  // them.
   [[nodiscard]] bool refused_since(const std::string& node, std::int64_t ts) const {
     return std::any_of(case_.evidence().hints.begin(), case_.evidence().hints.end(), [&](const Hint& other) {
       const bool of_it = other.kind == Hint::Kind::silence
@@ -305,13 +317,14 @@ class FromLogs {
     });
   }
 
-  // A node that logs nothing any more has ended or is paused. A node that is restarted would have logged its start.
-  void fell_silent(const Hint& hint, const std::string& node, double weight) {
+  // A node that logs nothing more has ended or is paused. If the deployment restarts the node, an end is less likely:
+  // the new process would have logged its start.
+  void add_early_end(const Hint& hint, const std::string& node, double weight) {
     const config::Node* known = inputs_.config->find(node);
     const bool hangs =
         known != nullptr && known->restart && known->restart->max > 0 && !refused_since(node, case_.time_of(hint));
     add_end(hint, node, hangs ? weight * kOtherInterpretation : weight);
-    if (hint.itself || beside_) return;
+    if (hint.itself || with_dumps_) return;
     const std::int64_t since = case_.time_of(hint);
     put_stop(node, since, std::max(since + 1'000'000, case_.last()), trace::kOpen,
              {hangs ? weight : weight * kOtherInterpretation, hint.words, 0, false, true});
@@ -336,26 +349,28 @@ class FromLogs {
   void add_silence(const Hint& hint, const std::string& node, double weight) {
     const std::int64_t logged_ns = case_.time_of(hint);
     std::int64_t begin = std::max(case_.first(), logged_ns - kNoticedAfter);
-    // That its peer's process ended is why its connections were closed, and nothing fell silent before.
+    // The end of the peer's process closed its connections, so nothing was silent before it.
     for (const Hint& other : case_.evidence().hints) {
       if (!hint.closed || !between_lives(other) || other.weight < kLeastReported ||
           case_.node_of(other.node) != hint.peer)
         continue;
       if (const std::int64_t gone = gone_at(other, hint.peer); gone > begin && gone <= logged_ns)
-        begin = gone + kTelling;
+        begin = gone + kMessageToEnd;
     }
     const std::int64_t end = std::max(hint.until_ns != kNoTime ? hint.until_ns : begin, begin + kLeastSilence);
     out_.put_silence(node, hint.peer, begin, end, weight, hint.words, hint.unnamed);
   }
 
+  // Adds a failed call for each system call and file that the message may mean. The most likely one comes first; each
+  // further one has less weight.
   void add_call(const Hint& hint, const std::string& node, double weight) {
     const std::int64_t ts = case_.time_of(hint);
-    std::int64_t later = 0;  // likelier calls stand before others
-    std::size_t left = 12;   // faults that one message may stand for
+    std::int64_t later = 0;  // puts the most likely calls first
+    std::size_t left = 12;   // faults to try for one message
     for (const std::string_view call : hint.syscalls) {
       const kernel::SyscallInfo* info = kernel::find_syscall(call);
-      if (info == nullptr || !case_.makes(node, call) || left == 0) continue;
-      // A file is named: calls that have none are not meant.
+      if (info == nullptr || !case_.makes_call(node, call) || left == 0) continue;
+      // If a file is named, calls without a file are not meant.
       const bool without_file = is_network_call(call) || is_process_call(call);
       if (!hint.path.empty() && without_file && !ends_connection(hint.error)) continue;
       std::vector<std::string> paths;
@@ -364,10 +379,10 @@ class FromLogs {
       if (!of_connection && !is_network_call(call) && !is_process_call(call) && takes_path(*info)) {
         if (!hint.path.empty()) paths.push_back(hint.path);
         else paths = files_near(node, ts, call);
-        if (paths.empty()) {  // any call at all: its output, too
-          if (case_.control() == nullptr) ++fileless_;
-          // The message names the call, and only its file is not known; or no run shows which files the node uses, and
-          // any of them may be meant.
+        if (paths.empty()) {  // a fault without a path would also hit the output of the program
+          if (case_.control() == nullptr) ++without_file_;
+          // Use a call without a file only if the message names the call, or if no control run shows which files the
+          // node uses.
           if (!hint.exact && case_.control() != nullptr) continue;
           paths.emplace_back(hint.exact ? "" : "/*");
         }
@@ -384,7 +399,7 @@ class FromLogs {
         if (!hint.peer.empty() && (of_connection || is_network_call(call))) failed.peer = out_.intern(hint.peer);
         failed.count =
             hint.count > 1 ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hint.count - 1, 100'000)) : 1;
-        const bool inferred = !path.empty() && hint.path.empty();  // one of the files it works on
+        const bool inferred = !path.empty() && hint.path.empty();  // one of the files that the node uses
         out_.put(failed, {weight, hint.words, 0, false, inferred});
         if (hint.count > 1) {
           failed.ts_ns = std::max(failed.ts_ns + 1, hint.until_ns != kNoTime ? hint.until_ns : ts);
@@ -410,7 +425,7 @@ class FromLogs {
         {kind, node, std::max(case_.first(), case_.time_of(hint)), hint.took_ns, hint.count, weight, hint.words});
   }
 
-  // Files of the node that the run without faults made or changed, those touched last before that moment first.
+  // Files that the node created or changed in the control run; those used shortly before `ts` first.
   [[nodiscard]] std::vector<std::string> files_near(const std::string& node, std::int64_t ts,
                                                     std::string_view call) const {
     std::vector<std::string> files;
@@ -429,7 +444,7 @@ class FromLogs {
       if (path.empty() || path[0] != '/' || path.starts_with("/proc/") || path.starts_with("/dev/") ||
           path.starts_with("/sys/"))
         continue;
-      const std::int64_t apart = ts - case_.there(node, control_event.ts_ns);
+      const std::int64_t apart = ts - case_.to_incident(node, control_event.ts_ns);
       by_distance.emplace_back(apart >= 0 ? apart : 10 * -apart, std::string(path));
     }
     std::stable_sort(by_distance.begin(), by_distance.end(),
@@ -443,8 +458,9 @@ class FromLogs {
     return files;
   }
 
-  // The likelihoods of other causes stay the same: the exception is the cause, or a symptom of one. An exception that a
-  // peer threw and sent was thrown by another node; the survey shows which nodes reach that code.
+  // Adds an exception. The weights of other candidates stay the same: the exception is either the cause or a
+  // consequence of one of them. An exception that a peer threw and sent may come from any other node; the survey shows
+  // which nodes reach that code.
   void add_exception(const Hint& hint, const std::string& node) {
     const bool sent =
         std::any_of(hint.trace.begin(), hint.trace.end(), [](const logs::Thrown& thrown) { return thrown.elsewhere; });
@@ -452,7 +468,7 @@ class FromLogs {
     for (const config::Node& other_node : inputs_.config->nodes) {
       const bool here = other_node.name == node;
       if (!here && !sent) continue;
-      const double weight = (beside_ ? hint.weight * kWithDump : hint.weight) * (here && sent ? kThrownByPeer : 1);
+      const double weight = (with_dumps_ ? hint.weight * kWithDump : hint.weight) * (here && sent ? kThrownByPeer : 1);
       ReportedException exception{other_node.name,
                                   case_.time_of(hint),
                                   hint.until_ns,
@@ -468,32 +484,33 @@ class FromLogs {
           fmt::format("{}, with {} in {}", hint.words, exception.sites[0].throws, exception.sites[0].frame);
       inputs_.exceptions.push_back(std::move(exception));
     }
-    if (!placed && inputs_.config->find(node) != nullptr) ++nowhere_;
+    if (!placed && inputs_.config->find(node) != nullptr) ++without_method_;
   }
 
-  // How often the run without faults had entered the method by that moment of the incident's time line.
+  // How often the control run had entered the method by that time of the incident.
   [[nodiscard]] std::uint64_t visits(const std::string& node, const std::string& function, std::int64_t ts) const {
     if (case_.control() == nullptr) return 0;
     std::uint64_t visits = 0;
     for (const Event& control_event : case_.control()->events)
       if (control_event.type == EventType::af && case_.name_in_control(control_event) == node &&
-          case_.control()->str(control_event.function) == function && case_.there(node, control_event.ts_ns) <= ts)
+          case_.control()->str(control_event.function) == function &&
+          case_.to_incident(node, control_event.ts_ns) <= ts)
         ++visits;
     return visits;
   }
 
-  // Dumps do not record what a process reads from its clock, so logs count beside dumps, too.
+  // Logs are used even if there are dumps, because dumps do not record the clock values that a process reads.
   void set_clock(const logs::ClockJump& jump) {
     const std::string node = case_.name_of(jump.log);
     if (inputs_.config->find(node) == nullptr) {
-      ++nameless_;
+      ++without_node_;
       return;
     }
     inputs_.clock_steps.push_back({node, jump.at_ns, jump.until_ns == kNoTime ? 0 : jump.until_ns - jump.at_ns,
                                    jump.change_ns, jump.weight, jump.words, false, false, Known::inferred});
   }
 
-  // No dump of one host tells what its clock is beside the others'.
+  // The dump of one host does not show how its clock differs from those of other hosts.
   void add_clock(const Hint& hint, const std::string& node) {
     const std::int64_t off = hint.clock.off_ns;
     const std::string by = fmt::format("{} {}", format_duration(rounded(std::abs(off))),
@@ -505,31 +522,35 @@ class FromLogs {
                                    hint.clock.either_way});
   }
 
-  // --- what the search gets besides the trace
+  // --- what the search needs besides the trace
 
+  // Collects notes for the user: what could not be used, and which faults are tried although no message mentions them.
   void notes() {
-    if (nameless_ > 0)
-      inputs_.log_notes.push_back(fmt::format("{} of logs {} to no known node: name the node with --log NODE=FILE",
-                                              nameless_ == 1 ? "1 finding" : fmt::format("{} findings", nameless_),
-                                              nameless_ == 1 ? "belongs" : "belong"));
-    if (nowhere_ > 0)
+    if (without_node_ > 0)
+      inputs_.log_notes.push_back(
+          fmt::format("{} of logs {} to no known node: name the node with --log NODE=FILE",
+                      without_node_ == 1 ? "1 finding" : fmt::format("{} findings", without_node_),
+                      without_node_ == 1 ? "belongs" : "belong"));
+    if (without_method_ > 0)
       inputs_.log_notes.push_back(fmt::format(
           "{} exception{} of logs {} in no method of a JVM that the node is known to run: none is thrown for {}",
-          nowhere_, nowhere_ == 1 ? "" : "s", nowhere_ == 1 ? "comes up" : "come up", nowhere_ == 1 ? "it" : "them"));
+          without_method_, without_method_ == 1 ? "" : "s", without_method_ == 1 ? "comes up" : "come up",
+          without_method_ == 1 ? "it" : "them"));
     const bool end_is_reported =
         std::any_of(case_.evidence().hints.begin(), case_.evidence().hints.end(), [](const Hint& hint) {
           return (hint.kind == Hint::Kind::end || hint.kind == Hint::Kind::stop) && hint.weight >= kLeastReported;
         });
-    if (end_is_reported && !beside_ && inputs_.config->nodes.size() > 1)
+    if (end_is_reported && !with_dumps_ && inputs_.config->nodes.size() > 1)
       inputs_.log_notes.push_back(
           "a partition or pause that no message mentions may have preceded them: the search tries that, too, after "
           "what messages mention");
-    if (fileless_ > 0)
+    if (without_file_ > 0)
       inputs_.log_notes.push_back(
           "some messages name an error but no file: a run without faults shows which files the node uses, and those "
           "are tried");
   }
 
+  // Passes the observables to the search, with a quote of those whose meaning is known.
   void observables() {
     std::vector<std::string> quotes;
     for (const logs::Observed& observed : case_.evidence().difference.observed) {
@@ -539,9 +560,9 @@ class FromLogs {
       inputs_.log_observables.push_back(
           {key_of(failure, observed), case_.name_of(observed.node),
            message.ts_ns != kNoTime ? message.ts_ns : case_.last(),
-           logs::read_meaning(failure.text(message)).says_something() ? quotes.back() : ""});
+           logs::read_meaning(failure.text(message)).reports_anything() ? quotes.back() : ""});
     }
-    // Nothing is understood of it: then whatever only the failure has has to do.
+    // If no observable is understood, any of them may be related to the failure.
     if (std::all_of(inputs_.log_observables.begin(), inputs_.log_observables.end(),
                     [](const Observable& observable) { return observable.words.empty(); }))
       for (std::size_t i = 0; i < quotes.size(); ++i) inputs_.log_observables[i].words = std::move(quotes[i]);
@@ -549,17 +570,17 @@ class FromLogs {
 
   Inputs& inputs_;
   const LogCase case_;
-  const bool beside_;  // there are dumps, which say more: sites and contexts come from them
+  const bool with_dumps_;  // there are dumps, which provide sites and contexts
   LogTrace out_;
-  std::map<std::string, std::vector<Window>> windows_;  // of dumps, by node
-  std::vector<Still> still_;                            // of dumps
-  bool dumps_tell_nothing_ = false;
-  std::int64_t last_end_ = 0;    // when the last dump was written; 0 unknown
-  std::int64_t down_ = 0;        // of a node that begins again, at most; 0: not known
-  std::set<std::string> alive_;  // nodes of which helpers ended
-  std::uint64_t nameless_ = 0;
-  std::uint64_t fileless_ = 0;  // errors of files that neither the message nor, without a run, anything else names
-  std::uint64_t nowhere_ = 0;   // exceptions that could not be assigned to a method
+  std::map<std::string, std::vector<Window>> windows_;  // the times that dumps cover; key: node
+  std::vector<SilentSpan> silent_spans_;                // the silences and pauses that dumps contain
+  bool no_dump_candidate_ = false;
+  std::int64_t last_end_ = 0;       // when the last dump was written; 0: unknown
+  std::int64_t restart_delay_ = 0;  // how long a restarted node was down, at most; 0: unknown
+  std::set<std::string> alive_;     // nodes of which child processes ended
+  std::uint64_t without_node_ = 0;
+  std::uint64_t without_file_ = 0;    // errors whose file neither the message nor a control run shows
+  std::uint64_t without_method_ = 0;  // exceptions without a method in the deployment
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Faults that may have happened although no message of an incident's logs mentions them. Needs a run without faults.
-// Private to diagnose.
+// Guesses faults that no message of the incident's logs mentions. Needs the control run. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -13,30 +12,31 @@ namespace rose::diagnose {
 
 class Guesses {
  public:
-  // Both must outlive it.
+  // Both must outlive this object.
   Guesses(const LogCase& log_case, LogTrace& out);
 
-  // Sites of the run without faults, by how few messages stand between them and the first observable, then by how
-  // little their threads did in between, as far as the trace shows.
-  void calls();
-  // Where logs say nothing of processes and the network, both are possible: each node stands still, or is cut off, for
-  // a while.
-  void stops();
+  // Adds failed calls: sites of the control run, ranked by the number of messages between the site and the node's first
+  // observable, then by the number of calls that the site's thread made in between, as far as the trace shows.
+  void add_calls();
+  // Adds pauses and partitions, if no message names a cause: each node is paused, or partitioned, for some time.
+  void add_stops();
 
  private:
-  void near(std::size_t log, const logs::Observed* anchor);
+  // Adds the calls before the first message of `anchor` in this log; before the end of the log if `anchor` is null.
+  void add_calls_before(std::size_t log, const logs::Observed* anchor);
+  // How far a site is from the anchor.
   struct Distance {
     std::size_t messages = 0, calls = 0;
   };
-  void call(const trace::Event* done, const std::string& node, std::int64_t ts, const Distance& distance,
-            const std::string& before);
-  // How many messages of each kind the node says more, or fewer, than in the run without faults.
+  void add_failed_call(const trace::Event* done, const std::string& node, std::int64_t ts, const Distance& distance,
+                       const std::string& before);
+  // The number of messages, summed over all kinds, by which the node's log differs from the one of the control run.
   [[nodiscard]] std::uint64_t unusual_messages(std::size_t log) const;
 
   const LogCase& case_;
   const logs::Evidence& evidence_;
   LogTrace& out_;
-  double plainness_ = 0;  // how plainly logs name a cause at all
+  double explicitness_ = 0;  // the greatest weight of a hint: how explicitly the logs name a cause
 };
 
 }  // namespace rose::diagnose

@@ -1,4 +1,4 @@
-// Which node a name or address in a log means.
+// Maps names and addresses in logs to nodes.
 #pragma once
 
 #include <filesystem>
@@ -12,18 +12,18 @@
 
 namespace rose::diagnose {
 
-// The nodes of the deployment, by the names and addresses that messages may use for them.
+// The nodes of the deployment, with the names and addresses by which messages may mention them.
 [[nodiscard]] std::vector<logs::NodeName> node_names_in_logs(const config::Config& config,
                                                              const std::map<std::string, std::string>& host_to_node);
 
-// Which node lines of a log mean that name this host: "web-1" and "shop_web_1" of Compose, "db-0/postgres" of kubectl,
-// "n1.example.com", an address, or what --map tells; "" none.
+// The node whose lines name this host: "web-1" and "shop_web_1" of Compose, "db-0/postgres" of kubectl,
+// "n1.example.com", an address, or a host given with --map. "" if there is none.
 [[nodiscard]] std::string node_of_host(std::string_view host, const config::Config& config,
                                        const std::map<std::string, std::string>& host_to_node);
 
-// Which node wrote the log at this path: a component that is a node's name ("n1.log", "logs/n1/stderr.log"), the last
-// one if there are several; otherwise the only node whose name is among the parts of the file's name ("n1-error.log",
-// "server_n1.log"); "" none.
+// The node that wrote the log at this path: the last path component that is a node's name ("n1.log",
+// "logs/n1/stderr.log"), else the only node whose name is part of the file's name ("n1-error.log", "server_n1.log"). ""
+// if there is none.
 [[nodiscard]] std::string node_of_path(const std::filesystem::path& path, const config::Config& config,
                                        const std::map<std::string, std::string>& host_to_node);
 

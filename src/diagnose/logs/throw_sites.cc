@@ -17,7 +17,7 @@ using logs::Thrown;
 
 constexpr std::size_t kMostSites = 4;
 
-// The JDK's own, and what languages bring along: they throw on behalf of other code.
+// Frames of the JDK and of language runtimes throw on behalf of other code.
 bool of_platform(const Frame& frame) {
   static constexpr std::array kPackages =
       std::to_array<std::string_view>({"scala.", "kotlin.", "groovy.", "org.codehaus.groovy.", "clojure."});
@@ -35,8 +35,8 @@ class Sites {
   }
 
   std::vector<ThrowSite> find(const logs::StackTrace& trace, bool elsewhere) {
-    // An exception that was caught and became another one had its effect inside the catching method; further out, only
-    // the other one did.
+    // Begin with the root cause. An exception that was caught and wrapped had an effect only inside the catching
+    // method; further out, only its wrapper did.
     for (auto thrown = trace.rbegin(); thrown != trace.rend() && sites_.size() < kMostSites; ++thrown)
       if (thrown->elsewhere == elsewhere) of(*thrown);
     if (sites_.size() > kMostSites) sites_.resize(kMostSites);
@@ -48,7 +48,7 @@ class Sites {
     return !frame.generated && !of_platform(frame) && jvm::is_method(node_, name_of(frame));
   }
 
-  // Those that the configuration names.
+  // True if the configuration names the method or its source file.
   [[nodiscard]] bool named(const Frame& frame) const {
     if (std::find(methods_.sources.begin(), methods_.sources.end(), frame.file) != methods_.sources.end()) return true;
     const jvm::Method method{frame.class_name, frame.method, {}, frame.file, 0};
@@ -56,6 +56,8 @@ class Sites {
                        [&](const jvm::NamePattern& pattern) { return pattern.matches(method); });
   }
 
+  // Adds the sites of one exception: at the innermost method that the configuration names, else at the innermost method
+  // of the program.
   void of(const Thrown& thrown) {
     if (thrown.class_name.find('.') == std::string::npos) return;
     const std::size_t inside = thrown.frames.size() - thrown.common;
@@ -67,12 +69,12 @@ class Sites {
     if (own == inside) return;
     const Frame& frame = thrown.frames[own];
     if (own > 0) {
-      // Something that it called threw: in the place of that call, or of the whole method.
+      // A callee threw it: throw at that call, or at the entry of the whole method.
       if (frame.line != 0) add(thrown, frame, frame.line);
       add(thrown, frame, std::nullopt);
       return;
     }
-    // The method threw it itself, on a line that is executed only if something is wrong.
+    // The method threw it itself, on a line that is executed only in case of an error.
     add(thrown, frame, std::nullopt);
     if (inside > 1 && thrown.frames[1].line != 0 && possible(thrown.frames[1]))
       add(thrown, thrown.frames[1], thrown.frames[1].line);

@@ -1,5 +1,5 @@
-// Where an exception that a log tells of can be thrown in the test deployment: the places in the node's own methods
-// from which it looks to its callers as it did in production. Pure.
+// Where an exception that a log reports can be thrown in the test deployment: places in the node's own methods from
+// which the callers see the same exception as in production. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,15 @@ namespace rose::diagnose {
 
 struct ThrowSite {
   std::string throws;                 // "java.io.IOException"
-  std::string message;                // as it was; "" none
+  std::string message;                // the exception's own message; "" if it has none
   std::string function;               // "org.x.Store.read"
-  std::optional<std::uint64_t> line;  // at the first call on it; else at the method's entry
-  std::string frame;                  // of the trace, for people: "org.x.Store.read(Store.java:50)"
+  std::optional<std::uint64_t> line;  // throw at the first call on this line; without a line, at the method's entry
+  std::string frame;                  // the stack frame as it is printed: "org.x.Store.read(Store.java:50)"
 };
 
-// The likeliest first; none: the node runs no JVM, or no method of the trace is one of a program's. `elsewhere`: of
-// what a peer of the one that wrote the log threw and sent it, `node` being that peer.
+// The most likely site first. Empty if the node runs no JVM, or if no method in the trace belongs to one of the node's
+// programs. `elsewhere`: use the exceptions that a peer threw and sent to the node that wrote the log; `node` is then
+// that peer.
 [[nodiscard]] std::vector<ThrowSite> throw_sites(const logs::StackTrace& trace, const config::Node& node,
                                                  bool elsewhere = false);
 

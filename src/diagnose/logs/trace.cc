@@ -13,7 +13,7 @@ using trace::EventType;
 using trace::ProcessState;
 using trace::StringId;
 
-constexpr std::uint32_t kManyPackets = 1000;  // packets of a pair that talks
+constexpr std::uint32_t kManyPackets = 1000;  // packets of an active connection
 
 }  // namespace
 
@@ -25,7 +25,7 @@ LogTrace::LogTrace(const LogCase& log_case) : case_(log_case) {
   if (control != nullptr) {
     out_.meta.pause_ns = control->meta.pause_ns;
     out_.meta.network_delay_ns = control->meta.network_delay_ns;
-    out_.meta.workload_ts = std::clamp(case_.there(control->meta.workload_ts), case_.first(), case_.last());
+    out_.meta.workload_ts = std::clamp(case_.to_incident(control->meta.workload_ts), case_.first(), case_.last());
     if (control->meta.workload_ts == 0) out_.meta.workload_ts = 0;
   }
 }
@@ -74,14 +74,14 @@ void LogTrace::put_control() {
     if ((control_event.flags & trace::kInjected) != 0) continue;
     const std::string_view node = case_.name_in_control(control_event);
     Event event = control_event;
-    event.ts_ns = case_.there(node, control_event.ts_ns);
+    event.ts_ns = case_.to_incident(node, control_event.ts_ns);
     const auto cut = cut_.find(std::string(node));
     if (cut != cut_.end() && event.ts_ns > cut->second) continue;
     for (StringId Event::* field :
          {&Event::path, &Event::path2, &Event::peer, &Event::function, &Event::src, &Event::dst, &Event::by})
       if (control_event.*field != 0) event.*field = intern(control.str(control_event.*field));
     event.node = intern(node);
-    put_beside(event);
+    put_context(event);
   }
   out_.meta.addresses = control.meta.addresses;
 }

@@ -1,5 +1,5 @@
-// The trace that logs become: events that they tell of, or that are guessed, among what the run without faults did.
-// Private to diagnose.
+// Builds the trace that represents the logs: reported and guessed events, and the events of the control run as their
+// context. Private to diagnose.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +17,27 @@ namespace rose::diagnose {
 
 class LogTrace {
  public:
-  // A trace with the case's times.
+  // An empty trace that covers the incident's time.
   explicit LogTrace(const LogCase& log_case);
 
   [[nodiscard]] trace::Event event(trace::EventType type, const std::string& node, std::int64_t ts);
   [[nodiscard]] trace::StringId intern(std::string_view text) { return out_.strings.intern(text); }
   void put(const trace::Event& event, LogEvidence::OfEvent evidence);
-  // Is there a failed call already of this node and kind, with this error, of such a file and peer?
-  [[nodiscard]] bool tells(const trace::Event& failed) const { return failed_.contains(key_of(failed)); }
-  // Adds an event that only helps to interpret the others.
-  void put_beside(const trace::Event& event) { made_.push_back({event, {}}); }
-  // Adds a silence: nothing was sent from one to the other in either direction.
+  // True if the trace already contains a failed call with the same node, call, error, file pattern and peer.
+  [[nodiscard]] bool has_failed_call(const trace::Event& failed) const { return failed_.contains(key_of(failed)); }
+  // Adds an event that is no candidate and only gives context to others.
+  void put_context(const trace::Event& event) { made_.push_back({event, {}}); }
+  // Adds a silence of the connection between two nodes: no packets in either direction from `begin` to `end`.
+  // `inferred`: no message names the peer.
   void put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end,
                    double weight, const std::string& words, bool inferred = false);
 
-  // From here on the incident went another way than the run without faults.
+  // From `ts` on, the incident differs from the control run: put_control() leaves out the node's later events.
   void cut_off(const std::string& node, std::int64_t ts);
-  // The run without faults itself: what comes before the causes is what they may wait for.
+  // Adds the events of the control run: those before a fault are the contexts that it can wait for. Call it last.
   void put_control();
 
-  // Gives the trace to `inputs`, with what is said of its events.
+  // Appends the trace, and the evidence for its events, to `inputs`.
   void finish(Inputs& inputs) &&;
 
  private:

@@ -2,17 +2,20 @@
 
 #include <algorithm>
 
-#include "logs/hint/spoken_of.h"
+#include "logs/hint/mentions.h"
 #include "logs/quote.h"
 
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kTail = 6;                   // messages before an end that may tell why
-constexpr std::int64_t kStopGoesOn = 5 * kSecond;  // at most, between two messages of one stop,
-constexpr std::size_t kLeastForEveryday = 20;      // messages of a log in which something can be everyday:
-constexpr std::size_t kParts = 8, kMostParts = 6;  // of so many parts in so many, the first among them
-constexpr std::size_t kMostOfStop = 1'000;         // and so many messages in all
+constexpr std::size_t kTail = 6;  // messages before an end that may state its cause
+// A stop is a sequence of messages that report it. Two of them are at most kStopInterval apart, and all of them are
+// among the last kMostOfStop messages.
+constexpr std::int64_t kStopInterval = 5 * kSecond;
+constexpr std::size_t kMostOfStop = 1'000;
+// A log with at least kLeastForThroughout messages is divided into kParts of equal size. A message that occurs in the
+// first part, and in at least kMostParts of them, occurs "throughout the log".
+constexpr std::size_t kLeastForThroughout = 20, kParts = 8, kMostParts = 6;
 
 std::int64_t last_of(const Logs& logs) {
   std::int64_t last = kNoTime;
@@ -27,10 +30,10 @@ std::vector<std::int64_t> stops_of(const Logs& logs, const std::vector<NodeName>
   return all;
 }
 
-// That it has other nodes stopped, or hears of it, is no stop of its own: "shutdown host n2".
+// True if the reported stop is that of another node, which this one ordered or learnt of: "shutdown host n2".
 bool is_of_another(const std::vector<NodeName>& names, const NodeLog& node, const Meaning& meaning,
                    std::string_view text) {
-  return meaning.stops_at != 0 && is_object(names, node.node, text.substr(std::min(meaning.stops_at, text.size())));
+  return meaning.stop_end != 0 && is_object(names, node.node, text.substr(std::min(meaning.stop_end, text.size())));
 }
 
 }  // namespace
@@ -39,14 +42,14 @@ Findings::Findings(const Logs& failed, const Logs& sound, const Difference& betw
     : failure(failed),
       normal(sound),
       difference(between),
-      names(with_own_names(nodes, failed)),
+      names(with_stated_names(nodes, failed)),
       stops(stops_of(failed, names)),
       normal_stops(stops_of(sound, names)),
       last_ns(last_of(failed)),
       normal_last_ns(last_of(sound)) {
   for (const NodeLog& log : normal.nodes)
     for (const Message& message : log.messages)
-      if (normal.text(message).find('\n') != std::string_view::npos) with_lines_behind_.insert(message.kind);
+      if (normal.text(message).find('\n') != std::string_view::npos) with_following_lines_.insert(message.kind);
   for (const NodeLog& log : failure.nodes) {
     knowledge::NamesOfNodes& known = names_of_nodes_.emplace_back();
     for (const NodeName& name : names) {
@@ -60,25 +63,25 @@ Findings::Findings(const Logs& failed, const Logs& sound, const Difference& betw
     serves_from_.push_back(serves_from(failure, log));
     start_.push_back(normal.nodes.empty() ? messages_of_start(failure, log) : 0);
   }
-  find_everyday();
+  find_throughout();
 }
 
-// A fault begins at some moment of a log that began before it: what is said in each part of the log, from the first on,
-// is no consequence of a fault. An excerpt that begins with the fault is short.
-void Findings::find_everyday() {
-  everyday_.resize(failure.nodes.size());
+// A log usually begins before the fault. A message that occurs in most parts of the log, including the first one, is
+// therefore no consequence of a fault. An excerpt that begins with the fault is too short to be judged.
+void Findings::find_throughout() {
+  throughout_.resize(failure.nodes.size());
   if (!normal.nodes.empty()) return;
   for (std::size_t n = 0; n < failure.nodes.size(); ++n) {
     const std::vector<Message>& all = failure.nodes[n].messages;
-    if (all.size() < kLeastForEveryday) continue;
+    if (all.size() < kLeastForThroughout) continue;
     std::map<TemplateId, std::set<std::size_t>> parts;
     for (std::size_t i = 0; i < all.size(); ++i) parts[all[i].kind].insert(i * kParts / all.size());
     for (const auto& [kind, in] : parts)
-      if (*in.begin() == 0 && in.size() >= kMostParts) everyday_[n].insert(kind);
+      if (*in.begin() == 0 && in.size() >= kMostParts) throughout_[n].insert(kind);
   }
 }
 
-const NodeLog* Findings::usual(std::size_t n) const {
+const NodeLog* Findings::normal_log(std::size_t n) const {
   return difference.nodes[n].normal == kNoNode ? nullptr : &normal.nodes[difference.nodes[n].normal];
 }
 
@@ -87,8 +90,8 @@ const Observed* Findings::observed_as(std::size_t n, TemplateId kind) const {
   return found != observed_[n].end() ? found->second : nullptr;
 }
 
-std::string_view Findings::text_behind(const Message& message) const {
-  if (normal.nodes.empty() || with_lines_behind_.contains(message.kind)) return {};
+std::string_view Findings::following_lines(const Message& message) const {
+  if (normal.nodes.empty() || with_following_lines_.contains(message.kind)) return {};
   const std::string_view text = failure.text(message);
   const std::size_t end = text.find('\n');
   return end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
@@ -100,18 +103,19 @@ const NodeLog* Findings::log_of(std::string_view name) const {
   return found == failure.nodes.end() ? nullptr : &*found;
 }
 
-bool Findings::misses_for_a_reason(std::size_t by, std::string_view of, std::int64_t ts_ns) const {
+bool Findings::has_expected_absence(std::size_t by, std::string_view of, std::int64_t ts_ns) const {
   if (ts_ns == kNoTime) return false;
   const auto has_stopped = [&](std::size_t n) { return stops[n] != kNoTime && ts_ns >= stops[n]; };
   if (has_stopped(by)) return true;
   const NodeLog* log = log_of(of);
   if (log == nullptr) return false;
   const auto other = static_cast<std::size_t>(log - failure.nodes.data());
-  return starts(other, ts_ns) || has_stopped(other);
+  return is_starting(other, ts_ns) || has_stopped(other);
 }
 
-bool Findings::wrote_all_at_start(std::size_t n) const {
-  return normal.nodes.empty() && last_ns - node(n).messages.front().ts_ns >= kRanOn && only_started(failure, node(n));
+bool Findings::logged_only_start(std::size_t n) const {
+  return normal.nodes.empty() && last_ns - node(n).messages.front().ts_ns >= kLongRun &&
+         logs_only_start(failure, node(n));
 }
 
 Hint& Findings::add(Hint::Kind kind, std::size_t n, const Message& message, double weight) {
@@ -154,7 +158,7 @@ Stop last_stop(const Logs& logs, const std::vector<NodeName>& names, const NodeL
   if (begin == end || !is_timed(node)) return stop;
   std::int64_t since = node.messages[end - 1].ts_ns;
   const std::size_t from = end - std::min(end - begin, kMostOfStop);
-  for (std::size_t i = end; i-- > from && since - node.messages[i].ts_ns <= kStopGoesOn;) {
+  for (std::size_t i = end; i-- > from && since - node.messages[i].ts_ns <= kStopInterval;) {
     const Meaning meaning = read_meaning(logs.text(node.messages[i]));
     if ((!meaning.stopping && !meaning.gave_up) || is_of_another(names, node, meaning, logs.text(node.messages[i])))
       continue;

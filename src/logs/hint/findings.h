@@ -1,5 +1,5 @@
-// Shared by the finders of hints: the logs, what was found so far, and its weight. They run one after the other; a
-// later one may change the weight of what an earlier one found.
+// The state that the finders of hints share: the logs, the hints found so far, and common weights. The finders run one
+// after the other, and a later one may change the weights of earlier hints.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,21 @@
 
 namespace rose::logs {
 
-// Weights (0..1) that more than one finder uses.
-inline constexpr double kPlain = 1.0;   // the failure's own message names the error, or the signal
-inline constexpr double kStood = 0.35;  // a gap
-inline constexpr double kHushed =
-    0.3;  // times this: a silence of all nodes, or one that began after a message stated the failure's cause
-inline constexpr double kInPassing = 0.5;  // factor for messages below the level of warnings
-inline constexpr double kEveryday = 0.2;   // times this: it is said throughout the log
-inline constexpr double kUsual = 0.1;      // times this: runs without faults say so, too
+// Weights and factors (0..1) that more than one finder uses.
+inline constexpr double kExplicit = 1.0;  // the failure's own message names the error or the signal
+inline constexpr double kLogGap = 0.35;   // the node logs nothing for unusually long
+// Factor for a silence: all nodes are silent at that time, or a message before it states the failure's cause.
+inline constexpr double kExplainedSilence = 0.3;
+inline constexpr double kLowLevel = 0.5;    // factor: the message has the level "info", "debug" or "trace"
+inline constexpr double kThroughout = 0.2;  // factor: the message occurs throughout the log
+inline constexpr double kAlsoNormal = 0.1;  // factor: the message also occurs in runs without faults
 
-inline constexpr std::int64_t kNoticed =
-    8 * kSecond;  // after a node was paused or partitioned, others report that they miss it within this time
-inline constexpr std::int64_t kRanOn = 300 * kSecond;  // a program that went on for so long has started well
-inline constexpr std::int64_t kEarly = 3 * kSecond;    // a log that ends so long before the others' ends early
+// Nodes report within this time that they miss a node which was paused or partitioned.
+inline constexpr std::int64_t kNoticeTime = 8 * kSecond;
+inline constexpr std::int64_t kLongRun = 300 * kSecond;  // a program that runs for this long has started successfully
+inline constexpr std::int64_t kEarlyEnd = 3 * kSecond;   // a log that ends this much before the others ends early
 
-// One thing, however often it is reported.
+// A fact that one or more messages report.
 struct Repeated {
   const Message* first = nullptr;
   const Message* last = nullptr;
@@ -41,105 +41,108 @@ struct Findings {
   Findings(const Logs& failed, const Logs& sound, const Difference& between, const std::vector<NodeName>& nodes);
 
   [[nodiscard]] const NodeLog& node(std::size_t n) const { return failure.nodes[n]; }
-  // Null if there is no log of this node.
+  // Null if no log is known to be this node's.
   [[nodiscard]] const NodeLog* log_of(std::string_view name) const;
-  // The same node's in the run without faults; null: there is none.
-  [[nodiscard]] const NodeLog* usual(std::size_t n) const;
+  // The log of the same node in the run without faults; null if there is none.
+  [[nodiscard]] const NodeLog* normal_log(std::size_t n) const;
+  // What a message reports. Names of nodes are not recognised.
   [[nodiscard]] Meaning meaning(const Message& message) const { return read_meaning(failure.text(message)); }
-  // The same, by the names of all nodes; node `n` writes it.
+  // What a message of node `n` reports. Recognises the names of all nodes.
   [[nodiscard]] Meaning meaning(std::size_t n, const Message& message) const {
     return read_meaning(failure.text(message), &names_of_nodes_[n]);
   }
-  // Null if messages of this kind are no observable.
+  // Null if this kind of message is no observable.
   [[nodiscard]] const Observed* observed_as(std::size_t n, TemplateId kind) const;
-  // There is a run without faults, and nothing in how the failure differs from it speaks of this kind.
-  [[nodiscard]] bool is_usual(std::size_t n, TemplateId kind) const {
+  // True if there is a run without faults, and the failure's log does not differ from it in this kind of message.
+  [[nodiscard]] bool is_normal(std::size_t n, TemplateId kind) const {
     return !normal.nodes.empty() && observed_as(n, kind) == nullptr;
   }
 
   // True if there is no run without faults, and messages of this kind occur from the beginning of the log to its end.
-  [[nodiscard]] bool is_everyday(std::size_t n, TemplateId kind) const { return everyday_[n].contains(kind); }
+  [[nodiscard]] bool occurs_throughout(std::size_t n, TemplateId kind) const { return throughout_[n].contains(kind); }
 
-  // Lines without a time stand behind the message before, whichever program wrote them: a program that ends says so on
-  // the same output, behind what it always says. "" where runs without faults have lines behind messages of that kind
-  // as well.
-  [[nodiscard]] std::string_view text_behind(const Message& message) const;
+  // The lines without a timestamp that follow the message; any program may have written them. A program that ends
+  // reports that on the same output, without a timestamp, after one of its usual messages. "" if messages of this kind
+  // are also followed by such lines in runs without faults.
+  [[nodiscard]] std::string_view following_lines(const Message& message) const;
 
   Hint& add(Hint::Kind kind, std::size_t n, const Message& message, double weight);
-  // True if the message belongs to the start of a program that then ran on for minutes. A program that is well misses
-  // files and peers then, too; what a fault that lasts causes is repeated later.
-  [[nodiscard]] bool is_of_start(std::size_t n, const Message& message) const {
+  // True if the message belongs to the start of a program that then ran for minutes. Such a program also misses files
+  // and peers while it starts, and the effect of a lasting fault is logged again later.
+  [[nodiscard]] bool belongs_to_start(std::size_t n, const Message& message) const {
     return static_cast<std::size_t>(&message - node(n).messages.data()) < start_[n];
   }
-  // It said all when it began, long before the logs end: that it says nothing any more tells nothing.
-  [[nodiscard]] bool wrote_all_at_start(std::size_t n) const;
-  // It does not listen yet, as it says itself.
-  [[nodiscard]] bool starts(std::size_t n, std::int64_t ts_ns) const {
+  // True if the node logged only its start and then ran for long: its later silence is no evidence.
+  [[nodiscard]] bool logged_only_start(std::size_t n) const;
+  // True if the node, by its own log, does not accept connections yet at this time.
+  [[nodiscard]] bool is_starting(std::size_t n, std::int64_t ts_ns) const {
     return ts_ns != kNoTime && ts_ns < serves_from_[n];
   }
-  // `of` is not up yet or stops, or `by` stops: that one misses the other says nothing of a fault.
-  [[nodiscard]] bool misses_for_a_reason(std::size_t by, std::string_view of, std::int64_t ts_ns) const;
+  // True if `of` has not started yet or is stopping, or `by` is stopping: then no fault is needed to explain that `by`
+  // misses `of`.
+  [[nodiscard]] bool has_expected_absence(std::size_t by, std::string_view of, std::int64_t ts_ns) const;
 
-  // From its first message to its last one.
+  // Adds a hint that lasts from the first message of the report to the last one.
   Hint& add(Hint::Kind kind, std::size_t n, const Repeated& repeated, double belief);
 
   const Logs& failure;
   const Logs& normal;
   const Difference& difference;
-  std::vector<NodeName> names;  // and what nodes call themselves
-  std::vector<std::int64_t> stops,
-      normal_stops;  // by node: from when on it stops in order, and does not begin again; kNoTime: it does not say so
-  std::int64_t last_ns = kNoTime, normal_last_ns = kNoTime;  // the last message of all
+  std::vector<NodeName> names;  // including the ids and endpoints that nodes state as their own
+  // Indexed by node: the time since which the node stops in order and does not start again; kNoTime: it does not stop.
+  std::vector<std::int64_t> stops, normal_stops;
+  std::int64_t last_ns = kNoTime,
+               normal_last_ns = kNoTime;  // the time of the last message of all nodes
   std::vector<Hint> hints;
-  std::vector<std::size_t> silences;  // hints that nothing but a silence speaks for
-  bool reunited = false;              // nodes that had been apart found each other again, by their own words
-  bool at_debug = false;              // only what is said at the level of debugging is looked at
+  std::vector<std::size_t> silences;  // indices of hints whose only evidence is that a log is silent
+  bool reunited = false;              // a message reports that partitioned nodes are connected again
+  bool debug_only = false;            // only messages at the level "debug" are read; see NodeReports
 
  private:
-  std::vector<std::map<TemplateId, const Observed*>> observed_;  // by node
-  std::vector<knowledge::NamesOfNodes> names_of_nodes_;          // by the node that writes
-  void find_everyday();
+  std::vector<std::map<TemplateId, const Observed*>> observed_;  // indexed by node
+  std::vector<knowledge::NamesOfNodes> names_of_nodes_;          // indexed by the node that logs the message
+  void find_throughout();
 
-  std::vector<std::set<TemplateId>> everyday_;  // by node
-  std::set<TemplateId> with_lines_behind_;      // kinds of messages of runs without faults
-  std::vector<std::int64_t> serves_from_;       // by node
-  std::vector<std::size_t> start_;              // by node: messages of the start of a program that ran on
+  std::vector<std::set<TemplateId>> throughout_;  // indexed by node
+  std::set<TemplateId> with_following_lines_;     // kinds with such lines after them in runs without faults
+  std::vector<std::int64_t> serves_from_;         // indexed by node; serves_from() of each
+  std::vector<std::size_t> start_;                // indexed by node; messages_of_start() of each
 };
 
-// How many of its messages belong to the start of a program that ran on for minutes; 0: it did not, or its log begins
-// later than the program.
+// The number of messages that belong to the start of a program which then ran for minutes. 0 if it ended earlier, or if
+// the log does not begin with the program's start.
 [[nodiscard]] std::size_t messages_of_start(const Logs& logs, const NodeLog& node);
-// True if it began, by its own words, and said nothing any more soon after that.
-[[nodiscard]] bool only_started(const Logs& logs, const NodeLog& node);
+// True if the program logged its start, and nothing after its first minute.
+[[nodiscard]] bool logs_only_start(const Logs& logs, const NodeLog& node);
 
-// When it began, and could be reached by others, by its own words; kNoTime: its log does not tell.
+// The time at which the program logs that it accepts connections, if its log begins with its start; else kNoTime.
 [[nodiscard]] std::int64_t serves_from(const Logs& logs, const NodeLog& node);
 
-// Finds each end of node `n`, and each time when it was paused.
+// Adds a hint for each end of node `n`, and for each gap in its log.
 void find_ends(Findings& found, std::size_t n);
 void find_gaps(Findings& found, std::size_t n);
 void find_lone_stop(Findings& found);
-void find_silent_one(Findings& found);
-// Finds what its messages report, and their exceptions.
+void find_silent_node(Findings& found);
+// Adds hints for what the node's messages report, and for the exceptions in them.
 void find_reports(Findings& found, std::size_t n);
 void find_thrown(Findings& found, std::size_t n);
-// Compares all nodes: finds a node that was paused while the others missed it, and a role that moved from one node to
-// another.
+// Compare all nodes: find nodes that were paused or ended while the others missed them, and roles that moved from one
+// node to another.
 void find_missed(Findings& found);
 void find_missed_ends(Findings& found);
 void find_lost_roles(Findings& found);
 
-// Whether its messages have times of their own.
+// True if the messages have timestamps of their own.
 [[nodiscard]] bool is_timed(const NodeLog& node);
-// The first of the messages before an end that may tell why it came.
+// The first of the last messages before `end`: those that may state the cause of an end.
 [[nodiscard]] std::size_t tail_of(std::size_t begin, std::size_t end);
-// Whether they tell of an orderly stop.
+// True if the last messages before `end` report an orderly stop.
 [[nodiscard]] bool stops_in_order(const Logs& logs, const std::vector<NodeName>& names, const NodeLog& node,
                                   std::size_t begin, std::size_t end);
-// The stop that they end with, by their times.
+// The stop with which the messages end; messages of one stop follow each other closely in time.
 struct Stop {
-  std::int64_t since_ns = kNoTime;  // kNoTime: they tell of none
-  bool gave_up = false;             // because of a failure, by its own words: it was not asked to stop
+  std::int64_t since_ns = kNoTime;  // kNoTime: they report no stop
+  bool gave_up = false;             // the node stops because of a failure, by its own words, and was not asked to
 };
 [[nodiscard]] Stop last_stop(const Logs& logs, const std::vector<NodeName>& names, const NodeLog& node,
                              std::size_t begin, std::size_t end);

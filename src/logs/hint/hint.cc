@@ -9,16 +9,16 @@
 
 #include "kernel/syscalls.h"
 #include "logs/hint/findings.h"
-#include "logs/hint/spoken_of.h"
+#include "logs/hint/mentions.h"
 
 namespace rose::logs {
 namespace {
 
-constexpr double kEcho = 0.3;              // times this: it says once more, and less plainly, what another message said
-constexpr std::int64_t kEchoed = kSecond;  // so soon
+constexpr double kEcho = 0.3;              // factor: the message repeats, less precisely, what another message reports
+constexpr std::int64_t kEchoed = kSecond;  // within this time
 
-// "I/O error" is what programs call any failure of a disk: right beside a message that names the error and its file, it
-// is that one.
+// Programs print "I/O error" for any failed disk operation. Close to a message that names another error and its file,
+// it means that error.
 void weigh_echoes(std::vector<Hint>& hints) {
   for (Hint& hint : hints) {
     if (hint.kind != Hint::Kind::call || hint.error != EIO || !hint.path.empty() || hint.ts_ns == kNoTime) continue;
@@ -31,17 +31,17 @@ void weigh_echoes(std::vector<Hint>& hints) {
   }
 }
 
-// If a message names the cause plainly, a node that logs less from then on usually just has less to log.
+// If a message names the cause, a node that logs less afterwards usually has less to log.
 void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& silences) {
   std::int64_t reported_ns = kNoTime;
   for (const Hint& hint : hints)
-    if (hint.kind == Hint::Kind::call && hint.weight >= kInPassing && kernel::resource_error(hint.error) &&
+    if (hint.kind == Hint::Kind::call && hint.weight >= kLowLevel && kernel::resource_error(hint.error) &&
         hint.ts_ns != kNoTime && (reported_ns == kNoTime || hint.ts_ns < reported_ns))
       reported_ns = hint.ts_ns;
-  // The same holds for a node to which there was no route: it had no peer to communicate with.
+  // A node to which there was no route also has less to log, because no peer could reach it.
   std::map<std::string, std::int64_t> apart;
   for (const Hint& hint : hints)
-    if (hint.kind == Hint::Kind::silence && hint.no_route && hint.weight >= kInPassing && hint.ts_ns != kNoTime) {
+    if (hint.kind == Hint::Kind::silence && hint.no_route && hint.weight >= kLowLevel && hint.ts_ns != kNoTime) {
       if (reported_ns == kNoTime || hint.ts_ns < reported_ns) reported_ns = hint.ts_ns;
       const auto [first, fresh] = apart.try_emplace(hint.peer, hint.ts_ns);
       if (!fresh) first->second = std::min(first->second, hint.ts_ns);
@@ -50,14 +50,15 @@ void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& si
   for (const std::size_t index : silences) {
     const auto cut_off = apart.find(hints[index].node);
     if (hints[index].ts_ns >=
-        (cut_off == apart.end() ? reported_ns : std::min(reported_ns, cut_off->second - kNoticed)))
-      hints[index].weight *= kHushed;
+        (cut_off == apart.end() ? reported_ns : std::min(reported_ns, cut_off->second - kNoticeTime)))
+      hints[index].weight *= kExplainedSilence;
   }
 }
 
-// A wrong clock differs from those of all others, and theirs only from it.
+// A wrong clock differs from the clocks of all other nodes, and those differ only from it.
 void weigh_clocks(std::vector<Hint>& hints) {
-  std::map<std::string, std::set<std::string>> differ;  // by node: from whose
+  std::map<std::string, std::set<std::string>>
+      differ;  // key: a node; value: the nodes whose clocks differ from its clock
   for (const Hint& hint : hints)
     if (hint.kind == Hint::Kind::clock && !hint.clock.own) differ[hint.node].insert(hint.peer);
   std::size_t most = 0;
@@ -67,9 +68,10 @@ void weigh_clocks(std::vector<Hint>& hints) {
       hint.weight *= static_cast<double>(differ[hint.node].size()) / static_cast<double>(most);
 }
 
-// Nothing is understood. What is logged as a warning or worse, and names another node, is a complaint about that one;
-// of one log alone, what names nobody is one about the node itself. Few lines were chosen because they tell what went
-// wrong: where none of them has a level, all complain.
+// The last resort, if no message was understood. A warning or error that names another node is a complaint about that
+// node. If there is only one log, a warning or error that names no node is a complaint about the writer itself. A short
+// excerpt was selected because it shows the problem: if none of its messages has a level, each of them is treated as a
+// complaint.
 class Complaints {
  public:
   explicit Complaints(Findings& found) : found_(found) {
@@ -88,25 +90,28 @@ class Complaints {
 
  private:
   static constexpr std::size_t kExcerpt = 20;  // messages
-  static constexpr double kAboutAnother = 0.3, kAboutItself = 0.2, kStoodRather = 0.15, kCutRather = 0.12;
-  static constexpr double kUnleveled = 0.5;  // times this: nothing says that it is a complaint
-  static constexpr std::int64_t kStoodFor = 10 * kSecond;
+  static constexpr double kAboutAnother = 0.3, kAboutItself = 0.2, kPausedInstead = 0.15, kCutInstead = 0.12;
+  static constexpr double kWithoutLevel = 0.5;  // factor: the message has no level
+  static constexpr std::int64_t kAssumedPauseLength = 10 * kSecond;
 
   [[nodiscard]] bool complains(std::size_t n, const Message& message, Level least, bool any) const {
     const bool is_bad = any ? message.level == Level::none : message.level >= least;
-    return is_bad && !found_.is_of_start(n, message) && !found_.is_everyday(n, message.kind) &&
-           !found_.is_usual(n, message.kind);
+    return is_bad && !found_.belongs_to_start(n, message) && !found_.occurs_throughout(n, message.kind) &&
+           !found_.is_normal(n, message.kind);
   }
 
+  // Treats the first complaint that names another node as a report that this node is missing. `any`: messages without a
+  // level are complaints. Returns true if there is such a complaint.
   bool about_another(bool any) {
     for (std::size_t n = 0; n < found_.failure.nodes.size(); ++n)
       for (const Message& message : found_.node(n).messages) {
         if (!complains(n, message, Level::warning, any)) continue;
         const Meaning meaning = found_.meaning(n, message);
         if (meaning.starting || meaning.serving) continue;
-        const std::string other = spoken_of(found_.names, found_.node(n).node, meaning, found_.failure.text(message));
+        const std::string other =
+            mentioned_node(found_.names, found_.node(n).node, meaning, found_.failure.text(message));
         if (other.empty()) continue;
-        Hint& hint = found_.add(Hint::Kind::silence, n, message, kAboutAnother * (any ? kUnleveled : 1));
+        Hint& hint = found_.add(Hint::Kind::silence, n, message, kAboutAnother * (any ? kWithoutLevel : 1));
         hint.peer = other;
         hint.unnamed = hint.timed_out = true;
         find_missed_ends(found_);
@@ -115,23 +120,24 @@ class Complaints {
     return false;
   }
 
+  // Treats the last complaint of the only log as the effect of an end, a pause or a partition of its node.
   bool about_itself(bool any) {
     if (found_.failure.nodes.size() != 1 || !found_.normal.nodes.empty()) return false;
     const std::vector<Message>& all = found_.node(0).messages;
-    // What was said last is the nearest to what happened.
+    // The last message is the closest to the failure.
     for (auto message = all.rbegin(); message != all.rend(); ++message) {
       if (!complains(0, *message, excerpt_ ? Level::warning : Level::error, any)) continue;
       if (const Meaning meaning = found_.meaning(0, *message); meaning.starting || meaning.serving || meaning.stopping)
         return false;
-      Hint& end = found_.add(Hint::Kind::end, 0, *message, kAboutItself * (any ? kUnleveled : 1));
+      Hint& end = found_.add(Hint::Kind::end, 0, *message, kAboutItself * (any ? kWithoutLevel : 1));
       end.signal = SIGKILL;
       end.reported = end.unnamed = true;
-      Hint& stop = found_.add(Hint::Kind::stop, 0, *message, kStoodRather * (any ? kUnleveled : 1));
-      stop.took_ns = kStoodFor;
+      Hint& stop = found_.add(Hint::Kind::stop, 0, *message, kPausedInstead * (any ? kWithoutLevel : 1));
+      stop.took_ns = kAssumedPauseLength;
       stop.missed = true;
       for (const NodeName& other : found_.names) {
         if (other.node == found_.node(0).node || found_.node(0).node.empty()) continue;
-        Hint& cut = found_.add(Hint::Kind::silence, 0, *message, kCutRather * (any ? kUnleveled : 1));
+        Hint& cut = found_.add(Hint::Kind::silence, 0, *message, kCutInstead * (any ? kWithoutLevel : 1));
         cut.peer = other.node;
         cut.unnamed = true;
       }
@@ -160,11 +166,11 @@ std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Diff
   find_missed(found);
   find_missed_ends(found);
   find_lost_roles(found);
-  // What is too little beside anything else.
-  if (found.hints.empty()) find_silent_one(found);
+  // Weak evidence, used only if there is no other.
+  if (found.hints.empty()) find_silent_node(found);
   if (found.hints.empty()) find_lone_stop(found);
   if (found.hints.empty()) {
-    found.at_debug = true;
+    found.debug_only = true;
     for (std::size_t n = 0; n < failure.nodes.size(); ++n) find_reports(found, n);
   }
   if (found.hints.empty()) Complaints(found).find();

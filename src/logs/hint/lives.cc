@@ -10,29 +10,31 @@
 
 #include "base/ascii.h"
 #include "logs/hint/findings.h"
-#include "logs/hint/spoken_of.h"
+#include "logs/hint/mentions.h"
 
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kBannerLines = 12;     // within so many lines a program says that it begins
-constexpr std::size_t kOpening = 3;          // messages in a row that tell a new life where no run without faults does
-constexpr std::uint64_t kMostLives = 20;     // whose opening comes more often does a round of work
-constexpr std::int64_t kLeastGap = kSecond;  // of a node that is said to have stood still
-constexpr std::int64_t kGapFactor = 4;       // times the longest gap that is usual
-constexpr std::size_t kRhythm = 3;    // so many gaps of a node are how it speaks now: what counts is longer by far
-constexpr std::int64_t kOffBeat = 2;  // times as long
-constexpr double kRestarted = 0.9;    // it began again, and nothing says why
-constexpr double kNeverUp =
-    0.3;  // times this: it only said that it begins, and began again: it cannot, which mostly comes of what was before
-constexpr double kPanicked = 0.6;        // it ended itself: the reason mostly stands elsewhere
-constexpr double kByItself = 0.7;        // times this: it ended itself
-constexpr double kSilent = 0.5;          // it says nothing any more
-constexpr std::size_t kMostWaits = 20;   // in vain, of a log that does not do so all the time
-constexpr double kStoppedUnseen = 0.15;  // it was stopped in order, and no other log shows that this was unusual
-constexpr double kTogether = 0.8;        // of a silence, in one piece, that others share
+constexpr std::size_t kBannerMessages = 12;  // messages within which a program logs that it starts
+constexpr std::size_t kOpening = 3;  // consecutive messages that identify a new life if there is no run without faults
+constexpr std::uint64_t kMostLives = 20;     // if these messages occur more often, they belong to a periodic task
+constexpr std::int64_t kLeastGap = kSecond;  // shorter gaps are never taken for a pause
+constexpr std::int64_t kGapFactor = 4;       // times the longest gap in the run without faults
+// The usual gap of a node is its kGapsForUsual-th longest one; only a gap of kLongerThanUsual times that is evidence.
+constexpr std::size_t kGapsForUsual = 3;
+constexpr std::int64_t kLongerThanUsual = 2;
+constexpr double kRestarted = 0.9;  // the process started again, and no message states why
+// Factor: the process only logged its start before it started again. It cannot start, usually because of something
+// earlier.
+constexpr double kNeverStarted = 0.3;
+constexpr double kPanicked = 0.6;          // the process ended itself; the cause is usually elsewhere
+constexpr double kSelfInflicted = 0.7;     // factor: the process ended itself
+constexpr double kLogEndsEarly = 0.5;      // the log ends early
+constexpr std::size_t kMostTimeouts = 20;  // timeouts in a log: with more of them they are normal for the node
+constexpr double kUnconfirmedStop = 0.15;  // an orderly stop, if there is no other log to show that it was unusual
+constexpr double kSharedSilence = 0.8;     // share of a gap during which other nodes must be silent as well
 
-// Longest silence between two messages of a node.
+// The longest time between two messages of a node, in ns.
 std::int64_t longest_gap(const NodeLog& node) {
   std::int64_t longest = 0;
   for (std::size_t i = 1; i < node.messages.size(); ++i)
@@ -41,36 +43,39 @@ std::int64_t longest_gap(const NodeLog& node) {
   return longest;
 }
 
-// The banner of a program: kinds of messages that occur once in a run without faults, near its beginning.
+// The banner of a program: up to three kinds of messages that occur once in the run without faults, near its beginning;
+// without such a run, the kinds of the first three messages.
 std::set<TemplateId> banner(const Findings& found, std::size_t n) {
   std::set<TemplateId> kinds;
-  const NodeLog* other = found.usual(n);
+  const NodeLog* other = found.normal_log(n);
   const NodeLog& from = other != nullptr ? *other : found.node(n);
-  for (std::size_t i = 0; i < from.messages.size() && i < kBannerLines && kinds.size() < 3; ++i) {
+  for (std::size_t i = 0; i < from.messages.size() && i < kBannerMessages && kinds.size() < 3; ++i) {
     const TemplateId kind = from.messages[i].kind;
     if (other != nullptr ? from.counts[kind] == 1 : i < 3) kinds.insert(kind);
   }
   return kinds;
 }
 
-// The first message of a banner.
+// The kind of the banner's first message in the log.
 TemplateId first_of(const Findings& found, const std::set<TemplateId>& banner, std::size_t n) {
-  const NodeLog* other = found.usual(n);
+  const NodeLog* other = found.normal_log(n);
   for (const Message& message : (other != nullptr ? *other : found.node(n)).messages)
     if (banner.contains(message.kind)) return message.kind;
   return 0;
 }
 
-// A single line of a banner may be said again for other reasons ("member 2 leads"); its first one is there, too, when a
-// program begins. `first`: where it stands for the first time.
+// True if the program starts at message `i`, which is part of the banner. A single message of the banner may also be
+// logged for other reasons ("member 2 leads"), but only a start also logs the banner's first kind (`opening`) near it.
+// `first`: the index of the first message of that kind.
 bool begins_again(const NodeLog& here, std::size_t i, TemplateId opening, std::size_t first) {
-  for (std::size_t k = std::max(first + 1, i - std::min(i, kBannerLines));
-       k < std::min(here.messages.size(), i + kBannerLines); ++k)
+  for (std::size_t k = std::max(first + 1, i - std::min(i, kBannerMessages));
+       k < std::min(here.messages.size(), i + kBannerMessages); ++k)
     if (here.messages[k].kind == opening) return true;
   return false;
 }
 
-// The log's first messages once more, in a row, as of a program that begins: whatever its words for that.
+// True if the first messages of the log are repeated at `i`, in the same order, and the words near them suggest a
+// start.
 bool opens_again(const Findings& found, const NodeLog& here, std::size_t i) {
   if (here.messages.size() < i + kOpening || here.counts[here.messages[0].kind] > kMostLives) return false;
   std::set<TemplateId> kinds;
@@ -79,7 +84,7 @@ bool opens_again(const Findings& found, const NodeLog& here, std::size_t i) {
     kinds.insert(here.messages[k].kind);
   }
   if (kinds.size() < kOpening) return false;
-  for (std::size_t k = i; k < std::min(here.messages.size(), i + kBannerLines); ++k) {
+  for (std::size_t k = i; k < std::min(here.messages.size(), i + kBannerMessages); ++k) {
     const std::string low = lower_case(found.failure.text(here.messages[k]));
     for (const std::string_view word : {"start", "listen", "boot", "ready", "loaded", "initiali", "running"})
       if (low.find(word) != std::string::npos) return true;
@@ -87,16 +92,17 @@ bool opens_again(const Findings& found, const NodeLog& here, std::size_t i) {
   return false;
 }
 
-// A panic, or an exception that was not caught. A program that survives an exception logs it as an error and continues.
-bool dies_of(const Findings& found, const Message& message, bool is_last) {
+// True for a panic or an uncaught exception. A program that survives an exception logs it with a level and continues.
+bool is_fatal(const Findings& found, const Message& message, bool is_last) {
   const Meaning meaning = found.meaning(message);
   return meaning.panic || meaning.gave_up ||
          (meaning.traceback && is_last && message.level != Level::error && message.level != Level::warning);
 }
 
-// Those that were there when all were stopped said so, as this one did when nothing was wrong.
-bool missed_the_stop(const Findings& found, std::size_t n) {
-  const NodeLog* before = found.usual(n);
+// True if the node did not log its orderly stop, although it does so in the run without faults, and another node logged
+// one: it had ended before the system was stopped.
+bool lacks_usual_stop(const Findings& found, std::size_t n) {
+  const NodeLog* before = found.normal_log(n);
   const auto stopping = [&](const Logs& logs, const NodeLog& node) {
     return stops_in_order(logs, found.names, node, 0, node.messages.size());
   };
@@ -106,43 +112,44 @@ bool missed_the_stop(const Findings& found, std::size_t n) {
   });
 }
 
-// The silence that is usual for a node: the third longest of its gaps. A longer one tells nothing about its rhythm.
-std::int64_t beat(const NodeLog& node) {
+// The usual gap of a node: the third longest one. Longer ones may be the fault itself.
+std::int64_t usual_gap(const NodeLog& node) {
   std::vector<std::int64_t> gaps;
   for (std::size_t i = 1; i < node.messages.size(); ++i)
     gaps.push_back(node.messages[i].ts_ns - node.messages[i - 1].ts_ns);
-  if (gaps.size() < kRhythm) return 0;
-  std::nth_element(gaps.begin(), gaps.begin() + (kRhythm - 1), gaps.end(), std::greater<>());
-  return gaps[kRhythm - 1];
+  if (gaps.size() < kGapsForUsual) return 0;
+  std::nth_element(gaps.begin(), gaps.begin() + (kGapsForUsual - 1), gaps.end(), std::greater<>());
+  return gaps[kGapsForUsual - 1];
 }
 
+// Adds the end of the life whose messages are [begin, end).
 Hint& add_end(Findings& found, std::size_t n, std::size_t begin, std::size_t end, double weight) {
   const std::vector<Message>& messages = found.node(n).messages;
-  std::size_t at = end - 1;  // what is quoted says something
+  std::size_t at = end - 1;  // quote a message with content
   while (at > begin && found.failure.text(messages[at]).find_first_not_of(" \t\r\n*") == std::string_view::npos) --at;
   bool itself = last_stop(found.failure, found.names, found.node(n), begin, end).gave_up;
   for (std::size_t i = tail_of(begin, end); i < end; ++i)
-    itself = itself || dies_of(found, messages[i], i + 1 == end) || messages[i].level == Level::fatal;
-  Hint& hint = found.add(Hint::Kind::end, n, messages[at], itself ? weight * kByItself : weight);
+    itself = itself || is_fatal(found, messages[i], i + 1 == end) || messages[i].level == Level::fatal;
+  Hint& hint = found.add(Hint::Kind::end, n, messages[at], itself ? weight * kSelfInflicted : weight);
   hint.itself = itself;
   hint.signal = itself ? SIGABRT : SIGKILL;
   return hint;
 }
 
-// A message shortly before says that a helper ended: then the one that writes starts its helpers anew (PostgreSQL after
-// the crash of a server process), and has not ended itself.
+// True if one of the last messages reports that a child process ended. Then the writer starts its children again
+// (PostgreSQL after the crash of a server process), and has not ended itself.
 bool restarts_helpers(const Findings& found, const NodeLog& here, std::size_t begin, std::size_t end) {
   for (std::size_t i = tail_of(begin, end); i < end; ++i)
     if (found.meaning(here.messages[i]).helper) return true;
   return false;
 }
 
-// One that another one follows, whose first message is `i`.
+// Adds the end of a life that another one follows; message `i` is the first one of the next life.
 void add_life(Findings& found, std::size_t n, std::size_t begin, std::size_t i) {
   if (i == begin || restarts_helpers(found, found.node(n), begin, i)) return;
   const bool ordered = stops_in_order(found.failure, found.names, found.node(n), begin, i),
              never_up = begin != 0 && i - begin < kOpening;
-  Hint& hint = add_end(found, n, begin, i, (ordered ? kStood : kRestarted) * (never_up ? kNeverUp : 1));
+  Hint& hint = add_end(found, n, begin, i, (ordered ? kLogGap : kRestarted) * (never_up ? kNeverStarted : 1));
   if (ordered && !hint.itself) hint.signal = SIGTERM;
   hint.until_ns = found.node(n).messages[i].ts_ns;
   hint.words += fmt::format(" is the last before it begins again{}", hint.itself ? " (it ended by itself)"
@@ -150,7 +157,7 @@ void add_life(Findings& found, std::size_t n, std::size_t begin, std::size_t i) 
                                                                                  : "");
 }
 
-// All lives but the last one, which begins at the message that is given back.
+// Adds the ends of all lives except the last one; returns the index of the last life's first message.
 std::size_t add_lives(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   const std::set<TemplateId> begin = banner(found, n);
@@ -159,14 +166,14 @@ std::size_t add_lives(Findings& found, std::size_t n) {
       static_cast<std::size_t>(std::find_if(here.messages.begin(), here.messages.end(),
                                             [&](const Message& message) { return message.kind == opening; }) -
                                here.messages.begin());
-  std::size_t since = 0;  // where the life began that is looked at
+  std::size_t since = 0;  // index of the first message of the current life
   std::set<TemplateId> kinds;
   std::map<TemplateId, bool> starting;
   for (std::size_t i = 0; i < here.messages.size(); ++i) {
     const TemplateId kind = here.messages[i].kind;
     if (!begin.contains(kind) || kinds.insert(kind).second || !begins_again(here, i, opening, first)) continue;
-    if (found.is_everyday(n, kind)) continue;
-    if (found.usual(n) == nullptr) {  // messages of one kind begin alike
+    if (found.occurs_throughout(n, kind)) continue;
+    if (found.normal_log(n) == nullptr) {  // evaluate one message per kind: all of them begin alike
       const auto [known, fresh] = starting.try_emplace(kind, false);
       if (fresh) known->second = found.meaning(here.messages[i]).starting;
       if (!known->second && !opens_again(found, here, i)) continue;
@@ -178,13 +185,13 @@ std::size_t add_lives(Findings& found, std::size_t n) {
   return since;
 }
 
-// Whether the last life ended in a panic of its own.
+// Adds a hint if the last life ended in a panic or a similar failure of its own; returns true if it did.
 bool add_panic(Findings& found, std::size_t n, std::size_t since) {
   const NodeLog& here = found.node(n);
   const std::size_t end = here.messages.size();
   if (restarts_helpers(found, here, since, end)) return false;
   for (std::size_t i = tail_of(since, end); i < end; ++i) {
-    if (!dies_of(found, here.messages[i], i + 1 == end) || found.is_usual(n, here.messages[i].kind)) continue;
+    if (!is_fatal(found, here.messages[i], i + 1 == end) || found.is_normal(n, here.messages[i].kind)) continue;
     Hint& hint = found.add(Hint::Kind::end, n, here.messages[i], kPanicked);
     hint.itself = true;
     hint.signal = SIGABRT;
@@ -193,9 +200,8 @@ bool add_panic(Findings& found, std::size_t n, std::size_t since) {
   return false;
 }
 
-// Was nothing said by the others either, for most of that time? Then there was nothing to say, rather than that all
-// stood still.
-bool all_silent(const Findings& found, std::size_t n, std::int64_t begin, std::int64_t end) {
+// True if the other nodes were also silent for most of this time. Then there was probably nothing to log.
+bool others_were_silent(const Findings& found, std::size_t n, std::int64_t begin, std::int64_t end) {
   bool others = false;
   for (std::size_t other = 0; other < found.failure.nodes.size(); ++other) {
     if (other == n || !is_timed(found.node(other))) continue;
@@ -208,7 +214,7 @@ bool all_silent(const Findings& found, std::size_t n, std::int64_t begin, std::i
       longest = std::max(longest, next->ts_ns - since);
       since = next->ts_ns;
     }
-    if (static_cast<double>(std::max(longest, end - since)) < kTogether * static_cast<double>(end - begin))
+    if (static_cast<double>(std::max(longest, end - since)) < kSharedSilence * static_cast<double>(end - begin))
       return false;
   }
   return others;
@@ -220,27 +226,28 @@ bool is_end(const Findings& found, const std::string& name, std::int64_t ts) {
   });
 }
 
-// Whether a node was stopped, and not all were. `stops`: of each node, kNoTime where it was not.
+// True if another node stops, or its log ends, at least kEarlyEnd after this one. `stops`: the times of the nodes'
+// stops; kNoTime if a node was not stopped.
 bool is_stopped_alone(const Logs& logs, std::size_t n, const std::vector<std::int64_t>& stops) {
   const auto leaves = [&](std::size_t index) {
     return stops[index] != kNoTime ? stops[index] : logs.nodes[index].messages.back().ts_ns;
   };
   for (std::size_t other = 0; other < logs.nodes.size(); ++other)
-    if (is_timed(logs.nodes[other]) && leaves(other) - leaves(n) >= kEarly) return true;
+    if (is_timed(logs.nodes[other]) && leaves(other) - leaves(n) >= kEarlyEnd) return true;
   return false;
 }
 
-// Nothing but this node was stopped, nor is it in runs without faults.
+// True if only this node was stopped, and it is not stopped alone in runs without faults.
 bool is_stopped_by_itself(const Findings& found, std::size_t n) {
   if (!is_stopped_alone(found.failure, n, found.stops)) return false;
-  const NodeLog* before = found.usual(n);
+  const NodeLog* before = found.normal_log(n);
   return before == nullptr || !is_timed(*before) ||
          !is_stopped_alone(found.normal, static_cast<std::size_t>(before - found.normal.nodes.data()),
                            found.normal_stops);
 }
 
-// Others that do not stop themselves report after its stop that it is gone: it was stopped and they were not, however
-// soon the logs end.
+// True if nodes which are not stopped report after this node's stop that it is missing: then it was stopped alone, even
+// if all logs end soon after.
 bool is_missed_after_stop(const Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   if (found.stops[n] == kNoTime || here.node.empty()) return false;
@@ -251,7 +258,7 @@ bool is_missed_after_stop(const Findings& found, std::size_t n) {
       if (message.ts_ns < found.stops[n]) continue;
       const Meaning meaning = found.meaning(message);
       if ((meaning.lost || meaning.late) &&
-          spoken_of(found.names, log.node, meaning, found.failure.text(message)) == here.node)
+          mentioned_node(found.names, log.node, meaning, found.failure.text(message)) == here.node)
         return true;
     }
   }
@@ -260,6 +267,8 @@ bool is_missed_after_stop(const Findings& found, std::size_t n) {
 
 }  // namespace
 
+// The last life is checked in this order: a panic; an orderly stop, which is a hint only if other nodes were not
+// stopped; a log that ends early.
 void find_ends(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   const std::size_t since = add_lives(found, n), end = here.messages.size();
@@ -268,36 +277,38 @@ void find_ends(Findings& found, std::size_t n) {
       !last_stop(found.failure, found.names, here, since, end).gave_up) {
     const bool missed = is_missed_after_stop(found, n);
     if (!missed && !is_stopped_by_itself(found, n)) return;
-    Hint& hint = add_end(found, n, since, end, kStood);
+    Hint& hint = add_end(found, n, since, end, kLogGap);
     hint.signal = SIGTERM;
     hint.words += missed ? " is the last (it was stopped in order), and others miss it"
                          : " is the last (it was stopped in order), while others go on";
     return;
   }
-  // Some have said all when they have begun, and are well.
-  const NodeLog* other = found.usual(n);
-  // Few messages have no rhythm that could be missed: an excerpt ends somewhere.
-  if (other == nullptr && (here.messages.size() <= kRhythm || found.wrote_all_at_start(n))) return;
+  // Some programs log only their start.
+  const NodeLog* other = found.normal_log(n);
+  // A few messages define no usual gap: an excerpt may end anywhere.
+  if (other == nullptr && (here.messages.size() <= kGapsForUsual || found.logged_only_start(n))) return;
   std::int64_t gap = longest_gap(other != nullptr ? *other : here);
   if (other != nullptr && is_timed(*other)) gap = std::max(gap, found.normal_last_ns - other->messages.back().ts_ns);
   const std::int64_t silent = found.last_ns - here.messages.back().ts_ns;
-  if (silent < (missed_the_stop(found, n) ? kEarly : std::max({kEarly, kGapFactor * gap, beat(here)}))) return;
-  Hint& hint = add_end(found, n, since, end, kSilent);
+  if (silent < (lacks_usual_stop(found, n) ? kEarlyEnd : std::max({kEarlyEnd, kGapFactor * gap, usual_gap(here)})))
+    return;
+  Hint& hint = add_end(found, n, since, end, kLogEndsEarly);
   hint.words += ", and then nothing any more, while others go on";
-  hint.fell_silent = true;
+  hint.ended_early = true;
   found.silences.push_back(found.hints.size() - 1);
 }
 
-// Somebody waited too long, for whom is not said, while one other node was silent for far longer than it is otherwise.
-void find_silent_one(Findings& found) {
+// Adds a pause if a message reports a timeout without naming the peer, and exactly one other node was silent at that
+// time for far longer than usual.
+void find_silent_node(Findings& found) {
   std::vector<std::int64_t> waited;
   std::vector<std::size_t> by;
   for (std::size_t n = 0; n < found.failure.nodes.size(); ++n)
     for (const Message& message : found.node(n).messages) {
-      if (waited.size() >= kMostWaits) return;  // it always does
+      if (waited.size() >= kMostTimeouts) return;  // timeouts are normal for this system
       if (message.ts_ns == kNoTime || message.level == Level::debug || message.level == Level::trace) continue;
       const Meaning meaning = found.meaning(message);
-      if (!meaning.late || meaning.stood_ns != 0 || found.is_everyday(n, message.kind)) continue;
+      if (!meaning.late || meaning.own_pause_ns != 0 || found.occurs_throughout(n, message.kind)) continue;
       waited.push_back(message.ts_ns);
       by.push_back(n);
     }
@@ -306,8 +317,9 @@ void find_silent_one(Findings& found) {
   const Message *before = nullptr, *after = nullptr;
   for (std::size_t n = 0; n < found.failure.nodes.size(); ++n) {
     const NodeLog& here = found.node(n);
-    if (!is_timed(here) || here.node.empty() || found.usual(n) != nullptr || here.messages.size() <= kRhythm) continue;
-    const std::int64_t least = std::max(2 * kEarly, kGapFactor * beat(here));
+    if (!is_timed(here) || here.node.empty() || found.normal_log(n) != nullptr || here.messages.size() <= kGapsForUsual)
+      continue;
+    const std::int64_t least = std::max(2 * kEarlyEnd, kGapFactor * usual_gap(here));
     for (std::size_t i = 1; i < here.messages.size(); ++i) {
       const Message &last = here.messages[i - 1], &next = here.messages[i];
       if (next.ts_ns - last.ts_ns < least) continue;
@@ -320,41 +332,43 @@ void find_silent_one(Findings& found) {
   }
   if (silent == kNoNode) return;
   const std::int64_t gap = after->ts_ns - before->ts_ns;
-  Hint& hint = found.add(Hint::Kind::stop, silent, *before, kStood);
+  Hint& hint = found.add(Hint::Kind::stop, silent, *before, kLogGap);
   hint.until_ns = after->ts_ns;
   hint.words +=
       fmt::format(", and then nothing for {}, while another one waited", format_duration(gap / 1'000'000 * 1'000'000));
 }
 
-// Where one log is all there is, and nothing else was found, its last messages are an orderly stop: nobody else's log
-// can show that others went on, so it counts little.
+// Adds an orderly stop at the end of the only log, if there is no other evidence. Its weight is low, because no other
+// log shows that the system was still in use.
 void find_lone_stop(Findings& found) {
   std::size_t only = kNoNode;
   for (std::size_t n = 0; n < found.failure.nodes.size(); ++n) {
     if (found.node(n).messages.empty()) continue;
-    if (only != kNoNode || found.usual(n) != nullptr) return;
+    if (only != kNoNode || found.normal_log(n) != nullptr) return;
     only = n;
   }
   if (only == kNoNode || found.node(only).node.empty()) return;
   const NodeLog& here = found.node(only);
   if (!stops_in_order(found.failure, found.names, here, 0, here.messages.size())) return;
-  Hint& hint = add_end(found, only, 0, here.messages.size(), kStoppedUnseen);
+  Hint& hint = add_end(found, only, 0, here.messages.size(), kUnconfirmedStop);
   hint.signal = SIGTERM;
   hint.words += " is the last (it was stopped in order)";
 }
 
+// A gap is a pause if it is much longer than the longest one in the run without faults, and than the usual gap of this
+// log. Without a run without faults, gaps are no evidence.
 void find_gaps(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
-  const NodeLog* other = found.usual(n);
+  const NodeLog* other = found.normal_log(n);
   if (!is_timed(here) || other == nullptr || other->messages.size() < 4) return;
-  const std::int64_t usually = std::max(kLeastGap, kGapFactor * longest_gap(*other)), again = beat(here);
-  const std::int64_t most = again >= usually ? kOffBeat * again : usually;
+  const std::int64_t usually = std::max(kLeastGap, kGapFactor * longest_gap(*other)), own_gap = usual_gap(here);
+  const std::int64_t most = own_gap >= usually ? kLongerThanUsual * own_gap : usually;
   for (std::size_t i = 1; i < here.messages.size(); ++i) {
     const Message& before = here.messages[i - 1];
     const std::int64_t gap = here.messages[i].ts_ns - before.ts_ns;
     if (gap < most || is_end(found, here.node, before.ts_ns)) continue;
-    const bool together = all_silent(found, n, before.ts_ns, here.messages[i].ts_ns);
-    Hint& hint = found.add(Hint::Kind::stop, n, before, together ? kStood * kHushed : kStood);
+    const bool together = others_were_silent(found, n, before.ts_ns, here.messages[i].ts_ns);
+    Hint& hint = found.add(Hint::Kind::stop, n, before, together ? kLogGap * kExplainedSilence : kLogGap);
     hint.until_ns = here.messages[i].ts_ns;
     hint.words += fmt::format(", and then nothing for {}{}", format_duration(gap / 1'000'000 * 1'000'000),
                               together ? ", as from all others" : "");

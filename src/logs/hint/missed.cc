@@ -12,46 +12,50 @@
 namespace rose::logs {
 namespace {
 
-constexpr double kStoodOrCut = 0.75;  // times this: and it may have stood still rather than have been cut off
-constexpr std::int64_t kNoticedSoon =
-    2 * kSecond;                                   // they mostly say so soon: what it said last may be from long before
-constexpr std::int64_t kTogetherMissed = kSecond;  // two sides of a cut notice it within that of each other
+constexpr double kPausedOrCut = 0.75;  // factor: the node may have been paused instead of partitioned
+// Other nodes usually report a missing node within this time, so its last message may be from long before.
+constexpr std::int64_t kNoticedWithin = 2 * kSecond;
+// Two nodes that lose their connection notice it within this time of each other.
+constexpr std::int64_t kNoticedTogether = kSecond;
 
-constexpr std::int64_t kSilentAtLeast = kSecond;      // of a node that others miss: shorter ones show nothing
-constexpr std::int64_t kStoodAtLeast = 10 * kSecond;  // what others miss for shorter, they mostly do not report
+constexpr std::int64_t kLeastSilentTime = kSecond;  // shorter silences of a node that others miss are no evidence
+// The assumed length of a pause that other nodes notice: they usually do not notice shorter ones.
+constexpr std::int64_t kAssumedPause = 10 * kSecond;
 
-constexpr std::size_t kExcerpt = 3;  // messages of a log that ends somewhere
-constexpr double kEndedOrCut = 0.7;  // times this: and its process may have ended, where nothing shows that it lives on
-// The same where nobody answered for it, neither by refusing nor by closing a connection: a process's end does that,
-// unless its machine went down with it. Such a silence is a cut or a pause as well, so these are too little to explain
-// it away (kLeastReported).
+constexpr std::size_t kExcerpt = 3;  // a log with at most this many messages is an excerpt
+constexpr double kEndedOrCut = 0.7;  // factor: the node's process may have ended, if nothing shows that it survived
+// The weights of an end and of a pause, if no machine refused or closed a connection to the node. The end of a process
+// does that, unless its machine fails as well. Such a silence may also be a partition or a pause: the weight of a
+// silence (kMissedByOthers) times these factors stays below the weight from which diagnose lets a hint explain others
+// away.
 constexpr double kEndedUnanswered = 0.48;
-constexpr double kStoodUnanswered = 0.45;
+constexpr double kPausedUnanswered = 0.45;
 
-// Its log shows that it went on after that, or has too few messages to show that it did not. Several messages that
-// follow are no clock's error: what ended says nothing.
+// True if the node's log shows that the node survived, or has too few messages to decide. Several messages after `ts`
+// cannot be the effect of inaccurate clocks.
 bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
   const NodeLog* log = found.log_of(name);
   if (log == nullptr) return false;
   const std::vector<Message>& all = log->messages;
-  return all.size() <= kExcerpt || !is_timed(*log) || all.back().ts_ns > ts + kEarly ||
-         all[all.size() - 2].ts_ns > ts + kTogetherMissed;
+  return all.size() <= kExcerpt || !is_timed(*log) || all.back().ts_ns > ts + kEarlyEnd ||
+         all[all.size() - 2].ts_ns > ts + kNoticedTogether;
 }
 
-// So many nodes are missed by the one that misses this one, at about that time. They hardly ended together.
+// The number of nodes that the same node misses at about that time. Several nodes rarely end at once.
 std::size_t missed_together(const Findings& found, const Hint& silence) {
   std::set<std::string> all;
   for (const Hint& hint : found.hints)
     if (hint.kind == Hint::Kind::silence && hint.node == silence.node && !hint.peer.empty() && !hint.unnamed &&
-        hint.ts_ns != kNoTime && std::abs(hint.ts_ns - silence.ts_ns) <= kTogetherMissed)
+        hint.ts_ns != kNoTime && std::abs(hint.ts_ns - silence.ts_ns) <= kNoticedTogether)
       all.insert(hint.peer);
   return std::max<std::size_t>(all.size(), 1);
 }
 
-// A node that misses most of the others at once was rather cut off, or stood still, itself.
-void add_lonely(Findings& found) {
+// Adds a pause of a node that misses most of the other nodes at once: it was probably partitioned or paused itself.
+void add_isolated(Findings& found) {
   constexpr std::size_t kLeastMissed = 3;
-  std::map<std::string, std::pair<std::size_t, std::size_t>> lonely;  // how many it misses, and the first hint
+  // Key: a node; value: how many others it misses, and the first hint.
+  std::map<std::string, std::pair<std::size_t, std::size_t>> lonely;
   for (std::size_t i = 0; i < found.hints.size(); ++i)
     if (const Hint& hint = found.hints[i];
         hint.kind == Hint::Kind::silence && !hint.unnamed && !hint.closed && !lonely.contains(hint.node))
@@ -65,9 +69,9 @@ void add_lonely(Findings& found) {
     if (stands) continue;
     const Hint silence = found.hints[i];
     Hint& stop = found.add(Hint::Kind::stop, silence.log, found.node(silence.log).messages[silence.message],
-                           kStoodUnanswered * silence.weight);
+                           kPausedUnanswered * silence.weight);
     stop.node = name;
-    stop.took_ns = kStoodAtLeast;
+    stop.took_ns = kAssumedPause;
     stop.missed = true;
     stop.words += fmt::format("; {} misses {} others at once", name, count);
   }
@@ -75,12 +79,13 @@ void add_lonely(Findings& found) {
 
 }  // namespace
 
-// A node that others miss, and that is never mentioned again, may have ended or may have been partitioned.
+// A node that others miss, and that shows no sign of life afterwards, may have ended, or may have been partitioned or
+// paused.
 void find_missed_ends(Findings& found) {
-  std::map<std::string, std::size_t> missed;  // the first hint of each
+  std::map<std::string, std::size_t> missed;  // key: the missing node; value: the hint with the greatest weight
   for (std::size_t i = 0; i < found.hints.size(); ++i) {
     const Hint& hint = found.hints[i];
-    if (hint.kind != Hint::Kind::silence || hint.no_way || hint.peer.empty()) continue;
+    if (hint.kind != Hint::Kind::silence || hint.unreachable || hint.peer.empty()) continue;
     const auto [first, fresh] = missed.try_emplace(hint.peer, i);
     if (!fresh && hint.weight > found.hints[first->second].weight) first->second = i;
   }
@@ -89,7 +94,7 @@ void find_missed_ends(Findings& found) {
     const bool reported = std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
       return hint.kind == Hint::Kind::end && hint.node == name;
     });
-    // What is merged again had not ended.
+    // A node that joined the cluster again had not ended.
     if (reported || (found.reunited && !silence.closed) || lives_on(found, name, silence.ts_ns)) continue;
     const bool unanswered = std::none_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
       return hint.kind == Hint::Kind::silence && hint.answered && hint.peer == name;
@@ -99,9 +104,9 @@ void find_missed_ends(Findings& found) {
       return hint.kind == Hint::Kind::stop && hint.node == name;
     });
     if (unanswered && silence.timed_out && !stands) {
-      Hint& stop = found.add(Hint::Kind::stop, silence.log, message, kStoodUnanswered * silence.weight);
+      Hint& stop = found.add(Hint::Kind::stop, silence.log, message, kPausedUnanswered * silence.weight);
       stop.node = name;
-      stop.took_ns = kStoodAtLeast;
+      stop.took_ns = kAssumedPause;
       stop.missed = true;
       stop.words += fmt::format("; {} may have stood still", name);
     }
@@ -113,21 +118,22 @@ void find_missed_ends(Findings& found) {
     hint.missed = true;
     hint.words += fmt::format("; nothing shows that {} lived on", name);
   }
-  add_lonely(found);
+  add_isolated(found);
 }
 
-// A node that all others miss, and that logs nothing itself meanwhile, may have been paused or partitioned. A
-// partitioned node usually misses the others.
+// A node that all others miss, and that logs nothing during that time, may have been paused. A partitioned node would
+// usually report that it misses the others.
 void find_missed(Findings& found) {
-  std::map<std::string, std::map<std::string, std::size_t>> missed;  // by the node that misses it: the hints
+  // Key: the missing node; value: the nodes that miss it, with their hints.
+  std::map<std::string, std::map<std::string, std::size_t>> missed;
   for (std::size_t i = 0; i < found.hints.size(); ++i)
     if (const Hint& hint = found.hints[i];
-        hint.kind == Hint::Kind::silence && hint.weight >= kStood && hint.ts_ns != kNoTime)
+        hint.kind == Hint::Kind::silence && hint.weight >= kLogGap && hint.ts_ns != kNoTime)
       missed[hint.peer].emplace(hint.node, i);
   for (const auto& [name, by] : missed) {
     if (by.size() + 1 < found.names.size()) continue;
-    // A node that is paused can still be reached.
-    if (std::any_of(by.begin(), by.end(), [&](const auto& entry) { return found.hints[entry.second].no_way; }))
+    // The machine of a paused node answers, so an unreachable node was not paused.
+    if (std::any_of(by.begin(), by.end(), [&](const auto& entry) { return found.hints[entry.second].unreachable; }))
       continue;
     const auto earlier = [&](const auto& a, const auto& b) {
       return found.hints[a.second].ts_ns < found.hints[b.second].ts_ns;
@@ -138,21 +144,21 @@ void find_missed(Findings& found) {
     const auto next = std::upper_bound(here->messages.begin(), here->messages.end(), first.ts_ns,
                                        [](std::int64_t ts, const Message& message) { return ts < message.ts_ns; });
     if (next == here->messages.begin() || next == here->messages.end()) continue;
-    const std::int64_t since = std::max((next - 1)->ts_ns, first.ts_ns - kNoticed);
-    if (next->ts_ns - since < kSilentAtLeast) continue;
+    const std::int64_t since = std::max((next - 1)->ts_ns, first.ts_ns - kNoticeTime);
+    if (next->ts_ns - since < kLeastSilentTime) continue;
     const auto begins = [&](Hint& hint, std::int64_t earliest) {
-      hint.ts_ns = std::max(earliest, first.ts_ns - kNoticedSoon);
+      hint.ts_ns = std::max(earliest, first.ts_ns - kNoticedWithin);
       if (earliest < hint.ts_ns) hint.since_ns = earliest;
     };
-    // The timeouts of both sides expired together. A node that had been paused would report it when it continued,
-    // whenever that was.
-    const bool at_once = next->ts_ns - first.ts_ns < kTogetherMissed;
+    // The timeouts of both sides expired at the same time. A node that was paused would report the timeout when it
+    // continues, at any time.
+    const bool at_once = next->ts_ns - first.ts_ns < kNoticedTogether;
     const bool misses_others = std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
-      return hint.kind == Hint::Kind::silence && hint.node == name && hint.ts_ns >= first.ts_ns - kNoticed &&
+      return hint.kind == Hint::Kind::silence && hint.node == name && hint.ts_ns >= first.ts_ns - kNoticeTime &&
              (hint.ts_ns < next->ts_ns || (at_once && hint.ts_ns == next->ts_ns));
     });
     if (misses_others) continue;
-    const double weight = kStoodOrCut * first.weight;
+    const double weight = kPausedOrCut * first.weight;
     const auto reported = std::find_if(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
       return hint.node == name &&
              ((hint.kind == Hint::Kind::end && hint.ts_ns < next->ts_ns) ||

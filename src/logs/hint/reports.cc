@@ -8,17 +8,18 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kMostFolded = 1'000;  // failures of a node that are compared by their paths
-constexpr double kOutweighs = 3;            // of two messages of one thing, so much more weight has the one that counts
-constexpr double kResourceItself = 0.35;    // an error of a resource, beside the calls that the message may mean
-constexpr double kFailedSomehow = 0.28;     // something with a file failed, without a stated reason
-constexpr double kNextError = 0.5;          // times the weight of the likeliest error, for the next one
+constexpr std::size_t kMostFolded = 1'000;  // failures of one node whose paths are compared
+constexpr double kClearlyMore = 3;          // factor between two weights from which the greater one replaces the other
+// An exhausted resource, as an alternative to the calls that the message may mean.
+constexpr double kResourceItself = 0.35;
+constexpr double kUnstatedFailure = 0.28;  // an operation on a file failed without a stated reason
+constexpr double kNextError = 0.5;         // factor of the second most frequent error to the most frequent one
 
 }  // namespace
 
 void put(Report& report, const Message& message, const Meaning& meaning, double weight) {
-  if (weight * kOutweighs <= report.weight) return;
-  if (weight >= report.weight * kOutweighs) report = {};
+  if (weight * kClearlyMore <= report.weight) return;
+  if (weight >= report.weight * kClearlyMore) report = {};
   if (report.first == nullptr) {
     report.first = &message;
     report.meaning = meaning;
@@ -58,12 +59,12 @@ void add_silence(Findings& found, std::size_t n, const std::string& other, const
                  bool unnamed, bool answered) {
   Hint& hint = found.add(Hint::Kind::silence, n, report, weight);
   hint.unnamed = unnamed;
-  hint.no_way =
+  hint.unreachable =
       report.meaning.error == EINVAL || report.meaning.error == ENETUNREACH || report.meaning.error == EHOSTUNREACH;
-  hint.no_route = hint.no_way && report.meaning.error != EHOSTUNREACH;
-  if (report.meaning.cut_off) hint.no_way = hint.no_route = true;
-  // Of a name that is none of a node's: no node's end or pause explains that it was not resolved.
-  if (report.meaning.unresolved && unnamed) hint.no_way = true;
+  hint.no_route = hint.unreachable && report.meaning.error != EHOSTUNREACH;
+  if (report.meaning.cut_off) hint.unreachable = hint.no_route = true;
+  // The name belongs to no node, so neither the end nor a pause of a node explains the failure.
+  if (report.meaning.unresolved && unnamed) hint.unreachable = true;
   hint.peer = other;
   hint.closed = report.meaning.closed;
   hint.answered = report.meaning.closed || answered;
@@ -73,7 +74,7 @@ void add_silence(Findings& found, std::size_t n, const std::string& other, const
 void add_in_vain(Findings& found, std::size_t n, const Report& report) {
   const std::vector<std::string_view> tried = calls_of_operation(report.meaning.operation);
   if (tried.empty()) return;
-  double weight = kFailedSomehow;
+  double weight = kUnstatedFailure;
   const std::vector<int> errors = errors_of(tried.front());
   for (std::size_t i = 0; i < std::min<std::size_t>(errors.size(), 2); ++i, weight *= kNextError) {
     Hint& hint = found.add(Hint::Kind::call, n, report, weight);
@@ -84,7 +85,7 @@ void add_in_vain(Findings& found, std::size_t n, const Report& report) {
 }
 
 void add_call(Findings& found, std::size_t n, const Report& report) {
-  Hint& hint = found.add(Hint::Kind::call, n, report, kPlain);
+  Hint& hint = found.add(Hint::Kind::call, n, report, kExplicit);
   hint.error = report.meaning.error;
   hint.syscalls = calls_that_fail(report.meaning.error, report.meaning.operation, report.meaning.exact);
   if (const auto exact = std::find(hint.syscalls.begin(), hint.syscalls.end(), report.meaning.call);
@@ -93,7 +94,7 @@ void add_call(Findings& found, std::size_t n, const Report& report) {
   hint.exact = report.meaning.exact;
   hint.path = report.meaning.path;
   hint.peer = report.meaning.lost ? report.meaning.peer : std::string();
-  // A file that is named says more. Without one, the resource itself is what the message is about.
+  // A named file is more specific. Without one, the message is about the resource itself.
   if (!report.meaning.path.empty()) return;
   const bool full = report.meaning.error == ENOSPC || report.meaning.error == EDQUOT;
   if (!full && report.meaning.error != EMFILE && report.meaning.error != ENFILE) return;

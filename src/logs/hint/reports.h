@@ -1,4 +1,4 @@
-// One thing that messages of a node say, however often, and the hints that follow from it.
+// What the messages of one node report, collected into one record for each fact, and the hints that follow from it.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,26 @@
 namespace rose::logs {
 
 struct Report : Repeated {
-  Meaning meaning;  // of the first one
+  Meaning meaning;  // of the first message
 };
 
 using FailedCall = std::tuple<int, std::string, std::string>;  // error, path, peer
 
-// A message that runs without faults also have neither begins nor prolongs what only the failure reports.
+// Adds a message to the report. The greater of two clearly different weights wins: a message that also occurs in runs
+// without faults neither begins nor extends a report whose messages only the failure has.
 void put(Report& report, const Message& message, const Meaning& meaning, double weight);
-// The layers of a program tell of one failure in turn, each with as much of the path as it knows: "/srv/n1/data/db",
-// "data/db".
+// Merges reports of the same failure: the layers of a program log it one after the other, each with the part of the
+// path that it knows ("/srv/n1/data/db", "data/db").
 void fold_paths(std::map<FailedCall, Report>& calls);
 
-// That node `n` misses `other`. `unnamed`: the message names nobody.
+// Adds a hint that node `n` misses `other`. `unnamed`: the message does not name the peer. `answered`: some message
+// reports that the peer's machine answered.
 void add_silence(Findings& found, std::size_t n, const std::string& other, const Report& report, double weight,
                  bool unnamed = false, bool answered = false);
-// That something with a file was in vain: the errors that such calls return in practice.
+// Adds hints for an operation on a file that failed without a stated error: the errors that its calls return most
+// often.
 void add_in_vain(Findings& found, std::size_t n, const Report& report);
-// That a call failed with an error.
+// Adds a hint for a call that failed with a stated error.
 void add_call(Findings& found, std::size_t n, const Report& report);
 
 }  // namespace rose::logs

@@ -12,14 +12,14 @@
 namespace rose::logs {
 namespace {
 
-constexpr double kLostRole = 0.28;     // another node has its role: something happened to it, but it is unknown what
-constexpr std::size_t kMostMoves = 6;  // messages of a role: what is said more often is none
+constexpr double kLostRole = 0.28;     // another node has its role; what happened to it is unknown
+constexpr std::size_t kMostMoves = 6;  // a message of a role occurs at most this often
 
-// A message that says which node has the role.
+// A message that shows which node has a role.
 struct RoleReport {
   std::size_t node = 0;
   std::uint32_t message = 0;
-  std::vector<std::uint64_t> numbers;  // in its text, where no times tell which was first
+  std::vector<std::uint64_t> numbers;  // numbers in the text: they give the order of reports without timestamps
 };
 
 std::int64_t ts_of(const Findings& found, const RoleReport& report) {
@@ -38,18 +38,19 @@ std::vector<std::uint64_t> numbers_of(std::string_view text) {
   return numbers;
 }
 
-// True if others clearly miss the node at that time: their messages show better how far it was partitioned.
+// True if others clearly miss the node at that time: their messages are better evidence of a partition.
 bool is_missed(const Findings& found, const std::string& loser, std::int64_t ts) {
   return ts != kNoTime && std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
-           return hint.kind == Hint::Kind::silence && hint.weight >= kStood &&
+           return hint.kind == Hint::Kind::silence && hint.weight >= kLogGap &&
                   (hint.node == loser || hint.peer == loser) && hint.ts_ns != kNoTime &&
-                  std::abs(hint.ts_ns - ts) <= kNoticed;
+                  std::abs(hint.ts_ns - ts) <= kNoticeTime;
          });
 }
 
+// Adds an end, a pause and partitions of the node that lost its role, shortly before `next` took it over.
 void add_lost_role(Findings& found, const std::string& loser, const RoleReport& next, double share) {
   const Message& message = found.node(next.node).messages[next.message];
-  const std::int64_t began = message.ts_ns == kNoTime ? kNoTime : message.ts_ns - kEarly;
+  const std::int64_t began = message.ts_ns == kNoTime ? kNoTime : message.ts_ns - kEarlyEnd;
   const auto suspect = [&](Hint::Kind kind) -> Hint& {
     Hint& hint = found.add(kind, next.node, message, kLostRole * share);
     hint.node = loser;
@@ -66,6 +67,8 @@ void add_lost_role(Findings& found, const std::string& loser, const RoleReport& 
 
 }  // namespace
 
+// A message shows a role, as in "leader of term 2", if only one node logs it in the run without faults, and rarely. If
+// several nodes log it in the failure, the first of them may have lost the role.
 void find_lost_roles(Findings& found) {
   if (found.normal.nodes.size() < 2 || found.failure.nodes.size() < 2) return;
   std::map<TemplateId, std::vector<RoleReport>> by_kind;
@@ -74,10 +77,11 @@ void find_lost_roles(Findings& found) {
       std::vector<RoleReport>& all = by_kind[found.node(n).messages[i].kind];
       if (all.size() <= kMostMoves) all.push_back({n, i, numbers_of(found.failure.text(found.node(n).messages[i]))});
     }
-  std::map<std::string, std::vector<RoleReport>> next_of;  // by node that lost a role: the nodes that have it
+  // Key: the node that lost a role; value: the messages of the nodes that took it over.
+  std::map<std::string, std::vector<RoleReport>> next_of;
   for (auto& [kind, all] : by_kind) {
     std::uint64_t usually = 0;
-    std::vector<std::string> players;  // nodes that said so in the run without faults
+    std::vector<std::string> players;  // nodes that logged it in the run without faults
     for (const NodeLog& other : found.normal.nodes)
       if (const std::uint64_t count = kind < other.counts.size() ? other.counts[kind] : 0; count != 0) {
         usually += count;
@@ -91,11 +95,12 @@ void find_lost_roles(Findings& found) {
     });
     const auto next =
         std::find_if(all.begin(), all.end(), [&](const RoleReport& report) { return report.node != all.front().node; });
-    if (next == all.end() || found.starts(next->node, ts_of(found, *next))) continue;
+    if (next == all.end() || found.is_starting(next->node, ts_of(found, *next))) continue;
     const std::string& loser = by_time ? found.node(all.front().node).node : players.front();
     if (!loser.empty()) next_of[loser].push_back(*next);
   }
-  // A change of roles is logged in several messages; a single one may come from whichever node logs first.
+  // A change of roles causes several messages. The node with most of them lost the role: a single kind may be logged by
+  // any node.
   std::size_t most = 0;
   for (const auto& [loser, all] : next_of) most = std::max(most, all.size());
   for (const auto& [loser, all] : next_of)

@@ -8,28 +8,31 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kBeginsWithin = 12;           // messages of a log in which a program says that it begins
-constexpr std::size_t kServesWithin = 2'000;        // messages, and
-constexpr std::int64_t kServesSoon = 30 * kSecond;  // time, in which it says that it can be reached
+// A program accepts connections from the message that says so. It must have logged its start within the first
+// kStartWithin messages, and that message must be among the first kServesWithin and within kServesTime.
+constexpr std::size_t kStartWithin = 12, kServesWithin = 2'000;
+constexpr std::int64_t kServesTime = 30 * kSecond;
 
-constexpr std::size_t kStartsWithin = 60;         // messages of a log in which a program says that it begins
-constexpr std::int64_t kStarting = 60 * kSecond;  // at most, until it and its peers are up
-constexpr std::size_t kUntimedStart = 10;         // of an untimed log, this part, and
-constexpr std::size_t kMostUntimedStart = 200;    // at most so many messages, if it has
-constexpr std::size_t kLongUntimed = 1'000;       // so many
+// The start of a program lasts for at most kStarting, until its peers have started as well. The program must have
+// logged it within the first kLongStartWithin messages.
+constexpr std::size_t kLongStartWithin = 60;
+constexpr std::int64_t kStarting = 60 * kSecond;
+// Without timestamps, the first 1/kUntimedStart of the messages, at most kMostUntimedStart, are the start of a program
+// that logs at least kLongUntimed messages.
+constexpr std::size_t kUntimedStart = 10, kMostUntimedStart = 200, kLongUntimed = 1'000;
 
 bool begins(const Logs& logs, const NodeLog& node) {
-  const std::size_t most = std::min(node.messages.size(), kStartsWithin);
+  const std::size_t most = std::min(node.messages.size(), kLongStartWithin);
   return std::any_of(node.messages.begin(), node.messages.begin() + static_cast<std::ptrdiff_t>(most),
                      [&](const Message& message) { return read_meaning(logs.text(message)).starting; });
 }
 
-// The first message that is not of the first minute.
+// The index of the first message after the first minute.
 std::size_t first_minute(const NodeLog& node) {
-  const auto behind = std::find_if(node.messages.begin(), node.messages.end(), [&](const Message& message) {
+  const auto first_later = std::find_if(node.messages.begin(), node.messages.end(), [&](const Message& message) {
     return message.ts_ns - node.messages.front().ts_ns >= kStarting;
   });
-  return static_cast<std::size_t>(behind - node.messages.begin());
+  return static_cast<std::size_t>(first_later - node.messages.begin());
 }
 
 }  // namespace
@@ -38,26 +41,26 @@ std::size_t messages_of_start(const Logs& logs, const NodeLog& node) {
   const std::size_t all = node.messages.size();
   if (all == 0 || !begins(logs, node)) return 0;
   if (!is_timed(node)) return all < kLongUntimed ? 0 : std::min(all / kUntimedStart, kMostUntimedStart);
-  return node.messages.back().ts_ns - node.messages.front().ts_ns < kRanOn ? 0 : first_minute(node);
+  return node.messages.back().ts_ns - node.messages.front().ts_ns < kLongRun ? 0 : first_minute(node);
 }
 
-bool only_started(const Logs& logs, const NodeLog& node) {
+bool logs_only_start(const Logs& logs, const NodeLog& node) {
   return is_timed(node) && first_minute(node) == node.messages.size() && begins(logs, node);
 }
 
 std::int64_t serves_from(const Logs& logs, const NodeLog& node) {
   if (!is_timed(node)) return kNoTime;
-  const auto says = [&](std::size_t i, bool Meaning::* what) {
+  const auto reports = [&](std::size_t i, bool Meaning::* what) {
     return read_meaning(logs.text(node.messages[i])).*what;
   };
   std::size_t i = 0;
   const std::size_t all = node.messages.size();
-  while (i < std::min(all, kBeginsWithin) && !says(i, &Meaning::starting)) ++i;
-  if (i == std::min(all, kBeginsWithin)) return kNoTime;  // the log begins later than the program
+  while (i < std::min(all, kStartWithin) && !reports(i, &Meaning::starting)) ++i;
+  if (i == std::min(all, kStartWithin)) return kNoTime;  // the log begins after the program's start
   const std::int64_t begin = node.messages.front().ts_ns;
-  std::unordered_set<TemplateId> read;  // messages of one kind say one thing
-  for (i = 0; i < std::min(all, kServesWithin) && node.messages[i].ts_ns - begin < kServesSoon; ++i)
-    if (read.insert(node.messages[i].kind).second && says(i, &Meaning::serving)) return node.messages[i].ts_ns;
+  std::unordered_set<TemplateId> read;  // one message per kind is sufficient
+  for (i = 0; i < std::min(all, kServesWithin) && node.messages[i].ts_ns - begin < kServesTime; ++i)
+    if (read.insert(node.messages[i].kind).second && reports(i, &Meaning::serving)) return node.messages[i].ts_ns;
   return kNoTime;
 }
 

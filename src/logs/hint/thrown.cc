@@ -11,20 +11,21 @@
 namespace rose::logs {
 namespace {
 
-constexpr double kThrown = 0.6;  // an exception that no failed call brings about
-constexpr double kThrownOfCall =
-    0.1;  // one that a failed call brings about, which is likelier: the call is a hint of its own
-constexpr double kThrownByPeers = 0.25;   // of a connection: usually the other side has ended
-constexpr double kThrownByProgram = 0.2;  // the program's own mistake: something else came before
-constexpr double kThrownInStopping = 0.1;
-constexpr std::uint64_t kTracesOfKind = 4;  // of messages of one kind: they may come from several places
+constexpr double kThrown = 0.6;  // an exception that is not caused by a failed call
+// An exception caused by a failed call. The call has a hint of its own, which is more likely.
+constexpr double kThrownOfCall = 0.1;
+constexpr double kThrownByPeers = 0.25;   // the exception of a closed connection: usually the peer has ended
+constexpr double kThrownByProgram = 0.2;  // a programming error: usually the consequence of something earlier
+constexpr double kThrownWhileStopping = 0.1;
+// Messages of one kind that are parsed: their exceptions may come from different places.
+constexpr std::uint64_t kTracesOfKind = 4;
 
-// Exceptions that were thrown in one place.
+// Exceptions thrown at the same place.
 struct Traced : Repeated {
   StackTrace trace;
 };
 
-// Where the root cause came from. What is thrown in one place, and comes to the log in several ways, is one.
+// A key for the place at which the root cause was thrown. One exception may be logged several times on its way up.
 std::string thrown_at(const StackTrace& trace) {
   const Thrown& root = trace.back();
   std::string key = root.class_name;
@@ -33,25 +34,26 @@ std::string thrown_at(const StackTrace& trace) {
   return key;
 }
 
-double belief_in(const Thrown& root) {
+double weight_of_root(const Thrown& root) {
   const Meaning meaning = read_meaning(root.class_name + ": " + root.message);
   if (meaning.error != 0 && !calls_that_fail(meaning.error, meaning.operation).empty()) return kThrownOfCall;
   switch (kind_of(root.class_name)) {
     case ThrownKind::outside: return kThrown;
     case ThrownKind::network: return kThrownByPeers;
     case ThrownKind::program: return kThrownByProgram;
-    case ThrownKind::stopping: return kThrownInStopping;
+    case ThrownKind::stopping: return kThrownWhileStopping;
   }
   return kThrown;
 }
 
 }  // namespace
 
+// Collects the exceptions in the messages that only the failure has, by the place at which they were thrown.
 void find_thrown(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   struct OfKind {
     std::uint64_t read = 0;
-    std::vector<std::size_t> last;  // places of the one read last
+    std::vector<std::size_t> last;  // indices of the exceptions in the message read last
   };
   std::unordered_map<TemplateId, OfKind> kinds;
   std::map<std::string, std::size_t> known;
@@ -59,7 +61,7 @@ void find_thrown(Findings& found, std::size_t n) {
   std::size_t left = kMostTracesRead;
   for (const Message& message : here.messages) {
     const Observed* observed = found.observed_as(n, message.kind);
-    if (found.is_usual(n, message.kind) && found.text_behind(message).empty()) continue;
+    if (found.is_normal(n, message.kind) && found.following_lines(message).empty()) continue;
     OfKind& kind = kinds[message.kind];
     if (kind.read < kTracesOfKind && left > 0) {
       const std::string_view text = found.failure.text(message);
@@ -77,7 +79,7 @@ void find_thrown(Findings& found, std::size_t n) {
         if (!fresh) continue;
         Traced& traced = all.emplace_back();
         traced.trace = std::move(trace);
-        traced.weight = belief_in(traced.trace.back());
+        traced.weight = weight_of_root(traced.trace.back());
       }
     }
     for (const std::size_t i : kind.last) {
@@ -91,7 +93,7 @@ void find_thrown(Findings& found, std::size_t n) {
     }
   }
   for (Traced& traced : all) {
-    found.add(Hint::Kind::thrown, n, traced, kPlain).trace = std::move(traced.trace);
+    found.add(Hint::Kind::thrown, n, traced, kExplicit).trace = std::move(traced.trace);
   }
 }
 

@@ -20,12 +20,14 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kPacked = std::size_t{256} << 10;                 // read from the file at once
-constexpr std::uint64_t kMostDecoderMemory = std::uint64_t{128} << 20;  // of xz and zstd: larger windows are refused
+constexpr std::size_t kPacked = std::size_t{256} << 10;  // bytes that are read from the file at once
+// Bytes, for xz and zstd: data that need a larger window are refused.
+constexpr std::uint64_t kMostDecoderMemory = std::uint64_t{128} << 20;
 
 enum class Step { more, end, damaged };
 
-// One decoder: takes from `in`, fills `out`; both shrink. `end`: one packed stream is over, another may follow.
+// A decoder. step() consumes bytes from `in` and fills `out`; it shortens both spans. Step::end: one compressed stream
+// is complete, and another one may follow.
 class Unpacker {
  public:
   Unpacker() = default;
@@ -33,7 +35,7 @@ class Unpacker {
   Unpacker& operator=(const Unpacker&) = delete;
   virtual ~Unpacker() = default;
   virtual Step step(std::span<const char>& in, std::span<char>& out) = 0;
-  virtual bool again() = 0;  // for the stream that follows in the same file
+  virtual bool again() = 0;  // prepares for the stream that follows in the same file
 };
 
 class Gzip final : public Unpacker {
@@ -63,7 +65,7 @@ class Gzip final : public Unpacker {
 
 class Xz final : public Unpacker {
  public:
-  // CONCATENATED is not asked for: each stream ends by itself, as the other kinds do.
+  // Without LZMA_CONCATENATED each stream ends separately, as with the other formats.
   Xz() { ready_ = ::lzma_stream_decoder(&stream_, kMostDecoderMemory, 0) == LZMA_OK; }
   ~Xz() override { ::lzma_end(&stream_); }
   Step step(std::span<const char>& in, std::span<char>& out) override {
@@ -157,18 +159,19 @@ std::unique_ptr<Unpacker> unpacker(std::string_view packing) {
 
 struct Bytes::Inner {
   Fd file;
-  std::string memory;  // instead of a file
+  std::string memory;  // the content, if there is no file
   std::size_t memory_at = 0;
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;
   std::string_view packing;
   std::unique_ptr<Unpacker> unpack;
-  std::vector<char> packed;  // read from the file, not yet taken
+  std::vector<char> packed;  // read from the file, not yet decoded
   std::span<const char> left;
   std::uint64_t given = 0;
   bool over = false;
   std::string damage;
 
+  // Reads bytes as they are stored.
   std::size_t raw(std::span<char> into) {
     if (!file) {
       const std::size_t now = std::min(into.size(), memory.size() - memory_at);
@@ -187,7 +190,7 @@ struct Bytes::Inner {
     return done;
   }
 
-  // The next part of the packed file; false: there is none.
+  // Reads the next part of the compressed file; false at its end.
   bool refill() {
     const std::size_t got = raw(packed);
     left = std::span<const char>(packed.data(), got);
@@ -219,7 +222,7 @@ struct Bytes::Inner {
       const std::size_t before = left.size() + out.size();
       const Step step = unpack->step(left, out);
       if (step == Step::end) {
-        // Several packed streams in a row are one text; anything else behind the last one is padding.
+        // Several compressed streams in a row are one text. Anything else after the last stream is padding.
         if (left.empty()) (void)refill();
         if (left.empty() || packing_of({left.data(), left.size()}) != packing || !unpack->again()) over = true;
       } else if (step == Step::damaged || (left.size() + out.size() == before && !left.empty())) {

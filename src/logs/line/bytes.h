@@ -1,5 +1,5 @@
-// The bytes of a log file: plain, or packed by gzip, xz, zstd or bzip2 (recognised by their first bytes, not by the
-// name). Damage ends the bytes early and is reported; it is never an error of the whole.
+// The bytes of a log file: plain, or compressed by gzip, xz, zstd or bzip2 (recognised by the first bytes, not by the
+// name). Damaged data end the stream early and are reported by damage(); they are never an error.
 #pragma once
 
 #include <cstddef>
@@ -17,29 +17,30 @@ namespace rose::logs {
 
 class Bytes {
  public:
-  static constexpr std::uint64_t kMostUnpacked = std::uint64_t{16}
-                                                 << 30;  // a packed file that claims to be larger ends here
+  // A compressed file that unpacks to more bytes ends here.
+  static constexpr std::uint64_t kMostUnpacked = std::uint64_t{16} << 30;
 
-  // ErrorKind::input when it cannot be opened or is no regular file or pipe. `folder`: see logs::Input.
+  // ErrorKind::input if the file cannot be opened or is neither a regular file nor a pipe. `folder`: see
+  // logs::Input.
   [[nodiscard]] static Result<Bytes> open(const std::filesystem::path& path, const std::filesystem::path& folder = {});
-  [[nodiscard]] static Bytes of(std::string content);  // already in memory; may be packed too
+  [[nodiscard]] static Bytes of(std::string content);  // content in memory; may be compressed
 
   Bytes(Bytes&&) noexcept;
   Bytes& operator=(Bytes&&) noexcept;
   ~Bytes();
 
-  // Fills `into` from its beginning; fewer bytes than asked only at the end. 0: that was all.
+  // Fills `into` from its beginning. Returns fewer bytes than its size only at the end of the data; 0: no more data.
   [[nodiscard]] std::size_t read(std::span<char> into);
 
   [[nodiscard]] std::string_view packing() const;  // "", "gzip", "xz", "zstd", "bzip2"
-  // One sentence when the bytes ended before the file did; else "".
+  // One sentence if the bytes ended before the file did; else "".
   [[nodiscard]] const std::string& damage() const;
-  // How large the file itself is; 0: not known (a pipe).
+  // The size of the file as stored; 0: unknown (a pipe).
   [[nodiscard]] std::uint64_t file_size() const;
-  // When the file was last written, wall-clock ns; 0: not known.
+  // The time of the last write, wall clock in ns; 0: unknown.
   [[nodiscard]] std::int64_t modified_ns() const;
 
-  // The decompressors; public for bytes.cc alone.
+  // The file and its decoder; public only because the functions in bytes.cc use it.
   struct Inner;
 
  private:

@@ -1,4 +1,4 @@
-// Small questions about characters and words that the readers of lines share.
+// Predicates on characters and words that the readers of lines share.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace rose::logs {
 [[nodiscard]] inline bool is_any(std::string_view key, std::span<const std::string_view> keys) {
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
-// The value of at most 18 digits; -1 if the text is anything else.
+// The value of the first 18 digits; -1 if one of those characters is not a digit.
 [[nodiscard]] inline std::int64_t number_of(std::string_view digits) {
   std::int64_t value = 0;
   for (const char c : digits.substr(0, 18)) {

@@ -11,18 +11,19 @@
 namespace rose::logs {
 namespace {
 
-constexpr int kDeepest = 12;  // of nested objects and arrays
+constexpr int kDeepest = 12;  // nesting of objects and arrays
 
+// Names of the fields that hold the program's line, the time and the severity, the most specific first.
 constexpr std::array kTexts = std::to_array<const char*>(
     {"textPayload", "log", "line", "_raw", "message", "msg", "@message", "MESSAGE", "body", "Body", "text"});
 constexpr std::array kTimes = std::to_array<const char*>({"@timestamp", "timestamp", "timeUnixNano", "time", "ts",
                                                           "_time", "date", "observedTimeUnixNano", "receiveTimestamp"});
 constexpr std::array kSeverities =
     std::to_array<const char*>({"severity", "severityText", "level", "levelname", "log.level", "lvl"});
-// Keys below which a document has its records.
+// The keys of the lists of records in a document.
 constexpr std::array kContainers = std::to_array<std::string_view>(
     {"\"resourceLogs\"", "\"hits\":", "\"resultType\"", "\"logRecords\"", "\"events\":[", "\"streams\":["});
-// Objects of a record that hold the program's own fields.
+// The objects in a record that hold the program's own fields.
 constexpr std::array kPayloads = std::to_array<const char*>({"jsonPayload", "_source", "body", "protoPayload"});
 
 bool is_text(const Json& value) { return value.is_string() || (value.is_object() && value.contains("stringValue")); }
@@ -34,10 +35,12 @@ std::string text_of(const Json& value) {
   return json_text(value);
 }
 
-// The description of where records come from: names and values, those of a record itself after those around it.
+// Names and values that describe where records come from; those of the record itself precede those of the objects
+// around it.
 using Origin = std::vector<std::pair<std::string, std::string>>;
 
-// Scalars below `value`, each under the whole of its name and under the last two parts: "pod.name" is also "pod".
+// Collects the scalars in `value`. The field "name" of an object is stored under the object's key:
+// {"pod":{"name":"n1"}} becomes pod = n1.
 void flatten(const Json& value, const std::string& prefix, Origin& out, int depth = 0) {
   if (depth > kDeepest) return;
   if (value.is_array()) {  // OTLP: [{"key":"k8s.pod.name","value":{"stringValue":"n1"}}]
@@ -58,6 +61,7 @@ void flatten(const Json& value, const std::string& prefix, Origin& out, int dept
   }
 }
 
+// Converts the records of a document to lines.
 class Unroller {
  public:
   void walk(const Json& value, const Origin& origin, int depth = 0) {
@@ -96,7 +100,7 @@ class Unroller {
     return any;
   }
 
-  // The program's line of a record; null: the object is none.
+  // The program's line of a record; null if the object is no record.
   const std::string* text_in(const Json& value) {
     for (const char* key : kTexts)
       if (value.contains(key) && is_text(value[key])) return &(text_ = text_of(value[key]));
@@ -128,7 +132,7 @@ class Unroller {
     Origin here;
     flatten(record, "", here);
     here.insert(here.end(), origin.begin(), origin.end());
-    // Errors of a structured message stand beside it.
+    // A structured message has its error in a field of its own: append it to the text, so that it is found there.
     for (const char* key : {"error", "err", "exception", "stack_trace"})
       for (const Json* in : {&record, record.contains("jsonPayload") ? &record["jsonPayload"] : nullptr})
         if (in != nullptr && in->is_object() && in->contains(key) && (*in)[key].is_string())
@@ -151,7 +155,7 @@ class Unroller {
   std::string text_;
 };
 
-// Behind the object or array that begins at `at`; 0: it does not end.
+// The offset after the object or array that begins at `at`; 0 if it does not end.
 std::size_t end_of_value(std::string_view text, std::size_t at) {
   std::size_t depth = 0;
   for (; at < text.size(); ++at) {
@@ -180,7 +184,8 @@ bool begins_document(std::string_view head) {
   }
   if (head[0] != '{') return false;
   const std::string_view line = head.substr(0, head.find('\n'));
-  if (line.find_first_not_of(" \t\r", 1) == std::string_view::npos) return true;  // printed over many lines
+  // An object printed over several lines.
+  if (line.find_first_not_of(" \t\r", 1) == std::string_view::npos) return true;
   return std::any_of(std::begin(kContainers), std::end(kContainers),
                      [&](std::string_view key) { return line.substr(0, 512).find(key) != std::string_view::npos; });
 }
@@ -190,7 +195,7 @@ std::optional<std::string> lines_of_document(std::string_view whole) {
   // Objects may follow each other without an array around them.
   for (std::size_t at = whole.find_first_of("{["); at != std::string_view::npos; at = whole.find_first_of("{[", at)) {
     const std::size_t end = end_of_value(whole, at);
-    if (end == 0) break;  // what was read before the mistake counts
+    if (end == 0) break;  // keep what precedes the error
     const Json value = parse_json(whole.substr(at, end - at));
     if (value.is_discarded()) break;
     unroller.walk(value, {});

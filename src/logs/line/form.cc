@@ -15,17 +15,17 @@
 namespace rose::logs {
 namespace {
 
-// The groups of a pattern in rose.toml.
+// The groups of a pattern in rose.toml, in the order of Inner::groups.
 constexpr std::array kGroups =
     std::to_array<std::string_view>({"time", "level", "thread", "logger", "host", "message"});
 
-constexpr std::size_t kMostPrograms = 1024;  // whose lines in one file are distinguished
+constexpr std::size_t kMostPrograms = 1024;  // programs in one file whose lines are counted separately
 
 enum class Kind { plain, header, json, logfmt, klog, access, custom };
 
-// --- a server's own lines
+// --- lines as programs write them
 
-// "I1122 18:13:08.905878    1243 round_trippers.go:560] text"; CockroachDB has "I261122 18:13:08.905878 1243
+// "I1122 18:13:08.905878    1243 round_trippers.go:560] text"; CockroachDB writes "I261122 18:13:08.905878 1243
 // 3@server/x.go:560  text".
 bool read_klog(std::string_view line, Parts& parts) {
   if (line.size() < 20 || line[0] < 'A' || line[0] > 'Z') return false;
@@ -34,7 +34,7 @@ bool read_klog(std::string_view line, Parts& parts) {
   std::size_t digits = 0;
   while (digits < 9 && is_digit(line[1 + digits])) ++digits;
   if ((digits != 4 && digits != 6 && digits != 8) || line[1 + digits] != ' ') return false;
-  // Month and day alone become a time without a year.
+  // Four digits are month and day; six or eight also include the year.
   const auto two = [&](std::size_t at) { return (line[at] - '0') * 10 + (line[at + 1] - '0'); };
   std::string_view rest = line.substr(2 + digits);
   const auto clock = read_time(rest);
@@ -50,7 +50,7 @@ bool read_klog(std::string_view line, Parts& parts) {
   parts.level = level_of(line.substr(0, 1));
   rest.remove_prefix(clock->length);
   while (!rest.empty() && blank_char(rest.front())) rest.remove_prefix(1);
-  rest.remove_prefix(std::min(rest.find(' '), rest.size()));  // the thread's number
+  rest.remove_prefix(std::min(rest.find(' '), rest.size()));  // the number of the thread
   while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
   const std::size_t end = std::min(rest.find_first_of(" ]"), rest.size());
   std::string_view place = rest.substr(0, end);
@@ -68,8 +68,8 @@ bool read_klog(std::string_view line, Parts& parts) {
   return true;
 }
 
-// "127.0.0.1 - - [22/Nov/2026:18:12:45 +0000] "GET / HTTP/1.1" 200 6 ...": what was asked and the answer's status are
-// the text.
+// "127.0.0.1 - - [22/Nov/2026:18:12:45 +0000] "GET / HTTP/1.1" 200 6 ...": the text is the request with the response's
+// status.
 bool read_access(std::string_view line, Parts& parts) {
   const std::size_t open = line.find(" [");
   if (open == std::string_view::npos || open > 200) return false;
@@ -102,14 +102,15 @@ constexpr std::array kLoggerKeys =
 constexpr std::array kThreadKeys =
     std::to_array<std::string_view>({"thread", "thread_name", "threadName", "ctx", "process.thread.name"});
 constexpr std::array kHostKeys = std::to_array<std::string_view>(
-    {"hostname", "host.name", "pod", "pod_name", "kubernetes.pod_name"});        // "host" may be a peer's
-constexpr std::array kGelfHostKeys = std::to_array<std::string_view>({"host"});  // the sender's
+    {"hostname", "host.name", "pod", "pod_name", "kubernetes.pod_name"});        // "host" may name a peer
+constexpr std::array kGelfHostKeys = std::to_array<std::string_view>({"host"});  // the sender
 constexpr std::array kErrorKeys =
     std::to_array<std::string_view>({"error", "err", "exception", "cause", "reason", "stack_trace", "error.message"});
 constexpr std::array kStackKeys = std::to_array<std::string_view>(
     {"stacktrace", "stack", "stack_trace", "S", "exception", "exc_info", "error.stack_trace"});
 
-std::string_view trim_place(std::string_view name) {  // "server.go:100" -> "server.go": lines differ between builds
+// "server.go:100" -> "server.go": line numbers differ between builds
+std::string_view without_line_number(std::string_view name) {
   const std::size_t colon = name.rfind(':');
   return colon != std::string_view::npos && is_number(name.substr(colon + 1)) ? name.substr(0, colon) : name;
 }
@@ -121,7 +122,8 @@ std::optional<TimeStamp> json_time(const JsonMember& member) {
   return std::nullopt;
 }
 
-// The scales of Monolog, of bunyan and pino, and of GELF. Below 10 many have one of their own: then the text decides.
+// The numeric scales of Monolog (100 to 600), of bunyan and pino (10 to 60), and of GELF (0 to 7, as syslog). Other
+// programs use numbers below 10 for scales of their own: then the level is unknown.
 Level json_level(const JsonMember& member, bool gelf) {
   if (!is_number(member.value)) return level_of(member.value);
   const std::int64_t value = number_of(member.value);
@@ -135,8 +137,8 @@ Level json_level(const JsonMember& member, bool gelf) {
                       : Level::trace;
 }
 
-// Fields as members: what is time, level, logger and thread goes there, the rest becomes the text: the message, then
-// errors, then "key=value" of the others, a stack trace at the end on lines of its own.
+// Converts fields to a message. Time, level, logger and thread are recognised by their keys. The text is the message,
+// followed by errors and other fields as "key=value", and by stack traces on lines of their own.
 bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::string& text, std::string& nested) {
   const JsonMember* message = nullptr;
   const JsonMember* time = nullptr;
@@ -151,7 +153,7 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
       }
     }
   };
-  for (const std::string_view key : kTimeKeys)  // "time" may be how long it took
+  for (const std::string_view key : kTimeKeys)  // not every "time" is a timestamp: it may be a duration
     for (const JsonMember& member : members)
       if (!parts.time && member.key == key && (parts.time = json_time(member))) time = &member;
   first_of(message, kTextKeys);
@@ -162,7 +164,7 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
   first_of(logger, kLoggerKeys);
   first_of(thread, kThreadKeys);
   if (logger != nullptr && !logger->text) logger = nullptr;
-  if (logger != nullptr) parts.logger = trim_place(logger->value);
+  if (logger != nullptr) parts.logger = without_line_number(logger->value);
   if (thread != nullptr) parts.thread = thread->value;
   const JsonMember* host = nullptr;
   first_of(host, gelf ? std::span<const std::string_view>(kGelfHostKeys) : kHostKeys);
@@ -192,7 +194,7 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
         is_error(member) || is_stack(member) ||
         (gelf && (member.key == "short_message" || member.key == "version" || &member == host)))
       continue;
-    if (is_any(member.key, kLoggerKeys) && member.key == "caller") continue;
+    if (member.key == "caller") continue;
     add(member);
   }
   for (const JsonMember& member : members) {
@@ -204,12 +206,12 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
   return true;
 }
 
-// "ts=2026-11-22T18:14:15.704Z caller=main.go:513 level=info msg="No time" duration=15d": false where it is no such
-// line.
+// Parses "ts=2026-11-22T18:14:15.704Z caller=main.go:513 level=info msg="No time" duration=15d". False if the line has
+// another form.
 bool parse_logfmt(std::string_view line, std::vector<JsonMember>& members, std::string& buffer) {
   members.clear();
   buffer.clear();
-  buffer.reserve(line.size());  // views into it are kept
+  buffer.reserve(line.size());  // the members' views must stay valid
   std::size_t at = 0;
   while (at < line.size()) {
     while (at < line.size() && blank_char(line[at])) ++at;
@@ -244,7 +246,8 @@ bool parse_logfmt(std::string_view line, std::vector<JsonMember>& members, std::
   return members.size() >= 2;
 }
 
-// The attributes of an XML element without content: FoundationDB's <Event Severity="40" Time="..." Type="..." />.
+// The attributes of an XML element without content, as FoundationDB writes them: <Event Severity="40" Time="..."
+// Type="..." />.
 std::string_view attributes_of(std::string_view line) {
   if (!line.starts_with('<') || !line.ends_with("/>")) return line;
   line.remove_suffix(2);
@@ -284,24 +287,26 @@ std::string pattern_problem(const std::string& pattern) {
 struct Form::Inner {
   std::vector<Layer> layers;  // outermost first
   bool journal_export = false;
-  std::vector<std::string> layer_colours;  // of each layer's line
+  std::vector<std::string> layer_colours;  // the buffers for without_colours(), one for each layer
   Kind kind = Kind::plain;
-  std::vector<Kind> also;  // further kinds that some lines of the sample fit
+  std::vector<Kind> also;  // other kinds that some lines of the sample fit
   std::string layout;
   const CustomForm* custom = nullptr;
   std::optional<Regex> regex;
-  std::array<std::size_t, kGroups.size()> groups{};  // of the pattern, in that order; 0: none
+  // Indices of the pattern's groups, in the order of kGroups; 0: none.
+  std::array<std::size_t, kGroups.size()> groups{};
   JsonLine json;
   std::vector<JsonMember> members;
   std::string colours, fields, values, nested;
-  // Lines of a program, which a layer names, that have the form, and that have not and could stand alone.
+  // The lines of one program, as named by a layer: `formed` ones fit this form; `formless` ones do not, and do not look
+  // like a continuation.
   struct FormOfProgram {
     std::size_t formed = 0, formless = 0;
   };
   std::map<std::string, FormOfProgram> formed;
-  std::string last_program;  // whose line was the last one, where a layer names it
-  bool open = false;         // the last line was cut by the container's log and goes on in the next one
-  std::size_t strays = 0;    // lines in a row that fit nothing and were taken for the rest of a message
+  std::string last_program;  // the program that wrote the last line, if a layer names it
+  bool open = false;         // the container's log has split the last line, and the next one continues it
+  std::size_t strays = 0;    // consecutive lines that fit no form and were treated as continuations
 
   bool read_custom(std::string_view line, Parts& parts) {
     std::array<std::string_view, Regex::kMostGroups> found;
@@ -319,9 +324,9 @@ struct Form::Inner {
     return true;
   }
 
-  // Tools that put a time before each line (`kubectl logs --timestamps`, `docker logs -t`) left the program's own time
-  // and level behind it.
-  void look_inside(Parts& parts) {
+  // Tools that put a timestamp before each line (`kubectl logs --timestamps`, `docker logs -t`) leave the program's own
+  // timestamp and level after it.
+  void read_inner_header(Parts& parts) {
     if (!parts.time || parts.level != Level::none || parts.text.empty()) return;
     Parts inside;
     const bool object =
@@ -339,7 +344,7 @@ struct Form::Inner {
       case Kind::plain: return false;
       case Kind::header:
         if (!read_header(line, parts)) return false;
-        look_inside(parts);
+        read_inner_header(parts);
         return true;
       case Kind::json:
         return line.starts_with('{') && json.parse(line) && read_fields(json.members(), parts, fields, nested);
@@ -352,9 +357,9 @@ struct Form::Inner {
     return false;
   }
 
-  // Counts a line of the last program; true: few of its lines have the form.
-  bool is_formless(bool formed_line, bool itself) {
-    constexpr std::size_t kFew = 2;  // a message may have so many further lines that could stand alone
+  // Counts a line of the last program. True if few of the program's lines have the form.
+  bool mostly_formless(bool formed_line, bool itself) {
+    constexpr std::size_t kFew = 2;  // a message may have this many continuation lines that do not look like one
     auto known = formed.find(last_program);
     if (known == formed.end()) {
       if (formed.size() >= kMostPrograms) return true;
@@ -366,23 +371,26 @@ struct Form::Inner {
     return of.formless > kFew * of.formed;
   }
 
-  Took take_inner(std::string_view text, Parts& parts) {
+  // Parses a line without its layers. Tries the main kind, then the others of the sample; a line that fits none is a
+  // message or a continuation.
+  LineRole take_inner(std::string_view text, Parts& parts) {
     parts = {};
     text = without_colours(text, colours);
-    if (read(kind, text, parts)) return strays = 0, Took::message;
+    if (read(kind, text, parts)) return strays = 0, LineRole::message;
     for (const Kind other : also) {
       parts = {};
-      if (read(other, text, parts)) return strays = 0, Took::message;
+      if (read(other, text, parts)) return strays = 0, LineRole::message;
     }
     parts = {};
     parts.text = text;
-    if (text.empty()) return Took::nothing;
-    if (begins_by_itself(text)) return strays = 0, Took::message;
-    if (looks_like_rest(text)) return Took::rest;
-    if (kind == Kind::plain) return Took::message;
-    // Between timed lines a stray one belongs to what stands before it; a page of them is a log of its own.
+    if (text.empty()) return LineRole::nothing;
+    if (begins_by_itself(text)) return strays = 0, LineRole::message;
+    if (looks_like_rest(text)) return LineRole::rest;
+    if (kind == Kind::plain) return LineRole::message;
+    // A line that fits no form, between lines with timestamps, continues the message before it. Many of them in a row
+    // are messages of their own.
     constexpr std::size_t kMostStrays = 64;
-    return ++strays > kMostStrays ? Took::message : Took::rest;
+    return ++strays > kMostStrays ? LineRole::message : LineRole::rest;
   }
 };
 
@@ -391,18 +399,19 @@ Form::Form(Form&&) noexcept = default;
 Form& Form::operator=(Form&&) noexcept = default;
 Form::~Form() = default;
 
-Took Form::take(std::string_view line, Parts& parts) {
+LineRole Form::take(std::string_view line, Parts& parts) {
   Inner& in = *inner_;
-  Outside all;
+  LayerFields all;
   all.text = line;
   bool wrapped = false;
   for (std::size_t i = 0; i < in.layers.size(); ++i) {
-    Outside out;
-    // Not wrapped: what a tool put between, or the rest of a message whose line feeds were kept.
+    LayerFields out;
+    // Without the layer, the line was inserted by a tool, or continues a message whose line feeds were kept.
     if (!in.layers[i].take(without_colours(all.text, in.layer_colours[i]), out)) break;
     wrapped = true;
-    if (out.nothing) return Took::nothing;
-    // The outer layer has the better time: with a date and a zone, and from one clock for all lines of the container.
+    if (out.nothing) return LineRole::nothing;
+    // The outer layer's time is more reliable: it has a date and a zone, and comes from one clock for all lines of the
+    // container.
     if (!all.time) all.time = out.time;
     if (out.level != Level::none) all.level = out.level;
     if (all.host.empty()) all.host = out.host;
@@ -416,30 +425,31 @@ Took Form::take(std::string_view line, Parts& parts) {
   if (std::exchange(in.open, all.partial)) {
     parts = {};
     parts.text = all.text;
-    return Took::joined;
+    return LineRole::joined;
   }
   if (all.rest) {
     parts = {};
     parts.text = all.text;
-    return Took::rest;
+    return LineRole::rest;
   }
-  const Took took = in.take_inner(all.text, parts);
+  const LineRole took = in.take_inner(all.text, parts);
   if (all.time) parts.time = all.time;
   if (parts.level == Level::none) parts.level = all.level;
   if (parts.logger.empty()) parts.logger = all.logger;
   if (parts.host.empty()) parts.host = all.host;
-  if (all.logger.empty()) return took == Took::rest && all.whole ? Took::message : took;
-  // Another program's line belongs to no message of this one: systemd and the kernel write into the same journal. Of a
-  // program that mostly does not write in this form, each line is a message unless it looks like the rest of one.
+  if (all.logger.empty()) return took == LineRole::rest && all.whole ? LineRole::message : took;
+  // A line of another program never continues a message of this one: systemd and the kernel write into the same
+  // journal. If a program mostly does not use this form, each of its lines is a message unless it looks like a
+  // continuation.
   const bool other_program = all.logger != in.last_program;
   in.last_program.assign(all.logger);
   const bool itself = !looks_like_rest(all.text);
-  const bool formless = in.is_formless(took == Took::message, itself) && itself;
-  if (took == Took::rest && (all.whole || other_program || formless)) return Took::message;
+  const bool formless = in.mostly_formless(took == LineRole::message, itself) && itself;
+  if (took == LineRole::rest && (all.whole || other_program || formless)) return LineRole::message;
   return took;
 }
 
-Took Form::take_inner(std::string_view text, Parts& parts) { return inner_->take_inner(text, parts); }
+LineRole Form::take_inner(std::string_view text, Parts& parts) { return inner_->take_inner(text, parts); }
 
 bool Form::is_journal_export() const { return inner_->journal_export; }
 
@@ -455,7 +465,8 @@ std::string Form::words() const {
 }
 
 namespace {
-constexpr std::size_t kMostLayers = 5;  // a collector around a runtime around a terminal's; more is no log
+// For example a collector around a runtime around a terminal; more layers do not occur in practice.
+constexpr std::size_t kMostLayers = 5;
 
 bool is_export(const std::string& line) {
   return line.starts_with("__CURSOR=") || line.starts_with("__REALTIME_TIMESTAMP=");
@@ -466,7 +477,7 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom,
   Form form;
   Inner& in = *form.inner_;
   in.journal_export = !sample.empty() && is_export(sample[0]);
-  // Each layer is chosen by what the ones around it leave of the sample.
+  // Each layer is chosen from what the layers around it leave of the sample.
   std::vector<std::string> inside;
   std::string colours;
   for (const std::string& line : sample) inside.emplace_back(without_colours(line, colours));
@@ -475,7 +486,7 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom,
     if (!layer) break;
     std::vector<std::string> left;
     for (const std::string& line : inside) {
-      Outside out;
+      LayerFields out;
       if (!layer->take(line, out)) left.push_back(line);
       else if (!out.nothing) left.emplace_back(without_colours(out.text, colours));
     }
@@ -492,7 +503,7 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom,
         in.groups[static_cast<std::size_t>(at - kGroups.begin())] = static_cast<std::size_t>(index);
     }
     in.kind = Kind::custom;
-    // A pattern describes what the program wrote, not what a container's runtime or the journal put around it.
+    // A pattern describes what the program wrote, without what a container runtime or the journal adds.
     std::erase_if(in.layers, [](const Layer& layer) {
       return layer.kind() == Layer::Kind::syslog || layer.kind() == Layer::Kind::syslog_5424 ||
              layer.kind() == Layer::Kind::prefix || layer.kind() == Layer::Kind::stern ||
@@ -509,7 +520,7 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom,
       if (!in.read(kKinds[i], text, parts)) continue;
       ++fits[i];
       if (kKinds[i] == Kind::header && in.layout.empty() && parts.time) (void)read_header(text, parts, &in.layout);
-      break;  // the first that fits: the more particular ones stand first
+      break;  // the first kind that fits: the more specific ones come first
     }
   }
   const std::size_t best = static_cast<std::size_t>(std::max_element(fits.begin(), fits.end()) - fits.begin());

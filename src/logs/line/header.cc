@@ -8,9 +8,9 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kMostSteps = 16;  // tokens of a header
-constexpr std::size_t kLongestBracket =
-    200;  // "[QuorumPeer[myid=2](plain=[0:0:0:0:0:0:0:0]:2182)(secure=disabled):QuorumPeer@917]"
+constexpr std::size_t kMostSteps = 16;  // tokens of one header
+// "[QuorumPeer[myid=2](plain=[0:0:0:0:0:0:0:0]:2182)(secure=disabled):QuorumPeer@917]"
+constexpr std::size_t kLongestBracket = 200;
 constexpr std::size_t kLongestName = 120;
 constexpr std::size_t kLongestLevel = 8;
 
@@ -24,14 +24,14 @@ std::string_view trimmed(std::string_view text) {
 
 bool all_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 
-// "7f1b2c3d4e5f", "0x7f1b2c3d4e5f": a thread as its address.
+// True for a thread id printed as an address: "7f1b2c3d4e5f", "0x7f1b2c3d4e5f".
 bool hex_pointer(std::string_view text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
   return text.size() >= 8 && text.size() <= 16 &&
          std::all_of(text.begin(), text.end(), [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
 }
 
-// "server.go:100", "QuorumPeer.java:917", "source/server/server.cc:249".
+// True for a position in source code: "server.go:100", "QuorumPeer.java:917", "source/server/server.cc:249".
 bool source_place(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || !all_digits(text.substr(colon + 1))) return false;
@@ -42,7 +42,8 @@ bool source_place(std::string_view text) {
          std::all_of(file.begin() + static_cast<std::ptrdiff_t>(dot) + 1, file.end(), is_alpha);
 }
 
-// "org.apache.x.Y", "util.Server", "store::journal", "o.e.n.Node", "kafka.server.KafkaServer$": a name with parts.
+// True for a qualified name: "org.apache.x.Y", "util.Server", "store::journal", "o.e.n.Node",
+// "kafka.server.KafkaServer$".
 bool dotted_name(std::string_view text) {
   if (text.empty() || text.size() > kLongestName || !(is_alpha(text[0]) || text[0] == '_')) return false;
   bool parts = false;
@@ -59,7 +60,7 @@ bool dotted_name(std::string_view text) {
   return parts;
 }
 
-// A thread's or logger's name: no sentence.
+// True for a word that may be the name of a thread or logger: no blanks and no punctuation of sentences.
 bool plain_name(std::string_view text) {
   return !text.empty() && text.size() <= kLongestName && std::all_of(text.begin(), text.end(), [](char c) {
     return is_alpha(c) || is_digit(c) || c == '_' || c == '-' || c == '.' || c == ':' || c == '/' || c == '#' ||
@@ -67,7 +68,7 @@ bool plain_name(std::string_view text) {
   });
 }
 
-// Where the bracket that opens at `at` closes; npos: not soon enough.
+// Where the bracket that opens at `at` closes; npos if it does not close within kLongestBracket.
 std::size_t closing(std::string_view line, std::size_t at, char open, char close) {
   int depth = 0;
   const std::size_t end = std::min(line.size(), at + kLongestBracket);
@@ -78,6 +79,8 @@ std::size_t closing(std::string_view line, std::size_t at, char open, char close
   return std::string_view::npos;
 }
 
+// Parses the header of one line from left to right. Each step consumes one token: a time, a level, a bracket, a
+// separator or a name.
 class Header {
  public:
   Header(std::string_view line, Parts& parts, std::string* layout) : line_(line), parts_(parts), layout_(layout) {}
@@ -89,13 +92,14 @@ class Header {
     if (!parts_.time && !strong_level_) return false;
     while (at_ < line_.size() && (blank(line_[at_]))) ++at_;
     parts_.text = line_.substr(at_);
-    logger_at_the_end();
-    tell("message");
+    read_trailing_logger();
+    describe("message");
     return true;
   }
 
  private:
-  void tell(std::string_view what, char open = 0, char close = 0) {
+  // Appends a description of the consumed token to the layout.
+  void describe(std::string_view what, char open = 0, char close = 0) {
     if (layout_ == nullptr) return;
     if (!layout_->empty() && layout_->back() != ' ') *layout_ += ' ';
     if (open != 0) *layout_ += open;
@@ -103,7 +107,7 @@ class Header {
     if (close != 0) *layout_ += close;
   }
 
-  // One token of the header; false: the message begins.
+  // Consumes one token of the header; false if the message begins.
   bool step() {
     while (at_ < line_.size() && blank(line_[at_])) ++at_;
     if (at_ >= line_.size()) return false;
@@ -125,11 +129,12 @@ class Header {
     }
   }
 
+  // Consumes a timestamp, if one begins here.
   bool time_here() {
     std::string_view rest = line_.substr(at_);
     const char first = rest[0];
     if (!is_digit(first) && !is_alpha(first) && first != '@') return false;
-    // A time stands at the beginning; further right only where little stands before it.
+    // A timestamp is at the beginning of the line, or after a short prefix.
     if (at_ > 60) return false;
     auto time = read_time(rest);
     const std::size_t open = std::min(rest.find('['), kLongestLevel + 1);
@@ -141,7 +146,7 @@ class Header {
       parts_.level = level_of(rest.substr(0, open));
       parts_.time = time;
       at_ += end + 1;
-      tell("level[time]");
+      describe("level[time]");
       return true;
     }
     if (!time) return false;
@@ -149,13 +154,14 @@ class Header {
     if (end < line_.size() && (is_alpha(line_[end]) || is_digit(line_[end]))) return false;
     parts_.time = time;
     at_ = end;
-    tell("time");
-    // "1795371164: message"; "2026-11-22 18:13:00 - name - INFO - message" goes on.
+    describe("time");
+    // The header may end here ("1795371164: message") or continue ("2026-11-22 18:13:00 - name - INFO - message").
     if (at_ < line_.size() && line_[at_] == ':') ++at_;
     just_timed_ = true;
     return true;
   }
 
+  // Consumes a bracket and its content; false if it is not part of a header.
   bool bracket(char open, char close) {
     const std::size_t end = closing(line_, at_, open, close);
     if (end == std::string_view::npos) return false;
@@ -166,27 +172,29 @@ class Header {
     return true;
   }
 
+  // Assigns the content of a bracket: a time, a level, a number, a position, a logger or a thread, in this order. A
+  // bracket of which nothing is recognised belongs to the message.
   bool content(std::string_view inside, char open, char close) {
     if (inside.empty()) return parts_.time.has_value() || at_ == 0;  // "{}", "[]"
     if (!parts_.time && open == '[') {
       if (auto time = read_time(inside)) {
-        tell("time", open, 0);
+        describe("time", open, 0);
         parts_.time = time;
         inside_time(trimmed(inside.substr(time->length)));
-        tell("", 0, close);
+        describe("", 0, close);
         return true;
       }
       if (level_and_time(inside)) {
-        tell("level time", open, close);
+        describe("level time", open, close);
         return true;
       }
       if (at_ == 0 && since_boot(inside)) {
-        tell("seconds", open, close);
+        describe("seconds", open, close);
         return true;
       }
     }
     if (parts_.level == Level::none) {
-      // "core:notice" of Apache; "1" of Envoy is no level.
+      // "core:notice" of Apache has a level after the colon; Envoy's "1" is no level.
       const std::size_t colon = inside.rfind(':');
       const std::string_view module = colon == std::string_view::npos ? std::string_view() : inside.substr(0, colon);
       const Level level = level_of(module.empty() ? inside : inside.substr(colon + 1));
@@ -194,48 +202,48 @@ class Header {
         parts_.level = level;
         strong_level_ = strong_level_ || open == '[';
         if (!module.empty()) parts_.logger = module;
-        tell(module.empty() ? "level" : "logger:level", open, close);
+        describe(module.empty() ? "level" : "logger:level", open, close);
         return true;
       }
     }
     if (all_digits(inside) || inside.starts_with("pid ") || inside.starts_with("tid ") || hex_pointer(inside)) {
       if (!parts_.time && at_ > 8) return false;
-      tell("number", open, close);
+      describe("number", open, close);
       return true;
     }
-    if (open == '<') return erlang_process(inside) && (tell("process", open, close), true);
-    if (open == '{') return plain_name(inside) && (tell("id", open, close), true);
+    if (open == '<') return erlang_process(inside) && (describe("process", open, close), true);
+    if (open == '{') return plain_name(inside) && (describe("id", open, close), true);
     if (!parts_.time && parts_.level == Level::none) {
-      // Before any time or level only a name: "[main] 2024-06-05 ...".
+      // Before any time or level, a bracket may only contain a name: "[main] 2024-06-05 ...".
       if (!plain_name(inside)) return false;
     }
     if (source_place(inside)) {
       if (parts_.logger.empty()) parts_.logger = inside.substr(0, inside.rfind(':'));
-      tell("place", open, close);
+      describe("place", open, close);
       return true;
     }
     if (open == '(' && !plain_name(inside)) return false;
     if (dotted_name(inside) && parts_.logger.empty() && !parts_.thread.empty()) {
       parts_.logger = inside;
-      tell("logger", open, close);
+      describe("logger", open, close);
       return true;
     }
     if (parts_.thread.empty()) {
-      // TiKV, TiDB: ["message"] [key=value].
+      // In TiKV and TiDB, this is the message: ["message"] [key=value].
       if (inside.front() == '"') return false;
       thread(inside);
-      tell("thread", open, close);
+      describe("thread", open, close);
       return true;
     }
     if (parts_.logger.empty() && plain_name(inside)) {
       parts_.logger = inside;
-      tell("logger", open, close);
+      describe("logger", open, close);
       return true;
     }
     return false;
   }
 
-  // Text that shares a bracket with the time: " INFO  module", ": INFO/MainProcess", " #123".
+  // Parses what shares a bracket with the time: " INFO  module", ": INFO/MainProcess", " #123".
   void inside_time(std::string_view rest) {
     while (!rest.empty()) {
       while (!rest.empty() &&
@@ -245,10 +253,10 @@ class Header {
       const std::string_view part = rest.substr(0, end);
       if (parts_.level == Level::none && level_of(part) != Level::none) {
         parts_.level = level_of(part);
-        tell("level");
+        describe("level");
       } else if (!part.empty() && !all_digits(part) && parts_.logger.empty()) {
         parts_.logger = part;
-        tell("logger");
+        describe("logger");
       }
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
@@ -258,16 +266,16 @@ class Header {
   bool level_and_time(std::string_view inside) {
     const std::size_t end = inside.find(' ');
     if (end == std::string_view::npos || level_of(inside.substr(0, end)) == Level::none) return false;
-    const std::string_view behind = trimmed(inside.substr(end));
-    const auto time = read_time(behind);
+    const std::string_view rest = trimmed(inside.substr(end));
+    const auto time = read_time(rest);
     if (!time) return false;
     parts_.level = level_of(inside.substr(0, end));
     parts_.time = time;
-    inside_time(trimmed(behind.substr(time->length)));
+    inside_time(trimmed(rest.substr(time->length)));
     return true;
   }
 
-  // "    12.345678" of the kernel.
+  // "    12.345678": the kernel's time since boot.
   bool since_boot(std::string_view inside) {
     const std::size_t dot = inside.find('.');
     if (dot == std::string_view::npos || dot > 9 || inside.size() - dot != 7) return false;
@@ -289,8 +297,8 @@ class Header {
            std::all_of(inside.begin(), inside.end(), [](char c) { return is_digit(c) || c == '.'; });
   }
 
-  // ZooKeeper's "[QuorumPeer[myid=2](plain=...):QuorumPeer@917]" and "[main:QuorumPeerConfig@177]" name the class
-  // behind the thread.
+  // ZooKeeper's "[QuorumPeer[myid=2](plain=...):QuorumPeer@917]" and "[main:QuorumPeerConfig@177]" have the class after
+  // the thread.
   void thread(std::string_view inside) {
     const std::size_t mark = inside.rfind('@');
     const std::size_t colon = inside.rfind(':');
@@ -303,13 +311,13 @@ class Header {
     parts_.thread = inside;
   }
 
-  // '-', '|', and Redis' marks of a level.
+  // Consumes a separator ('-', '|', ':'), or the character by which Redis denotes the level.
   bool sign() {
     const char c = line_[at_];
     const bool alone = at_ + 1 >= line_.size() || blank(line_[at_ + 1]);
     if (c == '-' && line_.substr(at_, 3) == "---") {  // Spring
       at_ += 3;
-      tell("---");
+      describe("---");
       return true;
     }
     if (c == '-' && line_.substr(at_, 2) == "--" && parts_.level != Level::none) {  // Ruby: "INFO -- : message"
@@ -321,19 +329,19 @@ class Header {
     if ((c == '*' || c == '#' || c == '.' || c == '-') && redis_) {
       parts_.level = c == '#' ? Level::warning : c == '*' ? Level::notice : c == '-' ? Level::info : Level::debug;
       ++at_;
-      tell("mark");
+      describe("mark");
       over_ = true;
       return true;
     }
     if (c == '-' || c == ':' || c == '|') {
       if (!parts_.time && parts_.level == Level::none) return false;
       ++at_;
-      tell(std::string_view(&c, 1));
+      describe(std::string_view(&c, 1));
       if (c == '|' && just_timed_) {
         pipes_ = true;  // ActiveMQ: "time | LEVEL | message | logger | thread"
         return true;
       }
-      // Behind time and level a dash ends the header, unless a name and another dash follow it.
+      // A dash after time and level ends the header, unless another name and dash follow.
       over_ = parts_.level != Level::none && !name_and_dash();
       return true;
     }
@@ -348,18 +356,18 @@ class Header {
     if (level == Level::none) return false;
     parts_.level = level;
     at_ = bar + 1;
-    tell("|level|");
+    describe("|level|");
     const std::size_t next = line_.find('|', at_);
     if (next != std::string_view::npos && plain_name(trimmed(line_.substr(at_, next - at_)))) {
       parts_.logger = trimmed(line_.substr(at_, next - at_));
       at_ = next + 1;
-      tell("logger|");
+      describe("logger|");
     }
     over_ = true;
     return true;
   }
 
-  // "name - " stands here.
+  // True if "name - " follows.
   [[nodiscard]] bool name_and_dash() const {
     std::size_t from = at_;
     while (from < line_.size() && blank(line_[from])) ++from;
@@ -367,7 +375,7 @@ class Header {
     return end != std::string_view::npos && plain_name(line_.substr(from, end - from)) && line_.substr(end, 3) == " - ";
   }
 
-  // True if a level is behind the next word: for words that are part of a header only then.
+  // True if one of the next two words is a level. Only then can the current word be part of the header.
   [[nodiscard]] bool level_follows(std::size_t from) const {
     for (int words = 0; words < 2; ++words) {
       while (from < line_.size() &&
@@ -385,6 +393,7 @@ class Header {
     return false;
   }
 
+  // Consumes a word outside of brackets; false if it belongs to the message.
   bool word() {
     const std::size_t end = std::min(line_.find_first_of(" \t", at_), line_.size());
     std::string_view part = line_.substr(at_, end - at_);
@@ -396,46 +405,46 @@ class Header {
 
     if (parts_.level == Level::none && level_word(name, colon, had_just_timed, end)) {
       at_ = end;
-      tell(colon ? "level:" : "level");
+      describe(colon ? "level:" : "level");
       over_ = colon && parts_.time.has_value();
       return true;
     }
     if (!parts_.time) return before_time(part, end);
     if (last) return false;
     if (all_digits(name) || hex_pointer(name)) {
-      // A thread's number, where a header goes on behind it: "0 [System]", "12345 ---", "7f1b2c3d4e5f  0 message" of
-      // Ceph.
+      // A thread's number, if the header continues after it: "0 [System]", "12345 ---", Ceph's "7f1b2c3d4e5f  0
+      // message".
       const bool ceph = had_just_timed && hex_pointer(name);
       if (!ceph && !level_follows(end) && line_.substr(end, 5) != " --- " && !ceph_) return false;
       if (ceph_ && part.size() > 3) return false;
       ceph_ = ceph;
       at_ = end;
-      tell("number");
+      describe("number");
       return true;
     }
     if (const std::size_t mark = name.find('#'); colon && mark != std::string_view::npos &&
                                                  all_digits(name.substr(0, mark)) &&
                                                  all_digits(name.substr(mark + 1))) {  // nginx: "739#739:"
       at_ = end;
-      tell("number:");
+      describe("number:");
       over_ = true;
       return true;
     }
     if (source_place(name)) {
       if (parts_.logger.empty()) parts_.logger = name.substr(0, name.rfind(':'));
       at_ = end;
-      tell("place");
+      describe("place");
       over_ = colon || (parts_.level != Level::none && line_.substr(end, 3) != " - ");
       return true;
     }
     if (parts_.level == Level::none) {
-      // Names before the level: "user@db LOG:", "o.a.z.Server INFO - ".
+      // A name before the level: "user@db LOG:", "o.a.z.Server INFO - ".
       if (!plain_name(name) || !level_follows(end)) {
         if (!had_just_timed || !name_before_dash(part, end)) return false;
       }
-      name_found(name);
+      assign_name(name);
       at_ = end;
-      tell("name");
+      describe("name");
       return true;
     }
     if (dotted_name(name) && parts_.logger.empty() &&
@@ -443,27 +452,27 @@ class Header {
          next_is_colon(end) || line_.substr(end, 2) == " [")) {
       parts_.logger = name;
       at_ = end;
-      tell(colon ? "logger:" : "logger");
+      describe(colon ? "logger:" : "logger");
       over_ = colon;
       return true;
     }
-    // RocketMQ, Python: "INFO main - message"; Python's own: "INFO MainThread store.journal: message".
+    // RocketMQ and Python: "INFO main - message"; Python's default: "INFO MainThread store.journal: message".
     if (plain_name(name) && !colon && (line_.substr(end, 3) == " - " || dotted_and_colon_follows(end))) {
-      name_found(name);
+      assign_name(name);
       at_ = end;
-      tell("thread");
+      describe("thread");
       return true;
     }
-    if (tab_separated(end) && plain_name(name) && parts_.logger.empty()) {  // zap's console form
+    if (tab_separated(end) && plain_name(name) && parts_.logger.empty()) {  // zap's console encoder
       parts_.logger = source_place(name) ? name.substr(0, name.rfind(':')) : name;
       at_ = end;
-      tell("logger");
+      describe("logger");
       return true;
     }
     return false;
   }
 
-  void name_found(std::string_view name) {
+  void assign_name(std::string_view name) {
     if (dotted_name(name) && parts_.logger.empty()) {
       parts_.logger = name;
     } else if (parts_.thread.empty()) {
@@ -476,7 +485,7 @@ class Header {
   [[nodiscard]] bool tab_separated(std::size_t end) const {
     return end < line_.size() && line_[end] == '\t' && at_ > 0 && line_[at_ - 1] == '\t';
   }
-  // "logger      : message", padded.
+  // "logger      : message": the colon may be padded.
   [[nodiscard]] bool next_is_colon(std::size_t end) const {
     while (end < line_.size() && line_[end] == ' ') ++end;
     return line_.substr(end, 2) == ": ";
@@ -489,19 +498,21 @@ class Header {
   [[nodiscard]] bool name_before_dash(std::string_view name, std::size_t end) const {
     return plain_name(name) && line_.substr(end, 3) == " - ";
   }
+  // True if the word is a level and not the beginning of a sentence.
   bool level_word(std::string_view name, bool colon, bool just_timed, std::size_t end) {
     const Level level = level_of(name);
     if (level == Level::none) return postgres_word(name, colon);
     const bool upper = name[0] >= 'A' && name[0] <= 'Z';
     if (name.size() == 1) {
-      // One letter is a level where a header goes on behind it: MongoDB ("I  NETWORK  [conn1]"), logcat, Ruby ("I, [").
+      // A single letter is a level only if the header continues after it: MongoDB ("I  NETWORK  [conn1]"), logcat, Ruby
+      // ("I, [").
       if (!parts_.time || !just_timed || end >= line_.size() || line_.substr(end, 2).find_first_of("\t ") != 0)
         return false;
       if (line_.substr(end, 2) != "  " && !level_like_mongo(end)) return false;
     }
-    // "error opening x" is a message, "ERROR opening x", "error: opening x" have a level.
+    // "error opening x" is only a message; "ERROR opening x" and "error: opening x" have a level.
     if (!upper && !colon) return false;
-    // Old log4j layouts align levels to the right: " INFO 12:00:00,123 message".
+    // Older layouts of log4j align the level to the right: " INFO 12:00:00,123 message".
     const bool aligned = at_ == 1 && upper && !colon && read_time(line_.substr(std::min(end + 1, line_.size())));
     if (!parts_.time && at_ != 0 && !aligned) return false;
     if (!parts_.time && !colon && !(all_upper(name) && name.size() > 1)) return false;
@@ -526,8 +537,8 @@ class Header {
     return false;
   }
 
-  // Words that stand before the time: a level ("INFO  [main] 2024-..."), a process and its role ("237:M"), a Ruby
-  // letter.
+  // Consumes a word before the timestamp: a level ("INFO  [main] 2024-..."), Redis' process and role ("237:M"), or
+  // Ruby's letter.
   bool before_time(std::string_view part, std::size_t end) {
     if (at_ > 30) return false;
     const std::size_t colon = part.find(':');
@@ -535,7 +546,7 @@ class Header {
         is_alpha(part.back())) {
       redis_ = true;
       at_ = end;
-      tell("number:role");
+      describe("number:role");
       return true;
     }
     if (part.size() == 2 && part[1] == ',' && at_ == 0 && level_of(part.substr(0, 1)) != Level::none) {  // Ruby
@@ -543,18 +554,18 @@ class Header {
       return true;
     }
     if (parts_.level == Level::none && !strong_level_) return false;
-    // Behind a level: a name, if a time follows it.
+    // A name after a level is part of the header only if a timestamp follows.
     std::size_t from = end;
     while (from < line_.size() && blank(line_[from])) ++from;
     if (from >= line_.size() || !plain_name(part) || !read_time(line_.substr(from))) return false;
-    name_found(part);
+    assign_name(part);
     at_ = end;
-    tell("name");
+    describe("name");
     return true;
   }
 
-  // ActiveMQ: fields between '|', those that name something behind the message. Others (loguru) have them before it:
-  // "time | LEVEL | 271 | module:function:line | message".
+  // The fields between '|': ActiveMQ has logger and thread after the message; others, such as loguru, have the names
+  // before it: "time | LEVEL | 271 | module:function:line | message".
   bool pipe_word() {
     const std::size_t end = line_.find(" | ", at_);
     if (end == std::string_view::npos) return false;
@@ -562,7 +573,7 @@ class Header {
     if (parts_.level != Level::none || level_of(field) == Level::none) return false;
     parts_.level = level_of(field);
     at_ = end + 3;
-    tell("level |");
+    describe("level |");
     const std::size_t last = line_.rfind(" | ");
     if (last > end && !plain_name(trimmed(line_.substr(last + 3)))) {
       for (std::size_t bar = line_.find(" | ", at_); bar != std::string_view::npos; bar = line_.find(" | ", at_)) {
@@ -570,7 +581,7 @@ class Header {
         if (!plain_name(name)) break;
         if (!all_digits(name)) parts_.logger = name;
         at_ = bar + 3;
-        tell("name |");
+        describe("name |");
       }
     } else if (last > end) {
       const std::size_t middle = line_.rfind(" | ", last - 1);
@@ -583,8 +594,8 @@ class Header {
     return true;
   }
 
-  // Kafka: "message (kafka.server.KafkaServer)".
-  void logger_at_the_end() {
+  // Kafka writes the logger last: "message (kafka.server.KafkaServer)".
+  void read_trailing_logger() {
     if (!parts_.logger.empty() || parts_.level == Level::none || parts_.text.empty() || parts_.text.back() != ')')
       return;
     const std::size_t open = parts_.text.rfind('(');
@@ -599,8 +610,8 @@ class Header {
   Parts& parts_;
   std::string* layout_;
   std::size_t at_ = 0;
-  bool over_ = false;          // the message begins here
-  bool strong_level_ = false;  // a level that makes a header even without a time
+  bool over_ = false;          // the header is complete
+  bool strong_level_ = false;  // a level that is sufficient for a header without a timestamp
   bool just_timed_ = false;
   bool redis_ = false, ceph_ = false, pipes_ = false;
 };
@@ -632,7 +643,8 @@ bool starts_with_any(std::string_view line, std::span<const std::string_view> be
                      [&](std::string_view beginning) { return line.starts_with(beginning); });
 }
 
-// "java.io.IOException", "OSError", "kafka.common.errors.TimeoutException", "std::bad_alloc".
+// True for the name of an exception: "java.io.IOException", "OSError", "kafka.common.errors.TimeoutException",
+// "std::bad_alloc".
 bool exception_name(std::string_view name) {
   if (name.empty() || name.size() > kLongestName || !(is_alpha(name[0]))) return false;
   for (const char c : name) {
@@ -662,7 +674,7 @@ Level level_of(std::string_view word) {
   return Level::none;
 }
 
-// Erlang's reports: "=ERROR REPORT==== 5-Jun-2024::12:00:00 ===", and what is reported in the lines below.
+// The first line of a report in Erlang: "=ERROR REPORT==== 5-Jun-2024::12:00:00 ===". The lines after it are the text.
 bool read_report(std::string_view line, Parts& parts) {
   constexpr std::string_view kReport = " REPORT==== ";
   const std::size_t report = line.find(kReport);

@@ -1,6 +1,6 @@
-// The usual beginning of a log line: a time, a level, a thread, a logger, in whatever order and brackets, then the
-// message. One reader for log4j, logback, Python, Redis, NATS, PostgreSQL, nginx, glog and most others, since what they
-// write differs in order and dress only.
+// The header of a log line: a time, a level, a thread and a logger, in any order and in any brackets, followed by the
+// message. A single parser covers log4j, logback, Python, Redis, NATS, PostgreSQL, nginx, glog and most others, because
+// their headers differ only in order and punctuation.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace rose::logs {
 
-// Returns false if the line has no such beginning (neither a time nor a level that stands as one). `layout`, unless
-// nullptr, receives what was found: "time [thread] level logger - message".
+// Returns false if the line has no header, i.e. neither a time nor a level in the position of one. `layout`, unless
+// nullptr, receives a description of the header: "time [thread] level logger - message".
 [[nodiscard]] bool read_header(std::string_view line, Parts& parts, std::string* layout = nullptr);
 
-// Lines of an untimed log, or between timed lines: does this one begin something, although it has no header ("panic:
-// ...", "Segmentation fault"), or is it the rest of what stands before ("\tat org.x.Y", "Caused by: ...")?
+// For lines without a header. begins_by_itself: the line begins a message ("panic: ...", "Segmentation fault").
+// looks_like_rest: it continues the message before ("\tat org.x.Y", "Caused by: ...").
 [[nodiscard]] bool begins_by_itself(std::string_view line);
 [[nodiscard]] bool looks_like_rest(std::string_view line);
-// "java.io.IOException: No space left on device", "Caused by: ...", "OSError: [Errno 28] ...": the line of a stack
-// trace that names what was thrown.
+// True for a line of a stack trace that names the exception: "java.io.IOException: No space left on device", "Caused
+// by: ...", "OSError: [Errno 28] ...".
 [[nodiscard]] bool names_exception(std::string_view line);
 
 }  // namespace rose::logs

@@ -1,5 +1,5 @@
-// One JSON object on a line, its members on the top level only; what is nested stays as it is written. No recursion, no
-// allocation but one buffer as long as the line.
+// Parses a JSON object on one line. Only the members at the top level are split; nested values stay text. No recursion,
+// and one buffer of the line's length as the only allocation.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace rose::logs {
 
 struct JsonMember {
   std::string_view key;
-  std::string_view value;  // of strings without quotes and escapes, else as written
-  bool text = false;       // a string
+  std::string_view value;  // of a string: unescaped, without quotes; else as written
+  bool text = false;       // the value is a string
 };
 
 class JsonLine {
  public:
-  // false: the line is no object, or is cut. Views stay valid until the next call and as long as the line does.
+  // False if the line is no object or is truncated. Views stay valid until the next call, and as long as the line does.
   bool parse(std::string_view line);
   [[nodiscard]] const std::vector<JsonMember>& members() const { return members_; }
   [[nodiscard]] const JsonMember* find(std::string_view key) const;

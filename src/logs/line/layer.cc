@@ -12,7 +12,7 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kLongestOrigin = 200;  // of a node's name, with the folders of its file
+constexpr std::size_t kLongestOrigin = 200;  // characters of a node's name, with the folders of its file
 
 std::size_t leading_blanks(std::string_view text) { return std::min(text.find_first_not_of(" \t"), text.size()); }
 
@@ -35,8 +35,8 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-// "Nov 22 18:24:21 node1 haproxy[964]: text", also with a priority before and with an ISO time.
-bool read_syslog(std::string_view line, Outside& out) {
+// "Nov 22 18:24:21 node1 haproxy[964]: text", also after a priority ("<34>") and with an ISO timestamp.
+bool read_syslog(std::string_view line, LayerFields& out) {
   const auto pri = priority(line);
   const auto time = read_time(line);
   if (!time || (time->kind == TimeKind::date_time && (!time->zoned || line[0] < '0' || line[0] > '9'))) return false;
@@ -67,7 +67,7 @@ bool read_syslog(std::string_view line, Outside& out) {
 }
 
 // "<165>1 2026-11-22T18:24:21.218265+00:00 host app 964 ID47 [structured data] text"
-bool read_syslog_5424(std::string_view line, Outside& out) {
+bool read_syslog_5424(std::string_view line, LayerFields& out) {
   const auto pri = priority(line);
   if (!pri || line.size() < 3 || line[0] < '1' || line[0] > '9' || line[1] != ' ') return false;
   line.remove_prefix(2);
@@ -80,10 +80,10 @@ bool read_syslog_5424(std::string_view line, Outside& out) {
   }
   out.host = next_word(line);
   out.logger = next_word(line);
-  (void)next_word(line);  // process
-  (void)next_word(line);  // kind of message
+  (void)next_word(line);  // process id
+  (void)next_word(line);  // message id
   if (line.starts_with("[")) {
-    // Structured data: elements in brackets, in which quotes hide brackets.
+    // Structured data: elements in brackets; brackets inside quotes do not count.
     while (line.starts_with("[")) {
       bool quoted = false;
       std::size_t i = 1;
@@ -106,7 +106,7 @@ bool read_syslog_5424(std::string_view line, Outside& out) {
 }
 
 // "2026-11-22T18:24:21.218265123Z stdout F text"
-bool read_cri(std::string_view line, Outside& out) {
+bool read_cri(std::string_view line, LayerFields& out) {
   const auto time = read_time(line);
   if (!time || !time->zoned || time->kind != TimeKind::date_time) return false;
   line.remove_prefix(time->length);
@@ -122,7 +122,7 @@ bool read_cri(std::string_view line, Outside& out) {
 }
 
 // {"log":"text\n","stream":"stdout","time":"2026-11-22T18:24:21.218265123Z"}
-bool read_docker(std::string_view line, JsonLine& json, Outside& out) {
+bool read_docker(std::string_view line, JsonLine& json, LayerFields& out) {
   if (!line.starts_with("{\"log\":") || !json.parse(line)) return false;
   const JsonMember* text = json.find("log");
   const JsonMember* time = json.find("time");
@@ -144,8 +144,8 @@ std::optional<TimeStamp> journal_time(std::string_view microseconds) {
   return stamp;
 }
 
-// "Sat, Jan 28 2026 3:58:55 am | text": a time as a browser shows it, before a line that has its own.
-bool read_shown_time(std::string_view line, Outside& out) {
+// "Sat, Jan 28 2026 3:58:55 am | text": a timestamp added by a web page to a line that has its own.
+bool read_page_time(std::string_view line, LayerFields& out) {
   constexpr std::size_t kLongestShown = 40;
   const std::size_t bar = line.substr(0, kLongestShown).find(" | ");
   if (bar == std::string_view::npos) return false;
@@ -154,14 +154,14 @@ bool read_shown_time(std::string_view line, Outside& out) {
   if (colon == std::string_view::npos || colon == 0 || !is_digit(shown[colon - 1]) || shown.find(' ') == shown.npos)
     return false;
   out.text = line.substr(bar + 3);
-  // A time that can be read is the program's own, unless the line has another one.
+  // If the timestamp can be parsed, the program itself wrote it, unless the line has another one.
   const auto own = read_time(shown);
   Parts parts;
   return !own || own->length != shown.size() || (read_header(out.text, parts) && parts.time);
 }
 
 // "web_1  | text" of docker compose, "[pod/x/y] text" of kubectl.
-bool read_prefix(std::string_view line, Outside& out) {
+bool read_prefix(std::string_view line, LayerFields& out) {
   if (line.starts_with("[pod/")) {
     const std::size_t end = line.find("] ");
     if (end == std::string_view::npos || end > 200) return false;
@@ -169,12 +169,12 @@ bool read_prefix(std::string_view line, Outside& out) {
     out.text = line.substr(end + 2);
     return true;
   }
-  if (read_shown_time(line, out)) return true;
+  if (read_page_time(line, out)) return true;
   std::size_t at = 0;
   while (at < line.size() && at < 80 && !blank_char(line[at]) && line[at] != '|') ++at;
   if (at == 0 || at >= line.size() || !blank_char(line[at])) return false;
   const std::string_view name = line.substr(0, at);
-  if (line.substr(at).starts_with(" exited with code ")) {  // docker compose's own word of a service
+  if (line.substr(at).starts_with(" exited with code ")) {  // a message of docker compose about a service
     out.host = name;
     out.text = line.substr(at + 1);
     out.whole = true;
@@ -189,25 +189,25 @@ bool read_prefix(std::string_view line, Outside& out) {
 
 // --- exports of collectors
 
-// Names of the fields that hold a program's whole line. "message" and "msg" are not among them: beside those stand
-// further fields of the same message, so such an object is the program's own form.
+// The fields that hold a program's whole line. "message" and "msg" are not among them: an object with those has further
+// fields of the same message, so it is the program's own form.
 constexpr std::array kWholeLineKeys = std::to_array<std::string_view>({"log", "line", "_raw", "textPayload", "Line"});
 constexpr std::array kEnvelopeTimeKeys = std::to_array<std::string_view>(
     {"@timestamp", "timestamp", "time", "ts", "date", "_time", "Time", "receiveTimestamp"});
-// Names of the host or pod that wrote a line, the most specific first. "host" alone may be a peer's and counts only in
-// objects that describe where a line comes from.
+// The fields that name the host or pod which wrote a line, the most specific first. "host" may name a peer, and is used
+// only in objects that describe the origin of a line.
 constexpr std::array kHostNames = std::to_array<std::string_view>(
     {"pod_name", "pod", "podName", "k8s.pod.name", "kubernetes.pod_name", "kubernetes.pod.name", "hostname",
      "host.name", "node_name", "host", "nodename", "instance", "instance_id", "container_name", "container",
      "logStreamName", "service"});
-// Objects that describe where a line comes from.
+// The objects that describe the origin of a line.
 constexpr std::array kOriginKeys = std::to_array<std::string_view>(
     {"kubernetes", "k8s", "labels", "resource", "stream", "fields", "docker", "agent", "host", "pod", "attributes",
      "metadata", "container", "_source", "cloud", "orchestrator"});
 
 bool is_object(const JsonMember& member) { return !member.text && member.value.starts_with('{'); }
 
-// A list of bytes, as `journalctl -o json` writes a text with control characters: [27,91,51,...].
+// Decodes a list of bytes: `journalctl -o json` writes a text with control characters as [27,91,51,...].
 bool text_of_bytes(std::string_view list, std::string& text) {
   if (!list.starts_with('[') || !list.ends_with(']')) return false;
   text.clear();
@@ -227,8 +227,8 @@ bool text_of_bytes(std::string_view list, std::string& text) {
   return true;
 }
 
-// One field of a row of CSV, from `at` on; doubled quotes are one. `open`: the closing quote is missing, so the field
-// goes on in the next line.
+// One field of a CSV row, from `at` on; doubled quotes become one. `open`: the closing quote is missing, so the field
+// continues in the next line.
 std::string csv_field(std::string_view row, std::size_t& at, bool& open) {
   std::string field;
   open = false;
@@ -259,19 +259,19 @@ std::vector<std::string> csv_row(std::string_view row, bool& open) {
   return fields;
 }
 
-// A name of a pod or container, as Kubernetes accepts it.
+// True for a name that Kubernetes accepts for a pod or container.
 bool is_pod_name(std::string_view word) {
   return !word.empty() && word.size() <= 120 && (is_alpha(word[0]) || is_digit(word[0])) &&
          std::all_of(word.begin(), word.end(),
                      [](char c) { return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '.'; });
 }
 
-// A time with a date and a zone, a blank, and the program's line: `kubectl logs --timestamps`, `docker logs -t`.
-bool read_timestamp(std::string_view line, Outside& out) {
+// A timestamp with a date and a zone, a blank, and the program's line: `kubectl logs --timestamps`, `docker logs -t`.
+bool read_timestamp(std::string_view line, LayerFields& out) {
   const auto time = read_time(line);
   if (!time || time->kind != TimeKind::date_time || !is_digit(line[0])) return false;
   std::string_view rest = line.substr(time->length);
-  // What is copied from a web page may have no blank, and no zone: "3/7/2019 10:32:39 PM2019-03-07 21:32:39,103 - ...".
+  // Text copied from a web page may lack the blank and the zone: "3/7/2019 10:32:39 PM2019-03-07 21:32:39,103 - ...".
   const std::string_view of_time = line.substr(0, time->length);
   const bool of_page = of_time.ends_with(" PM") || of_time.ends_with(" AM");
   if (!time->zoned && !of_page) return false;
@@ -286,8 +286,8 @@ bool read_timestamp(std::string_view line, Outside& out) {
   return true;
 }
 
-// "pod container line": stern without colours, `kubectl logs --prefix` of some versions.
-bool read_stern(std::string_view line, Outside& out) {
+// "pod container line": stern without colours, and `kubectl logs --prefix` in some versions.
+bool read_stern(std::string_view line, LayerFields& out) {
   const std::size_t first = line.find(' ');
   if (first == std::string_view::npos) return false;
   const std::size_t second = line.find(' ', first + 1);
@@ -302,8 +302,8 @@ bool read_stern(std::string_view line, Outside& out) {
 }
 
 // "2024-06-05T12:00:00.123000+00:00 stream line": `aws logs tail`.
-bool read_stream(std::string_view line, Outside& out) {
-  Outside timed;
+bool read_stream(std::string_view line, LayerFields& out) {
+  LayerFields timed;
   if (!read_timestamp(line, timed)) return false;
   const std::size_t end = timed.text.find(' ');
   if (end == std::string_view::npos || end == 0 || end > 120) return false;
@@ -316,13 +316,13 @@ bool read_stream(std::string_view line, Outside& out) {
   return true;
 }
 
-// A node's name or address, a sign, and a line that begins with a time or is an object of JSON: "[n1] 12:03:04 ...",
-// "n1 - 12:03:04 ...", "/tmp/n1.log:..." of grep, "10.0.0.1: {...}" of a command for many hosts.
-bool read_origin(std::string_view line, Outside& out) {
+// A node's name or address, a separator, and a line that begins with a timestamp or is a JSON object: "[n1] 12:03:04
+// ...", "n1 - 12:03:04 ...", "/tmp/n1.log:..." of grep, "10.0.0.1: {...}" of a command for many hosts.
+bool read_origin(std::string_view line, LayerFields& out) {
   std::string_view rest = line;
   const bool bracket = rest.starts_with('[');
   if (bracket) rest.remove_prefix(1);
-  // The sign of grep may be a part of a name: "n1.log-12:03:04".
+  // The '-' that grep prints before context lines may also be part of a name: "n1.log-12:03:04".
   std::size_t end = 0;
   while (end < rest.size() && end < kLongestOrigin && (is_name_char(rest[end]) || rest[end] == '/' || rest[end] == '@'))
     ++end;
@@ -339,13 +339,13 @@ bool read_origin(std::string_view line, Outside& out) {
       of_file = true;
       name.remove_suffix(ending.size());
     }
-  name.remove_prefix(std::min(name.find_last_of("/@") + 1, name.size()));  // npos + 1: the whole
+  name.remove_prefix(std::min(name.find_last_of("/@") + 1, name.size()));  // npos + 1 is 0: the whole name
   if (name.empty() || is_number(name) || rest.empty() || read_time(line)) return false;
   constexpr std::string_view kSigns = "]:-|>, \t";
   if (bracket && rest[0] != ']') return false;
-  const std::size_t behind = rest.find_first_not_of(kSigns);
-  if (behind == 0 || behind == std::string_view::npos) return false;
-  rest.remove_prefix(behind);
+  const std::size_t rest_begin = rest.find_first_not_of(kSigns);
+  if (rest_begin == 0 || rest_begin == std::string_view::npos) return false;
+  rest.remove_prefix(rest_begin);
   Parts parts;
   if (!of_file && !rest.starts_with('{') && !(read_header(rest, parts) && parts.time)) return false;
   out.host = name;
@@ -353,8 +353,9 @@ bool read_origin(std::string_view line, Outside& out) {
   return true;
 }
 
-// What grep, zgrep and rg put before a line of several files: "/var/log/x/server.log:", with a number behind it or not.
-bool read_file_name(std::string_view line, Outside& out) {
+// The prefix that grep, zgrep and rg print if they search several files: "/var/log/x/server.log:", optionally with a
+// line number after it.
+bool read_file_name(std::string_view line, LayerFields& out) {
   const std::size_t colon = line.substr(0, kLongestOrigin).find(':');
   if (colon == std::string_view::npos) return false;
   const std::string_view name = line.substr(0, colon);
@@ -370,8 +371,8 @@ bool read_file_name(std::string_view line, Outside& out) {
   return true;
 }
 
-// Quoted in a mail or an issue.
-bool read_quote(std::string_view line, Outside& out) {
+// A line quoted in a mail or an issue: "> text".
+bool read_quote(std::string_view line, LayerFields& out) {
   if (line != ">" && !line.starts_with("> ")) return false;
   out.text = line.substr(std::min<std::size_t>(2, line.size()));
   return true;
@@ -379,7 +380,6 @@ bool read_quote(std::string_view line, Outside& out) {
 
 }  // namespace
 
-// Colours and other commands to a terminal ("ESC[31m", "ESC]0;title BEL") are left out.
 std::string_view without_colours(std::string_view line, std::string& buffer) {
   if (line.find('\x1b') == std::string_view::npos) return line;
   buffer.clear();
@@ -403,7 +403,7 @@ std::string_view without_colours(std::string_view line, std::string& buffer) {
   return buffer;
 }
 
-Level level_of_severity(int severity) {  // of syslog: 0 emergency to 7 debug
+Level level_of_severity(int severity) {
   constexpr std::array kLevels = {Level::fatal,   Level::fatal,  Level::fatal, Level::error,
                                   Level::warning, Level::notice, Level::info,  Level::debug};
   return kLevels[static_cast<std::size_t>(std::clamp(severity, 0, 7))];
@@ -426,7 +426,7 @@ std::string nested_host(const std::vector<JsonMember>& members, Named named, int
   return {};
 }
 
-bool Layer::read_journal_json(std::string_view line, Outside& out) {
+bool Layer::read_journal_json(std::string_view line, LayerFields& out) {
   if (!line.starts_with('{') || line.find("__REALTIME_TIMESTAMP") == std::string_view::npos || !json_.parse(line))
     return false;
   const JsonMember* time = json_.find("__REALTIME_TIMESTAMP");
@@ -439,12 +439,12 @@ bool Layer::read_journal_json(std::string_view line, Outside& out) {
     out.level = level_of_severity(static_cast<int>(number_of(level->value)));
   if (text->text) out.text = text->value;
   else if (text_of_bytes(text->value, text_)) out.text = text_;
-  out.whole = true;  // only the journal knows where a message ends
+  out.whole = true;  // the journal knows where a message ends, and its continuation lines are part of it
   return true;
 }
 
 // {"@timestamp":..., "kubernetes":{"pod_name":"n1-0"}, "log":"the program's line"}
-bool Layer::read_envelope(std::string_view line, Outside& out) {
+bool Layer::read_envelope(std::string_view line, LayerFields& out) {
   if (!line.starts_with('{') || !json_.parse(line)) return false;
   const JsonMember* text = nullptr;
   for (const std::string_view key : kWholeLineKeys)
@@ -464,7 +464,7 @@ bool Layer::read_envelope(std::string_view line, Outside& out) {
 }
 
 bool Layer::find_columns(std::string_view head) {
-  if (head.starts_with('{') || head.starts_with('[')) return false;  // JSON has names between quotes and commas, too
+  if (head.starts_with('{') || head.starts_with('[')) return false;  // JSON also has quoted names separated by commas
   bool open = false;
   const std::vector<std::string> names = csv_row(head, open);
   if (open || names.size() < 2) return false;
@@ -488,14 +488,14 @@ bool Layer::find_columns(std::string_view head) {
   return time_column_ && text_column_;
 }
 
-// Rows without a head: a field that is a time in every row, a level where all are, a node's name where all are, and the
-// longest one, which is the text.
-bool Layer::guess_columns(std::span<const std::string> sample, const IsNode& is_node) {
+// Guesses the columns of rows without a header: the first one with a timestamp in every row, the first one with a level
+// in every row, the first one with a node's name in every row. The longest of the others is the text.
+bool Layer::derive_columns(std::span<const std::string> sample, const IsNode& is_node) {
   constexpr std::size_t kFewestColumns = 3;
   std::vector<std::vector<std::string>> rows;
   for (const std::string& line : sample) {
     if (line.empty()) continue;
-    if (line[0] != '"') return false;  // exports without a head quote the first field
+    if (line[0] != '"') return false;  // exports without a header quote the first field
     bool open = false;
     rows.push_back(csv_row(line, open));
     if (open || rows.back().size() < kFewestColumns || rows.back().size() != rows.front().size()) return false;
@@ -527,10 +527,10 @@ bool Layer::guess_columns(std::span<const std::string> sample, const IsNode& is_
   return time_column_ && text_column_;
 }
 
-bool Layer::read_csv(std::string_view line, Outside& out) {
+bool Layer::read_csv(std::string_view line, LayerFields& out) {
   if (!head_.empty() && line == head_) return out.nothing = true;
   text_.clear();
-  if (in_quotes_) {  // up to the closing quote
+  if (in_quotes_) {  // continue up to the closing quote
     std::size_t at = 0;
     for (; at < line.size(); ++at) {
       if (line[at] != '"') text_ += line[at];
@@ -561,7 +561,7 @@ bool Layer::read_csv(std::string_view line, Outside& out) {
   return true;
 }
 
-bool Layer::read(std::string_view line, Outside& out) {
+bool Layer::read(std::string_view line, LayerFields& out) {
   switch (kind_) {
     case Kind::docker: return read_docker(line, json_, out);
     case Kind::cri: return read_cri(line, out);
@@ -585,14 +585,15 @@ bool Layer::read(std::string_view line, Outside& out) {
   return false;
 }
 
-bool Layer::take(std::string_view line, Outside& out) {
+bool Layer::take(std::string_view line, LayerFields& out) {
   if (!read(line, out)) return false;
   if (kind_ != Kind::syslog && kind_ != Kind::syslog_5424) return true;
-  // Programs may begin every message with blanks (Scylla, corosync). Only more of them than usual mean that a line
-  // belongs to the message before it.
+  // Some programs indent every message (Scylla, corosync). Only more blanks than the program's least indentation mark a
+  // continuation of the message before.
   const std::size_t blanks = leading_blanks(out.text);
   if (blanks == out.text.size()) return true;
-  constexpr std::size_t kMostPrograms = 1024;  // a file may name any number; further ones have no habit of their own
+  // A file may name any number of programs; the indentation of further ones is not tracked.
+  constexpr std::size_t kMostPrograms = 1024;
   auto known = indents_.find(std::string(out.logger));
   if (known == indents_.end()) {
     if (indents_.size() >= kMostPrograms) return true;
@@ -627,14 +628,15 @@ std::string_view Layer::name() const {
   return {};
 }
 
-// Seven of ten lines: others may stand between them, such as what a tool adds or the rest of messages.
+// The threshold is seven of ten lines, because others may be between them: lines that a tool added, or continuations of
+// messages.
 bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
   if (kind_ == Kind::origin && !is_node) return false;
   std::size_t fit = 0, lines = 0, further = 0;
   std::set<std::string> origins;
   if (kind_ == Kind::csv) {
     if (find_columns(sample.front())) head_ = sample.front();
-    else if (!guess_columns(sample, is_node)) return false;
+    else if (!derive_columns(sample, is_node)) return false;
   }
   if (kind_ == Kind::indent) {
     std::size_t least = std::string::npos;
@@ -646,12 +648,12 @@ bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
   }
   for (const std::string& line : sample) {
     if (line.empty()) continue;
-    // journalctl's own text form indents what follows in a message.
+    // journalctl's text output indents the further lines of a message.
     if (blank_char(line[0])) continue;
-    Outside out;
+    LayerFields out;
     const bool has_it = read(line, out) && (kind_ != Kind::origin || is_node(out.host));
-    // What was pasted from a journal goes on with lines of its messages that have no time. No other line looks like
-    // those of a journal by chance.
+    // Text pasted from a journal contains continuation lines without a timestamp. They do not count against the layer:
+    // no other line looks like a journal's by chance.
     if (!has_it && fit != 0 && (is_journal() || kind_ == Kind::origin)) {
       Parts parts;
       if (!read_header(line, parts)) continue;
@@ -661,12 +663,12 @@ bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
     ++fit;
     if (kind_ == Kind::stern) origins.insert(std::string(line.substr(0, line.size() - out.text.size())));
     if (kind_ == Kind::stream) origins.emplace(out.host);
-    // A program's own header begins with a time as well. The time is a tool's if what stands behind it is the rest of a
-    // message, or has a time of its own.
+    // A program's own header also begins with a timestamp. A tool added the timestamp if the text after it is a
+    // continuation, or has a timestamp of its own.
     if (kind_ == Kind::timestamp || kind_ == Kind::stern || kind_ == Kind::stream) {
       Parts parts;
       const bool header = read_header(out.text, parts);
-      // "Error: ..." may be a message of its own.
+      // "Error: ..." looks like a continuation, but may be a message.
       const bool rest = looks_like_rest(out.text) && !out.text.empty() && !names_exception(out.text);
       further += kind_ == Kind::timestamp ? rest || (header && parts.time)
                                           : header || out.text.starts_with('{') || looks_like_rest(out.text);
@@ -674,7 +676,7 @@ bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
   }
   if (lines == 0 || fit * 10 < lines * 7) return false;
   if (kind_ == Kind::timestamp) return further != 0 && fit * 10 >= lines * 9;
-  // Two words of a sentence are not repeated line after line.
+  // The first words of a sentence differ from line to line; names of pods or streams are repeated.
   if (kind_ == Kind::stern || kind_ == Kind::stream)
     return further * 10 >= fit * 7 && origins.size() * 2 <= std::max<std::size_t>(fit, 4);
   return true;

@@ -29,7 +29,7 @@ std::size_t LineReader::read(std::span<char> into) {
   return count;
 }
 
-// Text that is no document after all, or is too large, stays as it is.
+// Replaces a JSON document by its lines. A text that is no document after all, or is too large, is read as it is.
 void LineReader::unroll() {
   std::string whole(buffer_.data(), end_);
   std::size_t got = 1;
@@ -40,13 +40,12 @@ void LineReader::unroll() {
     whole.resize(before + got);
   }
   std::optional<std::string> lines = got == 0 ? lines_of_document(whole) : std::nullopt;
-  of_document_ = lines.has_value();
   document_ = lines ? *std::move(lines) : std::move(whole);
   begin_ = end_ = 0;
   (void)fill();
 }
 
-// More bytes behind those that are left; false: there are none.
+// Reads more bytes after the unread ones; false at the end of the data.
 bool LineReader::fill() {
   if (begin_ != 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
@@ -65,7 +64,8 @@ bool LineReader::next(std::string_view& line) {
   for (;;) {
     const char* from = buffer_.data() + seen;
     const void* newline = seen == end_ ? nullptr : std::memchr(from, '\n', end_ - seen);
-    // A line that is too long is cut once it stands at the buffer's beginning: its rest is then skipped in large steps.
+    // An overlong line is cut only when it starts at the beginning of the buffer, so that its rest can be skipped in
+    // large steps.
     if (newline != nullptr || (end_ - begin_ > kLongestLine && begin_ == 0)) {
       const std::size_t at =
           newline != nullptr ? static_cast<std::size_t>(static_cast<const char*>(newline) - buffer_.data()) : end_;
@@ -76,7 +76,7 @@ bool LineReader::next(std::string_view& line) {
         line = line.substr(0, kLongestLine);
       }
       if (newline == nullptr) {
-        // The rest of this line would be read over what was just returned: keep that where it is.
+        // Read the rest of this line into the buffer after the returned part, which must not be overwritten.
         char* const rest = buffer_.data() + (line.data() - buffer_.data()) + line.size();
         const std::size_t room = static_cast<std::size_t>(buffer_.data() + buffer_.size() - rest);
         for (bool ended = false; !ended;) {

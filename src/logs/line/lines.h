@@ -1,5 +1,5 @@
-// Lines of a log, whatever stands in it: a line of 100 MB is cut, zero bytes and other control characters do not end a
-// line, a text without a newline is one line. Memory is bounded by the longest line that is kept.
+// Splits a log into lines, whatever it contains: a line of 100 MB is truncated, zero bytes and other control characters
+// do not end a line, and a text without a newline is one line. Memory is bounded by the longest line that is kept.
 #pragma once
 
 #include <cstddef>
@@ -15,21 +15,19 @@ namespace rose::logs {
 
 class LineReader {
  public:
-  static constexpr std::size_t kLongestLine = std::size_t{64} << 10;  // the rest of a longer one is left out
+  static constexpr std::size_t kLongestLine = std::size_t{64} << 10;  // the rest of a longer line is discarded
 
   explicit LineReader(Bytes bytes);
 
-  // The next line without its newline (nor a carriage return before it); false: there is none. Valid until the next
-  // call.
+  // Reads the next line, without its newline and a carriage return before that. False at the end. The line is valid
+  // until the next call.
   bool next(std::string_view& line);
-  // The next `count` bytes as they are, newlines included (a binary field of the journal's export form); false: there
-  // are fewer or more than kLongestLine are asked for, which are skipped.
+  // Reads the next `count` bytes as they are, newlines included (a binary field of the journal's export format). False
+  // if fewer are left, or if more than kLongestLine are requested, which are skipped.
   bool take(std::uint64_t count, std::string_view& bytes);
 
-  // The file is a JSON document, whose records are the lines.
-  [[nodiscard]] bool of_document() const { return of_document_; }
-  [[nodiscard]] std::uint64_t cut() const { return cut_; }           // lines that were longer than is kept
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_read_; }  // so far, unpacked
+  [[nodiscard]] std::uint64_t cut() const { return cut_; }           // lines longer than kLongestLine
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_read_; }  // read so far, uncompressed
   [[nodiscard]] const Bytes& source() const { return source_; }
 
  private:
@@ -39,9 +37,8 @@ class LineReader {
 
   Bytes source_;
   std::vector<char> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  // what is in the buffer and not yet given
-  bool of_document_ = false;
-  std::string document_;  // its lines, of which so many bytes were read
+  std::size_t begin_ = 0, end_ = 0;  // the unread part of the buffer
+  std::string document_;             // the lines of a JSON document; the first document_read_ bytes of it were read
   std::size_t document_read_ = 0;
   std::uint64_t cut_ = 0;
   std::uint64_t bytes_read_ = 0;

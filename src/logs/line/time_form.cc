@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kFormLetters = "YymdeHIMSfLpbBaAjzZsT%";
 
-// Reads a time by its form, letter by letter.
+// Parses a time by a given format, one conversion after the other.
 class FormReader {
  public:
   explicit FormReader(std::string_view text) : cursor_(text) {}
@@ -112,6 +112,7 @@ class FormReader {
     epoch_ = value;
   }
 
+  // Combines the parsed parts to a timestamp.
   std::optional<TimeStamp> put_together() {
     if (half_) {
       cursor_.need(hour_ >= 1 && hour_ <= 12);
@@ -134,9 +135,9 @@ class FormReader {
 
   TimeCursor cursor_;
   DateTime moment_;
-  bool year_ = false, date_ = false;  // said
+  bool year_ = false, date_ = false;  // whether the format contains them
   std::int64_t hour_ = 0, minute_ = 0, second_ = 0;
-  std::int64_t part_ = 0;  // of a second, in ns
+  std::int64_t part_ = 0;  // ns: the fraction of a second
   bool half_ = false, pm_ = false;
   bool zoned_ = false;
   std::int64_t zone_ns_ = 0;

@@ -1,4 +1,4 @@
-// Times in a form that rose.toml gives, where none of the usual ones (times.h) is right.
+// Parses times in a format given in rose.toml, where none of the built-in formats (times.h) is right.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace rose::logs {
 
-// "%d.%m.%Y %H:%M:%S.%f": strftime's letters, and %f for a fraction of a second, %L for milliseconds, %s for seconds
-// since 1970; what is wrong with the form, or "".
+// What is wrong with the format, or "". It has strftime's conversions, %f for a fraction of a second, %L for
+// milliseconds, and %s for seconds since 1970: "%d.%m.%Y %H:%M:%S.%f".
 [[nodiscard]] std::string time_form_problem(std::string_view form);
 [[nodiscard]] std::optional<TimeStamp> read_time_as(std::string_view text, std::string_view form);
 

@@ -1,4 +1,4 @@
-// What readers of times share: a cursor over the text, names of months and zones, and the moment that was read so far.
+// What the parsers of times share: a cursor over the text, the names of months and zones, and the parsed date and time.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 namespace rose::logs {
 
 inline constexpr std::int64_t kDay = 86'400 * kSecond;
-inline constexpr int kStandInYear = 1972;  // of times that have none: a leap year, so that every date exists
+inline constexpr int kPlaceholderYear = 1972;  // for times without a year: a leap year, so that every date exists
 
-// Reads from the left; every step that does not fit makes it fail for good.
+// Parses from left to right. After the first step that does not fit, ok() stays false.
 class TimeCursor {
  public:
   explicit TimeCursor(std::string_view text) : text_(text) {}
@@ -26,7 +26,7 @@ class TimeCursor {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }
   [[nodiscard]] std::string_view rest() const { return text_.substr(std::min(at_, text_.size())); }
-  [[nodiscard]] std::size_t digits() const {  // that stand here
+  [[nodiscard]] std::size_t digits() const {  // the number of digits at the cursor
     std::size_t n = 0;
     while (is_digit(peek(n))) ++n;
     return n;
@@ -39,7 +39,7 @@ class TimeCursor {
   }
   void need(bool fits) { ok_ = ok_ && fits; }
   void need(char c) { need(eat(c)); }
-  // A number of exactly `n` digits, at most `most`.
+  // Parses a number of exactly `n` digits and of at most `most`.
   int number(std::size_t n, int most) {
     int value = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -53,7 +53,7 @@ class TimeCursor {
     need(value <= most);
     return value;
   }
-  // One or two digits.
+  // Parses one or two digits.
   int short_number(int most) { return number(is_digit(peek(1)) ? 2 : 1, most); }
 
  private:
@@ -62,29 +62,30 @@ class TimeCursor {
   bool ok_ = true;
 };
 
-// 1 to 12; 0: no month's name stands here.
+// 1 to 12; 0 if the text at the cursor is no month's name.
 [[nodiscard]] unsigned month_name(TimeCursor& cursor);
 [[nodiscard]] bool weekday_name(TimeCursor& cursor);
 
 struct TimeZone {
-  bool stands = false;  // something that is a zone stands here
+  bool stands = false;  // a zone follows; its name may be ambiguous (`known` is false)
   bool known = false;
   std::int64_t ns = 0;
 };
 
 [[nodiscard]] TimeZone read_zone_here(TimeCursor& cursor);
 
-// What was read so far.
+// The parts parsed so far.
 struct DateTime {
-  int year = kStandInYear;
+  int year = kPlaceholderYear;
   unsigned month = 1, day = 1;
-  std::int64_t in_day = 0;  // ns
+  std::int64_t in_day = 0;  // ns since midnight
   TimeKind kind = TimeKind::date_time;
 };
 
 [[nodiscard]] inline int year_of_two(int two) { return two < 90 ? 2000 + two : 1900 + two; }
 
-// The moment, and a zone where one may follow; nothing where the cursor failed, or no such date is possible.
+// Converts the parts to a timestamp, after parsing a zone if one may follow. Nothing if the cursor failed, or if no
+// such date exists.
 [[nodiscard]] std::optional<TimeStamp> stamp_of(TimeCursor& cursor, const DateTime& moment, bool zone_may_follow);
 
 }  // namespace rose::logs

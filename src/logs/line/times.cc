@@ -5,12 +5,12 @@
 namespace rose::logs {
 namespace {
 
-// ".123456", ",123" or ":123" as ns.
+// Parses a fraction of a second, ".123456", ",123" or ":123", to ns; 0 if there is none.
 std::int64_t fraction(TimeCursor& cursor) {
   const char mark = cursor.peek();
   if ((mark != '.' && mark != ',' && mark != ':') || !is_digit(cursor.peek(1))) return 0;
   if (mark == ':') {
-    // Milliseconds of some Java servers; "12:00:00:1" is no time of day with a fraction.
+    // Some Java servers write milliseconds after a colon; "12:00:00:1" has no fraction.
     TimeCursor ahead = cursor;
     ahead.skip(1);
     if (ahead.digits() != 3) return 0;
@@ -21,7 +21,7 @@ std::int64_t fraction(TimeCursor& cursor) {
   return ns;
 }
 
-// "12:00:00", "12:00:00.123", "12:00" with AM or PM.
+// Parses "12:00:00", "12:00:00.123", or "12:00" followed by AM or PM.
 void clock_time(TimeCursor& cursor, DateTime& moment) {
   int hour = cursor.short_number(24);
   cursor.need(':');
@@ -44,11 +44,12 @@ void clock_time(TimeCursor& cursor, DateTime& moment) {
     hour = hour % 12 + (letter == 'P' ? 12 : 0);
   }
   cursor.need(seconds || named);
-  cursor.need(named || !is_digit(cursor.peek()));  // a web page's text may follow at once: "10:32:39 PM2019-03-07"
+  // Text copied from a web page may follow at once: "10:32:39 PM2019-03-07".
+  cursor.need(named || !is_digit(cursor.peek()));
   moment.in_day += ((hour * 60 + minute) * 60 + second) * kSecond;
 }
 
-// The sign between a date and a time: ' ', 'T', '_', '-', '|', ':', ", ", " @ " (Kibana), several spaces.
+// Skips the separator between a date and a time: ' ', 'T', '_', '-', '|', ':', ", ", " @ " (Kibana), several blanks.
 void between(TimeCursor& cursor) {
   const char c = cursor.peek();
   if (c == 'T' || c == 't' || c == '_' || c == '-' || c == '|' || c == ':') {
@@ -64,7 +65,7 @@ void between(TimeCursor& cursor) {
 
 bool plausible_year(int year) { return year >= 1990 && year <= 2100; }
 
-// "2024-06-05", "2024/06/05", "2024.06.05" and what follows.
+// Parses "2024-06-05", "2024/06/05" or "2024.06.05", and the time after it.
 std::optional<TimeStamp> year_first(TimeCursor cursor) {
   DateTime moment;
   moment.year = cursor.number(4, 2100);
@@ -89,7 +90,7 @@ std::optional<TimeStamp> year_first(TimeCursor cursor) {
   return stamp_of(cursor, moment, true);
 }
 
-// "20240605T120000Z", "20240605 12:00:00", "240605 12:00:00", "081109 203615".
+// Parses "20240605T120000Z", "20240605 12:00:00", "240605 12:00:00", "081109 203615".
 std::optional<TimeStamp> packed_date(TimeCursor cursor, std::size_t digits) {
   DateTime moment;
   moment.year = digits == 8 ? cursor.number(4, 2100) : year_of_two(cursor.number(2, 99));
@@ -109,7 +110,7 @@ std::optional<TimeStamp> packed_date(TimeCursor cursor, std::size_t digits) {
   return stamp_of(cursor, moment, true);
 }
 
-// "05/Jun/2024:12:00:00 +0000", "22 Nov 2026 18:12:19.088", "5-Jun-2024::12:00:00".
+// Parses "05/Jun/2024:12:00:00 +0000", "22 Nov 2026 18:12:19.088", "5-Jun-2024::12:00:00".
 std::optional<TimeStamp> day_and_month_name(TimeCursor cursor) {
   DateTime moment;
   moment.day = static_cast<unsigned>(cursor.short_number(31));
@@ -119,7 +120,7 @@ std::optional<TimeStamp> day_and_month_name(TimeCursor cursor) {
   moment.month = month_name(cursor);
   cursor.need(moment.month != 0);
   cursor.need(mark);
-  if (mark == ' ' && cursor.digits() == 2 && cursor.peek(2) == ':') {  // "14 Oct 03:00:46.069" of Redis up to 4
+  if (mark == ' ' && cursor.digits() == 2 && cursor.peek(2) == ':') {  // "14 Oct 03:00:46.069": Redis up to version 4
     moment.kind = TimeKind::no_year;
   } else {
     moment.year = cursor.number(4, 2100);
@@ -130,9 +131,8 @@ std::optional<TimeStamp> day_and_month_name(TimeCursor cursor) {
   return stamp_of(cursor, moment, true);
 }
 
-// "06/05/2024 12:00:00", "5.6.2024 12:00:00", "24/06/05 12:00:00", "06-05 12:00:00.123". Where both could be the month:
-// after
-// '/' the first is, as in America, else the second.
+// Parses "06/05/2024 12:00:00", "5.6.2024 12:00:00", "24/06/05 12:00:00", "06-05 12:00:00.123". If both numbers could
+// be the month: before a '/', the first one is (the American order), else the second one.
 std::optional<TimeStamp> numbers_only(TimeCursor cursor) {
   DateTime moment;
   const int first = cursor.short_number(99);
@@ -142,7 +142,7 @@ std::optional<TimeStamp> numbers_only(TimeCursor cursor) {
   const int second = cursor.short_number(31);
   if (!cursor.ok()) return std::nullopt;
   if (cursor.peek() != mark) {
-    cursor.need(mark == '-' && (cursor.peek() == ' ' || cursor.peek() == '|'));  // '|': of geth
+    cursor.need(mark == '-' && (cursor.peek() == ' ' || cursor.peek() == '|'));  // '|': geth
     moment.kind = TimeKind::no_year;
     moment.month = static_cast<unsigned>(first);
     moment.day = static_cast<unsigned>(second);
@@ -173,7 +173,8 @@ std::optional<TimeStamp> time_only(TimeCursor cursor) {
   return stamp_of(cursor, moment, false);
 }
 
-// Seconds, milliseconds, microseconds or nanoseconds since 1970, distinguished by the number of digits (2001 to 2096).
+// Parses seconds, milliseconds, microseconds or nanoseconds since 1970, distinguished by the number of digits (years
+// 2001 to 2096).
 std::optional<TimeStamp> since_1970(TimeCursor cursor, std::size_t digits) {
   std::int64_t value = 0;
   for (std::size_t i = 0; i < digits; ++i) value = value * 10 + (cursor.peek(i) - '0');
@@ -190,8 +191,8 @@ std::optional<TimeStamp> since_1970(TimeCursor cursor, std::size_t digits) {
   return stamp;
 }
 
-// "Jun  5 12:00:00", "Jun 05 2024 12:00:00", "Jun 05, 2024 12:00:00 PM", "Wed Jun  5 12:00:00.123 2024", "Wed, 05 Jun
-// 2024 ...".
+// Parses "Jun  5 12:00:00", "Jun 05 2024 12:00:00", "Jun 05, 2024 12:00:00 PM", "Wed Jun  5 12:00:00.123 2024", "Wed,
+// 05 Jun 2024 ...".
 std::optional<TimeStamp> name_first(TimeCursor cursor) {
   DateTime moment;
   const bool weekday = weekday_name(cursor);
@@ -225,16 +226,16 @@ std::optional<TimeStamp> name_first(TimeCursor cursor) {
   cursor.need(!comma || moment.kind == TimeKind::date_time);
   clock_time(cursor, moment);
   if (moment.kind == TimeKind::date_time) return stamp_of(cursor, moment, true);
-  // The year may stand behind, with a zone before it: of ctime and date.
+  // ctime and date print the year last, optionally with a zone before it.
   auto stamp = stamp_of(cursor, moment, true);
-  TimeCursor behind = cursor;
-  if (!stamp || !weekday || !behind.eat(' ') || behind.digits() != 4) return stamp;
-  moment.year = behind.number(4, 2100);
-  if (!behind.ok() || !plausible_year(moment.year)) return stamp;
+  TimeCursor tail = cursor;
+  if (!stamp || !weekday || !tail.eat(' ') || tail.digits() != 4) return stamp;
+  moment.year = tail.number(4, 2100);
+  if (!tail.ok() || !plausible_year(moment.year)) return stamp;
   moment.kind = TimeKind::date_time;
   const bool zoned = stamp->zoned;
-  const std::int64_t moved = stamp->ns - (days_of(kStandInYear, moment.month, moment.day) * kDay + moment.in_day);
-  stamp = stamp_of(behind, moment, false);
+  const std::int64_t moved = stamp->ns - (days_of(kPlaceholderYear, moment.month, moment.day) * kDay + moment.in_day);
+  stamp = stamp_of(tail, moment, false);
   if (stamp) {
     stamp->zoned = zoned;
     stamp->ns += moved;
@@ -242,11 +243,11 @@ std::optional<TimeStamp> name_first(TimeCursor cursor) {
   return stamp;
 }
 
-// "@400000006661a5f03b9aca00": TAI64N, of multilog and svlogd.
+// Parses TAI64N, the format of multilog and svlogd: "@400000006661a5f03b9aca00".
 std::optional<TimeStamp> tai64n(std::string_view text) {
   constexpr std::size_t kLength = 25;
   constexpr std::int64_t kEpoch = std::int64_t{1} << 62;
-  constexpr std::int64_t kAhead = 37;  // TAI is ahead of UTC by so many seconds since 2017
+  constexpr std::int64_t kAhead = 37;  // TAI has been this many seconds ahead of UTC since 2017
   if (text.size() < kLength) return std::nullopt;
   std::uint64_t seconds = 0, ns = 0;
   for (std::size_t i = 1; i < kLength; ++i) {
@@ -265,10 +266,10 @@ std::optional<TimeStamp> tai64n(std::string_view text) {
   return stamp;
 }
 
-// "6b0877fc.0a864bc4 0x7f8e950ba6c0 ...": seconds and nanoseconds, of OpenLDAP's slapd.
+// Parses the hexadecimal seconds and nanoseconds of OpenLDAP's slapd: "6b0877fc.0a864bc4 0x7f8e950ba6c0 ...".
 std::optional<TimeStamp> hex_since_1970(std::string_view text) {
   constexpr std::size_t kDigits = 8, kLength = 2 * kDigits + 1;
-  constexpr std::uint64_t kLeast = 1'000'000'000;  // of 2001: "20260102" is a date
+  constexpr std::uint64_t kLeast = 1'000'000'000;  // a time in 2001; smaller numbers are dates: "20260102"
   if (text.size() <= kLength || text[kDigits] != '.' || text[kLength] != ' ') return std::nullopt;
   std::uint64_t seconds = 0, ns = 0;
   for (std::size_t i = 0; i < kLength; ++i) {
@@ -288,7 +289,7 @@ std::optional<TimeStamp> hex_since_1970(std::string_view text) {
 
 }  // namespace
 
-// Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 std::int64_t days_of(int year, unsigned month, unsigned day) {
   year -= month <= 2 ? 1 : 0;
   const int era = (year >= 0 ? year : year - 399) / 400;

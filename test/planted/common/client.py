@@ -16,20 +16,34 @@ class Client:
     def __init__(self, node, port=7000, timeout=0.5):
         self.address = (ip_of(node), port)
         self.timeout = timeout
+        self.connection = None
         self.stream = None
 
     def close(self):
         if self.stream:
             self.stream.close()
-        self.stream = None
+        if self.connection:
+            self.connection.close()
+        self.stream = self.connection = None
+
+    def leave(self):
+        """Closes the connection and returns once the server has closed its end, or after the timeout."""
+        if self.stream is None:
+            return
+        try:
+            self.connection.shutdown(socket.SHUT_WR)
+            while self.connection.recv(4096):
+                pass
+        except OSError:
+            pass
+        self.close()
 
     def ask(self, line):
         try:
             if self.stream is None:
-                connection = socket.create_connection(self.address, self.timeout)
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self.stream = connection.makefile("rw", newline="\n")
-                connection.close()  # the stream keeps it open
+                self.connection = socket.create_connection(self.address, self.timeout)
+                self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self.stream = self.connection.makefile("rw", newline="\n")
             self.stream.write(line + "\n")
             self.stream.flush()
             reply = self.stream.readline()

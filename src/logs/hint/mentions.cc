@@ -1,4 +1,4 @@
-#include "logs/hint/spoken_of.h"
+#include "logs/hint/mentions.h"
 
 #include <algorithm>
 #include <array>
@@ -14,18 +14,19 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kReadForIds = 5'000;   // messages of a node, for what it calls itself
-constexpr std::size_t kLeastId = 6;          // characters: shorter ones stand for much else
-constexpr std::size_t kLeastHexId = 8;       // of hexadecimal digits only
-constexpr std::size_t kLongestLastPart = 6;  // of a name: longer ones are words
-constexpr std::array kOtherRoles = std::to_array<std::string_view>({" to ", " from ", " by ", " with ", " for "});
+constexpr std::size_t kMessagesForIds = 5'000;  // messages of a node that are searched for its own ids
+constexpr std::size_t kLeastId = 6;             // characters of an id; shorter ones are ambiguous
+constexpr std::size_t kLeastHexId = 8;          // characters of an id of hexadecimal digits only
+constexpr std::size_t kLongestLastPart = 6;     // characters of the last part of a name; longer parts are words
+// Prepositions after which a node is not the object of the verb.
+constexpr std::array kPrepositions = std::to_array<std::string_view>({" to ", " from ", " by ", " with ", " for "});
 
 bool is_address(std::string_view name) {
   return std::count(name.begin(), name.end(), '.') == 3 && name.find_first_not_of("0123456789.") == name.npos;
 }
 
-// As a word of its own; npos: it is not named. An address is one behind a letter as well,
-// "S10.0.0.1:11111", unless that makes it a version.
+// The offset of the name as a whole word; npos if it does not occur. A letter may precede an address
+// ("S10.0.0.1:11111"), but not the "v" of a version.
 std::size_t place_of(std::string_view text, std::string_view name) {
   if (name.size() < 2) return std::string_view::npos;
   const bool address = is_address(name);
@@ -39,13 +40,14 @@ std::size_t place_of(std::string_view text, std::string_view name) {
   return std::string_view::npos;
 }
 
-// "osd.1", "osd-1" and "osd 1" are osd1; "mon.f" and "mon \"f\"" are mon-f. npos: it is not named so.
+// The offset of the name with another separator: "osd.1", "osd-1" and "osd 1" are osd1; "mon.f" and "mon \"f\"" are
+// mon-f. npos if it does not occur.
 std::size_t place_in_parts(std::string_view text, std::string_view name) {
   std::size_t first = name.size();
   while (first > 0 && is_digit(name[first - 1])) --first;
   std::size_t letters_end = first;
-  if (first == name.size()) {              // no number, but a sign before its last part
-    first = name.find_last_of("-_.") + 1;  // npos + 1: none
+  if (first == name.size()) {              // the last part is not a number, but has a separator before it
+    first = name.find_last_of("-_.") + 1;  // npos + 1 is 0: there is none
     letters_end = first - (first > 0);
   } else if (first > 0 && !is_alpha(name[first - 1])) {
     --letters_end;
@@ -57,18 +59,18 @@ std::size_t place_in_parts(std::string_view text, std::string_view name) {
     const std::size_t sign = at + letters.size();
     if (at > 0 && is_name_char(text[at - 1])) continue;
     if (sign >= text.size() || std::string_view(".-_ #").find(text[sign]) == std::string_view::npos) continue;
-    std::string_view behind = text.substr(sign + 1);
-    if (text[sign] == ' ' && (behind.starts_with('"') || behind.starts_with('\''))) behind.remove_prefix(1);
-    // A word behind a blank is a part of the name only if it is a number, or in quotes.
+    std::string_view following = text.substr(sign + 1);
+    if (text[sign] == ' ' && (following.starts_with('"') || following.starts_with('\''))) following.remove_prefix(1);
+    // After a blank, the last part must be a number or in quotes.
     else if (text[sign] == ' ' && !is_digit(last[0])) continue;
-    if (behind.starts_with(last) &&
-        (behind.size() == last.size() || !is_name_char(behind[last.size()]) || behind[last.size()] == '.'))
+    if (following.starts_with(last) &&
+        (following.size() == last.size() || !is_name_char(following[last.size()]) || following[last.size()] == '.'))
       return at;
   }
   return std::string_view::npos;
 }
 
-// The position of any of its names.
+// The first offset of any of the node's names.
 std::size_t place_of(std::string_view text, const NodeName& node_name) {
   std::size_t place = std::min(place_of(text, node_name.node), place_in_parts(text, node_name.node));
   for (const std::string& name : node_name.also) place = std::min(place, place_of(text, name));
@@ -79,8 +81,8 @@ bool is_named(std::string_view text, const NodeName& node_name) {
   return place_of(text, node_name) != std::string_view::npos;
 }
 
-// The value of a key that begins with "local" and ends with "id", or what stands behind "I'm" or "my id"; "" when there
-// is none that looks like an id.
+// The id that the node states as its own: the value of a key that begins with "local" and ends with "id", or the id
+// after "I'm" or "my id is". "" if there is none.
 std::string own_id(std::string_view text) {
   const auto of_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_'; };
   for (std::size_t at = text.find("local"); at != std::string_view::npos; at = text.find("local", at + 1)) {
@@ -110,25 +112,26 @@ std::string own_id(std::string_view text) {
   return {};
 }
 
-// A message that names several other nodes, as lists of members do, speaks of the one that stands right behind the
-// words that say what is wrong ("suspected members: [n1]"); "" none does. Nothing: it does not name several.
+// A message that mentions several other nodes, such as a list of members, is about the one that directly follows the
+// words which report the problem ("suspected members: [n1]"). "" if none does. Nothing if the message does not mention
+// several nodes.
 std::optional<std::string> one_of_several(const std::vector<NodeName>& names, std::string_view by,
                                           const Meaning& meaning, std::string_view text) {
   std::size_t named = 0, nearest = std::string_view::npos;
-  std::string behind;
-  const std::string_view after = text.substr(std::min(meaning.lost_at, text.size()));
+  std::string following;
+  const std::string_view after = text.substr(std::min(meaning.lost_end, text.size()));
   for (const NodeName& node_name : names) {
     if (node_name.node == by) continue;
     named += is_named(text, node_name) ? 1 : 0;
     const std::size_t place = place_of(after, node_name);
     if (place >= nearest) continue;
     nearest = place;
-    behind = node_name.node;
+    following = node_name.node;
   }
-  if (named < 2 || meaning.lost_at == 0) return std::nullopt;
+  if (named < 2 || meaning.lost_end == 0) return std::nullopt;
   if (nearest != std::string_view::npos && after.substr(0, nearest).find_first_of(",;") == std::string_view::npos)
-    return behind;
-  // "n2 is down, asked n3": another clause tells of others, and only one stands before it.
+    return following;
+  // "n2 is down, asked n3": what follows is another clause, and exactly one node precedes.
   const std::string_view before = text.substr(0, text.size() - after.size());
   std::vector<std::string> first;
   for (const NodeName& node_name : names)
@@ -140,8 +143,8 @@ std::optional<std::string> one_of_several(const std::vector<NodeName>& names, st
 
 namespace {
 
-// An id that stands right before an address: "5e27c9d1 tcp://10.9.0.12:4567", "5e27c9d1 (tcp://10.9.0.12:4567)",
-// "{Voter 5e27c9d1 10.9.0.12:4567}". `address`: without the port.
+// An id directly before an address: "5e27c9d1 tcp://10.9.0.12:4567", "5e27c9d1 (tcp://10.9.0.12:4567)", "{Voter
+// 5e27c9d1 10.9.0.12:4567}". `address`: without the port.
 struct NamedAddress {
   std::string_view id, address;
 };
@@ -172,11 +175,11 @@ std::vector<NamedAddress> ids_before_addresses(std::string_view text) {
   return all;
 }
 
-// Adds the ids by which other nodes call this one: an id that is followed by no other node's address in any log.
+// Adds the ids that other nodes use: ids that precede the address of the same single node in all logs.
 void add_ids_of_addresses(std::vector<NodeName>& names, const Logs& logs) {
-  std::map<std::string, std::set<std::size_t>, std::less<>> nodes_of;  // of an id: indices of names
+  std::map<std::string, std::set<std::size_t>, std::less<>> nodes_of;  // key: an id; value: indices into names
   for (const NodeLog& here : logs.nodes)
-    for (std::size_t i = 0; i < std::min(here.messages.size(), kReadForIds); ++i)
+    for (std::size_t i = 0; i < std::min(here.messages.size(), kMessagesForIds); ++i)
       for (const NamedAddress& address : ids_before_addresses(logs.text(here.messages[i])))
         for (std::size_t n = 0; n < names.size(); ++n)
           if (std::find(names[n].also.begin(), names[n].also.end(), address.address) != names[n].also.end())
@@ -185,7 +188,8 @@ void add_ids_of_addresses(std::vector<NodeName>& names, const Logs& logs) {
     if (nodes.size() == 1 && id != names[*nodes.begin()].node) names[*nodes.begin()].also.push_back(id);
 }
 
-// "127.0.0.1:5706" or "[127.0.0.1]:5706" at the beginning, as "127.0.0.1:5706"; "" none.
+// Parses "127.0.0.1:5706" or "[127.0.0.1]:5706" at the beginning of the text; returns "127.0.0.1:5706", or "" if there
+// is none.
 std::string endpoint_at_beginning(std::string_view text) {
   const bool bracket = text.starts_with('[');
   if (bracket) text.remove_prefix(1);
@@ -199,14 +203,14 @@ std::string endpoint_at_beginning(std::string_view text) {
   return digits < 2 ? std::string() : std::string(address) + std::string(text.substr(0, digits));
 }
 
-// An address with its port by which a node tells itself from others of its host: what most of its messages begin
-// with, or where it says that it listens; "" none.
+// The address with port that distinguishes the node from others on the same host: the prefix of most of its messages,
+// or the address at which it reports to listen. "" if there is none.
 std::string own_endpoint(const Logs& logs, const NodeLog& here) {
   constexpr std::size_t kLeastMessages = 2;
   std::map<std::string, std::size_t> begin;
   std::size_t read = 0;
   std::string listens;
-  for (; read < std::min(here.messages.size(), kReadForIds); ++read) {
+  for (; read < std::min(here.messages.size(), kMessagesForIds); ++read) {
     const std::string_view text = logs.text(here.messages[read]);
     if (std::string address = endpoint_at_beginning(text); !address.empty()) ++begin[address];
     if (!listens.empty() || (text.find("isten") == std::string_view::npos)) continue;
@@ -219,7 +223,7 @@ std::string own_endpoint(const Logs& logs, const NodeLog& here) {
 }
 
 void add_own_endpoints(std::vector<NodeName>& names, const Logs& logs) {
-  std::map<std::string, std::set<std::string>> nodes_of;  // of an address with a port
+  std::map<std::string, std::set<std::string>> nodes_of;  // key: address and port
   for (const NodeLog& here : logs.nodes)
     if (const std::string address = own_endpoint(logs, here); !address.empty() && !here.node.empty())
       nodes_of[address].insert(here.node);
@@ -232,13 +236,14 @@ void add_own_endpoints(std::vector<NodeName>& names, const Logs& logs) {
     }
 }
 
-// "lookup n2 on 10.0.0.53:53: read udp ...: i/o timeout": the resolver is missed, and not the one whose name was looked
-// up. That it knows no such name says something of the name. Nothing: no lookup failed so.
+// A failed lookup: "lookup n2 on 10.0.0.53:53: read udp ...: i/o timeout". The missing peer is the resolver and not n2.
+// Only if the resolver answered that there is no such name (`unknown`), the message is about n2. Nothing if the message
+// reports no failed lookup.
 struct Lookup {
   std::string_view name, resolver;
   bool unknown = false;
 };
-std::optional<Lookup> failed_lookup(std::string_view text) {
+std::optional<Lookup> read_failed_lookup(std::string_view text) {
   constexpr std::string_view kLookup = "lookup ", kOn = " on ";
   for (std::size_t at = text.find(kLookup); at != std::string_view::npos; at = text.find(kLookup, at + 1)) {
     std::string_view rest = text.substr(at + kLookup.size());
@@ -255,7 +260,7 @@ std::optional<Lookup> failed_lookup(std::string_view text) {
 
 }  // namespace
 
-std::vector<NodeName> with_own_names(std::vector<NodeName> names, const Logs& logs) {
+std::vector<NodeName> with_stated_names(std::vector<NodeName> names, const Logs& logs) {
   add_ids_of_addresses(names, logs);
   add_own_endpoints(names, logs);
   for (const NodeLog& here : logs.nodes) {
@@ -263,7 +268,7 @@ std::vector<NodeName> with_own_names(std::vector<NodeName> names, const Logs& lo
                                    [&](const NodeName& node_name) { return node_name.node == here.node; });
     if (name == names.end()) continue;
     std::map<std::string, std::size_t> ids;
-    for (std::size_t i = 0; i < std::min(here.messages.size(), kReadForIds); ++i)
+    for (std::size_t i = 0; i < std::min(here.messages.size(), kMessagesForIds); ++i)
       if (const std::string id = own_id(logs.text(here.messages[i])); !id.empty()) ++ids[id];
     const auto most =
         std::max_element(ids.begin(), ids.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -280,14 +285,14 @@ bool is_object(const std::vector<NodeName>& names, std::string_view by, std::str
     const std::string between = " " + lower_case(text.substr(0, place));
     return std::all_of(between.begin(), between.end(),
                        [](char c) { return is_alpha(c) || std::string_view(" \"'`([:=").find(c) < 8; }) &&
-           !std::any_of(std::begin(kOtherRoles), std::end(kOtherRoles),
+           !std::any_of(std::begin(kPrepositions), std::end(kPrepositions),
                         [&](std::string_view role) { return between.find(role) != std::string::npos; });
   });
 }
 
-std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, const Meaning& meaning,
-                      std::string_view text) {
-  if (const std::optional<Lookup> lookup = failed_lookup(text)) {
+std::string mentioned_node(const std::vector<NodeName>& names, std::string_view by, const Meaning& meaning,
+                           std::string_view text) {
+  if (const std::optional<Lookup> lookup = read_failed_lookup(text)) {
     const auto known = std::find_if(names.begin(), names.end(), [&](const NodeName& node_name) {
       return node_name.node != by && (lookup->unknown ? is_named(lookup->name, node_name)
                                                       : std::find(node_name.also.begin(), node_name.also.end(),
@@ -295,7 +300,7 @@ std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, c
     });
     return known != names.end() ? known->node : std::string();
   }
-  // Behind " @ ", Redis Sentinel names the master of the group, which the message is not about.
+  // Redis Sentinel names the group's master after " @ "; the message is not about the master.
   const std::size_t master =
       text.find("+sdown") != std::string_view::npos || text.find("+odown") != std::string_view::npos
           ? text.find(" @ ")
@@ -314,7 +319,8 @@ std::string spoken_of(const std::vector<NodeName>& names, std::string_view by, c
     });
     return found != names.end() ? found->node : std::string();
   };
-  for (const std::string_view peer : {std::string_view(meaning.peer), address})  // nodes of one host differ in the port
+  // Nodes on one host differ only in the port.
+  for (const std::string_view peer : {std::string_view(meaning.peer), address})
     if (!peer.empty() && !address.empty())
       if (std::string known = first([&](const NodeName& node_name) {
             return std::find(node_name.also.begin(), node_name.also.end(), peer) != node_name.also.end();

@@ -1,4 +1,4 @@
-#include "logs/beside.h"
+#include "logs/side_by_side.h"
 
 #include <algorithm>
 
@@ -8,16 +8,17 @@ namespace {
 std::string line_of(const Logs& logs, const Message& message) {
   std::string_view text = logs.text(message);
   text = text.substr(0, text.find('\n'));
-  if (text.size() <= kMostBesideText) return std::string(text.empty() ? std::string_view("(not kept)") : text);
-  std::size_t end = kMostBesideText;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // no half characters
+  if (text.size() <= kMostSideBySideText) return std::string(text.empty() ? std::string_view("(not kept)") : text);
+  std::size_t end = kMostSideBySideText;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // do not split a UTF-8 character
   return std::string(text.substr(0, end)) + "...";
 }
 
-// Indices into both nodes' messages; kNone: only the other has it.
+// A row: indices into the messages of both nodes. kNone: that log lacks the line.
 constexpr std::uint32_t kNone = UINT32_MAX;
 using Row = std::pair<std::uint32_t, std::uint32_t>;
 
+// The rows for two logs, from the pairs of matched messages.
 std::vector<Row> merge(std::size_t failure, std::size_t run, const std::vector<Matched>& matched) {
   std::vector<Row> rows;
   std::uint32_t a = 0, b = 0;
@@ -35,9 +36,9 @@ std::vector<Row> merge(std::size_t failure, std::size_t run, const std::vector<M
 
 }  // namespace
 
-std::vector<Beside> beside(const Logs& failure, const Logs& run, const Templates& kinds) {
+std::vector<SideBySide> side_by_side(const Logs& failure, const Logs& run, const Templates& kinds) {
   const Difference difference = compare(failure, run, kinds);
-  std::vector<Beside> all;
+  std::vector<SideBySide> all;
   for (std::size_t n = 0; n < failure.nodes.size(); ++n) {
     const NodeLog& node = failure.nodes[n];
     const NodeDifference& of = difference.nodes[n];
@@ -47,18 +48,19 @@ std::vector<Beside> beside(const Logs& failure, const Logs& run, const Templates
     std::vector<bool> kept(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if (rows[i].first != kNone && rows[i].second != kNone) continue;
-      for (std::size_t k = i - std::min(i, kAround); k < std::min(rows.size(), i + kAround + 1); ++k) kept[k] = true;
+      for (std::size_t k = i - std::min(i, kContextRows); k < std::min(rows.size(), i + kContextRows + 1); ++k)
+        kept[k] = true;
     }
-    for (std::size_t i = 0; i < std::min(rows.size(), kAround); ++i) kept[i] = kept[rows.size() - 1 - i] = true;
-    Beside& out = all.emplace_back();
+    for (std::size_t i = 0; i < std::min(rows.size(), kContextRows); ++i) kept[i] = kept[rows.size() - 1 - i] = true;
+    SideBySide& out = all.emplace_back();
     out.node = node.name;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (!kept[i] || out.rows.size() >= kMostBesideRows) {
+      if (!kept[i] || out.rows.size() >= kMostSideBySideRows) {
         if (out.rows.empty() || out.rows.back().left_out == 0) out.rows.emplace_back();
         ++out.rows.back().left_out;
         continue;
       }
-      BesideRow& row = out.rows.emplace_back();
+      SideBySideRow& row = out.rows.emplace_back();
       if (rows[i].first != kNone) {
         row.failure = line_of(failure, node.messages[rows[i].first]);
         row.failure_ns = node.messages[rows[i].first].ts_ns;
