@@ -14,19 +14,19 @@ using schedule::Tally;
 using schedule::Verdict;
 
 namespace {
-constexpr std::size_t kMostMissing = 3;  // messages that are reported
+constexpr std::size_t kMostMissing = 3;  // missing messages quoted in the result
 }  // namespace
 
-bool workload_broke_off(const Diagnosis& diagnosis, const Tried& tried) {
+bool workload_ended_early(const Diagnosis& diagnosis, const Tried& tried) {
   const std::int64_t incident = diagnosis.plan.end_ts - diagnosis.plan.begin_ts;
   return tried.longest_hit_ns > 0 && diagnosis.workload_ns >= kSecond &&
          kFarSooner * tried.longest_hit_ns < std::min(diagnosis.workload_ns, 2 * incident);
 }
 
-bool looks_alike(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried) {
+bool resembles_incident(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried) {
   if (!inputs.only_logs()) return ends_missing(diagnosis.plan, tried).empty();
   return messages_missing(inputs.log_observables, diagnosis, tried).words.empty() &&
-         !workload_broke_off(diagnosis, tried);
+         !workload_ended_early(diagnosis, tried);
 }
 
 void Conclusion::nothing_to_try() {
@@ -47,7 +47,7 @@ std::string Conclusion::ended_early() const {
   return {};
 }
 
-// If every fault of it looked like a consequence of something else in the dump: the reason; otherwise "".
+// The reason why all faults of the schedule look like consequences of something else in the dump; "" if one does not.
 std::string Conclusion::consequence(const Schedule& schedule) const {
   std::string why;
   for (const Fault& fault : schedule.faults) {
@@ -59,7 +59,8 @@ std::string Conclusion::consequence(const Schedule& schedule) const {
   return why;
 }
 
-// An oracle that accepts more than one kind of failure may have found a different bug. "" if nothing suggests that.
+// A warning if messages of the failure did not occur: an oracle that accepts several failures may have found another
+// one. "" if enough occurred.
 std::string Conclusion::missing_messages(const Tried& found) const {
   auto [missing, of] = messages_missing(inputs_.log_observables, d_, found);
   if (of == 0 && inputs_.only_logs())
@@ -86,7 +87,8 @@ std::string Conclusion::missing_ends(const Tried& found) const {
       fmt::join(missing, ", and "));
 }
 
-// Processes that ended by themselves: repeating such an end does not show why the program ended itself.
+// A warning if the schedule repeats an end that a process caused itself: that does not show why it ended itself. ""
+// otherwise.
 std::string Conclusion::ended_themselves(const Schedule& schedule) const {
   for (const Fault& fault : schedule.faults)
     for (const Candidate& c : d_.plan.candidates)
@@ -117,7 +119,7 @@ Remarks Conclusion::remarks(const Found& end) const {
     made.doubts.push_back(std::move(missing));
   const Tried& tried = d_.tried[end.lead.tried];
   if (std::string missing = missing_ends(tried); !missing.empty()) made.doubts.push_back(std::move(missing));
-  if (workload_broke_off(d_, tried))
+  if (workload_ended_early(d_, tried))
     made.doubts.push_back(
         fmt::format("But in these runs the workload ended after {} at most, without faults it takes {}: possibly the "
                     "oracle only notices what the workload did not do.",
@@ -143,7 +145,7 @@ void Conclusion::conclude(const std::optional<Found>& end) {
         "the schedule reproduced the bug in run {}; the search ended there, so its replay rate is not known", d_.runs);
   } else if (end) {
     const Lead& lead = end->lead;
-    // Runs confirmed it, but it is still open whether it reaches the target rate: further runs decide that.
+    // The schedule passed its screening, but its final test has not decided yet whether it reaches the target rate.
     const bool open = !end->decided && !lead.accepted && lead.promising;
     d_.target_reached = lead.accepted;
     d_.verdict = d_.target_reached || open ? Verdict::reproduced : Verdict::not_reproduced;

@@ -9,21 +9,21 @@
 
 namespace rose::diagnose {
 
-// True if it reproduced the bug only in runs whose workload was over far sooner than without faults, and than the
-// incident lasted.
-[[nodiscard]] bool workload_broke_off(const Diagnosis& diagnosis, const Tried& tried);
+// True if the workload ended far sooner than without faults, and than the incident lasted, in all runs of the schedule
+// that reproduced the bug.
+[[nodiscard]] bool workload_ended_early(const Diagnosis& diagnosis, const Tried& tried);
 
-// As far as the evidence shows, the reproduced failure is the one of the incident, not another one that the oracle
-// accepts.
-[[nodiscard]] bool looks_alike(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried);
+// True unless the evidence suggests that the runs reproduced another failure than the incident's, which the oracle
+// accepts as well.
+[[nodiscard]] bool resembles_incident(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried);
 
 class Conclusion {
  public:
   Conclusion(const Inputs& inputs, const Lab& lab, Diagnosis& diagnosis) : inputs_(inputs), lab_(lab), d_(diagnosis) {}
 
-  // The evidence has no candidate.
+  // Concludes a search whose evidence has no candidate.
   void nothing_to_try();
-  // `end`: what was found, if anything was. It may be reported again when more is known about it.
+  // `end`: the schedule that was found, if any. May be called again when more is known about it.
   void conclude(const std::optional<Found>& end);
 
  private:

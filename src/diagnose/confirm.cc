@@ -24,7 +24,7 @@ bool judged(const Lead& lead) { return 2 * lead.tally.conclusive() >= lead.tally
 }  // namespace
 
 Result<void> Confirmation::narrow(Lead& lead, bool doubts) {
-  if (!doubts || !looks_alike(inputs_, d_, d_.tried[lead.tried])) return narrow_down(lead, nullptr);
+  if (!doubts || !resembles_incident(inputs_, d_, d_.tried[lead.tried])) return narrow_down(lead, nullptr);
   const std::size_t whole = lead.tried;
   std::optional<Lead> other;
   ROSE_CHECK(narrow_down(lead, &other));
@@ -34,9 +34,9 @@ Result<void> Confirmation::narrow(Lead& lead, bool doubts) {
 }
 
 Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
-  std::map<std::string, double> believed;
-  for (const Candidate& c : d_.plan.candidates) believed.emplace(c.fault.id, c.weight);
-  Narrower narrower(lead.schedule, lead.fired, believed);
+  std::map<std::string, double> weights;
+  for (const Candidate& c : d_.plan.candidates) weights.emplace(c.fault.id, c.weight);
+  Narrower narrower(lead.schedule, lead.fired, weights);
   for (int runs = 0; runs < kMostNarrowing && lab_.left() > 0; ++runs) {
     const std::optional<Narrower::Part> part = narrower.next();
     if (!part) break;
@@ -48,15 +48,17 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
     Lead smaller = lead.as(part->schedule, entry.index);
     if (!entry.fresh) {
       const Tried& tried = d_.tried[entry.index];
-      const bool shows = tried.tally.reproduced > 0 && (other == nullptr || looks_alike(inputs_, d_, tried));
-      narrower.learn(shows, {});
-      if (shows) lead = std::move(smaller);
+      const bool reproduced =
+          tried.tally.reproduced > 0 && (other == nullptr || resembles_incident(inputs_, d_, tried));
+      narrower.learn(reproduced, {});
+      if (reproduced) lead = std::move(smaller);
       continue;
     }
     if (const std::size_t room = lab_.room(); room > 0) {
       std::vector<Schedule> next = forecast_narrowing(narrower, room);
       if (next.size() < room)
-        next.insert(next.end(), std::min(room - next.size(), std::size_t{8}), part->schedule);  // and then it is tested
+        next.insert(next.end(), std::min(room - next.size(), std::size_t{8}),
+                    part->schedule);  // and then the runs of its test
       lab_.expect(std::move(next));
     }
     ROSE_TRY(std::vector<Lab::Made> made,
@@ -65,12 +67,12 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
     std::set<std::string> fired;
     for (const schedule::FaultOutcome& outcome : made[0].result.faults)
       if (outcome.effective()) fired.insert(outcome.id);
-    const bool another = hit && other != nullptr && !looks_alike(inputs_, d_, d_.tried[entry.index]);
-    narrower.learn(hit && !another, fired);
-    if (!hit || (another && *other)) continue;
+    const bool other_failure = hit && other != nullptr && !resembles_incident(inputs_, d_, d_.tried[entry.index]);
+    narrower.learn(hit && !other_failure, fired);
+    if (!hit || (other_failure && *other)) continue;
     smaller.remember(made[0].result);
-    if (another) d_.tried[entry.index].note += "; it may be another failure: other parts come first";
-    (another ? other->emplace() : lead) = std::move(smaller);
+    if (other_failure) d_.tried[entry.index].note += "; it may be another failure: other parts come first";
+    (other_failure ? other->emplace() : lead) = std::move(smaller);
   }
   return {};
 }
@@ -101,15 +103,14 @@ Result<void> Confirmation::run_until_known(Lead& lead, const RateTest& test, boo
   Series& series = lead.series;
   int inconclusive = lead.tally.inconclusive;
   while (lab_.left() > 0 && test.answer(lead.tally) == RateTest::Answer::open && inconclusive < kMostInconclusive &&
-         (!strict || lead.tally.not_reproduced <= kSurerMisses)) {
-    if (may_wait && lead.tally.conclusive() >= test.perfect() && hope(lead) < kLittleHope) {
+         (!strict || lead.tally.not_reproduced <= kReliableMisses)) {
+    if (may_wait && lead.tally.conclusive() >= test.perfect() && chance_of_target(lead) < kUnlikelyTarget) {
       lead.waits = true;
       break;
     }
-    // Do not start more runs in parallel than the test may need: a run that ends after the decision only slows the
-    // others down.
+    // Do not start more parallel runs than the test may need: superfluous ones slow the others down.
     const int batch = std::min({lab_.jobs(), lab_.left(), test.least_left(lead.tally)});
-    // A miss has to be compensated for by a few hits.
+    // Assumption of the forecast: the test needs about three more hits for each miss.
     const int more = test.perfect() - lead.tally.reproduced + 3 * lead.tally.not_reproduced - batch;
     expect_more(lead, more, [&](std::size_t room, std::vector<Schedule>& next) {
       forecast_end(Simplifier(lead.schedule, lead.fired), lead.tally, room, next);
@@ -127,8 +128,9 @@ Result<void> Confirmation::run_until_known(Lead& lead, const RateTest& test, boo
   return {};
 }
 
-// The prior is uniform, so the posterior is a beta distribution; its tail equals a binomial tail.
-double Confirmation::hope(const Lead& lead) const {
+// With a uniform prior, the posterior of the rate is a beta distribution. Its probability above the target equals the
+// binomial probability of at most `reproduced` hits in one run more at the target rate.
+double Confirmation::chance_of_target(const Lead& lead) const {
   const double target = options_.target_rate;
   const int runs = lead.tally.conclusive() + 1;
   double sum = 0;
@@ -138,7 +140,8 @@ double Confirmation::hope(const Lead& lead) const {
   return sum;
 }
 
-// Are the faults the reason? Makes more control runs until chance either explains the difference or is ruled out.
+// Checks that the faults cause the bug: makes further runs without faults until the difference between the rates is
+// significant (kByChance). If it does not become significant, the acceptance is revoked.
 Result<void> Confirmation::compare_with_controls(Lead& lead) {
   Schedule none;
   none.name = inputs_.config->name;
@@ -157,8 +160,8 @@ Result<void> Confirmation::compare_with_controls(Lead& lead) {
   return {};
 }
 
-// Forecasts the minimisation, in which each idea takes this many runs that hit, and then the runs that measure the
-// rate.
+// Assumes the most frequent course: a simpler schedule is decided after `gate` hits, and the final test after `test`
+// hits.
 void Confirmation::forecast_end(const Simplifier& simplifier, const Tally& found, std::size_t room,
                                 std::vector<Schedule>& next) const {
   const int gate = static_cast<int>(std::ceil(kAsGood / -std::log(kWorseShare)));

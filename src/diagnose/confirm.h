@@ -1,5 +1,5 @@
-// Handles a schedule that reproduced the bug: reduces it to the faults that matter, and tests it against the target
-// rate and against control runs. Private to diagnose.
+// Confirms a schedule that reproduced the bug: reduces it to the faults that matter, and compares its replay rate with
+// the target rate and with control runs. Private to diagnose.
 #pragma once
 
 #include <algorithm>
@@ -21,24 +21,26 @@ class Confirmation {
       : inputs_(inputs), options_(inputs.config->diagnose), lab_(lab), d_(diagnosis) {}
 
   // Reduces many faults, or many calls, to those that matter, by bisection with one run for each half. `doubts`: a part
-  // that seems to reproduce another failure is refined only if no part reproduces this one.
+  // that may reproduce another failure (resembles_incident()) is reduced further only if no part reproduces this one.
   [[nodiscard]] Result<void> narrow(Lead& lead, bool doubts);
-  // Is it worth minimising? Makes fresh runs until RateTest::screening() decides; the run that found it does not count.
-  // `may_wait`: a lead with little hope is put aside, and screening continues when it is selected again.
+  // Decides whether the schedule is worth minimising: makes fresh runs until RateTest::screening() decides. The run
+  // that found it does not count, because the schedule was selected for its outcome. `may_wait`: a lead that will
+  // hardly reach the target is put aside, and its screening continues when it is selected again.
   [[nodiscard]] Result<void> screen(Lead& lead, bool may_wait);
-  // Does it reach the target? Makes at most `most` fresh runs until the sequential test decides; `lead` has none yet.
-  // `strict`: the search is looking for something more reliable than it already has, so a few misses end the test.
+  // Decides whether the schedule reaches the target: makes at most `most` fresh runs until the sequential test decides.
+  // `lead` has no runs yet. `strict`: a schedule of the target rate is known already, so more than kReliableMisses
+  // misses end the test.
   [[nodiscard]] Result<void> test(Lead& lead, int most, bool strict);
-  // How many runs are left from the first reproduction to the result.
+  // The number of runs that remain until the result, counted from the first reproduction (kMostAfterFirst).
   [[nodiscard]] int left_for(const Lead& lead) const;
-  // The probability that it reaches the target, given the results of its test.
-  [[nodiscard]] double hope(const Lead& lead) const;
+  // The probability that the schedule's rate reaches the target, given the results of its test.
+  [[nodiscard]] double chance_of_target(const Lead& lead) const;
   // The number of schedules that were tested.
   [[nodiscard]] int tests() const { return tests_; }
 
-  // Further runs of it.
+  // Makes further runs of the schedule. `doing`: for the progress report. `series` receives the outcomes.
   [[nodiscard]] Result<void> repeat(Lead& lead, int runs, const std::string& doing, schedule::Series& series);
-  // Makes `more` further runs of it, then calls `then`.
+  // Announces `more` further runs of the schedule to a runner that works ahead. `then` adds runs if there is room left.
   template <class Then>
   void expect_more(const Lead& lead, int more, Then then) {
     const std::size_t room = lab_.room();
@@ -47,17 +49,16 @@ class Confirmation {
     if (next.size() < room) then(room, next);
     lab_.expect(std::move(next));
   }
-  // Forecasts the minimisation, in which each idea takes this many runs that hit, and then the runs that measure the
-  // rate.
+  // Adds to `next` the runs that minimisation and the final test will probably make, as far as `room` allows.
   void forecast_end(const Simplifier& simplifier, const schedule::Tally& found, std::size_t room,
                     std::vector<Schedule>& next) const;
 
  private:
-  // `other`: parts that reproduce another failure do not count, and the first of them is stored there; nullptr: they
-  // count.
+  // `other`: receives the first part that reproduces another failure; such parts do not count as reproductions.
+  // nullptr: all reproductions count.
   [[nodiscard]] Result<void> narrow_down(Lead& lead, std::optional<Lead>* other);
   [[nodiscard]] Result<void> compare_with_controls(Lead& lead);
-  // Makes runs until `test` decides, the runs cannot be judged, or the lead is put aside.
+  // Makes runs until `test` decides, too many runs are inconclusive, or the lead is put aside.
   [[nodiscard]] Result<void> run_until_known(Lead& lead, const schedule::RateTest& test, bool strict, bool may_wait);
 
   const Inputs& inputs_;

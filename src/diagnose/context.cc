@@ -21,13 +21,13 @@ namespace {
 
 constexpr int kFirstEphemeralPort = 32768;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-// up to this count an event is never called frequent, however short the dump is
+// An event that occurs at most this often is not frequent, even if the dump is so short that its rate is high.
 constexpr std::uint64_t kFewEvents = 8;
 
-// An open is an event only with one of these flags.
+// The tracer records an open only if it has one of these flags: it then changes state.
 constexpr std::uint32_t kMakes = O_CREAT | O_TRUNC;
 
-// Index of the argument that holds the open's flags; nothing for other calls.
+// The index of the argument with the flags of an open; nothing for other calls.
 std::optional<int> flags_argument(std::string_view syscall) {
   if (syscall == "open") return 1;
   return syscall == "openat" || syscall == "openat2" ? std::optional(2) : std::nullopt;
@@ -36,14 +36,14 @@ std::optional<int> flags_argument(std::string_view syscall) {
 void narrow_to_flags(const trace::Event& event, schedule::CallMatch& call) {
   const std::optional<int> argument = flags_argument(call.syscall);
   const std::uint32_t flags = event.open_flags & kMakes;
-  if (!argument || flags == 0) return;  // dumps of other tools may lack the flags
+  if (!argument || flags == 0) return;  // imported dumps may lack the flags
   std::string text = kernel::open_flags_text(flags);
-  text.erase(0, text.find('|') + 1);  // the access mode, which it begins with
+  text.erase(0, text.find('|') + 1);  // remove the access mode, which precedes the flags
   call.args.emplace(*argument, std::move(text));
 }
 
-// True if a program that makes temporary names could have generated this part: mkstemp and similar functions take six
-// or more random letters and digits, which are rarely words.
+// True if this part of a name looks generated: mkstemp and similar functions use six or more random letters and digits,
+// which hardly ever form a word. Examples: "aB3xZ9", "kQwErT".
 bool made_up(std::string_view word) {
   const auto has = [&](int (*kind)(int)) {
     return std::any_of(word.begin(), word.end(), [&](unsigned char c) { return kind(c) != 0; });
@@ -54,11 +54,12 @@ bool made_up(std::string_view word) {
   return word.size() >= 6 && ((digits && (lower || has(std::isupper))) || (capital_inside && lower));
 }
 
-// A file's temporary name, before it was renamed, may differ each time.
+// Replaces the generated parts of a file name by "*", because a temporary name differs in each run: "epoch.aB3xZ9"
+// becomes "epoch.*".
 std::string steady(std::string_view path) {
   std::string text(path);
   const std::size_t name = text.rfind('/') + 1;  // 0 if there is no folder
-  // The form that Python uses.
+  // The names of Python's tempfile: "tmp" and random characters.
   constexpr std::string_view kTmp = "tmp";
   if (text.size() >= name + 8 && std::string_view(text).substr(name).starts_with(kTmp) &&
       std::all_of(text.begin() + static_cast<std::ptrdiff_t>(name), text.end(),
@@ -73,7 +74,8 @@ std::string steady(std::string_view path) {
   return text;
 }
 
-// A call with two paths is identified by both, if a part of the name remains after its variable parts are removed.
+// Identifies the call by its path, or by both if it has two. The first path of a rename is often a temporary name, of
+// which only the constant part is kept.
 void narrow_to_paths(const trace::Trace& trace, const trace::Event& event, const kernel::SyscallInfo& info,
                      std::string_view node, schedule::CallMatch& call) {
   const auto glob_of = [&](trace::StringId path) {
@@ -84,15 +86,15 @@ void narrow_to_paths(const trace::Trace& trace, const trace::Event& event, const
     std::string glob = event.path == 0 ? std::string{} : path_glob(steady(trace.str(event.path)), node);
     return glob.empty() ? std::nullopt : std::optional(std::move(glob));
   };
-  // The target of a symbolic link need not be a path.
+  // Not for symlink: the target of a symbolic link need not be a path.
   const bool both = info.path2 >= 0 && !std::string_view(info.name).starts_with("symlink");
   if (both) call.path2 = glob_of(event.path2);
   call.path = call.path2 ? steady_glob() : glob_of(event.path);
-  // A link to the file is a different call from one that creates it.
+  // Without `path2`, `path` matches either path. A link that points to the file and one that gets its name differ.
   if (!both && info.path2 >= 0 && event.path2 != 0 && call.path) call.path2 = "*";
 }
 
-// Addresses differ between deployments; the port of a service does not.
+// Identifies the call by the port of a service: addresses and ephemeral ports differ between deployments.
 void narrow_to_socket(const trace::Trace& trace, const trace::Event& event, const kernel::SyscallInfo& info,
                       std::string_view node, schedule::CallMatch& call) {
   if (event.peer == 0) return;
@@ -126,7 +128,7 @@ bool call_meets(const trace::Trace& trace, const trace::Event& event, const kern
   } else if (call.path && !path_meets(trace, event.path, *call.path) && !path_meets(trace, event.path2, *call.path)) {
     return false;
   }
-  // Only one address is kept: the node's own if the call names that, otherwise the peer's.
+  // An event has one address: the node's own for calls that name that (listen), otherwise the peer's.
   for (const std::optional<std::string>* address : {&call.peer, &call.local})
     if (*address && (event.peer == 0 || !address_meets(**address, trace.str(event.peer)))) return false;
   if (event.open_flags == 0) return true;
@@ -160,7 +162,7 @@ std::optional<ContextEvent> context_event(const trace::Trace& trace, const trace
   narrow_to_paths(trace, event, *info, node, call);
   if (!call.path && !call.path2) narrow_to_socket(trace, event, *info, node, call);
   narrow_to_flags(event, call);
-  condition.result = "ok";  // also of a connect that has only begun, which is an event, too
+  condition.result = "ok";  // the tracer also records a nonblocking connect that has begun as a success
   found.key = fmt::format("s {} {} {} {} {}", call.syscall, call.path.value_or(""), call.path2.value_or(""),
                           call.peer.value_or(call.local.value_or("")),
                           call.args.empty() ? std::string{} : call.args.begin()->second);
@@ -195,7 +197,7 @@ ContextIndex::ContextIndex(const Inputs& inputs, const NodeMap& nodes)
   std::int64_t last = 0;
   for (std::size_t source = 0; source < inputs.traces.size(); ++source) {
     const trace::Trace& trace = inputs.traces[source];
-    // Equal strings and flags give an equal condition, so each glob is built once and not once per event.
+    // Equal strings and flags give equal conditions, so each condition is built once and not once per event.
     std::map<std::tuple<int, EventType, int, std::uint32_t, trace::StringId, trace::StringId, trace::StringId,
                         trace::StringId>,
              std::size_t>
@@ -265,9 +267,9 @@ std::vector<ContextEvent> ContextIndex::before(int node, std::int64_t since, std
   const auto after = [](std::int64_t ts, const Seen& s) { return ts < s.ts; };
   const auto begin = std::upper_bound(seen.begin(), seen.end(), since, after);
   const auto end = std::upper_bound(begin, seen.end(), until, after);
-  // What is left to come while the events are walked through from the last one: of each shape on each host, and of each
-  // condition that was asked for. A condition also counts events from which another one would be made ("*/a/log.*" and
-  // "*/log.*"), because a run will count them, too.
+  // The loop below visits the events from the last to the first. These maps hold the number of events that have not
+  // been visited: by host and shape, and by host and condition. A condition also counts events that would give another
+  // condition ("*/log.*" also matches what "*/a/log.*" does), because a run counts them as well.
   const auto on = [](std::uint32_t host, std::size_t what) { return std::uint64_t{host} << 32 | what; };
   std::unordered_map<std::uint64_t, std::uint64_t> of_shape, of_kind;
   std::unordered_map<std::size_t, std::vector<std::size_t>> kinds_met;  // by shape

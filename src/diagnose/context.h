@@ -1,5 +1,5 @@
-// What a node did before a fault, as conditions to wait for: infrequent functions it entered and
-// infrequent calls that changed state. From the dumps and, to compare, from the trace of a run.
+// The context of a fault: the infrequent functions that its node entered and the infrequent state-changing calls that
+// it made before the fault, as conditions. Taken from the dumps, and compared with the traces of runs.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +16,33 @@
 namespace rose::diagnose {
 
 struct ContextEvent {
-  schedule::Condition condition;  // its first occurrence
-  std::string key;                // events of one key are the same event, seen again
-  // the nth event on its host that meets the condition, counted from the dump's beginning or the fault before
+  schedule::Condition condition;  // met by the first occurrence
+  std::string key;                // events with equal keys are occurrences of one event
+  // its ordinal among the events of its host that meet the condition, counted from `since` of before()
   std::uint64_t occurrence = 1;
   std::int64_t ts_ns = 0;
 };
 
-// The condition that such an event meets; nothing for events that cannot be a context.
+// The event as a condition for runs on `node`; nothing for events that cannot be part of a context.
 [[nodiscard]] std::optional<ContextEvent> context_event(const trace::Trace& trace, const trace::Event& event,
                                                         std::string_view node);
-// The number of equal events that an event stands for.
+// The number of equal events that the record represents.
 [[nodiscard]] std::uint64_t times_of(const trace::Event& event);
-// True if the event of a run's trace meets the condition. Checks only the condition's event, neither node nor count.
+// True if the event meets the condition. Checks only what happened, neither the condition's node nor its count.
 [[nodiscard]] bool meets(const trace::Trace& trace, const trace::Event& event, const schedule::Condition& condition);
 
 class ContextIndex {
  public:
-  // Reads the dumps once; `inputs` must outlive it.
+  // Reads the dumps once. `inputs` must outlive the index.
   ContextIndex(const Inputs& inputs, const NodeMap& nodes);
 
-  // The events of `node` in (since, until], the latest first; frequent ones are left out.
+  // At most `most` events of `node` in (since, until], the latest first. Frequent events are left out, because they do
+  // not identify a point of the execution.
   [[nodiscard]] std::vector<ContextEvent> before(int node, std::int64_t since, std::int64_t until,
                                                  std::size_t most) const;
 
  private:
-  // Events that differ in nothing that a condition looks at.
+  // A set of events that no condition distinguishes.
   struct Shape {
     const trace::Trace* trace = nullptr;
     const trace::Event* event = nullptr;  // the first event of this shape
@@ -50,7 +51,7 @@ class ContextIndex {
   struct Seen {
     std::int64_t ts = 0;
     std::uint32_t shape = 0;
-    std::uint32_t host = 0;  // several hosts may play one node; each is counted separately
+    std::uint32_t host = 0;  // several hosts may correspond to one node; each is counted separately
     std::uint64_t times = 1;
   };
   struct Kind {

@@ -21,7 +21,7 @@ namespace rose::diagnose {
 
 namespace {
 
-// By node. Restarts after the dump's end do not count.
+// The restarts of main processes, by node. An end after which the dump shows no start is not a restart.
 std::vector<RestartSeen> restarts_of(const Given& given, const Facts& facts, const std::vector<Candidate>& candidates) {
   std::map<int, RestartSeen> seen;
   std::int64_t first = kNever;
@@ -52,28 +52,29 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   const Given given{inputs, nodes, longest_ns, inputs.without.contains("restarts") ? nullptr : restarts};
   const Facts facts = read_facts(given);
   const Programs programs(given);
-  Processes processes = sift_processes(given, facts, programs);
-  Network network = sift_network(given, facts, end_by_signs_of_life(std::move(processes.causes), given, facts));
-  SiftedCalls calls = sift_calls(given, facts, programs, network.causes);
-  Sifted exceptions = sift_exceptions(given, facts.times);
-  Sifted clocks = sift_clocks(given, facts.times);
-  Sifted limits = sift_limits(given);
+  Processes processes = extract_processes(given, facts, programs);
+  Network network = extract_network(given, facts, end_by_signs_of_life(std::move(processes.causes), given, facts));
+  ExtractedCalls calls = extract_calls(given, facts, programs, network.causes);
+  Extracted exceptions = extract_exceptions(given, facts.times);
+  Extracted clocks = extract_clocks(given, facts.times);
+  Extracted limits = extract_limits(given);
 
   Plan plan;
   plan.begin_ts = facts.times.begin;
   plan.end_ts = facts.times.end;
   plan.workload_ts = facts.times.workload;
   std::vector<std::vector<Candidate>> kinds;
-  kinds.push_back(explain_own_ends(std::move(processes.sifted.candidates), network.causes, calls.candidates));
-  for (Candidate& disk : calls.disks)  // a full disk ends its node by the short write that it causes
+  kinds.push_back(explain_own_ends(std::move(processes.extracted.candidates), network.causes, calls.candidates));
+  for (Candidate& disk :
+       calls.disks)  // a node that ended itself right after a short write ended because of the full disk
     disk.fatal = std::any_of(calls.candidates.begin(), calls.candidates.end(),
                              [&](const Candidate& c) { return c.fatal && c.node == disk.node && c.error.empty(); });
-  Sifted unexplained = suspect_last_used(given, facts, kinds.front());
+  Extracted unexplained = suspect_last_used(given, facts, kinds.front());
   kinds.push_back(std::move(calls.disks));
-  for (Sifted* sifted :
-       std::initializer_list<Sifted*>{&network.sifted, &calls, &exceptions, &clocks, &limits, &unexplained})
-    kinds.push_back(std::move(sifted->candidates));
-  std::optional<std::int64_t> written;  // unlike a dump, a log does not end because of the failure
+  for (Extracted* extracted :
+       std::initializer_list<Extracted*>{&network.extracted, &calls, &exceptions, &clocks, &limits, &unexplained})
+    kinds.push_back(std::move(extracted->candidates));
+  std::optional<std::int64_t> written;  // not for logs: unlike a dump, a log does not end because of the failure
   if (!inputs.only_logs()) written = plan.end_ts;
   plan.candidates = weighed(in_order(std::move(kinds), inputs.without), written, inputs.without);
   plan.observables = observables(inputs, plan.candidates);
@@ -83,10 +84,10 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   plan.notes = nodes.notes();
   plan.replicas = nodes.replicas();
   plan.notes.insert(plan.notes.end(), facts.notes.begin(), facts.notes.end());
-  for (const Sifted* sifted : std::initializer_list<const Sifted*>{&processes.sifted, &network.sifted, &calls,
-                                                                   &exceptions, &clocks, &limits}) {
-    discards.add(sifted->discards);
-    plan.notes.insert(plan.notes.end(), sifted->notes.begin(), sifted->notes.end());
+  for (const Extracted* extracted : std::initializer_list<const Extracted*>{&processes.extracted, &network.extracted,
+                                                                            &calls, &exceptions, &clocks, &limits}) {
+    discards.add(extracted->discards);
+    plan.notes.insert(plan.notes.end(), extracted->notes.begin(), extracted->notes.end());
   }
   plan.notes.insert(plan.notes.end(), inputs.log_notes.begin(), inputs.log_notes.end());
   for (const int node : processes.came_back)

@@ -20,11 +20,20 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostNoted = 32;       // times of one kind of failure
-constexpr std::size_t kMostKinds = 100'000;  // of calls that succeeded
+constexpr std::size_t kMostNoted = 32;       // timestamps kept for each group
+constexpr std::size_t kMostKinds = 100'000;  // kinds of successful calls that are counted
 
-// The reason why a failed call is left out, each with its text.
-enum class LeftOut : std::uint8_t { nameless, impossible, internal, answer, own_folder, last_breath, planned, dying };
+// Why a failed call is not a candidate; kLeftOut has the text for each reason.
+enum class LeftOut : std::uint8_t {
+  without_name,
+  impossible,
+  internal,
+  answer,
+  own_folder,
+  while_ending,
+  planned,
+  dying
+};
 constexpr std::array<std::string_view, 8> kLeftOut = {
     "failed calls without a name in the dump",
     "calls that no fault can be injected into",
@@ -59,7 +68,8 @@ struct ScfHash {
   }
 };
 
-// Calls are distinguished by their target: a path pattern, or the socket that accepts.
+// A kind of successful call: node, call, path pattern; for accept, process and descriptor of the socket instead of a
+// path.
 using SameCall = std::tuple<int, std::int16_t, std::uint32_t, std::int32_t, std::int32_t>;
 
 struct SameCallHash {
@@ -74,17 +84,17 @@ struct SameCallHash {
   }
 };
 
-// Nothing for calls whose successes are not recorded in a dump.
+// Nothing for calls whose successes dumps do not contain: they cannot be counted.
 std::optional<SameCall> same_call(int node, const Event& event, std::string_view call, std::uint32_t pattern) {
   const kernel::SyscallInfo* info = kernel::find_syscall(event.syscall);
   if (info == nullptr || !info->state_changing || call.starts_with("open"))
-    return std::nullopt;  // only some opens are recorded
+    return std::nullopt;  // only opens that create or truncate are recorded
   if (call.starts_with("accept")) return SameCall{node, event.syscall, 0, event.pid, event.fd};
   if (pattern == 0) return std::nullopt;
   return SameCall{node, event.syscall, pattern, 0, 0};
 }
 
-// Interns the strings of all dumps as small numbers; 0 is "".
+// Numbers the strings of all dumps, so that equal ones have equal numbers; 0 is "".
 class Interner {
  public:
   Interner() { id(""); }
@@ -100,17 +110,16 @@ class Interner {
   std::vector<const std::string*> texts_;
 };
 
-// The call of a process that ends has no caller to return to, and a return from a signal handler is not a call.
+// False for exit, which never returns, and for the return from a signal handler, whose result is not an error.
 bool can_fail(int number) {
   if (number >= kernel::kMostSyscalls) return false;
   const kernel::SyscallInfo* info = kernel::find_syscall(number);
   return info == nullptr || (info->name != "exit" && info->name != "exit_group" && info->name != "rt_sigreturn");
 }
 
-// True for the folder that a test run made for itself, or one of its nodes' folders in it: other deployments do not
-// have it.
+// True for the folder of a test run of rose, or for a node's folder in it. Such a path occurs in no other deployment.
 bool run_folder(std::string_view path, const config::Config& config) {
-  constexpr std::string_view kMark = "/rose-";  // "/tmp/rose-4f3a2b", then the node's name
+  constexpr std::string_view kMark = "/rose-";  // "/tmp/rose-4f3a2b/n1"
   const std::size_t at = path.find(kMark);
   if (at == std::string_view::npos) return false;
   std::string_view rest = path.substr(at + kMark.size());
@@ -130,13 +139,13 @@ std::set<std::uint16_t> service_ports(const config::Config& config) {
   return ports;
 }
 
-// True if the dump covers everything that the node did since its first start in the test deployment.
+// True if the dump contains all events of the node since its first start, so that its calls can be counted.
 bool seen_from_start(const Facts& facts, int node) {
   const std::vector<std::int64_t>& starts = facts.starts[static_cast<std::size_t>(node)];
-  return !starts.empty() && starts.front() - facts.times.begin < kWithStart && facts.times.workload >= starts.front();
+  return !starts.empty() && starts.front() - facts.times.begin < kBeforeStart && facts.times.workload >= starts.front();
 }
 
-// Reads the calls of all dumps, once.
+// Reads the calls of all dumps in one pass.
 class Reader {
  public:
   Reader(const Given& given, const Programs& programs, const Causes& causes)
@@ -155,16 +164,16 @@ class Reader {
       FailedCall& group = calls.groups[i];
       group.pattern = patterns_.text(keys_[i].pattern);
       group.recovered = recovered(group, keys_[i]);
-      group.newborn = facts.times.workload != 0 && made_between(group, keys_[i], facts.times.workload);
+      group.on_new_file = facts.times.workload != 0 && created_between(group, keys_[i], facts.times.workload);
       if (seen_from_start(facts, group.node)) group.nth = nth(group, keys_[i]);
     }
     for (std::size_t why = 0; why < kLeftOut.size(); ++why) calls.discards.add(kLeftOut[why], left_out_[why]);
-    for (const auto& [host, events] : strangers_) calls.discards.add_stranger(host, events);
+    for (const auto& [host, events] : unmatched_hosts_) calls.discards.add_unmatched(host, events);
     return calls;
   }
 
  private:
-  // The meanings of the strings of one dump, each determined once.
+  // Caches what the strings of one dump mean.
   class Texts {
    public:
     Texts(Reader& reader, const trace::Trace& trace)
@@ -203,10 +212,10 @@ class Reader {
     std::vector<Peer> peers_;
   };
 
-  // From the signal that ended a process to its end. A dump of several hosts has equal process ids.
+  // The time from the signal that ended a process to its end.
   struct Ending {
     std::int64_t from = 0, to = 0;
-    bool orderly = false;  // it was asked to end, and did so itself
+    bool orderly = false;  // it handled the signal and exited itself
   };
   using Endings = std::map<std::pair<int, std::int32_t>, std::vector<Ending>>;
 
@@ -220,8 +229,8 @@ class Reader {
     return found;
   }
 
-  // Calls that fail while their process ends are not evidence, except that a program that ends in an orderly way still
-  // needs its disk.
+  // True if the call failed because its process was ending. An exception are resource errors of a process that ended in
+  // an orderly way: it still writes its data, so these are evidence of a broken disk.
   static bool dying(const Event& event, int node, const Endings& endings) {
     if ((event.flags & trace::kDying) != 0) return true;
     const auto of = endings.find({node, event.pid});
@@ -243,7 +252,7 @@ class Reader {
       if (event.type == EventType::sys) {
         if (node >= 0 && event.result >= 0) success(event, node, texts);
       } else if (node < 0) {
-        strangers_[given_.nodes.dump_name(s, event)] += weight_of(event);
+        unmatched_hosts_[given_.nodes.dump_name(s, event)] += weight_of(event);
       } else if (dying(event, node, ending)) {
         left_out_[static_cast<std::size_t>(LeftOut::dying)] += weight_of(event);
       } else {
@@ -256,13 +265,15 @@ class Reader {
     const std::uint32_t pattern = texts.pattern(event.path);
     std::int64_t& last = succeeded_[{node, event.syscall, 0, pattern, 0, false}];
     last = std::max(last, event.ts_ns);
-    // Opens are SYS events only when they create or truncate; a rename creates its second path.
+    // Remember when a file was first created. Dumps contain only opens that create or truncate; a rename creates its
+    // second path.
     const std::string& call = name_of(event.syscall);
-    if (const std::optional<SameCall> same = same_call(node, event, call, pattern); same && done_.size() < kMostKinds)
-      done_[*same].emplace_back(event.ts_ns, weight_of(event));
+    if (const std::optional<SameCall> same = same_call(node, event, call, pattern);
+        same && successes_.size() < kMostKinds)
+      successes_[*same].emplace_back(event.ts_ns, weight_of(event));
     const bool renames = call.starts_with("rename");
     if (renames || call.starts_with("open") || call == "creat")
-      made_.try_emplace(file(node, renames ? texts.pattern(event.path2) : pattern), event.ts_ns);
+      created_.try_emplace(file(node, renames ? texts.pattern(event.path2) : pattern), event.ts_ns);
   }
 
   void failure(const trace::Trace& trace, const Event& event, int node, bool searched, Texts& texts) {
@@ -276,7 +287,7 @@ class Reader {
       left_out_[static_cast<std::size_t>(LeftOut::planned)] += weight_of(event);
       return;
     }
-    // Failures without an error are distinguished by what happened.
+    // Failures without an error have no number of their own: short transfers and SIGBUS get different ones.
     const auto err = static_cast<std::int16_t>(event.err != 0 ? event.err : -event.signal);
     const bool foreign = programs_.foreign(node, event.pid, event.ts_ns);
     const ScfKey key{node, event.syscall, err, texts.pattern(event.path), to.id, cause != nullptr, foreign};
@@ -306,17 +317,17 @@ class Reader {
       group.cause = cause;
     }
     group.last_ts = std::max(group.last_ts, event.ts_ns);
-    if ((event.flags & (trace::kUnlinked | trace::kTruncated)) == 0) group.nameless = false;
+    if ((event.flags & (trace::kUnlinked | trace::kTruncated)) == 0) group.without_name = false;
     group.searched = group.searched && searched;
   }
 
   std::optional<LeftOut> left_out(const Event& event, int node, Texts& texts) {
-    if (event.syscall < 0 || (event.err <= 0 && !failed_silently(event))) return LeftOut::nameless;
+    if (event.syscall < 0 || (event.err <= 0 && !failed_silently(event))) return LeftOut::without_name;
     if (!can_fail(event.syscall)) return LeftOut::impossible;
     if (event.err >= 512 && event.err <= 530) return LeftOut::internal;
     if (event.err == 22 /* EINVAL */ && name_of(event.syscall).starts_with("readlink")) return LeftOut::answer;
     if (texts.own_folder(event.path)) return LeftOut::own_folder;
-    if (causes_.last_breath(event, node)) return LeftOut::last_breath;
+    if (causes_.while_ending(event, node)) return LeftOut::while_ending;
     return std::nullopt;
   }
 
@@ -338,7 +349,7 @@ class Reader {
     }
     peer.address = std::string(endpoint.address);
     peer.node = given_.nodes.of_address(endpoint.address);
-    // Linux uses ephemeral ports from 32768 up by default.
+    // Ignore ephemeral ports, which Linux assigns from 32768 on by default.
     if (endpoint.port < 32768 || service_ports_.contains(static_cast<std::uint16_t>(endpoint.port)))
       peer.port = endpoint.port;
     peer.id = peer_texts_.id(fmt::format("{}:{}", peer.node >= 0 ? given_.name(peer.node) : peer.address, peer.port));
@@ -350,19 +361,19 @@ class Reader {
     return last != succeeded_.end() && last->second > group.first_ts;
   }
 
-  // True if a file of its path pattern was first created between that time and the failure.
-  [[nodiscard]] bool made_between(const FailedCall& group, const ScfKey& key, std::int64_t since) const {
+  // True if a file with its path pattern was first created between `since` and the failure.
+  [[nodiscard]] bool created_between(const FailedCall& group, const ScfKey& key, std::int64_t since) const {
     if (key.pattern == 0) return false;
-    const auto made = made_.find(file(key.node, key.pattern));
-    return made != made_.end() && made->second <= group.first_ts && made->second >= since;
+    const auto made = created_.find(file(key.node, key.pattern));
+    return made != created_.end() && made->second <= group.first_ts && made->second >= since;
   }
 
-  // Its ordinal among its node's calls of that kind; 0: the dump does not show it.
+  // See FailedCall::nth.
   [[nodiscard]] std::uint64_t nth(const FailedCall& group, const ScfKey& key) {
     const std::optional<SameCall> same = same_call(key.node, *group.first, name_of(key.syscall), key.pattern);
     if (!same) return 0;
     std::uint64_t nth = 1;
-    if (const auto before = done_.find(*same); before != done_.end())
+    if (const auto before = successes_.find(*same); before != successes_.end())
       for (const auto& [ts, calls] : before->second) nth += ts < group.first_ts ? calls : 0;
     return nth;
   }
@@ -386,17 +397,17 @@ class Reader {
   Interner patterns_;
   Interner peer_texts_;
   std::vector<FailedCall> groups_;
-  std::vector<ScfKey> keys_;  // of the groups
+  std::vector<ScfKey> keys_;  // by group
   std::unordered_map<ScfKey, std::size_t, ScfHash> index_;
-  std::unordered_map<ScfKey, std::int64_t, ScfHash> succeeded_;  // the last success of the same call
+  std::unordered_map<ScfKey, std::int64_t, ScfHash> succeeded_;  // timestamp of the last success of the same call
   std::unordered_map<SameCall, std::vector<std::pair<std::int64_t, std::uint64_t>>, SameCallHash>
-      done_;  // how many such calls had succeeded at which time
-  // by node and path pattern: when such a file was first created
-  std::unordered_map<std::uint64_t, std::int64_t> made_;
-  std::unordered_map<int, bool> connection_;              // (err, syscall, has peer) -> is it a connection error
+      successes_;  // timestamps and numbers of successful calls of that kind
+  // by node and path pattern: the time at which such a file was first created
+  std::unordered_map<std::uint64_t, std::int64_t> created_;
+  std::unordered_map<int, bool> connection_;  // by error, call and whether it has a peer: is it a connection error?
   std::vector<std::string> call_names_;
   std::array<std::uint64_t, kLeftOut.size()> left_out_{};
-  std::map<std::string, std::uint64_t> strangers_;
+  std::map<std::string, std::uint64_t> unmatched_hosts_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The evidence for and against each candidate as (part of) the cause: named numbers, weighted by the model, and
-// exported with each candidate. Pure.
+// Features: numbers that express the evidence for or against a candidate belonging to the cause. The model weights
+// them, and they are exported with each candidate. Pure.
 #pragma once
 
 #include <array>

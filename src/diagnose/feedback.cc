@@ -40,7 +40,7 @@ MissingMessages messages_missing(const std::vector<Observable>& of_logs, const D
     if (!wanted.empty()) break;
   }
   MissingMessages missing;
-  std::map<std::string_view, bool> of_node;  // whether any of the messages that it logs itself came back
+  std::map<std::string_view, bool> of_node;  // by node: whether any of its messages occurred
   for (const Observable* observable : wanted) {
     ++missing.of;
     const bool back = tried.brought_back.contains(observable->key);
@@ -48,8 +48,8 @@ MissingMessages messages_missing(const std::vector<Observable>& of_logs, const D
     of_node[observable->node] |= back;
   }
   const std::size_t back = missing.of - missing.words.size();
-  // In production the node that the failed calls hit logged something, and here it logged nothing of that. (Other nodes
-  // log the same after many kinds of failures.)
+  // The node whose calls failed logged messages in production and none of them here. This outweighs messages of other
+  // nodes, which log the same after many kinds of failures.
   const bool silent =
       std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), [&](const schedule::Fault& fault) {
         const auto own = of_node.find(fault.node);
@@ -64,9 +64,7 @@ std::vector<std::string> ends_missing(const Plan& plan, const Tried& tried) {
   if (!tried.traced) return missing;
   for (const Candidate& c : plan.candidates) {
     if (c.kind != schedule::FaultKind::crash || !c.own_end || c.partly || c.usual < 1) continue;
-    const auto ends_it = [&](const schedule::Fault& fault) {
-      return fault.id == c.fault.id;
-    };  // killing the node does not reproduce an end of its own
+    const auto ends_it = [&](const schedule::Fault& fault) { return fault.id == c.fault.id; };
     if (std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), ends_it) ||
         tried.brought_back.contains(sign_of_end(c.node)))
       return {};
@@ -79,7 +77,7 @@ Feedback::Feedback(const Plan& plan, const trace::Trace& control) {
   const std::set<std::string> usual = signs_of(control);
   for (const Observable& observable : plan.observables)
     if (!usual.contains(observable.key)) wanted_.push_back({observable, 1});
-  std::vector<std::int64_t> times;  // of all candidates: distance is the number of events in between
+  std::vector<std::int64_t> times;  // of all candidates; distances are measured in candidates, not in seconds
   for (const Candidate& c : plan.candidates) times.push_back(c.first_ts);
   std::sort(times.begin(), times.end());
   const auto at = [&](std::int64_t ts) { return std::lower_bound(times.begin(), times.end(), ts) - times.begin(); };
@@ -107,7 +105,7 @@ double Feedback::share(const std::set<std::string>& signs) const {
 }
 
 void Feedback::missed(const schedule::Schedule& schedule, const std::set<std::string>& signs) {
-  // All observables came back but the bug did not: the place is right and the time is wrong.
+  // If all observables occurred but the bug did not, the fault is right and only its time is wrong: priorities stay.
   const bool all = std::all_of(wanted_.begin(), wanted_.end(),
                                [&](const Wanted& wanted) { return signs.contains(wanted.observable.key); });
   for (Wanted& wanted : wanted_)
@@ -115,11 +113,11 @@ void Feedback::missed(const schedule::Schedule& schedule, const std::set<std::st
   for (Known& known : known_)
     if (!known.key.empty() && signs.contains(known.key) && schedule.find(known.fault) == nullptr &&
         !schedule.faults.empty())
-      known.consequence = std::max(kLeastBelief, known.consequence * kConsequence);
+      known.consequence = std::max(kLeastFactor, known.consequence * kConsequence);
 }
 
-std::map<std::string, double, std::less<>> Feedback::belief() const {
-  std::map<std::string, double, std::less<>> belief;
+std::map<std::string, double, std::less<>> Feedback::factors() const {
+  std::map<std::string, double, std::less<>> factors;
   for (const Known& known : known_) {
     double near = 0;
     double missing = 0;
@@ -127,10 +125,10 @@ std::map<std::string, double, std::less<>> Feedback::belief() const {
       near += follows.nearness;
       missing += follows.nearness * wanted_[follows.wanted].priority;
     }
-    const double related = near > 0 ? kUnrelatedBelief + (1 - kUnrelatedBelief) * missing / near : 1;
-    if (const double factor = known.consequence * related; factor < 1) belief.emplace(known.fault, factor);
+    const double related = near > 0 ? kUnrelatedFactor + (1 - kUnrelatedFactor) * missing / near : 1;
+    if (const double factor = known.consequence * related; factor < 1) factors.emplace(known.fault, factor);
   }
-  return belief;
+  return factors;
 }
 
 }  // namespace rose::diagnose

@@ -1,6 +1,7 @@
-// Feedback from runs besides the oracle's answer. If an observable occurs in a run without the bug, it is not what is
-// missing, so its weight and that of the candidates that cause it fall. The weight of observables that have not
-// occurred yet rises (ANDURIL, section 5.2, algorithm 2).
+// Learns from the observables that a run contains, in addition to the oracle's answer. An observable that occurs in a
+// run without the bug does not distinguish the failure, so its priority falls, and with it the weight of the candidates
+// that it may follow from. Relative to those, the observables that have not occurred yet gain (ANDURIL, section 5.2,
+// algorithm 2).
 #pragma once
 
 #include <map>
@@ -12,50 +13,52 @@
 
 namespace rose::diagnose {
 
-// The observables that occur in a run. What was injected does not count.
+// The observables in the trace of a run, as keys: "n2 connect ECONNREFUSED", "n2 ended". Injected and planned events
+// are left out.
 [[nodiscard]] std::set<std::string> signs_of(const trace::Trace& trace);
 [[nodiscard]] std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error);
 [[nodiscard]] std::string sign_of_end(std::string_view node);
 
-// Messages that report a problem, are unique to the failure's logs, and did not come back in runs that reproduced the
-// bug. Messages that runs without faults also have, or that were logged before the workload began, are left out.
+// The messages that report a problem, occur only in the failure's logs, and did not occur in the runs of a schedule
+// that reproduced the bug. Messages that also occur in runs without faults, or that precede the workload, do not count.
 struct MissingMessages {
-  std::vector<std::string> words;  // empty if enough came back, or there are none
-  std::size_t of = 0;
+  std::vector<std::string> words;  // empty if enough of them occurred
+  std::size_t of = 0;              // the number of such messages
 };
 [[nodiscard]] MissingMessages messages_missing(const std::vector<Observable>& of_logs, const Diagnosis& diagnosis,
                                                const Tried& tried);
 
-// The nodes that ended by themselves in production, as text; empty if one did so in runs that reproduced the bug, or if
-// it is not known.
+// For each node that ended itself in production, the text that describes that end; empty if one of these nodes also
+// ended in the runs that reproduced the bug, or if those were not traced.
 [[nodiscard]] std::vector<std::string> ends_missing(const Plan& plan, const Tried& tried);
 
 class Feedback {
  public:
-  // `control`: the trace of a run without faults; what it contains is not an observable.
+  // `control`: the trace of a run without faults. Its events are not observables.
   Feedback(const Plan& plan, const trace::Trace& control);
 
-  // The share of the observables that the run brought back, weighted by how much each is wanted.
+  // The share of the observables that are in `signs`, weighted by their priorities.
   [[nodiscard]] double share(const std::set<std::string>& signs) const;
-  // A run with these faults did not reproduce the bug.
+  // Learns that a run of this schedule did not reproduce the bug. `signs`: the observables in it.
   void missed(const schedule::Schedule& schedule, const std::set<std::string>& signs);
-  // The factor by which the weight of each candidate changed, by its fault's id.
-  [[nodiscard]] std::map<std::string, double, std::less<>> belief() const;
+  // The factors by which runs changed the weights of candidates, by fault id; those of 1 are left out.
+  [[nodiscard]] std::map<std::string, double, std::less<>> factors() const;
 
  private:
   struct Wanted {
     Observable observable;
     double priority = 1;
   };
-  struct Follows {  // an observable of a candidate
-    std::size_t wanted = 0;
-    double nearness = 0;
+  // An observable that follows a candidate in time, so that it may be a consequence.
+  struct Follows {
+    std::size_t wanted = 0;  // index into wanted_
+    double nearness = 0;     // 1 / (1 + number of candidates in between)
   };
   struct Known {
     std::string fault;
-    std::string key;  // the sign by which it would appear itself; "": never
+    std::string key;  // the observable that the candidate itself is; "": none
     std::vector<Follows> follows;
-    double consequence = 1;  // falls when it appears in runs that did not inject the fault
+    double consequence = 1;  // factor; falls when `key` occurs in runs that did not inject the fault
   };
   std::vector<Wanted> wanted_;
   std::vector<Known> known_;

@@ -7,18 +7,18 @@
 namespace rose::diagnose {
 namespace {
 
-// Ideas are simulated up to this number of branches; what comes later can hardly be predicted.
+// The number of outcomes that are simulated for narrowing and minimisation; later requests can hardly be predicted.
 constexpr std::size_t kMostBranches = 256;
 
-struct Again {
+struct Repeat {
   Schedule schedule;
   double yield = 0;
   int runs = 1;
 };
 
-// What a move would try next.
+// The next trial of a copy of a move.
 struct Peeked {
-  NextTry next;
+  NextTrial next;
   double worth = 0;
 };
 
@@ -53,12 +53,12 @@ schedule::RunResult plain_miss(const Schedule& schedule) {
 
 namespace {
 
-// `take`: receives the next schedule and its trial (null: another run of a schedule that missed); returns false when it
-// has enough.
+// Simulates at most `rounds` steps of the search, in which every trial misses. `take` receives each schedule and its
+// trial (nullptr: another run of a schedule that missed) and returns false to end the simulation.
 template <class Take>
-void play_on(const World& world, const Lab& lab, const Moves& moves, const std::vector<UnderWay>& under_way,
-             const std::vector<Retry>& retries, int again, std::size_t rounds, Take take) {
-  Moves played;
+void simulate(const World& world, const Lab& lab, const Moves& moves, const std::vector<PendingTrial>& pending,
+              const std::vector<Retry>& retries, int repeats, std::size_t rounds, Take take) {
+  Moves copies;
   std::vector<Peeked> peeks;
   const auto peek = [&](Move& move) {
     Peeked peeked{move.peek()};
@@ -66,71 +66,72 @@ void play_on(const World& world, const Lab& lab, const Moves& moves, const std::
     else peeked.next = {};
     return peeked;
   };
-  const auto learn = [&](Move& move, const Try& tried) {
+  const auto learn = [&](Move& move, const Trial& tried) {
     const schedule::RunResult result = plain_miss(tried.schedule);
-    Shown shown;
-    shown.result = &result;
-    shown.fresh = false;
-    move.learn(tried, shown);
+    TrialOutcome outcome;
+    outcome.result = &result;
+    outcome.fresh = false;
+    move.learn(tried, outcome);
   };
-  const auto adopt = [&](std::unique_ptr<Move> move) {
+  const auto add = [&](std::unique_ptr<Move> move) {
     peeks.push_back(peek(*move));
-    played.push_back(std::move(move));
+    copies.push_back(std::move(move));
   };
   for (const std::unique_ptr<Move>& move : moves) {
     std::unique_ptr<Move> copy = move->clone();
-    for (const UnderWay& pending : under_way)
-      if (pending.move == move.get() && !pending.what->look) learn(*copy, *pending.what);
+    for (const PendingTrial& running : pending)
+      if (running.move == move.get() && !running.what->exploratory) learn(*copy, *running.what);
     std::vector<std::unique_ptr<Move>> further = copy->offspring();
-    adopt(std::move(copy));
-    for (std::unique_ptr<Move>& child : further) adopt(std::move(child));
+    add(std::move(copy));
+    for (std::unique_ptr<Move>& child : further) add(std::move(child));
   }
-  std::vector<Again> missed;
+  std::vector<Repeat> missed;
   for (const Retry& retry : retries) missed.push_back({*retry.schedule, retry.yield, retry.runs});
   std::set<std::string> seen;
   for (; rounds > 0; --rounds) {
-    std::size_t best = played.size();
+    std::size_t best = copies.size();
     double most_worth = 0;
-    for (std::size_t i = 0; i < played.size(); ++i) {
-      if (!peeks[i].next || (best != played.size() && peeks[i].worth <= most_worth)) continue;
+    for (std::size_t i = 0; i < copies.size(); ++i) {
+      if (!peeks[i].next || (best != copies.size() && peeks[i].worth <= most_worth)) continue;
       best = i;
       most_worth = peeks[i].worth;
     }
-    Again* retry = nullptr;
-    if (again > 0)
-      for (Again& repeat : missed)
-        if (repeat.runs < kMostRunsOfOne && (retry == nullptr || repeat.yield > retry->yield)) retry = &repeat;
-    if (retry != nullptr && (best == played.size() || retry->yield / lab.cost(retry->schedule) > most_worth)) {
+    Repeat* retry = nullptr;
+    if (repeats > 0)
+      for (Repeat& missed_one : missed)
+        if (missed_one.runs < kMostRunsOfMiss && (retry == nullptr || missed_one.yield > retry->yield))
+          retry = &missed_one;
+    if (retry != nullptr && (best == copies.size() || retry->yield / lab.cost(retry->schedule) > most_worth)) {
       if (!take(retry->schedule, nullptr)) return;
       ++retry->runs;
-      retry->yield *= 1 - kShows;
-      --again;
+      retry->yield *= 1 - kReproduces;
+      --repeats;
       continue;
     }
-    if (best == played.size()) break;
-    const NextTry next_try = peeks[best].next;
-    const Try& tried = *next_try;
-    played[best]->take();
+    if (best == copies.size()) break;
+    const NextTrial next_trial = peeks[best].next;
+    const Trial& tried = *next_trial;
+    copies[best]->take();
     std::string fingerprint = schedule::fingerprint(tried.schedule);
     if (!lab.knows(fingerprint) && seen.insert(std::move(fingerprint)).second) {
       if (!take(tried.schedule, &tried)) return;
-      if (!tried.look) missed.push_back({tried.schedule, tried.yield * kAgain, 1});
+      if (!tried.exploratory) missed.push_back({tried.schedule, tried.yield * kRepeatYield, 1});
     }
-    // The outcome of an exploratory run cannot be predicted.
-    if (!tried.look) learn(*played[best], tried);
-    peeks[best] = peek(*played[best]);
-    for (std::unique_ptr<Move>& child : played[best]->offspring()) adopt(std::move(child));
+    // The outcome of an exploratory run cannot be predicted, so the copy learns nothing and ends here.
+    if (!tried.exploratory) learn(*copies[best], tried);
+    peeks[best] = peek(*copies[best]);
+    for (std::unique_ptr<Move>& child : copies[best]->offspring()) add(std::move(child));
   }
 }
 
 }  // namespace
 
 std::vector<Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves,
-                                      const std::vector<UnderWay>& under_way, const std::vector<Retry>& retries,
-                                      int again, std::size_t room) {
+                                      const std::vector<PendingTrial>& pending, const std::vector<Retry>& retries,
+                                      int repeats, std::size_t room) {
   std::vector<Schedule> next;
   if (room == 0) return next;
-  play_on(world, lab, moves, under_way, retries, again, 8 * room + 64, [&](const Schedule& schedule, const Try*) {
+  simulate(world, lab, moves, pending, retries, repeats, 8 * room + 64, [&](const Schedule& schedule, const Trial*) {
     next.push_back(schedule);
     return next.size() < room;
   });
@@ -140,8 +141,8 @@ std::vector<Schedule> forecast_misses(const World& world, const Lab& lab, const 
 std::vector<NotTried> next_ideas(const World& world, const Lab& lab, const Moves& moves, std::size_t most) {
   std::vector<NotTried> next;
   if (most == 0) return next;
-  play_on(world, lab, moves, {}, {}, 0, 8 * most + 64, [&](const Schedule& schedule, const Try* of) {
-    if (of != nullptr && !of->look) next.push_back({schedule, of->level, of->why});
+  simulate(world, lab, moves, {}, {}, 0, 8 * most + 64, [&](const Schedule& schedule, const Trial* of) {
+    if (of != nullptr && !of->exploratory) next.push_back({schedule, of->level, of->why});
     return next.size() < most;
   });
   return next;
@@ -150,11 +151,11 @@ std::vector<NotTried> next_ideas(const World& world, const Lab& lab, const Moves
 std::vector<Schedule> forecast_narrowing(const Narrower& narrower, std::size_t room) {
   std::vector<Schedule> next;
   std::deque<Narrower> branches{narrower};
-  const auto learnt = [](Narrower branch, bool shows, const std::optional<Narrower::Part>& part) {
+  const auto after = [](Narrower branch, bool reproduced, const std::optional<Narrower::Part>& part) {
     std::set<std::string> fired;
-    if (shows && part)
+    if (reproduced && part)
       for (const Fault& fault : part->schedule.faults) fired.insert(fault.id);
-    branch.learn(shows, fired);
+    branch.learn(reproduced, fired);
     return branch;
   };
   for (std::size_t looked = 0; looked < kMostBranches && !branches.empty() && next.size() < room; ++looked) {
@@ -163,7 +164,7 @@ std::vector<Schedule> forecast_narrowing(const Narrower& narrower, std::size_t r
     const std::optional<Narrower::Part> part = branch.next();
     if (!part) continue;
     next.push_back(part->schedule);
-    for (const bool shows : {false, true}) branches.push_back(learnt(branch, shows, part));
+    for (const bool reproduced : {false, true}) branches.push_back(after(branch, reproduced, part));
   }
   return next;
 }

@@ -1,5 +1,6 @@
-// Predicts what the search will request next: copies of its parts are simulated, with the most frequent outcome for
-// each run. Changes nothing in the search itself. Private to diagnose.
+// Predicts the runs that the search will request next, for runners that make runs ahead of time. Simulates copies of
+// the parts of the search, assuming the most frequent outcome of each run; the search itself does not change. Private
+// to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -12,32 +13,34 @@
 
 namespace rose::diagnose {
 
-// A schedule that missed, and may be run again.
+// A schedule that missed, and may be run repeats.
 struct Retry {
   const schedule::Schedule* schedule = nullptr;
   double yield = 0;
   int runs = 1;
 };
-// A schedule of a move that is being run.
-struct UnderWay {
+// A trial of a move that is running.
+struct PendingTrial {
   const Move* move = nullptr;
-  const Try* what = nullptr;
+  const Trial* what = nullptr;
 };
-// After misses: the next trials of the moves. `again`: how many schedules may be repeated.
+// The next schedules, at most `room`, if all `pending` trials miss. `repeats`: the number of further runs of missed
+// schedules that the search may still make.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_misses(const World& world, const Lab& lab, const Moves& moves,
-                                                              const std::vector<UnderWay>& under_way,
-                                                              const std::vector<Retry>& retries, int again,
+                                                              const std::vector<PendingTrial>& pending,
+                                                              const std::vector<Retry>& retries, int repeats,
                                                               std::size_t room);
-// For a search that has no runs left: what the moves would try next and have not tried yet.
+// The trials, at most `most`, that the moves would make next. Reported by a search that has used up its runs.
 [[nodiscard]] std::vector<NotTried> next_ideas(const World& world, const Lab& lab, const Moves& moves,
                                                std::size_t most);
-// For both possible answers, and for the answers after those.
+// The next parts that the narrower may request, for both outcomes of each run; the nearest requests first.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_narrowing(const Narrower& narrower, std::size_t room);
-// The same for minimisation, where each idea takes `gate` runs, followed by `confirm` runs of the result.
+// The same for minimisation, appended to `next`: each simpler schedule takes `gate` runs, and the result `confirm`
+// runs.
 void forecast_simplifying(const Simplifier& simplifier, int gate, int confirm, std::size_t room,
                           std::vector<schedule::Schedule>& next);
 
-// A run that did not reproduce the bug, although everything that was planned happened.
+// The result of a run in which all faults fired and the bug did not occur.
 [[nodiscard]] schedule::RunResult plain_miss(const schedule::Schedule& schedule);
 
 }  // namespace rose::diagnose

@@ -17,7 +17,8 @@ std::string path_glob(std::string_view path, std::string_view node, bool wide) {
   while (path.starts_with("../")) path.remove_prefix(3);
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   int parts = 1;
-  if (!wide && !path.starts_with('/')) parts = 2;  // "data/db": below the program's working directory
+  if (!wide && !path.starts_with('/'))
+    parts = 2;  // a relative path ("data/db") lies below the node's working directory, which is specific enough for two
   if (!wide)
     if (const std::size_t at = path.rfind(fmt::format("/{}/", node)); !node.empty() && at != std::string_view::npos) {
       const std::string_view below = path.substr(at + node.size() + 2);
@@ -28,7 +29,7 @@ std::string path_glob(std::string_view path, std::string_view node, bool wide) {
     if (!tail.starts_with('*')) tail = (tail.starts_with('/') ? "*" : "*/") + tail;
     return tail;
   };
-  // A name of digits only means nothing without its folder.
+  // A file name without constant characters, such as "000017", identifies the file only together with its folder.
   std::string found = glob(parts);
   const auto letters = [](std::string_view text) {
     return std::count_if(text.begin(), text.end(),
@@ -43,8 +44,8 @@ std::int64_t longest_workload(const config::Config& config) {
 }
 
 schedule::Condition elapsed(std::int64_t ns) {
-  return schedule::Condition::elapsed(
-      std::max(kTimeStep, ns / kTimeStep * kTimeStep));  // rounded down: armed too early is better than too late
+  return schedule::Condition::elapsed(std::max(
+      kTimeStep, ns / kTimeStep * kTimeStep));  // rounded down, because a fault that is armed too late misses its call
 }
 
 std::vector<schedule::Condition> after_ns(std::int64_t ns) {

@@ -19,20 +19,20 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::string_view kAnywhere = "-anywhere";  // the group of a fault that is tried on every node
-constexpr std::string_view kWindow = "window";       // of alternatives that have nothing to do with each other
+constexpr std::string_view kAnywhere = "-anywhere";  // suffix of the group of a fault that is armed on every node
+constexpr std::string_view kWindow = "window";       // group of unrelated alternatives (window.h)
 constexpr int kFewOrdinary = 1;                      // Candidate::ordinariness: disk and resource errors, and rare ones
-// as a share of the reported schedule's rate: a hypothesis that reproduces more rarely is not a rival
+// A hypothesis whose rate is below this share of the reported schedule's rate is not a rival.
 constexpr double kAsWell = 0.5;
-constexpr std::size_t kMostReported = 5;
-constexpr std::size_t kMostSigns = 2;
+constexpr std::size_t kMostReported = 5;  // rivals
+constexpr std::size_t kMostSigns = 2;     // observables that are reported for one rival
 
 bool contains(const Hypothesis& whole, const Hypothesis& part) {
   return std::includes(whole.begin(), whole.end(), part.begin(), part.end());
 }
 
-// True if both concern the same lack of a resource on the same node (a call that fails because of it, or the lack
-// itself): one cause, seen in two ways.
+// True if both faults come from one exhausted resource of one node: two calls that fail with the same resource error,
+// or a limit and a call that fails because of it.
 bool same_cause(const Fault& a, const Fault& b) {
   if (a.node != b.node) return false;
   if (a.kind == FaultKind::syscall && b.kind == FaultKind::syscall)
@@ -48,7 +48,7 @@ bool same_cause(const Fault& a, const Fault& b) {
   }
 }
 
-// True if each fault of one has a fault with the same cause in the other.
+// True if each fault of `first` has a fault with the same cause in `other`.
 bool same_causes(const Schedule& first, const Schedule& other) {
   return std::all_of(first.faults.begin(), first.faults.end(), [&](const Fault& a) {
     return std::any_of(other.faults.begin(), other.faults.end(),
@@ -56,7 +56,7 @@ bool same_causes(const Schedule& first, const Schedule& other) {
   });
 }
 
-// "n2 connect ECONNREFUSED", "n2 ended": as signs_of() writes them.
+// For people: an observable that signs_of() returns, "n2 connect ECONNREFUSED" or "n2 ended".
 std::string sign_in_words(const std::string& sign) {
   const std::vector<std::string> parts = split(sign, ' ');
   if (parts.size() == 3) return fmt::format("{} of {} fails with {}", parts[1], parts[0], parts[2]);
@@ -64,8 +64,9 @@ std::string sign_in_words(const std::string& sign) {
   return sign;
 }
 
-// The traces that a fault leaves in production, and where to find them. The counters are those of Linux and, in
-// brackets, of Prometheus' node exporter, because most installations keep a history of those.
+// For people: the traces that a fault leaves in production (`shows`), and the question that decides whether it happened
+// (`test`). Counters are named as in Linux and, in brackets, as in Prometheus' node exporter, because most
+// installations keep a history of those.
 struct Traces {
   std::string shows, test;
 };
@@ -233,7 +234,7 @@ std::vector<const Schedule*> untried(const Diagnosis& diagnosis, const Schedule&
   std::set<Hypothesis> made;
   for (const Tried& tried : diagnosis.tried)
     if (tried.tally.runs() > 0) made.insert(hypothesis_of(plan, tried.schedule));
-  std::map<Hypothesis, const Schedule*> alone;  // the most likely schedule of each
+  std::map<Hypothesis, const Schedule*> alone;  // the most likely schedule with one fault, by hypothesis
   for (const Schedule& schedule : plan.schedules)
     if (schedule.faults.size() == 1) alone.try_emplace(hypothesis_of(plan, schedule), &schedule);
   std::vector<const Schedule*> schedules;
@@ -255,7 +256,7 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
     const Tried* tried = nullptr;
     double weight = 0;
   };
-  std::map<Hypothesis, Other> others;  // for each, the schedule that reproduced it best
+  std::map<Hypothesis, Other> others;  // the schedule that reproduced the bug most often, by hypothesis
   const auto worse = [](const Tried& a, const Tried& b) {
     return std::pair(a.tally.rate(), a.tally.reproduced) < std::pair(b.tally.rate(), b.tally.reproduced);
   };
@@ -263,11 +264,11 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
     const std::vector<Fault>& faults = tried.schedule.faults;
     if (tried.tally.reproduced == 0 || tried.tally.rate() < kAsWell * diagnosis.tally.rate() || faults.empty() ||
         std::all_of(faults.begin(), faults.end(), is_counter) || faults[0].group == kWindow ||
-        !looks_alike(inputs, diagnosis, tried))
+        !resembles_incident(inputs, diagnosis, tried))
       continue;
     const Hypothesis hypothesis = hypothesis_of(plan, tried.schedule);
-    // A hypothesis that contains the reported one is no rival: the rest was not needed. A part of the reported one is a
-    // rival only if a certain fault stayed in the report although the part reproduces without it.
+    // A hypothesis that contains the reported one is no rival: its other faults were not needed. A part of the reported
+    // one is a rival only if it reproduces the bug without the certain faults, which stay in the report nevertheless.
     if (contains(hypothesis, own) || (!contains(own, hypothesis) && same_causes(tried.schedule, found))) continue;
     if (contains(own, hypothesis) && (own_certain.empty() || !certain_faults(plan, tried.schedule).empty())) continue;
     Other& other = others[hypothesis];
@@ -278,7 +279,7 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
   }
   std::vector<std::pair<Rival, double>> rivals;
   for (const auto& [hypothesis, other] : others) {
-    // A simpler hypothesis explains the same.
+    // Skip it if a part of it is a rival as well: the simpler hypothesis explains the same.
     if (std::any_of(others.begin(), others.end(), [&, &key = hypothesis](const auto& smaller) {
           return smaller.first.size() < key.size() && contains(key, smaller.first);
         }))
@@ -300,8 +301,8 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
           fmt::format("{}{} ({})", rival.would_have_shown.empty() ? "" : "; ", traces.shows, known);
       if (rival.test.empty()) rival.test = traces.test;
     }
-    // Signs of its runs that appear neither in those of the reported schedule, nor in production, nor in runs without
-    // faults.
+    // Report observables of its runs that occur neither in runs of the reported schedule, nor in production, nor in
+    // runs without faults: production would have contained them.
     std::vector<std::string> signs;
     for (const std::string& sign : other.tried->brought_back) {
       const bool of_trace = split(sign, ' ').size() == 3 || sign.ends_with(" ended");

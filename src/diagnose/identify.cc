@@ -17,7 +17,8 @@ using schedule::FaultKind;
 
 bool is_call_candidate(const Candidate& c) { return c.kind == FaultKind::syscall || c.kind == FaultKind::exception; }
 
-// A call is identified by its kind, whenever it failed; anything else also by its time.
+// Failed calls and exceptions are identified without their time, because one candidate covers all of them; other faults
+// also by their time.
 std::string id_of(const Candidate& c) {
   std::string name = fmt::format("{}-{}", schedule::kind_name(c.kind), c.node);
   if (!c.syscall.empty()) name += fmt::format("-{}-{}", c.syscall, c.error.empty() ? "short" : c.error);
@@ -42,7 +43,8 @@ std::vector<std::string> nodes_of(const Candidate& c, const config::Config& conf
 }  // namespace
 
 void identify(Plan& plan, const config::Config& config) {
-  std::map<std::string, int> used;  // for equal faults at the same time: a counter that makes the ids unique
+  std::map<std::string, int>
+      used;  // number of candidates by id: a suffix makes the ids of equal faults at one time unique
   for (Candidate& c : plan.candidates) {
     c.id = id_of(c);
     if (const int n = ++used[c.id]; n > 1) c.id += fmt::format("-{}", n);

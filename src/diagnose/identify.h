@@ -1,4 +1,4 @@
-// Identifiers of candidates, and which nodes they affect. Pure.
+// Determines the ids of candidates and the nodes that they affect. Pure.
 #pragma once
 
 #include "config/config.h"
@@ -6,8 +6,8 @@
 
 namespace rose::diagnose {
 
-// Fills `id` and `nodes` of the plan's candidates. An id is derived from the fault itself, so that it is the same in
-// every diagnosis of that evidence, whatever other candidates exist.
+// Sets `id` and `nodes` of the plan's candidates. An id depends only on the fault, not on other candidates, so it is
+// the same in every diagnosis of that evidence and a user can pass it to --rule-out.
 void identify(Plan& plan, const config::Config& config);
 
 }  // namespace rose::diagnose

@@ -32,7 +32,7 @@ Lab::Entry Lab::enter(const schedule::Schedule& schedule, int of_level, std::str
 
 Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, const std::string& doing,
                                         const Decides& decides) {
-  tell(doing);
+  report_progress(doing);
   std::vector<const schedule::Schedule*> schedules;
   for (const std::size_t index : tried) schedules.push_back(&d_.tried[index].schedule);
   std::vector<Result<schedule::RunResult>> results = runner_.run_all(schedules, decides);
@@ -47,7 +47,7 @@ Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, c
 Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
                                                const std::set<std::size_t>& once, const Decides& decides) {
   ROSE_TRY(std::vector<Made> all, run(tried, doing, decides));
-  // Runs that reproduced the bug come first.
+  // The caller examines a run that reproduced the bug first; inconclusive ones can be repeated later.
   if (std::any_of(all.begin(), all.end(),
                   [](const Made& made) { return made.result.oracle == schedule::OracleAnswer::hit; }))
     return all;
@@ -64,8 +64,8 @@ Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& t
   return all;
 }
 
-// A schedule may name something that the test deployment lacks, for example a function that its build inlined. That
-// ends its branch, not the diagnosis, unless nothing at all can be armed.
+// A schedule may refer to something that the test deployment lacks, for example a function that its build inlined. Such
+// an error ends this trial, not the diagnosis, unless no schedule at all can be armed.
 Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> result) {
   Tried& entry = d_.tried[tried];
   if (!result) {
@@ -76,7 +76,7 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
     entry.tally.add(schedule::Verdict::inconclusive);
     if (entry.note.find(result.error().message) == std::string::npos)
       entry.note += fmt::format("; {}", result.error().message);
-    // If runs cannot be made on the requested machine, the search proceeds differently and may find less.
+    // Warn if the machine lacks something: the search leaves such trials out, so it may find less.
     std::vector<std::string>& warnings = d_.plan.warnings;
     const std::string warning =
         fmt::format("runs that cannot be made are left out of the search: {}", result.error().message);
@@ -89,14 +89,14 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
   }
   if (result->ended_early) return Made{true, *std::move(result)};
   ++d_.runs;
-  // A run whose workload failed, or whose disk was full, is no evidence either way.
+  // A run with a doubt (its workload failed, or its disk was full) is no evidence either way.
   if (!result->doubt.empty()) result->oracle = schedule::OracleAnswer::unknown;
   armed_any_ = armed_any_ || !entry.schedule.faults.empty();
   for (auto* sum : {&seconds_[ids_of(entry.schedule)], &all_seconds_}) {
     sum->first += result->seconds;
     ++sum->second;
   }
-  // Runs in which no fault had an effect are pooled, whatever their purpose was.
+  // Every run in which no fault had an effect counts as a control run, whatever its purpose was.
   if (!schedule::any_effective(*result) && result->oracle != schedule::OracleAnswer::unknown) {
     ++d_.control_runs;
     d_.without_faults.insert(result->shown.begin(), result->shown.end());
@@ -120,7 +120,7 @@ double Lab::cost(const schedule::Schedule& schedule) const {
   return std::max(1.0, std::round(2 * known->second.first / known->second.second / mean) / 2);
 }
 
-void Lab::tell(const std::string& doing) {
+void Lab::report_progress(const std::string& doing) {
   if (!progress_) return;
   Progress progress;
   progress.level = level;

@@ -1,5 +1,5 @@
-// Makes the runs of a search: keeps the budget, the record of trials, and the control runs; reports the progress.
-// Private to diagnose.
+// Makes the runs of a search, counts them against the budget, records trials and control runs, and reports the
+// progress. Private to diagnose.
 #pragma once
 
 #include <functional>
@@ -23,27 +23,29 @@ class Lab {
       : inputs_(inputs), runner_(runner), progress_(progress), d_(diagnosis) {}
 
   struct Entry {
-    std::size_t index = 0;  // into Diagnosis::tried
-    bool fresh = true;      // it was not tried before
+    std::size_t index = 0;  // index into Diagnosis::tried
+    bool fresh = true;      // the schedule was not in the record yet
   };
+  // Adds a schedule to the record, or finds it there. `why`: for people.
   [[nodiscard]] Entry enter(const schedule::Schedule& schedule, int level, std::string why);
 
   struct Made {
-    bool armed = true;  // false: the deployment cannot run this schedule, and no run was made
+    bool armed = true;  // false: the deployment cannot arm this schedule, so no run was made
     schedule::RunResult result;
   };
-  // One run of each, in parallel; no more than left(). Errors end the diagnosis. `decides`: see Runner::run_all().
+  // Makes one run of each (indexes into Diagnosis::tried), in parallel; at most left(). Errors end the diagnosis.
+  // `doing`: for the progress report. `decides`: see Runner::run_all().
   [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing,
                                               const Decides& decides = {});
-  // The same, repeated once if the oracle could not decide, unless another of them reproduces the bug, or it is listed
-  // in `once`.
+  // The same, but repeats a run once if its oracle could not decide. Does not repeat runs of schedules in `once`, and
+  // none if one of the runs reproduced the bug, because that one is examined first.
   [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
                                                      const std::set<std::size_t>& once, const Decides& decides);
 
   [[nodiscard]] bool knows(const schedule::Schedule& schedule) const { return knows(schedule::fingerprint(schedule)); }
   [[nodiscard]] bool knows(const std::string& fingerprint) const { return known_.contains(fingerprint); }
-  // For runners that make runs ahead: how many schedules they can use, and the schedules that will probably be
-  // requested after the next run().
+  // For runners that make runs ahead of time: room() is the number of schedules that they can use, and expect()
+  // announces the schedules that will probably be requested after the next run().
   [[nodiscard]] std::size_t room() const {
     return static_cast<std::size_t>(std::max(0, std::min(runner_.room(), left())));
   }
@@ -51,37 +53,38 @@ class Lab {
 
   [[nodiscard]] int left() const { return inputs_.config->diagnose.max_runs - d_.runs; }
   [[nodiscard]] int jobs() const { return std::max(1, inputs_.config->diagnose.jobs.value_or(runner_.side_by_side())); }
-  // How long a run of the schedule takes relative to the mean of all, rounded to halves so that noise does not decide
-  // an order.
+  // The duration of a run of the schedule relative to the mean of all runs, rounded to halves so that noise does not
+  // decide the order of trials; at least 1, and 1 for schedules that were not run.
   [[nodiscard]] double cost(const schedule::Schedule& schedule) const;
 
+  // The mean duration of a run in seconds; 0: no run was made.
   [[nodiscard]] double seconds_a_run() const {
     return all_seconds_.second == 0 ? 0 : all_seconds_.first / all_seconds_.second;
   }
 
-  // `tried` has reproduced the bug. Only the first call has an effect. The next progress reports it before its rate is
-  // known, because an engineer who waits needs the schedule early.
+  // Records that `tried` was the first to reproduce the bug; later calls have no effect. The next progress report shows
+  // it before its rate is known, because an engineer who waits needs the schedule early.
   void reproduced(std::size_t tried) {
     if (!d_.first) d_.first = tried;
   }
 
-  // Further values for the progress report.
+  // Further values for progress reports, set by the callers.
   int level = 1;
   double best_rate = 0;
-  double testing_rate = 0;  // the rate so far of the schedule under test
-  int runs_until = 0;       // made at most; 0: as many as are left
+  double testing_rate = 0;  // rate so far of the schedule under test; 0: none is tested
+  int runs_until = 0;       // limit of Diagnosis::runs for the current phase; 0: the budget
   bool found = false;
 
  private:
   [[nodiscard]] Result<Made> take(std::size_t tried, Result<schedule::RunResult> made);
-  void tell(const std::string& doing);
+  void report_progress(const std::string& doing);
 
   const Inputs& inputs_;
   Runner& runner_;
   const std::function<void(const Progress&)>& progress_;
   Diagnosis& d_;
   std::map<std::string, std::size_t> known_;  // by fingerprint: index into d_.tried
-  // by the ids of the faults: total seconds, and the number of runs
+  // by fault ids (ids_of()): total seconds and number of runs
   std::map<std::string, std::pair<double, int>> seconds_;
   std::pair<double, int> all_seconds_;
   bool armed_any_ = false;

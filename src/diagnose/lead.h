@@ -1,4 +1,4 @@
-// A schedule that reproduced the bug, and the results of its test. Private to diagnose.
+// A lead: a schedule that reproduced the bug, and the results of its further runs. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -14,31 +14,32 @@ namespace rose::diagnose {
 struct Lead {
   Schedule schedule;
   int level = 1;
-  int schedules = 0;                         // tried until then
+  int schedules = 0;                         // number of schedules tried until it reproduced the bug
   std::size_t tried = 0;                     // index into Diagnosis::tried
-  schedule::Tally tally;                     // of the runs that screened or tested it
-  schedule::Series series;                   // the same, run by run
-  int number = 0;                            // which of those that were screened; 0: it was not
-  std::pair<double, double> interval{0, 1};  // of its rate, after the test
-  int first_run = 0;                         // number of the run that reproduced it first
-  bool promising = false;                    // passed the screening: it is worth being minimised, and then tested
-  bool accepted = false;
-  bool waits = false;            // its test is not over, and there is little hope for it: others come first
-  std::set<std::string> fired;   // faults that were effective in runs that reproduced
-  std::set<std::string> spared;  // faults that were absent from one of the runs that reproduced it
-  std::set<std::string> missed;  // faults that were absent from a run that did not reproduce it
+  schedule::Tally tally;                     // outcomes of the runs that screened or tested it
+  schedule::Series series;                   // the same runs one by one
+  int number = 0;                            // ordinal among the screened schedules; 0: not screened
+  std::pair<double, double> interval{0, 1};  // confidence interval of its rate, set by the test
+  int first_run = 0;                         // number of the run that first reproduced the bug
+  bool promising = false;                    // passed the screening, so it is worth minimising and testing
+  bool accepted = false;                     // passed the test: it reaches the target rate
+  bool waits = false;                        // its screening is put aside, because it will hardly reach the target
+  std::set<std::string> fired;               // faults that were effective in a run that reproduced the bug
+  std::set<std::string> absent_in_hits;      // faults without effect in a run that reproduced the bug
+  std::set<std::string> absent_in_misses;    // faults without effect in a run that did not reproduce it
 
+  // Updates the sets of faults by the outcome of one of its runs.
   void remember(const RunResult& result) {
     const bool reproduced = result.verdict == schedule::Verdict::reproduced;
     for (const FaultOutcome& outcome : result.faults) {
       if (outcome.effective() && reproduced) fired.insert(outcome.id);
-      // Of alternatives, another one may fire next time.
+      // Alternatives of a group are left out: only one of them fires in each run.
       const Fault* fault = schedule.find(outcome.id);
       if (!outcome.effective() && fault != nullptr && fault->group.empty())
-        (reproduced ? spared : missed).insert(outcome.id);
+        (reproduced ? absent_in_hits : absent_in_misses).insert(outcome.id);
     }
   }
-  // The same lead with another schedule, without any runs.
+  // A lead with another schedule (`index` in Diagnosis::tried) and no runs, from the same first reproduction.
   [[nodiscard]] Lead as(Schedule other, std::size_t index) const {
     Lead lead;
     lead.schedule = std::move(other);
@@ -48,16 +49,17 @@ struct Lead {
     lead.tried = index;
     return lead;
   }
-  // Faults whose absence never prevented the bug: runs have shown that the others are sufficient.
-  [[nodiscard]] std::set<std::string> needless() const {
+  // Faults that had no effect in some run that reproduced the bug, and in none that did not: the other faults are
+  // sufficient.
+  [[nodiscard]] std::set<std::string> unneeded() const {
     std::set<std::string> all;
-    for (const std::string& id : spared)
-      if (!missed.contains(id)) all.insert(id);
+    for (const std::string& id : absent_in_hits)
+      if (!absent_in_misses.contains(id)) all.insert(id);
     return all;
   }
 };
 
-// True if `a` reproduces the bug more reliably.
+// True if `a` reproduces the bug more reliably than `b`: by the lower end of the confidence interval, then by rate.
 inline bool better(const Lead& a, const Lead& b) {
   const auto [a_low, a_high] = a.tally.interval();
   const auto [b_low, b_high] = b.tally.interval();

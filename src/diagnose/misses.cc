@@ -15,21 +15,21 @@ void Misses::add(std::string moment, std::size_t tried, int level, double yield)
   }
   Missed& missed = all_[known->second];
   ++missed.runs;
-  missed.yield = std::max(missed.yield, yield) * (1 - kShows);
+  missed.yield = std::max(missed.yield, yield) * (1 - kReproduces);
 }
 
 Misses::Missed* Misses::best(const std::vector<Tried>& tried, const std::function<bool(std::size_t)>& running) {
   Missed* best = nullptr;
   for (Missed& missed : all_) {
-    if (missed.runs >= kMostRunsOfOne || tried[missed.tried].tally.reproduced > 0 || running(missed.tried)) continue;
+    if (missed.runs >= kMostRunsOfMiss || tried[missed.tried].tally.reproduced > 0 || running(missed.tried)) continue;
     if (best == nullptr || missed.yield > best->yield) best = &missed;
   }
   return best;
 }
 
 void Misses::take(Missed& missed) {
-  ++missed.runs;  // also counted for a run that proves nothing, or that fired at another time: it counts as tried
-  missed.yield *= 1 - kShows;
+  ++missed.runs;  // counted before its outcome is known: also if the run will be inconclusive or fire at another moment
+  missed.yield *= 1 - kReproduces;
 }
 
 std::vector<Retry> Misses::retries(const std::vector<Tried>& tried,

@@ -1,5 +1,5 @@
-// Schedules that missed. A miss may be chance, so a schedule may be run again, alternating with new ones; each further
-// miss lowers its expected yield. Private to diagnose.
+// Schedules that did not reproduce the bug. A miss may be due to chance, so such a schedule competes with new trials
+// for further runs; each further miss lowers its expected yield. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -22,21 +22,21 @@ class Misses {
     int runs = 1;
   };
 
-  // Runs whose faults fired at the same moment count as runs of one schedule, whatever conditions it had. `moment`:
-  // where its faults fired.
+  // Adds a miss. Runs whose faults fired at the same moment (moment_of()) have the same effect, so they count as runs
+  // of one schedule even if their conditions differ.
   void add(std::string moment, std::size_t tried, int level, double yield);
-  // The one with the highest expected yield; null if there is none. Skips those in `running`, and those that have
-  // reproduced the bug since.
+  // The schedule with the highest expected yield; nullptr if there is none. Skips those that are running, and those
+  // that have reproduced the bug since.
   [[nodiscard]] Missed* best(const std::vector<Tried>& tried, const std::function<bool(std::size_t)>& running);
-  // Marks it as being run again.
+  // Counts another run of the schedule.
   static void take(Missed& missed);
-  // All that are not running, for a forecast.
+  // All that may be run again, for a forecast.
   [[nodiscard]] std::vector<Retry> retries(const std::vector<Tried>& tried,
                                            const std::function<bool(std::size_t)>& running) const;
 
  private:
   std::vector<Missed> all_;
-  std::map<std::string, std::size_t> at_;  // by moment
+  std::map<std::string, std::size_t> at_;  // by moment: index into all_
 };
 
 }  // namespace rose::diagnose

@@ -14,7 +14,7 @@ namespace {
 
 using schedule::FaultKind;
 
-constexpr double kLeastShare = 1e-6;  // for logarithms of shares that may be 0
+constexpr double kLeastShare = 1e-6;  // keeps the logarithm of a share of 0 finite
 
 void set_kind(const Candidate& c, Features& into) {
   switch (c.kind) {

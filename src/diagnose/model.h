@@ -1,5 +1,5 @@
-// One model ranks the candidates: a conditional logit over their features. Its weights are fitted on recorded cases by
-// test/eval/fit, which writes fitted.def. Pure. Private to diagnose.
+// The model that ranks the candidates: a conditional logit over their features. test/eval/fit fits its weights to
+// recorded cases and writes fitted.def. Pure. Private to diagnose.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace rose::diagnose {
 
-// Sets `features`, `weight` and `rank`; the order stays. `written`: when the dumps end; unknown if there are only logs.
-// `without`: rules that are left out (parts()).
+// Sets `features`, `weight` and `rank` of the candidates and keeps their order. `written`: the time at which the dumps
+// end; nothing if there are only logs. `without`: names of parts() that are left out.
 [[nodiscard]] std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::optional<std::int64_t> written,
                                              const std::set<std::string>& without);
 

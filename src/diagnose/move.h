@@ -1,6 +1,6 @@
-// A move is one way to refine some candidates: fail the nth call, wait for a context, stop at an instruction, arm many
-// at once. It proposes its next trial and estimates how likely that reproduces the bug; the scheduler compares. Private
-// to diagnose.
+// A move is a generator of trials of one kind for some candidates: fail the nth call, wait for a context, stop at an
+// instruction, arm many faults at once. It proposes its next trial with an estimate of the probability that this
+// reproduces the bug; the search runs the best trial of all moves. Private to diagnose.
 #pragma once
 
 #include <functional>
@@ -21,86 +21,88 @@
 
 namespace rose::diagnose {
 
-// What all moves may read. The search adds what it learns from runs; the rest does not change.
+// The input of all moves. The search updates `missed_in_group` and `factors` after runs; the rest does not change.
 struct World {
   const Inputs* inputs = nullptr;
   const config::Config* config = nullptr;
   Plan plan;
-  std::int64_t workload_ns = 0;  // how long the workload takes without faults; 0: not known yet
+  std::int64_t workload_ns = 0;  // duration of the workload without faults; 0: unknown
   Survey survey;
   std::optional<ContextIndex> contexts;
   std::map<std::string, int> node_numbers;
-  std::set<std::string> moments;  // moments at which process and network faults fired without reproducing the bug
+  // ids of faults that were effective among many others in a run that did not reproduce the bug
+  std::set<std::string, std::less<>> missed_in_group;
 
-  // faults that fired among many others in a run that did not reproduce the bug
-  std::set<std::string, std::less<>> in_vain;
+  // The factors by which runs have changed the weights of candidates, by fault id; without an entry: 1.
+  std::map<std::string, double, std::less<>> factors;
 
-  // The factor by which runs have changed the weight of a candidate, by its fault's id; 1 where there is no entry.
-  std::map<std::string, double, std::less<>> belief;
-
-  // The average of the schedule's faults.
-  [[nodiscard]] double believed(const schedule::Schedule& schedule) const;
+  // The mean of the factors of the schedule's faults.
+  [[nodiscard]] double average_factor(const schedule::Schedule& schedule) const;
+  // False if --without switches that part of the method off.
   [[nodiscard]] bool uses(std::string_view part) const { return !inputs->without.contains(std::string(part)); }
+  // True if trials of that level are allowed (`levels` in [diagnose]).
   [[nodiscard]] bool level(int level) const;
   [[nodiscard]] const Candidate* candidate(std::string_view fault_id) const;
 };
 
-struct Try {
+// A schedule that a move proposes to run.
+struct Trial {
   schedule::Schedule schedule;
-  std::string why;  // "all process and network faults, as they were seen"
+  std::string why;  // for people: "all process and network faults, in their order, at the observed time"
   int level = 1;
-  double yield = 0;    // estimated probability that the run reproduces the bug, with the weights of its candidates as
-                       // another run of a schedule that missed
-  bool again = false;  // another run of a schedule that missed, which may have been chance
-  bool look = false;   // it only counts; its faults are not meant to fire
-  bool many = false;   // its faults need not belong together: a hit is narrowed down before it is confirmed
-  std::string moment;  // at which it is expected to fire; "": unknown
+  double yield = 0;          // estimated probability that a run reproduces the bug; only ratios matter
+  bool repeat = false;       // another run of a schedule that missed, because a miss may be due to chance
+  bool exploratory = false;  // an exploratory run: its faults only count events and never fire (counter_for())
+  bool many = false;   // it has more faults or calls than are needed: a hit is narrowed down before it is confirmed
+  std::string moment;  // the moment at which its fault is expected to fire (moment_in()); "": unknown
 };
 
-// The outcome of a run in the form that moves learn from.
-struct Shown {
-  const schedule::RunResult* result = nullptr;  // has its trace only when the run was made just now
-  bool fresh = true;                            // false: it was made before, for another move
-  double observables = 0;                       // share of the dump's observables that came back
+// The outcome of a trial, from which its move learns.
+struct TrialOutcome {
+  const schedule::RunResult* result = nullptr;  // without its trace if not `fresh`
+  bool fresh = true;                            // false: the run was made earlier, for another move
+  double observables =
+      0;  // share of the evidence's observables that occurred, weighted by priority (Feedback::share())
 };
 
-// Shared, because the scheduler compares the next trials of all moves before each run, and the schedule of an
-// exploratory run is long.
-using NextTry = std::shared_ptr<const Try>;
+// Shared, because the search compares the next trials of all moves before each run, and copying the long schedules of
+// exploratory runs takes time.
+using NextTrial = std::shared_ptr<const Trial>;
 
 class Move {
  public:
   virtual ~Move() = default;
-  // The next trial; null if there is none, or if the outcome of a running one is needed first.
-  [[nodiscard]] virtual NextTry peek() = 0;
+  // The next trial; nullptr if there is none, or if the move has to learn the outcome of a running one first.
+  [[nodiscard]] virtual NextTrial peek() = 0;
   // Marks the trial that peek() returned as started.
   virtual void take() = 0;
-  // The best trials that do not depend on each other, so that any of them may be taken next, in the form of peek().
-  [[nodiscard]] virtual std::vector<NextTry> peek_all() {
-    NextTry next = peek();
-    return next == nullptr ? std::vector<NextTry>{} : std::vector<NextTry>{std::move(next)};
+  // The best trials that do not depend on each other's outcomes. Each of them may be taken next by take_one().
+  [[nodiscard]] virtual std::vector<NextTrial> peek_all() {
+    NextTrial next = peek();
+    return next == nullptr ? std::vector<NextTrial>{} : std::vector<NextTrial>{std::move(next)};
   }
-  // Marks one of them as started; returns false if the move no longer wants to try it.
-  [[nodiscard]] virtual bool take_one(const Try& wanted) {
-    const NextTry next = peek();
+  // Marks one of them as started; returns false if the move does not propose it any more.
+  [[nodiscard]] virtual bool take_one(const Trial& wanted) {
+    const NextTrial next = peek();
     if (next == nullptr || schedule::fingerprint(next->schedule) != schedule::fingerprint(wanted.schedule))
       return false;
     take();
     return true;
   }
-  // Receives the outcome of every trial that was taken, in that order.
-  virtual void learn(const Try& tried, const Shown& shown) = 0;
-  // Further moves that the outcomes suggest; each is returned once.
+  // Learns the outcome of a trial. Called for every trial that was taken, in the order in which they were taken.
+  virtual void learn(const Trial& tried, const TrialOutcome& run) = 0;
+  // New moves that the outcomes suggest. Each is returned only once.
   [[nodiscard]] virtual std::vector<std::unique_ptr<Move>> offspring() { return {}; }
-  // A copy for planning ahead. What the copy learns does not affect this one.
+  // A copy for forecasts. What the copy learns does not affect the original.
   [[nodiscard]] virtual std::unique_ptr<Move> clone() const = 0;
-  // What the move skipped in this search; "" if nothing.
+  // For people: trials that the move could not make, with the reason; "" if there are none.
   [[nodiscard]] virtual std::string left_out() const { return {}; }
 };
 
 using Moves = std::vector<std::unique_ptr<Move>>;
 
-// The result of offspring(). A copy of a move has none: only the original returns them.
+// The moves that offspring() will return. Copying it gives an empty one, because a cloned move must not return them
+// again.
 struct Offspring {
   Moves moves;
   Offspring() = default;
@@ -108,54 +110,59 @@ struct Offspring {
   Offspring& operator=(const Offspring&) = delete;
 };
 
-// --- where moves come from; each file has one kind
+// --- moves and trials; each file of move/ has one kind
 
-// Level 1: the faults of the dump themselves, in their order, spacing and durations; calls one at a time, then those of
-// one root cause together, then with the other faults.
-[[nodiscard]] std::vector<Try> plain_tries(const World& world);
-[[nodiscard]] std::unique_ptr<Move> plain_move(const World& world, std::vector<Try> tries);
-// Times after the workload's start for a fault whose time is unknown, most likely first.
+// Level 1: the faults as they were observed, in their order, with their spacing and durations; failed calls one at a
+// time, those of one root cause together, and combined with the other faults.
+[[nodiscard]] std::vector<Trial> plain_trials(const World& world);
+[[nodiscard]] std::unique_ptr<Move> plain_move(const World& world, std::vector<Trial> trials);
+// The times after the workload's start at which a fault of unknown time is tried, in nanoseconds, the most likely first
+// (weights kPointFirst, ...).
 [[nodiscard]] std::vector<std::int64_t> points_of_workload(std::int64_t length_ns);
-// For a schedule that reproduced the bug too rarely and starts at a fixed time: the same at other points of the
-// workload. On a slow machine the system may not be ready yet at that time, or may already be done.
-[[nodiscard]] std::vector<Try> other_times(const World& world, const schedule::Schedule& lead);
-// The same with longer pauses and partitions, where only logs give their length or leave it open.
-[[nodiscard]] std::vector<Try> other_lengths(const World& world, const schedule::Schedule& lead);
-// The same schedule on each of the nodes that a production host may be.
+// For a schedule that reproduced the bug too rarely and starts at a fixed time: the same schedule at other times. If
+// the test machine is slower or faster than production, the system is in another state at the observed time.
+[[nodiscard]] std::vector<Trial> other_times(const World& world, const schedule::Schedule& lead);
+// The same with longer pauses and partitions, if their duration comes only from logs.
+[[nodiscard]] std::vector<Trial> other_lengths(const World& world, const schedule::Schedule& lead);
+// The same schedule on other nodes that a production host may correspond to.
 [[nodiscard]] std::vector<Schedule> on_replicas(const World& world, const Schedule& schedule);
-// The most likely trials, moved to other replicas.
-[[nodiscard]] std::vector<Try> replica_tries(const World& world, const std::vector<Try>& tries);
-// Level 1: many calls at once, to find the one that matters by bisection.
+// The most likely ones of these trials on other replicas.
+[[nodiscard]] std::vector<Trial> replica_trials(const World& world, const std::vector<Trial>& trials);
+// Level 1: many unlikely failed calls in one run. If it reproduces the bug, bisection finds the one that matters.
 [[nodiscard]] std::unique_ptr<Move> call_group_move(const World& world);
-// Level 2: the nth matching call, by ranges and by single ones.
+// Level 2: the nth matching call, searched by ranges and by single calls.
 [[nodiscard]] Moves nth_moves(const World& world);
+// `id`: the fault of `base` whose count is varied. `prior`: the probability that one of its calls is the right one.
 [[nodiscard]] std::unique_ptr<Move> nth_move(const World& world, const schedule::Schedule& base, const std::string& id,
-                                             double belief, std::string why);
-// Levels 1 and 2: less common shapes that the evidence only suggests.
-[[nodiscard]] std::vector<Try> rare_tries(const World& world);
-// Level 1: the real limits behind calls that fail for lack of a resource, processes ended for lack of memory, and waits
-// for disks. `lead`: a schedule that reproduced the bug, but too rarely; with it, only the limits behind its faults are
-// tried, replacing them.
-[[nodiscard]] std::vector<Try> limit_tries(const World& world, const schedule::Schedule* lead = nullptr);
-// Level 2: what happened before the fault, and on level 3 where after that. `lead`: a schedule that reproduced the bug,
-// but too rarely; with it, only its faults are refined.
+                                             double prior, std::string why);
+// Levels 1 and 2: less common forms of a fault, which the evidence only suggests.
+[[nodiscard]] std::vector<Trial> rare_trials(const World& world);
+// Level 1: the real limits that explain calls which fail for lack of a resource, processes that were ended for lack of
+// memory, and waits for disks. `lead`: a schedule that reproduced the bug too rarely; its faults are then replaced by
+// the limits that explain them, and no other limits are tried.
+[[nodiscard]] std::vector<Trial> limit_trials(const World& world, const schedule::Schedule* lead = nullptr);
+// Level 2: faults that wait for their context, the events that preceded them; followed by level 3 (place_move()).
+// `lead`: a schedule that reproduced the bug too rarely; then only its faults are refined.
 [[nodiscard]] Moves context_moves(const World& world, const schedule::Schedule* lead = nullptr);
-// Levels 1 and 2: guesses about unlogged faults that preceded the logged one.
+// Levels 1 and 2, for evidence from logs: faults that no log reports, before a logged one.
 [[nodiscard]] Moves before_moves(const World& world);
-[[nodiscard]] std::vector<Try> call_context_tries(const World& world);
-// Level 2: a process or network fault at the event that another node produced right before it. The phase that a failure
-// needs may be that of another node: a follower's sync, a worker's request. `lead` as above.
-[[nodiscard]] std::vector<Try> elsewhere_tries(const World& world, const schedule::Schedule* lead = nullptr);
-// Level 3. `fired`: the fault of `reached` that fired, or its alternative.
+// Level 2: a failed call after the events that preceded it on its node.
+[[nodiscard]] std::vector<Trial> call_context_trials(const World& world);
+// Level 2: a process or network fault at the event that another node produced right before it. The failure may depend
+// on what another node was doing: a follower's sync, a worker's request. `lead` as above.
+[[nodiscard]] std::vector<Trial> elsewhere_trials(const World& world, const schedule::Schedule* lead = nullptr);
+// Level 3: the places that follow a context. `reached`: a schedule whose context was met. `fired`: the id of its fault
+// that fired. nullptr if that fault cannot be moved.
 [[nodiscard]] std::unique_ptr<Move> place_move(const World& world, const schedule::Schedule& reached,
-                                               const std::string& fired, double belief);
-// Questions for the survey that place moves will need, for one context and for the first ones.
+                                               const std::string& fired, double prior);
+// The questions whose answers place moves need, to be asked in a survey: for the first contexts, and for one fault with
+// its context.
 [[nodiscard]] std::vector<Question> place_questions_ahead(const World& world);
 [[nodiscard]] std::vector<Question> place_questions(const World& world, const schedule::Fault& fault);
 
 // --- helpers
 
-// Orders trials of equal yield by `seed`. Seed 1 keeps the plan's order.
+// Shuffles each run of elements that `same` considers equal, by `seed`. Seed 1 keeps the order.
 template <class T, class Same>
 void order_equals(std::vector<T>& all, std::uint64_t seed, Same same) {
   if (seed == 1) return;
@@ -167,21 +174,23 @@ void order_equals(std::vector<T>& all, std::uint64_t seed, Same same) {
 }
 
 class Lab;
-// The expected yield of a run of it per cost.
-[[nodiscard]] double worth_of(const World& world, const Lab& lab, const Try& t);
-// Most likely first; equals in the paper's order.
+// The yield of the trial divided by its cost: the search runs the trial with the highest value.
+[[nodiscard]] double worth_of(const World& world, const Lab& lab, const Trial& t);
+// The candidates by weight, the highest first; equal ones in the paper's order.
 [[nodiscard]] std::vector<const Candidate*> by_weight(const Plan& plan);
+// The outcome of the fault with this id; nullptr if the result has none.
 [[nodiscard]] const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std::string_view id);
-// True if its only conditions are times.
-[[nodiscard]] bool by_the_clock(const schedule::Fault& fault);
-// At the time after the workload's start that production showed, but not in its second half; at once if that is
-// unknown.
-[[nodiscard]] std::vector<schedule::Condition> when_seen(const World& world, const Candidate& candidate);
+// True if all conditions of the fault are times, or if it has none.
+[[nodiscard]] bool waits_only_for_time(const schedule::Fault& fault);
+// The condition for the candidate's time after the start of the workload, limited to the first half of the workload; no
+// condition if the time is unknown.
+[[nodiscard]] std::vector<schedule::Condition> when_observed(const World& world, const Candidate& candidate);
+// For people: "f" or "rename(*/epoch)".
 [[nodiscard]] std::string context_words(const schedule::Condition& condition);
-// Can this node's calls be made to fail? The kernel's override works for any process; everything else needs nodes that
-// rose starts: config::Node::entered_by_rose(), as the injector checks.
+// True if calls of this node can be made to fail. The kernel's override works for any process; the other backend needs
+// a node that rose starts (config::Node::entered_by_rose()).
 [[nodiscard]] bool can_fail_calls(const Inputs& inputs, std::string_view node);
-// Can its calls be delayed, or done in part? Userspace does that.
-[[nodiscard]] bool can_hold_calls(const Inputs& inputs, std::string_view node);
+// True if calls of this node can be delayed or executed in part. Only the backend in userspace can do that.
+[[nodiscard]] bool can_delay_calls(const Inputs& inputs, std::string_view node);
 
 }  // namespace rose::diagnose

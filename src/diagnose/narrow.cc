@@ -15,18 +15,19 @@ std::string unit_name(const Fault& fault) { return fault.group.empty() ? fault.i
 
 }  // namespace
 
-Narrower::Narrower(Schedule schedule, const std::set<std::string>& fired, const std::map<std::string, double>& believed)
+Narrower::Narrower(Schedule schedule, const std::set<std::string>& fired,
+                   const std::map<std::string, double>& weight_of_fault)
     : whole_(std::move(schedule)) {
   for (const Fault& fault : whole_.faults)
-    if (fired.contains(fault.id) && std::find(sure_.begin(), sure_.end(), unit_name(fault)) == sure_.end())
-      sure_.push_back(unit_name(fault));
-  std::map<std::string, double> belief;
+    if (fired.contains(fault.id) && std::find(proven_.begin(), proven_.end(), unit_name(fault)) == proven_.end())
+      proven_.push_back(unit_name(fault));
+  std::map<std::string, double> weights;
   for (const Fault& fault : whole_.faults)
-    if (const auto known = believed.find(fault.id); known != believed.end())
-      belief[unit_name(fault)] = std::max(belief[unit_name(fault)], known->second);
-  std::stable_sort(sure_.begin(), sure_.end(),
-                   [&](const std::string& a, const std::string& b) { return belief[a] > belief[b]; });
-  believed_ = sure_;
+    if (const auto known = weight_of_fault.find(fault.id); known != weight_of_fault.end())
+      weights[unit_name(fault)] = std::max(weights[unit_name(fault)], known->second);
+  std::stable_sort(proven_.begin(), proven_.end(),
+                   [&](const std::string& a, const std::string& b) { return weights[a] > weights[b]; });
+  assumed_ = proven_;
 }
 
 Schedule Narrower::with_only(const Units& units) const {
@@ -37,91 +38,91 @@ Schedule Narrower::with_only(const Units& units) const {
 }
 
 std::optional<Narrower::Part> Narrower::next() {
-  if (ended_ || sure_.empty()) return std::nullopt;
+  if (ended_ || proven_.empty()) return std::nullopt;
   if (halving_) {
-    if (believed_.size() > 1) {
-      asked_.assign(believed_.begin(), believed_.begin() + static_cast<std::ptrdiff_t>(believed_.size() / 2));
-      return Part{with_only(asked_), fmt::format("{} of {} faults", asked_.size(), sure_.size())};
+    if (assumed_.size() > 1) {
+      proposed_.assign(assumed_.begin(), assumed_.begin() + static_cast<std::ptrdiff_t>(assumed_.size() / 2));
+      return Part{with_only(proposed_), fmt::format("{} of {} faults", proposed_.size(), proven_.size())};
     }
-    if (believed_ != sure_) {
-      asked_ = believed_;
-      return Part{with_only(asked_), fmt::format("1 of {} faults", sure_.size())};
+    if (assumed_ != proven_) {
+      proposed_ = assumed_;
+      return Part{with_only(proposed_), fmt::format("1 of {} faults", proven_.size())};
     }
     halving_ = false;
   }
-  if (sure_.size() > 1) {
+  if (proven_.size() > 1) {
     if (parts_.empty()) plan_parts();
     if (parts_.empty()) {
       ended_ = true;
       return std::nullopt;
     }
-    asked_ = parts_.front();
+    proposed_ = parts_.front();
     parts_.erase(parts_.begin());
-    return Part{with_only(asked_), fmt::format("{} of {} faults", asked_.size(), sure_.size())};
+    return Part{with_only(proposed_), fmt::format("{} of {} faults", proposed_.size(), proven_.size())};
   }
-  Schedule single = with_only(sure_);
+  Schedule single = with_only(proven_);
   Fault& fault = single.faults[0];
   if (single.faults.size() != 1 || !hits_by_count(fault.kind) || fault.times <= 1) return std::nullopt;
   if (!ranging_) {
     ranging_ = true;
-    first_ = sure_first_ = fault.count;
-    last_ = sure_last_ = fault.count + static_cast<int>(fault.times) - 1;
+    first_ = proven_first_ = fault.count;
+    last_ = proven_last_ = fault.count + static_cast<int>(fault.times) - 1;
   }
-  if (first_ == last_ && sure_first_ == first_ && sure_last_ == last_) return std::nullopt;
-  asked_last_ = first_ == last_ ? last_ : (first_ + last_) / 2;
+  if (first_ == last_ && proven_first_ == first_ && proven_last_ == last_) return std::nullopt;
+  proposed_last_ = first_ == last_ ? last_ : (first_ + last_) / 2;
   fault.count = first_;
-  fault.times = asked_last_ - first_ + 1;
+  fault.times = proposed_last_ - first_ + 1;
   return Part{std::move(single),
               fmt::format("{} {} to {}", fault.kind == schedule::FaultKind::exception ? "visits" : "calls", first_,
-                          asked_last_)};
+                          proposed_last_)};
 }
 
-void Narrower::learn(bool shows, const std::set<std::string>& fired) {
+void Narrower::learn(bool reproduced, const std::set<std::string>& fired) {
   if (ranging_) {
-    if (shows) {
-      sure_first_ = first_;
-      sure_last_ = last_ = asked_last_;
+    if (reproduced) {
+      proven_first_ = first_;
+      proven_last_ = last_ = proposed_last_;
     } else if (first_ == last_) {
-      ended_ = true;  // it takes more than one call: the range that reproduced the bug stays
+      ended_ = true;  // no single call is sufficient: keep the range that reproduced the bug
     } else {
-      first_ = asked_last_ + 1;
+      first_ = proposed_last_ + 1;
     }
     return;
   }
-  if (shows) {
-    Units came;
-    for (const std::string& unit : asked_)
+  if (reproduced) {
+    Units fired_units;
+    for (const std::string& unit : proposed_)
       if (fired.empty() || std::any_of(whole_.faults.begin(), whole_.faults.end(),
                                        [&](const Fault& f) { return unit_name(f) == unit && fired.contains(f.id); }))
-        came.push_back(unit);
-    sure_ = believed_ = came.empty() ? asked_ : came;
+        fired_units.push_back(unit);
+    proven_ = assumed_ = fired_units.empty() ? proposed_ : fired_units;
     parts_.clear();
     pieces_ = 2;
     return;
   }
   if (!halving_) return;
-  if (believed_.size() == 1) {
-    halving_ = false;  // no single one
+  if (assumed_.size() == 1) {
+    halving_ = false;  // no single unit is sufficient
     return;
   }
-  believed_.erase(believed_.begin(), believed_.begin() + static_cast<std::ptrdiff_t>(asked_.size()));
+  assumed_.erase(assumed_.begin(), assumed_.begin() + static_cast<std::ptrdiff_t>(proposed_.size()));
 }
 
-// Pieces, then all but one piece; smaller pieces if none of these reproduces it.
+// Plans the parts for delta debugging: each piece alone, then all pieces but one. The next call makes smaller pieces.
 void Narrower::plan_parts() {
-  if (pieces_ > sure_.size()) return;
-  const std::size_t size = (sure_.size() + pieces_ - 1) / pieces_;
+  if (pieces_ > proven_.size()) return;
+  const std::size_t size = (proven_.size() + pieces_ - 1) / pieces_;
   std::vector<Units> all_but;
-  for (std::size_t from = 0; from < sure_.size(); from += size) {
-    const auto begin = sure_.begin() + static_cast<std::ptrdiff_t>(from);
-    const auto end = sure_.begin() + static_cast<std::ptrdiff_t>(std::min(sure_.size(), from + size));
+  for (std::size_t from = 0; from < proven_.size(); from += size) {
+    const auto begin = proven_.begin() + static_cast<std::ptrdiff_t>(from);
+    const auto end = proven_.begin() + static_cast<std::ptrdiff_t>(std::min(proven_.size(), from + size));
     parts_.emplace_back(begin, end);
-    Units rest(sure_.begin(), begin);
-    rest.insert(rest.end(), end, sure_.end());
+    Units rest(proven_.begin(), begin);
+    rest.insert(rest.end(), end, proven_.end());
     if (pieces_ > 2) all_but.push_back(std::move(rest));
   }
   parts_.insert(parts_.end(), all_but.begin(), all_but.end());
-  pieces_ = pieces_ >= sure_.size() ? sure_.size() + 1 : std::min(sure_.size(), pieces_ * 2);
+  pieces_ = pieces_ >= proven_.size() ? proven_.size() + 1 : std::min(proven_.size(), pieces_ * 2);
 }
 
 double narrowing_runs(const Schedule& schedule) {

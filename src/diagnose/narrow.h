@@ -1,5 +1,6 @@
-// Reduces many faults that reproduced the bug together, or a range of calls, to the few that matter: by bisection, and
-// where halves fail, by ever smaller parts (A. Zeller, R. Hildebrandt, IEEE TSE 28, 2002). Makes no runs itself.
+// Reduces faults that reproduced the bug together, or a range of calls, to the few that matter: by bisection, and if no
+// half reproduces the bug, by delta debugging with ever smaller parts (A. Zeller, R. Hildebrandt, IEEE TSE 28, 2002).
+// Makes no runs itself.
 #pragma once
 
 #include <map>
@@ -18,38 +19,39 @@ class Narrower {
     schedule::Schedule schedule;
     std::string what;
   };
-  // `fired`: ids of the faults that fired in the run that reproduced the bug. `believed`: their weights, by id; if
-  // several faults reproduce it, the most likely one is reported.
+  // `fired`: ids of the faults that fired in the run that reproduced the bug. `weight_of_fault`: weights by id; faults
+  // with high weights are tried first, so that of several which reproduce the bug the most likely one is found.
   Narrower(schedule::Schedule schedule, const std::set<std::string>& fired,
-           const std::map<std::string, double>& believed = {});
+           const std::map<std::string, double>& weight_of_fault = {});
 
-  // The next part to run; nothing when it is reduced as far as possible.
+  // The next part to run; nothing if no further reduction is possible.
   [[nodiscard]] std::optional<Part> next();
-  // Takes the outcome of a run: whether it reproduced the bug, and which faults fired.
-  void learn(bool shows, const std::set<std::string>& fired);
+  // Learns the outcome of a run of that part: whether it reproduced the bug, and the ids of the faults that fired
+  // (empty: all).
+  void learn(bool reproduced, const std::set<std::string>& fired);
 
  private:
-  using Units = std::vector<std::string>;  // faults, or groups of alternatives
+  using Units = std::vector<std::string>;  // ids of faults, or names of groups of alternatives
 
   [[nodiscard]] schedule::Schedule with_only(const Units& units) const;
   void plan_parts();
 
   schedule::Schedule whole_;
-  Units sure_;  // reproduced the bug together
-  // First only by halves: if the first half does not reproduce it, the second is assumed to; that is checked at the
-  // end.
-  Units believed_;
+  Units proven_;  // they reproduced the bug together
+  // First phase: bisection. If the first half does not reproduce the bug, the second is assumed to do so without a run;
+  // the last remaining unit is checked by a run.
+  Units assumed_;
   bool halving_ = true;
-  // Then by delta debugging.
+  // Second phase: delta debugging.
   std::vector<Units> parts_;
   std::size_t pieces_ = 2;
-  Units asked_;
-  // Finally the range of calls of the one fault that is left.
+  Units proposed_;
+  // Third phase: bisection of the range of calls of the only remaining fault.
   bool ranging_ = false;
   bool ended_ = false;
-  int first_ = 0, last_ = 0;  // assumed range
-  int sure_first_ = 0, sure_last_ = 0;
-  int asked_last_ = 0;
+  int first_ = 0, last_ = 0;  // the assumed range
+  int proven_first_ = 0, proven_last_ = 0;
+  int proposed_last_ = 0;
 };
 
 // The number of runs that bisection takes if no step fails.

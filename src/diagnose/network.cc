@@ -11,20 +11,21 @@
 namespace rose::diagnose {
 namespace {
 
-// Silences of one partition begin at the last packet before it, so they differ by up to one heartbeat.
-constexpr std::size_t kMostConnections = 16;  // connections of one pair that are compared
+constexpr std::size_t kMostConnections = 16;  // connections of one pair that are compared with each other
 
+// Silences that are attributed to one event. A silence begins at the last packet before the partition, so the starts of
+// silences of one partition differ by up to one heartbeat.
 struct Cluster {
   std::int64_t start = 0;
   std::int64_t end = 0;
-  // The intersection of the intervals in which silences began. The partition began in it.
+  // The intersection of the intervals in which the causes of the silences began: the partition began in it.
   std::int64_t begins = 0;
   std::int64_t begins_by = INT64_MAX;
   std::vector<Silence> silences;
-  std::vector<Silence> echoes;  // shorter silences within it: gaps between retransmissions
+  std::vector<Silence> echoes;  // later, shorter silences of its pairs: gaps between retransmissions
 };
 
-// Tolerance for times of two hosts, and for those that are read a few times per second.
+// Tolerance between timestamps of two hosts, and for counters that the tracer reads a few times per second.
 constexpr std::int64_t kJitter = kSecond / 2;
 
 void note_begin(Cluster& cluster, const Silence& silence) {
@@ -37,12 +38,14 @@ std::pair<int, int> edge_of(const Silence& silence) { return std::minmax(silence
 
 bool begins_with(const Cluster& cluster, const Silence& silence) {
   if (silence.start - cluster.start <= kSilentTogether) return true;
-  // A connection that is seldom used falls silent long before a busy one that the same partition affects.
+  // On a rarely used connection, the last packet may precede the partition by far more than on a busy one. Then the
+  // interval in which its cause began has to overlap that of the cluster.
   const std::int64_t by = silence.begin_within < 0 ? INT64_MAX : silence.start + silence.begin_within;
   return cluster.begins_by != INT64_MAX && silence.start <= cluster.begins_by + kJitter &&
          by >= cluster.begins - kJitter;
 }
 
+// True if the silence begins with the cluster, and the two overlap for at least half of the shorter one.
 bool belongs(const Cluster& cluster, const Silence& silence) {
   if (!begins_with(cluster, silence)) return false;
   const auto overlap = static_cast<double>(std::min(cluster.end, silence.end) - silence.start);
@@ -50,15 +53,16 @@ bool belongs(const Cluster& cluster, const Silence& silence) {
   return overlap * 2 >= shorter;
 }
 
-// True if it lies within the cluster's time and on one of its pairs: that pair is partitioned already.
+// True if the silence lies within the time of the cluster and concerns one of its pairs.
 bool echoes(const Cluster& cluster, const Silence& silence) {
   if (silence.start < cluster.start || silence.end > cluster.end + 2 * kSecond) return false;
   return std::any_of(cluster.silences.begin(), cluster.silences.end(),
                      [&](const Silence& other) { return edge_of(other) == edge_of(silence); });
 }
 
-// An idle connection falls silent before a partition begins. If a busy one of the same two nodes ended its silence at
-// the same time, the partition began when that one fell silent.
+// Corrects the start of silences on connections that were rarely used: their last packet may precede the partition by a
+// long time. If a busier connection between the same nodes ended its silence at the same time, the partition began when
+// that one fell silent.
 std::vector<Silence> since_busy(std::vector<Silence> silences) {
   std::map<std::tuple<int, int, std::uint16_t>, std::vector<Silence*>> of;
   for (Silence& silence : silences)
@@ -83,7 +87,7 @@ std::vector<Cluster> cluster_by_time(std::vector<Silence> unsorted) {
     return a.start != b.start ? a.start < b.start : std::pair(a.src, a.dst) < std::pair(b.src, b.dst);
   });
   std::vector<Cluster> clusters;
-  std::size_t live = 0;  // clusters before this index ended before all remaining silences begin
+  std::size_t live = 0;  // clusters before this index ended before the remaining silences began
   for (const Silence& silence : silences) {
     while (live < clusters.size() && clusters[live].end + 2 * kSecond < silence.start) ++live;
     bool placed = false;
@@ -115,14 +119,16 @@ std::int64_t median(std::vector<std::int64_t> values) {
 
 struct Edge {
   std::vector<const Silence*> silences;
-  double total = 0;  // a forged dump may hold silences of any length
+  double total = 0;  // nanoseconds; floating point, because a forged dump may contain silences of any length
 };
 
-// Finds a small set of nodes that explains the pairs: repeatedly takes the node with the most remaining pairs.
-void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t networks, std::vector<Cut>& cuts) {
+// Explains the pairs of a cluster by partitions of few nodes: a greedy vertex cover, which repeatedly takes the node
+// with the most remaining pairs, and among equal ones that with the longest silences.
+void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t networks,
+           std::vector<Partition>& partitions) {
   std::map<std::pair<int, int>, Edge> edges;
   std::map<std::pair<int, int>, std::vector<const Silence*>> echoes;
-  // Everything that still arrived was sent before the partition.
+  // The start of the partition, if it is known: an idle connection fell silent before it.
   const std::int64_t begin =
       cluster.begins_by == INT64_MAX ? 0 : std::min(cluster.begins, std::max(cluster.begins_by, cluster.start));
   const auto start_of = [&](const Silence& silence) {
@@ -137,7 +143,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
   for (const Silence& silence : cluster.echoes) echoes[edge_of(silence)].push_back(&silence);
 
   while (!edges.empty()) {
-    std::map<int, std::pair<int, double>> weight;  // node -> pairs, total silence
+    std::map<int, std::pair<int, double>> weight;  // by node: number of pairs, total silence
     for (const auto& [pair, edge] : edges)
       for (const int node : {pair.first, pair.second}) {
         if (node < 0) continue;
@@ -148,8 +154,8 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
     for (const auto& [node, w] : weight)
       if (best < 0 || w > weight[best]) best = node;
 
-    Cut cut;
-    cut.node = best;
+    Partition partition;
+    partition.node = best;
     std::vector<std::int64_t> lengths;
     std::size_t open = 0;
     bool still_fails = false;
@@ -160,7 +166,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
     bool others_watched = true;
     double in = 0;
     double out = 0;
-    cut.start = INT64_MAX;
+    partition.start = INT64_MAX;
     for (auto it = edges.begin(); it != edges.end();) {
       const auto& [pair, edge] = *it;
       if (pair.first != best && pair.second != best) {
@@ -177,58 +183,60 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
       for (const Silence* silence : edge.silences) {
         const std::int64_t length = silence->end - start_of(*silence);
         if (silence->failed_at < 0) {
-          cut.silent = true;
+          partition.silent = true;
           lengths.push_back(length);
           open += silence->open ? 1 : 0;
         } else {
           failed_at.insert(silence->failed_at);
-          cut.calls += silence->calls;
-          cut.plain = std::max(cut.plain, silence->plain);
+          partition.calls += silence->calls;
+          partition.plain = std::max(partition.plain, silence->plain);
           still_fails = still_fails || silence->open;
         }
         (silence->dst == best ? in : out) += static_cast<double>(length);
-        cut.start = std::min(cut.start, start_of(*silence));
-        cut.end = std::max(cut.end, silence->end);
-        cut.events += silence->events;
+        partition.start = std::min(partition.start, start_of(*silence));
+        partition.end = std::max(partition.end, silence->end);
+        partition.events += silence->events;
         if (silence->port != 0) ports.insert(silence->port);
       }
       if (const auto echo = echoes.find(pair); echo != echoes.end())
         for (const Silence* silence : echo->second) {
-          cut.events += silence->events;
+          partition.events += silence->events;
           if (silence->failed_at < 0) continue;
           failed_at.insert(silence->failed_at);
-          cut.calls += silence->calls;
-          cut.plain = std::max(cut.plain, silence->plain);
+          partition.calls += silence->calls;
+          partition.plain = std::max(partition.plain, silence->plain);
         }
       it = edges.erase(it);
     }
-    cut.open = cut.silent ? 2 * open > lengths.size() : still_fails;
-    cut.duration = cut.silent ? median(std::move(lengths)) : cut.end - cut.start;
-    cut.failed_at.assign(failed_at.begin(), failed_at.end());
-    cut.ports.assign(ports.begin(), ports.end());
-    if (!unknown_sender) cut.peers.assign(peers.begin(), peers.end());
-    cut.all_others = unknown_sender || peers.size() + 1 == networks;
-    // One way only if the other direction was observed and (mostly) stayed open: packets sent into a one-way partition
-    // are retransmitted at growing intervals, which appear as short silences too.
+    partition.open = partition.silent ? 2 * open > lengths.size() : still_fails;
+    partition.duration = partition.silent ? median(std::move(lengths)) : partition.end - partition.start;
+    partition.failed_at.assign(failed_at.begin(), failed_at.end());
+    partition.ports.assign(ports.begin(), ports.end());
+    if (!unknown_sender) partition.peers.assign(peers.begin(), peers.end());
+    partition.all_others = unknown_sender || peers.size() + 1 == networks;
+    // The partition is one-way only if the other direction was observed and mostly stayed open. It may contain some
+    // silence, because packets sent into a one-way partition are retransmitted at growing intervals.
     if (unknown_sender) {
-      cut.direction = schedule::Direction::both;
+      partition.direction = schedule::Direction::both;
     } else if (others_watched && out * 2 < in) {
-      cut.direction = schedule::Direction::in;
+      partition.direction = schedule::Direction::in;
     } else if (watched[static_cast<std::size_t>(best)] && in * 2 < out) {
-      cut.direction = schedule::Direction::out;
+      partition.direction = schedule::Direction::out;
     }
-    cuts.push_back(std::move(cut));
+    partitions.push_back(std::move(partition));
   }
 }
 
 }  // namespace
 
-std::vector<Cut> find_cuts(std::vector<Silence> silences, const std::vector<bool>& watched, std::size_t networks) {
-  std::vector<Cut> cuts;
-  for (const Cluster& cluster : cluster_by_time(std::move(silences))) cover(cluster, watched, networks, cuts);
-  std::stable_sort(cuts.begin(), cuts.end(),
-                   [](const Cut& a, const Cut& b) { return a.start != b.start ? a.start < b.start : a.node < b.node; });
-  return cuts;
+std::vector<Partition> find_partitions(std::vector<Silence> silences, const std::vector<bool>& watched,
+                                       std::size_t networks) {
+  std::vector<Partition> partitions;
+  for (const Cluster& cluster : cluster_by_time(std::move(silences))) cover(cluster, watched, networks, partitions);
+  std::stable_sort(partitions.begin(), partitions.end(), [](const Partition& a, const Partition& b) {
+    return a.start != b.start ? a.start < b.start : a.node < b.node;
+  });
+  return partitions;
 }
 
 }  // namespace rose::diagnose

@@ -10,12 +10,12 @@
 
 #include "base/ascii.h"
 #include "base/text.h"
-#include "diagnose/alike.h"
+#include "diagnose/similar_nodes.h"
 
 namespace rose::diagnose {
 namespace {
 
-// "N1.prod.example.com" -> "n1"; addresses are not shortened.
+// The first label of a host name in lower case: "N1.prod.example.com" becomes "n1". IPv4 addresses are not shortened.
 std::string short_name(std::string_view name) {
   const std::string text = lower_case(name);
   const std::size_t dot = text.find('.');
@@ -31,7 +31,7 @@ std::string quoted_list(const std::vector<std::string>& names) {
   return out;
 }
 
-// "name=ip" of Meta::addresses.
+// Splits "name=ip" of Meta::addresses.
 std::pair<std::string, std::string> split_address(const std::string& entry) {
   const std::size_t equals = entry.rfind('=');
   if (equals == std::string::npos) return {};
@@ -73,20 +73,20 @@ namespace {
 
 using ByText = std::map<std::string, int, std::less<>>;
 
-// Names and addresses that occur in the dumps.
-struct Spoken {
+// The names and addresses that occur in the dumps.
+struct Mentioned {
   std::set<std::string> names;  // of nodes and hosts
   std::set<std::string> addresses;
 };
 
-// The name for events without a node.
+// The name of the node of events that name none.
 std::string default_name_of(const trace::Meta& meta) {
   if (!meta.node.empty()) return meta.node;
   if (!meta.host.empty()) return meta.host;
   return meta.nodes.size() == 1 ? meta.nodes[0] : std::string{};
 }
 
-void speak(const trace::Trace& trace, Spoken& spoken) {
+void collect_mentioned(const trace::Trace& trace, Mentioned& mentioned) {
   std::vector<bool> is_node(trace.strings.size() + 1, false);
   std::vector<bool> is_address(trace.strings.size() + 1, false);
   bool unnamed = false;
@@ -100,21 +100,21 @@ void speak(const trace::Trace& trace, Spoken& spoken) {
   }
   for (std::size_t id = 1; id < is_node.size(); ++id) {
     const std::string_view text = trace.str(static_cast<trace::StringId>(id));
-    if (is_node[id]) spoken.names.emplace(text);
-    if (is_address[id]) spoken.addresses.emplace(plain_address(text));
+    if (is_node[id]) mentioned.names.emplace(text);
+    if (is_address[id]) mentioned.addresses.emplace(plain_address(text));
   }
-  for (const std::string& name : trace.meta.nodes) spoken.names.insert(name);
-  if (unnamed) spoken.names.insert(default_name_of(trace.meta));
+  for (const std::string& name : trace.meta.nodes) mentioned.names.insert(name);
+  if (unnamed) mentioned.names.insert(default_name_of(trace.meta));
   for (const std::string& entry : trace.meta.addresses) {
     const auto [name, address] = split_address(entry);
-    if (!address.empty()) spoken.addresses.insert(address);
+    if (!address.empty()) mentioned.addresses.insert(address);
   }
 }
 
-// An assignment by the user (--map) is always kept.
-Result<void> take_mapped(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken,
+// Applies --map, which has precedence over all other matches.
+Result<void> take_mapped(const Inputs& inputs, const std::vector<std::string>& names, const Mentioned& mentioned,
                          ByText& by_name, ByText& by_address) {
-  std::vector<std::string> known(spoken.names.begin(), spoken.names.end());
+  std::vector<std::string> known(mentioned.names.begin(), mentioned.names.end());
   known.erase(std::remove(known.begin(), known.end(), std::string{}), known.end());
   for (const auto& [host, node] : inputs.host_to_node) {
     const auto found = std::find(names.begin(), names.end(), node);
@@ -124,15 +124,15 @@ Result<void> take_mapped(const Inputs& inputs, const std::vector<std::string>& n
                   slip.empty() ? fmt::format("its nodes are {}", quoted_list(names)) : slip);
     }
     const int index = static_cast<int>(found - names.begin());
-    if (spoken.names.contains(host)) {
+    if (mentioned.names.contains(host)) {
       by_name[host] = index;
       continue;
     }
-    if (const std::string address(plain_address(host)); spoken.addresses.contains(address)) {
+    if (const std::string address(plain_address(host)); mentioned.addresses.contains(address)) {
       by_address[address] = index;
       continue;
     }
-    // The host of a dump whose events carry another single name.
+    // It may be the host in the header of a dump whose events have one other name.
     bool taken = false;
     for (std::size_t i = 0; i < inputs.traces.size(); ++i) {
       const trace::Trace& trace = inputs.traces[i];
@@ -145,9 +145,9 @@ Result<void> take_mapped(const Inputs& inputs, const std::vector<std::string>& n
       if (of_trace.size() == 1) by_name[of_trace[0]] = index;
       taken = true;
     }
-    if (taken || !inputs.log_evidence.empty()) continue;  // lines of logs may name it; then the reader of logs decides
+    if (taken || !inputs.log_evidence.empty()) continue;  // it may be a name in logs, which the reader of logs checks
     std::vector<std::string> words = known;
-    words.insert(words.end(), spoken.addresses.begin(), spoken.addresses.end());
+    words.insert(words.end(), mentioned.addresses.begin(), mentioned.addresses.end());
     const std::string slip = did_you_mean(host, words);
     return fail(ErrorKind::input, fmt::format("--map {}={}: no dump names a host '{}'", host, node, host),
                 !slip.empty()   ? slip
@@ -157,17 +157,18 @@ Result<void> take_mapped(const Inputs& inputs, const std::vector<std::string>& n
   return {};
 }
 
-// Matches by the unit, service, pod or container that a host's tracer saw, if one of them has the name of a node, and
-// no other host has one of that name.
-void match_labels(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name,
-                  std::vector<std::string>& notes) {
-  static constexpr std::array<std::string_view, 4> kNaming = {"service", "pod", "name",
-                                                              "unit"};  // other labels are common to many nodes
-  std::map<std::string, std::map<int, std::string>> claims;             // by host: which nodes it may be, and by what
+// Matches a host whose tracer recorded a unit, service, pod or container with the name of a node, unless another host
+// has one of that name.
+void match_labels(const Inputs& inputs, const std::vector<std::string>& names, const Mentioned& mentioned,
+                  ByText& by_name, std::vector<std::string>& notes) {
+  static constexpr std::array<std::string_view, 4> kNaming = {
+      "service", "pod", "name", "unit"};  // other labels have the same value on many nodes
+  std::map<std::string, std::map<int, std::string>>
+      claims;  // by host: the nodes that it may correspond to, each with the label
   for (const trace::Trace& trace : inputs.traces)
     for (const std::string& line : trace.meta.labels) {
       const std::optional<trace::Label> label = trace::to_label(line);
-      if (!label || !spoken.names.contains(label->node) ||
+      if (!label || !mentioned.names.contains(label->node) ||
           std::find(kNaming.begin(), kNaming.end(), label->key) == kNaming.end())
         continue;
       std::string_view value = label->value;
@@ -190,12 +191,11 @@ void match_labels(const Inputs& inputs, const std::vector<std::string>& names, c
   }
 }
 
-// Matches by name; then by the address in the dump's header; then by the host's other names; then by the first label of
-// the name.
+// Matches by name; then by the address in the dump's header; then by labels; then by the first part of a host name.
 void match_names(const Inputs& inputs, const std::vector<std::string>& names,
-                 const std::vector<std::string>& test_addresses, const Spoken& spoken, ByText& by_name,
+                 const std::vector<std::string>& test_addresses, const Mentioned& mentioned, ByText& by_name,
                  std::vector<std::string>& notes) {
-  for (const std::string& name : spoken.names) {
+  for (const std::string& name : mentioned.names) {
     if (by_name.contains(name)) continue;
     const auto found = std::find(names.begin(), names.end(), name);
     if (found != names.end()) by_name[name] = static_cast<int>(found - names.begin());
@@ -203,33 +203,34 @@ void match_names(const Inputs& inputs, const std::vector<std::string>& names,
   for (const trace::Trace& trace : inputs.traces) {
     for (const std::string& entry : trace.meta.addresses) {
       const auto [name, address] = split_address(entry);
-      if (address.empty() || !spoken.names.contains(name) || by_name.contains(name)) continue;
+      if (address.empty() || !mentioned.names.contains(name) || by_name.contains(name)) continue;
       for (int i = 0; i < static_cast<int>(names.size()); ++i)
         if (!test_addresses[static_cast<std::size_t>(i)].empty() &&
             test_addresses[static_cast<std::size_t>(i)] == address)
           by_name[name] = i;
     }
   }
-  match_labels(inputs, names, spoken, by_name, notes);
-  for (const std::string& name : spoken.names) {
+  match_labels(inputs, names, mentioned, by_name, notes);
+  for (const std::string& name : mentioned.names) {
     if (by_name.contains(name) || name.empty()) continue;
     int match = NodeMap::kNone;
     for (int i = 0; i < static_cast<int>(names.size()); ++i)
       if (short_name(names[static_cast<std::size_t>(i)]) == short_name(name))
         match = match == NodeMap::kNone ? i : NodeMap::kShared;
-    const bool ambiguous = std::any_of(spoken.names.begin(), spoken.names.end(), [&](const std::string& other) {
+    const bool ambiguous = std::any_of(mentioned.names.begin(), mentioned.names.end(), [&](const std::string& other) {
       return other != name && short_name(other) == short_name(name);
     });
     if (match >= 0 && !ambiguous) by_name[name] = match;
   }
 }
 
-// Matches by elimination if only one assignment is possible; then by behaviour, because many hosts may play one node.
-// The rest is reported.
-void match_left(const Inputs& inputs, const std::vector<std::string>& names, const Spoken& spoken, ByText& by_name,
-                std::vector<std::string>& notes, std::set<std::vector<int>>& replicas, std::string& unmatched) {
+// Matches the remaining hosts: by elimination if one host and one node are left, otherwise by behaviour. Reports those
+// that still have no node.
+void match_rest(const Inputs& inputs, const std::vector<std::string>& names, const Mentioned& mentioned,
+                ByText& by_name, std::vector<std::string>& notes, std::set<std::vector<int>>& replicas,
+                std::string& unmatched) {
   std::vector<std::string> left;
-  for (const std::string& name : spoken.names)
+  for (const std::string& name : mentioned.names)
     if (!by_name.contains(name)) left.push_back(name);
   std::vector<int> free;
   for (int i = 0; i < static_cast<int>(names.size()); ++i)
@@ -246,19 +247,19 @@ void match_left(const Inputs& inputs, const std::vector<std::string>& names, con
   }
   std::vector<bool> taken(names.size(), true);
   for (const int i : free) taken[static_cast<std::size_t>(i)] = false;
-  for (const Alike& alike : find_alike(inputs, left, taken)) {
-    by_name[alike.host] = alike.node;
-    const bool replica = alike.like.size() > 1;
-    if (replica) replicas.insert(alike.like);
+  for (const SimilarNode& similar : find_similar_nodes(inputs, left, taken)) {
+    by_name[similar.host] = similar.node;
+    const bool replica = similar.replicas.size() > 1;
+    if (replica) replicas.insert(similar.replicas);
     notes.push_back(
         fmt::format("'{}' of the dump was matched to node '{}': {:.0f} % of its actions match those of {} in the "
                     "profile; use --map {}=NODE if that is wrong",
-                    alike.host, names[static_cast<std::size_t>(alike.node)], alike.share * 100,
+                    similar.host, names[static_cast<std::size_t>(similar.node)], similar.share * 100,
                     replica ? std::string("that node and similar ones, which are tried instead")
-                            : "'" + names[static_cast<std::size_t>(alike.node)] + "'",
-                    alike.host));
-    std::erase(left, alike.host);
-    std::erase(free, alike.node);
+                            : "'" + names[static_cast<std::size_t>(similar.node)] + "'",
+                    similar.host));
+    std::erase(left, similar.host);
+    std::erase(free, similar.node);
   }
   if (!left.empty()) {
     std::vector<std::string> nodes;
@@ -295,23 +296,24 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
                       "and is reported for '{}'",
                       node.name, node.network_of, node.network_of));
   }
-  Spoken spoken;
+  Mentioned mentioned;
   for (const trace::Trace& trace : inputs.traces) {
-    speak(trace, spoken);
+    collect_mentioned(trace, mentioned);
     Source source;
     source.default_name = default_name_of(trace.meta);
     map.sources_.push_back(std::move(source));
   }
-  ROSE_CHECK(take_mapped(inputs, map.names_, spoken, map.by_name_, map.by_address_));
-  match_names(inputs, map.names_, map.test_addresses_, spoken, map.by_name_, map.notes_);
+  ROSE_CHECK(take_mapped(inputs, map.names_, mentioned, map.by_name_, map.by_address_));
+  match_names(inputs, map.names_, map.test_addresses_, mentioned, map.by_name_, map.notes_);
   std::set<std::vector<int>> replicas;
-  match_left(inputs, map.names_, spoken, map.by_name_, map.notes_, replicas, map.unmatched_);
-  for (const std::vector<int>& like : replicas) {
+  match_rest(inputs, map.names_, mentioned, map.by_name_, map.notes_, replicas, map.unmatched_);
+  for (const std::vector<int>& group : replicas) {
     std::vector<std::string>& named = map.replicas_.emplace_back();
-    for (const int node : like) named.push_back(map.name(node));
+    for (const int node : group) named.push_back(map.name(node));
   }
 
-  // Addresses. An address that two nodes claim identifies neither.
+  // Assign addresses to nodes: --map first, then the headers of dumps, then the configuration. An address of two nodes
+  // identifies neither.
   const auto claim = [&](std::string_view address, int claimed, bool firm) {
     if (address.empty()) return;
     const int node = map.network_of(claimed);
@@ -330,7 +332,7 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
     const std::string& ip = config.nodes[static_cast<std::size_t>(i)].ip;
     if (!of_headers.contains(ip)) claim(ip, i, true);
   }
-  // A tracer sees packets where they arrive: the node of an ND event is the one that owns `dst`.
+  // A tracer records packets at their receiver, so the node of an ND event owns the address `dst`.
   std::map<std::string, int> learned;
   for (std::size_t s = 0; s < inputs.traces.size(); ++s) {
     const trace::Trace& trace = inputs.traces[s];

@@ -1,4 +1,5 @@
-// Searches for a name in one folder after another: a program along PATH, a library, a class.
+// Recognises searches along a path: a name is looked up in one folder after another, such as a program along PATH, a
+// library or a class.
 #pragma once
 
 #include <string_view>
@@ -8,12 +9,12 @@
 
 namespace rose::diagnose {
 
-// By event: whether it is a failed step of a search along a path. In such a search it is normal that a folder lacks the
-// name or may not be read. The search must include a system folder: an application that looks for its own file on each
-// of its disks really fails.
+// By event: whether it is a failed step of such a search. These failures are normal: a folder lacks the name or may not
+// be read. A search counts only if it includes a system folder, because for an application that looks for its own file
+// on each of its disks such an error is a real failure.
 [[nodiscard]] std::vector<bool> search_steps(const trace::Trace& trace);
 
-// The path's last component.
+// The last component of the path.
 [[nodiscard]] std::string_view name_in(std::string_view path);
 
 }  // namespace rose::diagnose

@@ -32,15 +32,15 @@ void leave_out_evidence(Inputs& inputs) {
 
 namespace {
 
-// Ids of faults that are not candidates but guesses of the search; hypotheses are named after them as well.
+// The ids of faults that are not candidates but guesses of the search. Ids of hypotheses contain these as well.
 std::set<std::string> guessed_ids(const World& world) {
   std::set<std::string> ids;
-  for (const std::vector<Try>& tries : {plain_tries(world), rare_tries(world), limit_tries(world)})
-    for (const Try& t : tries) ids.merge(hypothesis_of(world.plan, t.schedule));
+  for (const std::vector<Trial>& trials : {plain_trials(world), rare_trials(world), limit_trials(world)})
+    for (const Trial& t : trials) ids.merge(hypothesis_of(world.plan, t.schedule));
   return ids;
 }
 
-// Every part of every id must exist. Otherwise a typing error would let the search try what was ruled out.
+// Checks that every part of every id exists. Otherwise the search would try what a mistyped id was meant to rule out.
 Result<void> check_ruled_out(const World& world) {
   std::set<std::string> known;
   for (const Candidate& c : world.plan.candidates) known.insert(c.id);
@@ -58,7 +58,7 @@ Result<void> check_ruled_out(const World& world) {
   return {};
 }
 
-// Removes the candidates that the user has checked and ruled out.
+// Removes the candidates that the user has ruled out, and adapts ranks and weights.
 void leave_out_ruled_out(const Inputs& inputs, Plan& plan) {
   double left = 0;
   std::uint64_t events = 0;
@@ -105,14 +105,14 @@ Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns, const pro
     ROSE_CHECK(check_ruled_out(world));
     leave_out_ruled_out(inputs, world.plan);
   }
-  std::vector<Try> tries = plain_tries(world);
-  std::erase_if(tries, [&](const Try& t) { return ruled_out(inputs, world.plan, t.schedule); });
+  std::vector<Trial> trials = plain_trials(world);
+  std::erase_if(trials, [&](const Trial& t) { return ruled_out(inputs, world.plan, t.schedule); });
   plan = std::move(world.plan);
-  for (Try& t : tries) {
+  for (Trial& t : trials) {
     plan.schedules.push_back(std::move(t.schedule));
     plan.schedule_whys.push_back(std::move(t.why));
   }
-  // A process or network candidate shows the fault in the form of the first schedule that contains it.
+  // Plans show a process or network candidate as it is in the first schedule that contains it, with time and duration.
   for (Candidate& candidate : plan.candidates) {
     if (hits_by_count(candidate.kind)) continue;
     for (const schedule::Schedule& schedule : plan.schedules)

@@ -15,7 +15,7 @@ using schedule::Tally;
 
 Result<void> Refinement::refine(Found& end, const Lead& found) {
   const int before = d_.runs;
-  drop_needless(end, found);
+  drop_unneeded(end, found);
   const bool promising = found.promising || found.accepted;
   if (inputs_.simplify && (promising || found.schedule.faults.size() > 1)) ROSE_CHECK(simplify(end, found));
   if (inputs_.simplify && promising) ROSE_CHECK(try_rivals(end.lead, found));
@@ -23,10 +23,10 @@ Result<void> Refinement::refine(Found& end, const Lead& found) {
   return promising ? decide(end, found) : measure(end, found);
 }
 
-// Costs no run; the test that follows checks it.
-void Refinement::drop_needless(Found& end, const Lead& found) {
+// Removes faults that runs have shown to be unnecessary. That takes no run, because the final test checks the result.
+void Refinement::drop_unneeded(Found& end, const Lead& found) {
   Schedule less = found.schedule;
-  for (const std::string& id : found.needless()) less = without(less, id);
+  for (const std::string& id : found.unneeded()) less = without(less, id);
   if (less.faults.empty() || less.faults.size() == found.schedule.faults.size()) return;
   const std::size_t tried = lab_.enter(less, found.level, "without the faults that runs did not need").index;
   const std::set<std::string> fired = found.fired;
@@ -37,11 +37,12 @@ void Refinement::drop_needless(Found& end, const Lead& found) {
 }
 
 Result<void> Refinement::simplify(Found& end, const Lead& found) {
-  // If the schedule sometimes misses, many runs would be needed to show that a simpler form misses no more often.
-  const bool faults_only = !(found.promising || found.accepted) || found.tally.rate() < kSureRate;
+  // Only remove faults if the schedule sometimes misses: it would take too many runs to show that another
+  // simplification does not make it miss more often.
+  const bool faults_only = !(found.promising || found.accepted) || found.tally.rate() < kReliableRate;
   Simplifier simplifier(end.lead.schedule, end.lead.fired, faults_only, certain_faults(d_.plan, end.lead.schedule));
   const int before = d_.runs;
-  // Reserves runs for the final test, or for the rate of a schedule that stays below the target.
+  // Reserve runs for the final test, or for measuring the rate of a schedule below the target.
   const int left =
       found.promising || found.accepted ? runs_.left_for(found) - kLeastDeciding : lab_.left() - options_.confirm_runs;
   const int most = std::clamp(left, 0, kMostSimplifying);
@@ -55,7 +56,7 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
     }
     const Lab::Entry entry = lab_.enter(idea->schedule, end.lead.level, fmt::format("simpler: {}", idea->what));
     if (!entry.fresh && d_.tried[entry.index].tally.reproduced == 0) {
-      simplifier.learn(false);  // it missed before
+      simplifier.learn(false);  // it was tried before and missed
       continue;
     }
     Lead simpler = end.lead.as(idea->schedule, entry.index);
@@ -67,7 +68,7 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
     end.changes = simplifier.changes();
     end.count_dropped(found);
   }
-  // With margins for its durations. They cost no run; the test that follows checks them.
+  // Add the margins to durations. That takes no run, because the final test checks the result.
   if (schedule::fingerprint(simplifier.current()) != schedule::fingerprint(end.lead.schedule)) {
     const std::size_t tried = lab_.enter(simplifier.current(), end.lead.level, "with a margin").index;
     end.lead = end.lead.as(simplifier.current(), tried);
@@ -76,10 +77,11 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
   return {};
 }
 
-// Does the simpler form reproduce the bug as often as the one that was found, or clearly more rarely? A short
-// sequential test. The final test uses the last form with fresh runs, so a worse form that passes here is refuted
-// there, and the previous form is tested instead. A fault has to prove that it is needed: one that has nothing to do
-// with the failure must not stay.
+// Decides by a sequential probability ratio test whether the simpler schedule reproduces the bug as often as the found
+// one (rate `rate`, estimated from its runs), or only at kWorseShare of that rate (`worse`). The test is short: a worse
+// schedule that passes is refuted by the final test, which makes fresh runs, and the previous form is tested instead.
+// A fault is kept only with stronger evidence (kNeedsFault), because a fault that is unrelated to the failure must not
+// stay.
 Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_faults, int until,
                                  const Simplifier& simplifier) {
   const double rate = (found.reproduced + 1.0) / (found.conclusive() + 2.0);
@@ -90,7 +92,7 @@ Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_f
   Tally tally;
   double weight = 0;
   while (tally.runs() < kMostGate && d_.runs < until && lab_.left() > 0) {
-    // No more parallel runs than are needed if it never misses, because each slows the others down.
+    // Start no more parallel runs than are needed if none misses, because superfluous runs slow the others down.
     const int needed = static_cast<int>(std::ceil((kAsGood - weight) / hit));
     const int batch = std::min({lab_.jobs(), lab_.left(), needed, until - d_.runs});
     runs_.expect_more(simpler, needed - batch, [&](std::size_t room, std::vector<Schedule>& next) {
@@ -107,7 +109,7 @@ Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_f
     if (weight >= kAsGood) return true;
     if (weight <= (drops_faults ? kNeedsFault : kWorse)) return false;
   }
-  // Undecided when the runs are used up: no condition is removed without proof.
+  // The runs did not decide: remove a fault if that looks right so far, but keep everything else.
   return drops_faults && tally.reproduced > 0 && (tally.runs() >= kMostGate || weight > 0);
 }
 
@@ -116,7 +118,7 @@ Result<void> Refinement::try_rival(const Schedule& schedule, int level, std::str
   const Lab::Entry entry = lab_.enter(schedule, level, std::move(why));
   const auto& tally = [&]() -> const Tally& { return d_.tried[entry.index].tally; };
   const std::string doing = fmt::format("another hypothesis: {}", short_words(schedule));
-  // One miss ends it unless it reproduced the bug before: a rival has to reproduce as reliably as the schedule.
+  // Stop when misses outnumber reproductions: a rival has to reproduce the bug as reliably as the found schedule.
   while (d_.runs < until && lab_.left() > 0 && tally().runs() < kMostOfRival &&
          tally().reproduced >= tally().not_reproduced + tally().inconclusive) {
     ROSE_TRY(const std::vector<Lab::Made> made, lab_.run({entry.index}, doing));
@@ -125,9 +127,9 @@ Result<void> Refinement::try_rival(const Schedule& schedule, int level, std::str
   return {};
 }
 
-// Other possible causes in the evidence: faults that simplification removed, if they are less certain than those that
-// stayed; and candidates that are about as likely as the found one and were not tried. Both are hypotheses about the
-// same failure, and the reader of the result has to know that runs do not distinguish them.
+// Tries other possible causes: the uncertain faults of the found schedule without its certain ones, and candidates that
+// are about as likely as the found ones and were not tried. If they reproduce the bug as well, runs cannot decide which
+// hypothesis is true, and the result says so.
 Result<void> Refinement::try_rivals(const Lead& end, const Lead& found) {
   if (!world_.uses("rivals")) return {};
   const int until = d_.runs + std::max(0, std::min(kMostRivalRuns, runs_.left_for(found) - kLeastDeciding));
@@ -169,9 +171,9 @@ Result<void> Refinement::prefer_certain(Lead& found) {
   return {};
 }
 
-// The last form first; if it is refuted, the form with all its conditions, if enough runs are left; then the one that
-// was found. Each is tested with fresh runs and counts as a separate test, because each test may err. Runs that led to
-// a form, or screened it, do not count: the form was chosen because of them.
+// Makes the final test. Tests the simplest form first; if it is refuted, the form from which only faults were removed,
+// if enough runs are left; then the schedule as it was found. Each is tested with fresh runs, because a form was
+// selected for the outcomes of its earlier ones, and each counts as a separate test, because each may err.
 Result<void> Refinement::decide(Found& end, const Lead& found) {
   std::vector<Found> ways;
   const auto add = [&](Found way) {
@@ -188,8 +190,8 @@ Result<void> Refinement::decide(Found& end, const Lead& found) {
   add({.lead = found});
   const Found* best = nullptr;
   for (Found& way : ways) {
-    // The schedule as it was found has passed its screening, so it gets as many runs as a schedule that never misses
-    // needs, however many the refuted forms have used.
+    // The schedule as it was found has passed its screening. It therefore gets as many runs as the test of a schedule
+    // that never misses takes, even if the refuted forms have used up the limit.
     const bool last = &way == &ways.back();
     const int strictest = RateTest(options_.target_rate, 3).perfect();
     const int left = runs_.left_for(found);
@@ -214,9 +216,9 @@ Result<void> Refinement::decide(Found& end, const Lead& found) {
   return {};
 }
 
-// A test that accepts in spite of misses stopped when its runs looked best, so their rate is biased upwards. Further
-// runs, whose number does not depend on their outcome, are added: the schedule reaches the target only if all of them
-// together do.
+// A sequential test that accepts in spite of misses ends at the most favourable point, so the rate of its runs is
+// biased upwards. Adds confirm_runs further runs, a number that does not depend on outcomes; the schedule reaches the
+// target only if the rate of all runs together does.
 Result<void> Refinement::measure_accepted(Found& end) {
   Lead& lead = end.lead;
   const int until = lead.tally.conclusive() + options_.confirm_runs;
@@ -238,8 +240,8 @@ Result<void> Refinement::measure_accepted(Found& end) {
   return {};
 }
 
-// Measures the rate of a schedule below the target. It was selected because of its runs, which are therefore biased
-// upwards.
+// Measures the rate of a schedule below the target by fresh runs: its earlier runs are biased upwards, because it was
+// selected for their outcomes.
 Result<void> Refinement::measure(Found& end, const Lead& found) {
   Series series;
   end.decided = true;
@@ -248,7 +250,7 @@ Result<void> Refinement::measure(Found& end, const Lead& found) {
   d_.tested = found.tally;
   d_.tally = found.tally;
   d_.interval = d_.tally.interval();
-  if (found.tally.conclusive() == 0) return {};  // no run was conclusive, and further ones will not be either
+  if (found.tally.conclusive() == 0) return {};  // no run was conclusive; further runs hardly would be
   while (d_.rate_runs < options_.confirm_runs && lab_.left() > 0 && series.tally().inconclusive < kMostInconclusive) {
     const int batch = std::min({lab_.jobs(), lab_.left(), options_.confirm_runs - d_.rate_runs});
     runs_.expect_more(end.lead, options_.confirm_runs - d_.rate_runs - batch,

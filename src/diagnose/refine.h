@@ -1,5 +1,6 @@
-// Simplifies the found schedule by runs, tries its rivals, and then makes the final test: does the reported schedule
-// reach the target? The runs of that test influenced no choice, so they give its rate. Private to diagnose.
+// Simplifies the found schedule by runs, tries its rivals, and makes the final test, which decides whether the reported
+// schedule reaches the target. The runs of that test influence no earlier choice, so they give an unbiased rate.
+// Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -18,39 +19,39 @@ namespace rose::diagnose {
 // The schedule that is reported.
 struct Found {
   Lead lead;
-  std::optional<Lead> fewest_faults = {};  // the form after only faults had been removed
-  std::size_t dropped = 0;                 // faults that simplification took away
-  std::vector<std::string> changes = {};   // and what else it made simpler
-  schedule::Tally confirmed = {};          // of the runs that confirmed the found one
-  bool decided = false;                    // whether it reaches the target; before, its runs only speak for it
-  bool rate_measured = false;              // by runs of its own, not by those that confirmed it
+  std::optional<Lead> fewest_faults = {};  // the last form from which only faults had been removed
+  std::size_t dropped = 0;                 // number of faults that simplification removed
+  std::vector<std::string> changes = {};   // for people: the other simplifications
+  schedule::Tally confirmed = {};          // outcomes of the runs that confirmed the found schedule
+  bool decided = false;                    // the final test has been made
+  bool rate_measured = false;              // its rate comes from runs that were made to measure it
 
   void count_dropped(const Lead& found) { dropped = found.schedule.faults.size() - lead.schedule.faults.size(); }
 };
 
 class Refinement {
  public:
-  // `runs` and `world` outlive it.
+  // All arguments must outlive it.
   Refinement(const Inputs& inputs, const World& world, Lab& lab, Confirmation& runs, Diagnosis& diagnosis)
       : inputs_(inputs), options_(inputs.config->diagnose), world_(world), lab_(lab), runs_(runs), d_(diagnosis) {}
 
-  // `end` is `found` at first. If `found` was promising, or is already accepted, `end` is what was chosen.
+  // Sets `end`, which is `found` at first, to the schedule that is reported.
   [[nodiscard]] Result<void> refine(Found& end, const Lead& found);
-  // If nothing in the found schedule is certain and a certain candidate was not tried, tries that alone. If it
-  // reproduces the bug as well, it replaces `found`, and what was found becomes its rival.
+  // If no fault of `found` is certain, tries certain candidates alone that were not tried yet. If one reproduces the
+  // bug as well, it replaces `found`, which becomes its rival.
   [[nodiscard]] Result<void> prefer_certain(Lead& found);
 
  private:
-  void drop_needless(Found& end, const Lead& found);
+  void drop_unneeded(Found& end, const Lead& found);
   [[nodiscard]] Result<void> simplify(Found& end, const Lead& found);
   [[nodiscard]] Result<bool> as_good(Lead& simpler, const schedule::Tally& found, bool drops_faults, int until,
                                      const Simplifier& simplifier);
   [[nodiscard]] Result<void> try_rivals(const Lead& end, const Lead& found);
-  // A few runs of the schedule: does it reproduce the bug, and how often?
+  // Makes a few runs of another hypothesis to see whether it reproduces the bug as reliably.
   [[nodiscard]] Result<void> try_rival(const Schedule& schedule, int level, std::string why, int until);
   [[nodiscard]] Result<void> decide(Found& end, const Lead& found);
   [[nodiscard]] Result<void> measure(Found& end, const Lead& found);
-  // The same for a schedule that a test accepted in spite of misses; may revoke the acceptance.
+  // Measures the rate of a schedule that the test accepted in spite of misses; may revoke the acceptance.
   [[nodiscard]] Result<void> measure_accepted(Found& end);
 
   const Inputs& inputs_;

@@ -1,4 +1,4 @@
-// The result of a search, as lines for users.
+// Describes the result of a search for people.
 #include <algorithm>
 
 #include "diagnose/diagnose.h"

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kMostRestartRuns = 3;
 
-// A process that exits by itself or after SIGTERM leaves nothing half done.
+// The signal for the planned restart: SIGTERM if the process ended in an orderly way, because it could finish its work;
+// SIGKILL otherwise.
 int signal_like(const RestartSeen& seen) {
   if (seen.signal == 0) return SIGTERM;
   return seen.signal == SIGTERM || seen.signal == SIGINT ? seen.signal : SIGKILL;
@@ -27,7 +28,7 @@ std::optional<Schedule> planned_restart(const Inputs& inputs, const Plan& plan, 
   const config::Node* node = inputs.config->find(seen.node);
   if (node == nullptr || !node->restart || node->attach) return std::nullopt;
   Schedule schedule = schedule::planned_restart(inputs.config->name, seen.node, signal_like(seen), workload_ns);
-  // If it reproduces the bug, it is the candidate's fault at another time.
+  // Use the id of the crash candidate: if the restart reproduces the bug, it is that fault at another time.
   for (const Candidate& c : plan.candidates)
     if (c.kind == FaultKind::crash && c.node == seen.node) {
       schedule.faults[0].id = c.fault.id;

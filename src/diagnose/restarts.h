@@ -1,5 +1,6 @@
-// What follows a restart in the test deployment, if the evidence contains one and the profile does not show it: runs
-// with a planned restart are made before anything is tried. Private to diagnose.
+// Learns which failures follow a restart in the test deployment, so that such failures in the dump are not taken for
+// faults. If the dump contains restarts and the profile was made without any, runs with a planned restart are made
+// before the search. Private to diagnose.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +14,22 @@ namespace rose::diagnose {
 
 struct RestartRuns {
   bool learnt = false;
-  profile::Restarts restarts;  // the profile's, extended by these runs
+  profile::Restarts restarts;  // those of the profile and of these runs
   struct Hit {
-    std::size_t tried = 0;  // into Diagnosis::tried
+    std::size_t tried = 0;  // index into Diagnosis::tried
     schedule::RunResult result;
   };
-  std::vector<Hit> hits;           // the planned restart alone reproduced the bug
-  std::vector<std::string> notes;  // conclusions about the evidence
+  std::vector<Hit> hits;           // runs in which the planned restart alone reproduced the bug
+  std::vector<std::string> notes;  // for people: what could not be learned
 };
 
-// One run for each restarted node, provided the deployment starts it again; none if no candidate follows a restart.
+// Makes one run for each restarted node that the deployment starts again; none if no failed call follows a restart.
+// `workload_ns`: duration of the workload.
 [[nodiscard]] Result<RestartRuns> survey_restarts(const Inputs& inputs, const Plan& plan, Lab& lab,
                                                   std::int64_t workload_ns);
 
-// Ends the node in the same way as in the dump, after a third of a workload of that length. nullopt: it would stay
-// down.
+// A schedule that ends the node as in the dump, after a third of the workload. nullopt: the deployment would not start
+// it again.
 [[nodiscard]] std::optional<schedule::Schedule> planned_restart(const Inputs& inputs, const Plan& plan,
                                                                 const RestartSeen& seen, std::int64_t workload_ns);
 

@@ -1,6 +1,6 @@
-// The search: a control run, a survey (surveyor.h), then repeatedly the best trial of all moves; hits are narrowed down
-// and tested (confirm.h), those below the target are refined, the result is simplified and its rate measured
-// (refine.h).
+// The search: makes a control run and a survey (surveyor.h), then repeatedly runs the best trial of all moves. A
+// schedule that reproduces the bug is narrowed down and screened (confirm.h). If it misses too often, it becomes the
+// base of further trials; otherwise it is simplified and its rate is measured (refine.h).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -54,8 +54,8 @@ class Search {
  private:
   Result<void> go() {
     ROSE_TRY(d_.plan, make_plan(inputs_));
-    ROSE_TRY(const bool go_on, control_run());
-    if (!go_on) return {};
+    ROSE_TRY(const bool proceed, control_run());
+    if (!proceed) return {};
     if (d_.plan.candidates.empty()) {
       conclusion_.nothing_to_try();
       return {};
@@ -88,37 +88,38 @@ class Search {
     return {};
   }
 
-  // No schedule reaches the target: the best one is reported, with its rate.
+  // No schedule reaches the target: reports the best one with its rate.
   Result<void> give_up() {
     d_.next = next_ideas(world_, lab_, moves_, kMostNext);
     for (Lead& lead : waiting_) leads_.push_back(std::move(lead));
     if (leads_.empty()) return {};
     std::stable_sort(leads_.begin(), leads_.end(), better);
     Lead best = leads_.front();
-    // Its rate is measured again in any case: the best of several is partly best by chance.
+    // Measure its rate by fresh runs, because the best of several schedules is partly best by chance.
     if (decided_ && !better(best, decided_->lead)) best = decided_->lead;
     best.promising = best.accepted = false;
     return finish(best);
   }
 
-  // Finishes with the schedule that was found last: makes it as certain, as similar to production's failure, as
-  // reliable and as simple as possible. True if it then reaches the target.
+  // Completes the search with the schedule that was found last. Replaces it by one with certain faults, by one whose
+  // failure is more similar to production's, and by a more reliable one if there are such schedules, then simplifies
+  // and tests it. Returns false if it does not reach the target; the search then continues.
   Result<bool> settle() {
     Lead best = leads_.back();
-    as_found_ = Found{.lead = best};  // reported if the user does not want to wait for a more certain or simpler one
+    as_found_ = Found{.lead = best};  // the result if the user interrupts the rest
     ROSE_CHECK(refinement_.prefer_certain(best));
     as_found_ = Found{.lead = best};
-    ROSE_CHECK(more_alike(best));
-    if (best.tally.rate() < kSureRate) ROSE_CHECK(surer(best));
+    ROSE_CHECK(find_more_similar(best));
+    if (best.tally.rate() < kReliableRate) ROSE_CHECK(find_more_reliable(best));
     const int schedules = d_.schedules;
     ROSE_CHECK(finish(best));
-    if (final_->lead.accepted && final_->lead.tally.rate() < kSureRate) ROSE_CHECK(replace_by_surer());
+    if (final_->lead.accepted && final_->lead.tally.rate() < kReliableRate) ROSE_CHECK(replace_by_more_reliable());
     if (final_->lead.accepted || lab_.left() <= 0) return true;
     d_.schedules = schedules;
     Lead refuted = final_->lead;
     if (!decided_ || better(refuted, decided_->lead)) decided_ = final_;
     refuted.promising = false;
-    go_on_from(refuted);
+    refine_from(refuted);
     leads_.push_back(std::move(refuted));
     as_found_.reset();
     final_.reset();
@@ -128,12 +129,13 @@ class Search {
     return false;
   }
 
-  // Replaces a schedule that reaches the target but sometimes misses by a more reliable one, if there is one.
-  Result<void> replace_by_surer() {
+  // Replaces an accepted schedule that sometimes misses by a more reliable one, if the search finds one and it passes
+  // the test.
+  Result<void> replace_by_more_reliable() {
     const Found before = *final_;
     const auto [tested, tally, interval] = std::tuple(d_.tested, d_.tally, d_.interval);
     Lead best = before.lead;
-    ROSE_CHECK(surer(best));
+    ROSE_CHECK(find_more_reliable(best));
     if (best.tried == before.lead.tried) return {};
     ROSE_CHECK(finish(best));
     if (final_->lead.accepted && !better(before.lead, final_->lead)) return {};
@@ -143,13 +145,13 @@ class Search {
     return {};
   }
 
-  // True if the user does not want to wait any longer. What is known by then is reported.
+  // The user has interrupted the search: reports what is known. Returns false if that is nothing.
   bool interrupted() {
     d_.interrupted = true;
-    if (as_found_) {  // reported already
+    if (as_found_) {  // a confirmed schedule is known
       const std::optional<Found> simpler = simpler_by_then();
       conclusion_.conclude(simpler ? simpler : as_found_);
-      d_.verdict = Verdict::reproduced;  // as if the search were to end at the first reproduction
+      d_.verdict = Verdict::reproduced;  // as with StopAfter::found
       d_.plan.notes.push_back(
           simpler ? "interrupted after the schedule had been found: it was simplified so far, and its rate is "
                     "that of the runs made of it"
@@ -182,7 +184,7 @@ class Search {
     return true;
   }
 
-  // The simplest form so far, if runs of that very schedule support it.
+  // The simplest form so far, if the runs of this form itself suggest that it reaches the target.
   std::optional<Found> simpler_by_then() const {
     if (!final_ || final_->lead.tried == as_found_->lead.tried) return std::nullopt;
     const schedule::Tally& tally = d_.tried[final_->lead.tried].tally;
@@ -224,7 +226,7 @@ class Search {
                               result.reason.empty() ? "no reason was given" : result.reason);
       return false;
     }
-    // Now the workload's length is known, so the parts of the plan that assumed one are planned again.
+    // The plan assumed the longest possible workload. Make it again now that the duration is known.
     const trace::Meta& meta = result.trace.meta;
     std::int64_t length = static_cast<std::int64_t>(result.seconds * 1e9);
     if (meta.workload_ts > 0 && meta.end_ns > meta.workload_ts) length = meta.end_ns - meta.workload_ts;
@@ -243,18 +245,18 @@ class Search {
     return true;
   }
 
-  // The schedules after the runs without faults, as far as they can be foreseen.
+  // The schedules that probably follow the control run, for runners that make runs ahead of time.
   Result<std::vector<Schedule>> after_controls(std::size_t room) const {
     World guess = world_;
     ROSE_CHECK(look_at_production(guess, d_.plan));
     std::vector<Schedule> next;
     if (world_.uses("survey") && (world_.level(1) || world_.level(2)))
       if (std::optional<Schedule> survey = survey_schedule(guess)) next.push_back(*std::move(survey));
-    for (Schedule& each_schedule : first_tries(guess, room - std::min(room, next.size())))
+    for (Schedule& each_schedule : first_trials(guess, room - std::min(room, next.size())))
       next.push_back(std::move(each_schedule));
     return next;
   }
-  std::vector<Schedule> first_tries(World& world, std::size_t room) const {
+  std::vector<Schedule> first_trials(World& world, std::size_t room) const {
     const Moves moves = moves_of(world);
     return forecast_misses(world, lab_, moves, {}, {}, 0, room);
   }
@@ -267,14 +269,14 @@ class Search {
     return {};
   }
 
-  // Determines what the nodes did in production and what the test deployment does; then creates all moves.
+  // Reads what the nodes did in production, surveys the test deployment, and creates all moves.
   Result<void> prepare() {
     ROSE_CHECK(look_at_production(world_, d_.plan));
     feedback_.emplace(d_.plan, world_.survey.trace);
     if (world_.uses("survey") && (world_.level(1) || world_.level(2))) {
       if (const std::size_t room = lab_.room(); room > 0) {
         World guess = world_;
-        lab_.expect(first_tries(guess, room));
+        lab_.expect(first_trials(guess, room));
       }
       ROSE_CHECK(make_survey(world_, lab_));
     }
@@ -283,16 +285,16 @@ class Search {
     return {};
   }
 
-  // `world` must outlive them; its plan gets the schedules that are tried unchanged.
+  // Creates all moves; `world` must outlive them. Sets the schedules of its plan to the plain trials.
   Moves moves_of(World& world) const {
     Moves moves;
-    std::vector<Try> plain = plain_tries(world);
+    std::vector<Trial> plain = plain_trials(world);
     world.plan.schedules.clear();
-    for (const Try& t : plain) world.plan.schedules.push_back(t.schedule);
-    for (Try& t : rare_tries(world))
+    for (const Trial& t : plain) world.plan.schedules.push_back(t.schedule);
+    for (Trial& t : rare_trials(world))
       if (t.level == 1) plain.push_back(std::move(t));
-    for (Try& t : limit_tries(world)) plain.push_back(std::move(t));
-    for (Try& t : replica_tries(world, plain)) plain.push_back(std::move(t));
+    for (Trial& t : limit_trials(world)) plain.push_back(std::move(t));
+    for (Trial& t : replica_trials(world, plain)) plain.push_back(std::move(t));
     if (world.level(1)) {
       moves.push_back(plain_move(world, std::move(plain)));
       if (world.uses("groups")) moves.push_back(call_group_move(world));
@@ -301,38 +303,40 @@ class Search {
     if (world.level(2)) {
       for (std::unique_ptr<Move>& move : nth_moves(world)) moves.push_back(std::move(move));
       for (std::unique_ptr<Move>& move : context_moves(world)) moves.push_back(std::move(move));
-      std::vector<Try> further = call_context_tries(world);
-      for (Try& t : elsewhere_tries(world)) further.push_back(std::move(t));
-      for (Try& t : rare_tries(world))
+      std::vector<Trial> further = call_context_trials(world);
+      for (Trial& t : elsewhere_trials(world)) further.push_back(std::move(t));
+      for (Trial& t : rare_trials(world))
         if (t.level == 2) further.push_back(std::move(t));
       moves.push_back(plain_move(world, std::move(further)));
     }
-    order_equals(moves, options_.seed, [](const auto&, const auto&) { return true; });  // their yield decides first
+    order_equals(moves, options_.seed,
+                 [](const auto&, const auto&) { return true; });  // only equally promising trials depend on this order
     return moves;
   }
 
   // --- the loop
 
-  // Search for a schedule that reaches the target; or, after one was accepted, for one that resembles production's
-  // failure more, or is more reliable.
-  enum class Purpose { reach, alike, surer };
+  // What the search looks for: a schedule that reaches the target; or, after one was accepted, one that reproduces a
+  // failure more similar to production's, or a more reliable one.
+  enum class Purpose { reach, more_similar, more_reliable };
 
-  struct Trial {
-    Move* move = nullptr;  // nullptr: another run of a schedule that missed
-    Try what;
+  struct RunningTrial {
+    Move* move = nullptr;  // that proposed it; nullptr: another run of a schedule that missed
+    Trial what;
     std::size_t tried = 0;  // index into d_.tried
-    bool runs = true;       // false: it was made before
-    int schedules = 0;      // tried until then
+    bool runs = true;       // false: the schedule was run before, and its outcome is known
+    int schedules = 0;      // number of schedules tried, including this one
     bool armed = true;
     RunResult result;
-    std::vector<Alternative> alternatives;  // armed in one run: only the first that fires was tried
+    std::vector<Alternative>
+        alternatives;  // trials armed in the same run (window.h); only the first that fires is tried
   };
 
   [[nodiscard]] int left() const {
     return purpose_ == Purpose::reach ? lab_.left() : std::min(lab_.left(), until_ - d_.runs);
   }
 
-  // Returns true when a schedule reached the target rate; it is leads_.back().
+  // Returns true when a schedule passed its screening, or its test for Purpose::more_reliable; it is leads_.back().
   Result<bool> search() {
     while (left() > 0) {
       if (!doubted_.empty() && d_.runs >= doubted_until_) {
@@ -340,16 +344,16 @@ class Search {
         if (reached) return true;
         continue;
       }
-      if (Lead* lead = worth_going_on()) {
+      if (Lead* lead = best_waiting()) {
         Lead resumed = std::move(*lead);
         waiting_.erase(waiting_.begin() + (lead - waiting_.data()));
         ROSE_CHECK(confirm(resumed, false));
         if (tested(std::move(resumed), false)) return true;
         continue;
       }
-      // Schedules that reproduce the bug from now on are not tested any more.
+      // The tests are used up, so a schedule that reproduces the bug could not be tested.
       if (confirmation_.tests() >= kMostTests) return false;
-      std::vector<Trial> batch = pick();
+      std::vector<RunningTrial> batch = pick();
       if (batch.empty() && doubted_.empty()) return false;
       if (batch.empty()) {
         doubted_until_ = d_.runs;
@@ -357,16 +361,16 @@ class Search {
       }
       ROSE_CHECK(make(batch));
       const auto stopped = std::stable_partition(batch.begin(), batch.end(),
-                                                 [](const Trial& trial) { return !trial.result.ended_early; });
+                                                 [](const RunningTrial& trial) { return !trial.result.ended_early; });
       std::move(stopped, batch.end(), std::back_inserter(stopped_));
       batch.erase(stopped, batch.end());
-      for (Trial& trial : batch) {
+      for (RunningTrial& trial : batch) {
         if (!trial.alternatives.empty()) take_first(trial);
         learn(trial);
       }
-      for (Trial& trial : batch) {
+      for (RunningTrial& trial : batch) {
         if (!trial.runs || trial.result.verdict != Verdict::reproduced) continue;
-        if (purpose_ == Purpose::alike && !looks_alike(inputs_, d_, d_.tried[trial.tried])) {
+        if (purpose_ == Purpose::more_similar && !resembles_incident(inputs_, d_, d_.tried[trial.tried])) {
           d_.tried[trial.tried].note += "; it may be another failure, like the accepted one";
           continue;
         }
@@ -384,27 +388,29 @@ class Search {
     return false;
   }
 
-  // A test that was put aside, if nothing promises more than its remaining runs.
-  Lead* worth_going_on() {
-    if (waiting_.empty() || purpose_ == Purpose::surer) return nullptr;
+  // The lead whose screening was put aside and should continue, because no trial is more promising; nullptr if there is
+  // none.
+  Lead* best_waiting() {
+    if (waiting_.empty() || purpose_ == Purpose::more_reliable) return nullptr;
     const auto best = std::max_element(waiting_.begin(), waiting_.end(), [&](const Lead& a, const Lead& b) {
       return worth_of_test(a) < worth_of_test(b);
     });
     if (confirmation_.tests() >= kMostTests) return &*best;
     for (const std::unique_ptr<Move>& move : moves_)
-      if (const NextTry t = move->peek();
+      if (const NextTrial t = move->peek();
           t != nullptr && world_.level(t->level) && worth_of(world_, lab_, *t) > worth_of_test(*best))
         return nullptr;
     return &*best;
   }
   [[nodiscard]] double worth_of_test(const Lead& lead) const {
-    return confirmation_.hope(lead) / std::max(1, schedule::kMostTestRuns - lead.tally.conclusive());
+    return confirmation_.chance_of_target(lead) / std::max(1, schedule::kMostTestRuns - lead.tally.conclusive());
   }
 
-  // The best trials of all moves, as many as may run in parallel, and among them those that need no further run.
-  std::vector<Trial> pick() {
-    std::vector<Trial> batch;
-    std::set<const Move*> in_window;  // their trials are running and not taken yet
+  // Selects the best trials of all moves, as many as may run in parallel. Trials whose schedule was run before are
+  // answered at once from the record.
+  std::vector<RunningTrial> pick() {
+    std::vector<RunningTrial> batch;
+    std::set<const Move*> in_window;  // moves with trials in a window of this batch, which are taken only after the run
     const int most = std::min(lab_.jobs(), left());
     int runs = 0;
     while (runs < most && !stopped_.empty()) {
@@ -417,7 +423,7 @@ class Search {
       Move* best = nullptr;
       double most_worth = 0;
       for (const std::unique_ptr<Move>& move : moves_) {
-        const NextTry t = move->peek();
+        const NextTrial t = move->peek();
         if (t == nullptr || !world_.level(t->level) || in_window.contains(move.get())) continue;
         const double worth = worth_of(world_, lab_, *t);
         if (best == nullptr || worth > most_worth) {
@@ -427,30 +433,30 @@ class Search {
       }
       const auto running = [&](std::size_t tried) {
         return std::any_of(batch.begin(), batch.end(),
-                           [&](const Trial& other_trial) { return other_trial.tried == tried; });
+                           [&](const RunningTrial& other_trial) { return other_trial.tried == tried; });
       };
-      // A schedule that missed is no more reliable than the accepted one.
+      // A schedule that missed cannot be more reliable than the accepted one.
       Misses::Missed* missed =
-          again_ < kMostAgain && purpose_ != Purpose::surer ? misses_.best(d_.tried, running) : nullptr;
+          repeats_ < kMostRepeats && purpose_ != Purpose::more_reliable ? misses_.best(d_.tried, running) : nullptr;
       if (missed != nullptr &&
           (best == nullptr || missed->yield / lab_.cost(d_.tried[missed->tried].schedule) > most_worth)) {
-        batch.push_back(another_run(*missed));
+        batch.push_back(repeat(*missed));
         ++runs;
         continue;
       }
       if (best == nullptr) break;
       if (ruled_out(inputs_, world_.plan, best->peek()->schedule)) {
-        pass_over(*best);
+        skip(*best);
         continue;
       }
-      Trial trial;
+      RunningTrial trial;
       trial.move = best;
       trial.what = *best->peek();
       if (std::optional<Pair> pair = pair_before(trial.what, in_window); pair && pair->move->take_one(pair->what)) {
         trial.move = pair->move;
         trial.what = std::move(pair->what);
       } else {
-        if (std::optional<Trial> several = window_of(*best, in_window)) {
+        if (std::optional<RunningTrial> several = window_of(*best, in_window)) {
           batch.push_back(*std::move(several));
           ++runs;
           continue;
@@ -460,11 +466,11 @@ class Search {
       const Lab::Entry entry = lab_.enter(trial.what.schedule, trial.what.level, trial.what.why);
       trial.tried = entry.index;
       trial.runs = entry.fresh;
-      if (entry.fresh && !trial.what.look) ++d_.schedules;
+      if (entry.fresh && !trial.what.exploratory) ++d_.schedules;
       trial.schedules = d_.schedules;
       runs += trial.runs ? 1 : 0;
       batch.push_back(std::move(trial));
-      // An outcome that is already known may change the next choice.
+      // Learn a known outcome at once, because it may change the next selection.
       if (!batch.back().runs) {
         learn(batch.back());
         batch.pop_back();
@@ -475,19 +481,19 @@ class Search {
 
   struct Pair {
     Move* move = nullptr;
-    Try what;
+    Trial what;
   };
-  // Before a fault is taken to level 2 or 3, where there are many moments: pairs of faults that each missed alone and
-  // occurred within the length of one run in the dump. Such a pair costs one run, and a failure that needs both is not
-  // reproduced at any moment of either.
-  std::optional<Pair> pair_before(const Try& deep, const std::set<const Move*>& in_window) const {
+  // The best pair of faults to try before `deep`, a trial of level 2 or 3 for one of them. Both faults missed alone,
+  // and in the dump they occurred within the duration of one run. A failure that needs both cannot be reproduced by any
+  // of the many trials of level 2 and 3 for one of them, and the pair takes only one run.
+  std::optional<Pair> pair_before(const Trial& deep, const std::set<const Move*>& in_window) const {
     if (deep.level < 2 || purpose_ != Purpose::reach || !world_.uses("pairs-first")) return std::nullopt;
     const Hypothesis of_deep = hypothesis_of(world_.plan, deep.schedule);
     std::optional<Pair> best;
     for (const std::unique_ptr<Move>& move : moves_) {
       if (in_window.contains(move.get())) continue;
-      for (const NextTry& t : move->peek_all()) {
-        if (t->level != 1 || t->many || t->again || t->schedule.faults.size() != 2 || lab_.knows(t->schedule) ||
+      for (const NextTrial& t : move->peek_all()) {
+        if (t->level != 1 || t->many || t->repeat || t->schedule.faults.size() != 2 || lab_.knows(t->schedule) ||
             (best && t->yield <= best->what.yield) || !world_.level(1) || ruled_out(inputs_, world_.plan, t->schedule))
           continue;
         const Hypothesis both = hypothesis_of(world_.plan, t->schedule);
@@ -518,39 +524,40 @@ class Search {
     return last - first <= longest_workload(*inputs_.config);
   }
 
-  // A schedule that the user has ruled out is not run. Its move learns it as a miss.
-  void pass_over(Move& move) {
-    const Try t = *move.peek();
+  // Skips a schedule that the user has ruled out: its move learns it as a miss.
+  void skip(Move& move) {
+    const Trial t = *move.peek();
     move.take();
     const RunResult miss = plain_miss(t.schedule);
-    Shown shown;
-    shown.fresh = false;
-    shown.result = &miss;
-    move.learn(t, shown);
+    TrialOutcome outcome;
+    outcome.fresh = false;
+    outcome.result = &miss;
+    move.learn(t, outcome);
     for (std::unique_ptr<Move>& child : move.offspring()) moves_.push_back(std::move(child));
   }
 
-  // The best trial and the next ones, if it is uncertain that they are reached; nothing if the best one runs alone.
-  std::optional<Trial> window_of(Move& best, std::set<const Move*>& in_window) {
-    if (window_.size() < 2 || purpose_ == Purpose::surer || !world_.uses("window")) return std::nullopt;
-    const NextTry first = best.peek();
-    if (!unsure(world_, *first) || lab_.knows(first->schedule)) return std::nullopt;
+  // A run with several alternatives: the best trial and the next ones, if their injection points may not be reached.
+  // Nothing if the best trial should run alone.
+  std::optional<RunningTrial> window_of(Move& best, std::set<const Move*>& in_window) {
+    if (window_.size() < 2 || purpose_ == Purpose::more_reliable || !world_.uses("window")) return std::nullopt;
+    const NextTrial first = best.peek();
+    if (!may_be_unreached(world_, *first) || lab_.knows(first->schedule)) return std::nullopt;
     std::vector<std::pair<double, Alternative>> others;
     for (const std::unique_ptr<Move>& move : moves_) {
       if (in_window.contains(move.get())) continue;
-      for (const NextTry& t : move->peek_all())
-        if (world_.level(t->level) && unsure(world_, *t) && !lab_.knows(t->schedule) &&
+      for (const NextTrial& t : move->peek_all())
+        if (world_.level(t->level) && may_be_unreached(world_, *t) && !lab_.knows(t->schedule) &&
             !ruled_out(inputs_, world_.plan, t->schedule))
           others.emplace_back(worth_of(world_, lab_, *t), Alternative{move.get(), *t});
     }
     std::stable_sort(others.begin(), others.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<Alternative> all{{&best, *first}};
-    std::set<std::string> alike{schedule::fingerprint(first->schedule)};
+    std::set<std::string> similar{schedule::fingerprint(first->schedule)};
     for (auto& [worth, other] : others)
-      if (all.size() < window_.size() && alike.insert(schedule::fingerprint(other.what.schedule)).second)
+      if (all.size() < window_.size() && similar.insert(schedule::fingerprint(other.what.schedule)).second)
         all.push_back(std::move(other));
     if (all.size() < 2) return std::nullopt;
-    Trial trial;
+    RunningTrial trial;
     trial.what = in_one(all, inputs_.config->name);
     const Lab::Entry entry = lab_.enter(trial.what.schedule, trial.what.level, trial.what.why);
     if (!entry.fresh) return std::nullopt;
@@ -561,21 +568,21 @@ class Search {
     return trial;
   }
 
-  // The alternative that fired first counts as tried alone; those that were armed and did not fire count as missed;
-  // those that were withdrawn are not tried yet.
-  void take_first(Trial& trial) {
+  // Evaluates a run with alternatives. The one that fired counts as if it had run alone, and the others, which were
+  // withdrawn, as not tried. If none fired, all count as missed.
+  void take_first(RunningTrial& trial) {
     const std::vector<Alternative> all = std::exchange(trial.alternatives, {});
     const std::size_t first = first_of(all, trial.result);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (first < all.size() ? i != first : trial.result.oracle == OracleAnswer::unknown) continue;
-      const Try& t = all[i].what;
+      const Trial& t = all[i].what;
       const std::size_t entry = lab_.enter(t.schedule, t.level, t.why).index;
-      RunResult& known = shown_[entry] = as_if_alone(all, i, trial.result);
+      RunResult& known = last_results_[entry] = as_if_alone(all, i, trial.result);
       d_.tried[entry].note +=
           first < all.size() ? fmt::format("; it was reached first of {} alternatives: {}", all.size(), known.reason)
                              : fmt::format("; it was not reached, as one of {} alternatives", all.size());
-      // The move may now prefer another schedule because of other outcomes. Then the outcome is kept until the move
-      // asks for it.
+      // If the move does not propose the trial any more, because it learned other outcomes of this batch, the outcome
+      // stays in the record until the move proposes it again.
       const bool same = all[i].move->take_one(t);
       if (i == first) {
         known.trace = std::move(trial.result.trace);
@@ -584,113 +591,116 @@ class Search {
         trial.what = t;
         trial.move = same ? all[i].move : nullptr;
       } else if (same) {
-        Shown shown;
-        shown.fresh = false;
-        shown.result = &known;
-        all[i].move->learn(t, shown);
+        TrialOutcome outcome;
+        outcome.fresh = false;
+        outcome.result = &known;
+        all[i].move->learn(t, outcome);
         for (std::unique_ptr<Move>& move : all[i].move->offspring()) moves_.push_back(std::move(move));
       }
     }
   }
 
-  Trial another_run(Misses::Missed& missed) {
-    ++again_;
+  RunningTrial repeat(Misses::Missed& missed) {
+    ++repeats_;
     Misses::take(missed);
-    Trial trial;
+    RunningTrial trial;
     trial.tried = missed.tried;
     trial.what.schedule = d_.tried[missed.tried].schedule;
     trial.what.level = missed.level;
-    trial.what.again = true;
+    trial.what.repeat = true;
     trial.what.yield = missed.yield;
     trial.schedules = d_.schedules;
     return trial;
   }
 
-  Result<void> make(std::vector<Trial>& batch) {
+  Result<void> make(std::vector<RunningTrial>& batch) {
     std::vector<std::size_t> todo;
-    // if a run of many faults cannot be judged, repeating it does not help: the next trial has fewer
+    // Runs with many faults that are not repeated if they are inconclusive: a trial with fewer faults follows instead.
     std::set<std::size_t> once;
-    for (const Trial& trial : batch) {
+    for (const RunningTrial& trial : batch) {
       todo.push_back(trial.tried);
       if (trial.what.many) once.insert(trial.tried);
     }
     if (const std::size_t room = lab_.room(); room > 0) lab_.expect(after_misses(batch, room));
-    const Try& first = batch[0].what;
+    const Trial& first = batch[0].what;
     lab_.level = first.level;
-    const std::string doing = fmt::format(
-        "{}: {}{}", first.again ? "trying again" : "trying", first.look ? first.why : short_words(first.schedule),
-        batch.size() > 1 ? fmt::format(" (and {} more beside it)", batch.size() - 1) : "");
+    const std::string doing =
+        fmt::format("{}: {}{}", first.repeat ? "trying again" : "trying",
+                    first.exploratory ? first.why : short_words(first.schedule),
+                    batch.size() > 1 ? fmt::format(" (and {} more in parallel)", batch.size() - 1) : "");
     const Decides decides = [&](std::size_t i, const RunResult& result) { return ends_batch(batch[i], result); };
     ROSE_TRY(std::vector<Lab::Made> made,
-             first.look ? lab_.run(todo, doing) : lab_.run_judged(todo, doing, once, decides));
+             first.exploratory ? lab_.run(todo, doing) : lab_.run_judged(todo, doing, once, decides));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       batch[i].armed = made[i].armed;
       batch[i].result = std::move(made[i].result);
       if (batch[i].result.ended_early) continue;
       Tried& entry = d_.tried[batch[i].tried];
       const std::string& reason = batch[i].result.reason;
-      if (!reason.empty() && !batch[i].what.look && entry.note.find(reason) == std::string::npos)
+      if (!reason.empty() && !batch[i].what.exploratory && entry.note.find(reason) == std::string::npos)
         entry.note += fmt::format("; {}", reason);
     }
     return {};
   }
 
-  // Less likely trials beside one that reproduced the bug are stopped, as if they had not been begun: the user who
-  // waits wants the schedule now, and a run that hangs because of its fault takes a minute. Called by several threads,
-  // while the search waits.
-  [[nodiscard]] bool ends_batch(const Trial& trial, const RunResult& result) const {
-    if (result.verdict != Verdict::reproduced || purpose_ == Purpose::surer || trial.what.look) return false;
+  // Whether the runner should stop less likely trials of the batch, because this one reproduced the bug. They then
+  // count as not started: the user waits for the schedule, and a run that hangs because of its fault takes a minute.
+  // Several threads may call this while the search waits for the batch.
+  [[nodiscard]] bool ends_batch(const RunningTrial& trial, const RunResult& result) const {
+    if (result.verdict != Verdict::reproduced || purpose_ == Purpose::more_reliable || trial.what.exploratory)
+      return false;
     if (!world_.uses("doubt")) return true;
     Tried seen = d_.tried[trial.tried];
     note_hit(seen, result);
-    return looks_alike(inputs_, d_, seen);
+    return resembles_incident(inputs_, d_, seen);
   }
 
-  std::vector<Schedule> after_misses(const std::vector<Trial>& batch, std::size_t room) const {
-    std::vector<UnderWay> under_way;
+  std::vector<Schedule> after_misses(const std::vector<RunningTrial>& batch, std::size_t room) const {
+    std::vector<PendingTrial> pending;
     const auto running = [&](std::size_t tried) {
       return std::any_of(batch.begin(), batch.end(),
-                         [&](const Trial& other_trial) { return other_trial.tried == tried; });
+                         [&](const RunningTrial& other_trial) { return other_trial.tried == tried; });
     };
     std::vector<Retry> retries = misses_.retries(d_.tried, running);
-    for (const Trial& trial : batch) {
-      if (trial.move != nullptr) under_way.push_back({trial.move, &trial.what});
-      if (!trial.what.look && !trial.what.again)
-        retries.push_back({&trial.what.schedule, trial.what.yield * kAgain, 1});
+    for (const RunningTrial& trial : batch) {
+      if (trial.move != nullptr) pending.push_back({trial.move, &trial.what});
+      if (!trial.what.exploratory && !trial.what.repeat)
+        retries.push_back({&trial.what.schedule, trial.what.yield * kRepeatYield, 1});
     }
-    return forecast_misses(world_, lab_, moves_, under_way, retries,
-                           purpose_ != Purpose::surer ? kMostAgain - again_ : 0, room);
+    return forecast_misses(world_, lab_, moves_, pending, retries,
+                           purpose_ != Purpose::more_reliable ? kMostRepeats - repeats_ : 0, room);
   }
 
-  void learn(Trial& trial) {
-    Shown shown;
-    shown.fresh = trial.runs;
-    RunResult& known = shown_[trial.tried];
+  void learn(RunningTrial& trial) {
+    TrialOutcome outcome;
+    outcome.fresh = trial.runs;
+    RunResult& known = last_results_[trial.tried];
     if (trial.runs) {
-      shown.result = &trial.result;
-      if (feedback_ && world_.uses("feedback") && !trial.what.look && trial.result.oracle != OracleAnswer::unknown) {
+      outcome.result = &trial.result;
+      if (feedback_ && world_.uses("feedback") && !trial.what.exploratory &&
+          trial.result.oracle != OracleAnswer::unknown) {
         std::set<std::string> signs = signs_of(trial.result.trace);
         signs.insert(trial.result.shown.begin(), trial.result.shown.end());
-        shown.observables = feedback_->share(signs);
+        outcome.observables = feedback_->share(signs);
         if (trial.result.oracle == OracleAnswer::miss) feedback_->missed(tested_part(trial), signs);
-        world_.belief = feedback_->belief();
-        for (const auto& [id, factor] : lead_belief_)
-          world_.belief[id] = factor * (world_.belief.contains(id) ? world_.belief[id] : 1);
+        world_.factors = feedback_->factors();
+        for (const auto& [id, factor] : lead_factors_)
+          world_.factors[id] = factor * (world_.factors.contains(id) ? world_.factors[id] : 1);
       }
-      remember_miss(trial, shown.observables);
+      remember_miss(trial, outcome.observables);
       if (trial.what.many && trial.result.oracle == OracleAnswer::miss)
-        for (const schedule::FaultOutcome& outcome : trial.result.faults)
-          if (outcome.effective()) world_.in_vain.insert(outcome.id);
+        for (const schedule::FaultOutcome& of_fault : trial.result.faults)
+          if (of_fault.effective()) world_.missed_in_group.insert(of_fault.id);
     } else {
-      shown.result = &known;
+      outcome.result = &known;
     }
     if (trial.move != nullptr) {
-      trial.move->learn(trial.what, shown);
+      trial.move->learn(trial.what, outcome);
       for (std::unique_ptr<Move>& move : trial.move->offspring()) moves_.push_back(std::move(move));
     }
     if (!trial.runs) return;
     const std::vector<schedule::FaultOutcome>& came = trial.result.faults;
-    if (trial.armed && !trial.what.look && trial.result.oracle == OracleAnswer::miss &&
+    if (trial.armed && !trial.what.exploratory && trial.result.oracle == OracleAnswer::miss &&
         std::none_of(came.begin(), came.end(),
                      [](const schedule::FaultOutcome& other_outcome) { return other_outcome.fired; }))
       window_.nothing_fired();
@@ -699,8 +709,8 @@ class Search {
     trial.result.trace = std::move(trace);
   }
 
-  // Without the faults that fired without effect: the miss proves nothing about them.
-  static Schedule tested_part(const Trial& trial) {
+  // The schedule without the faults that fired without effect, about which a miss proves nothing.
+  static Schedule tested_part(const RunningTrial& trial) {
     Schedule part = trial.what.schedule;
     std::erase_if(part.faults, [&](const Fault& fault) {
       const FaultOutcome* outcome = outcome_of(trial.result, fault.id);
@@ -709,43 +719,46 @@ class Search {
     return part;
   }
 
-  void remember_miss(const Trial& trial, double observables) {
-    // Not repeated yet, because another one reproduced the bug.
+  void remember_miss(const RunningTrial& trial, double observables) {
+    // An inconclusive run that run_judged() did not repeat, because another one of the batch reproduced the bug.
     const bool unclear = trial.armed && !trial.what.many && trial.result.oracle == OracleAnswer::unknown &&
                          d_.tried[trial.tried].tally.runs() == 1;
-    if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.look || trial.what.again) return;
-    // A message that the failed call itself causes says nothing about the moment.
+    if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.exploratory || trial.what.repeat)
+      return;
+    // The call that was made to fail causes messages itself, whenever it fails: they do not show that the moment was
+    // right.
     if (inputs_.only_logs()) observables = 0;
     std::string moment = schedule::fingerprint(trial.what.schedule);
     if (world_.uses("moments"))
       if (std::optional<std::string> found = moment_of(trial.what.schedule, trial.result)) moment = *std::move(found);
     misses_.add(std::move(moment), trial.tried, trial.what.level,
-                trial.what.yield * kAgain * (1 + kAgainSigns * observables));
+                trial.what.yield * kRepeatYield * (1 + kRepeatObservables * observables));
   }
 
   // --- a schedule that reproduced the bug
 
-  // The run may have reproduced another failure: it brought back none of the logs' messages although they are the only
-  // evidence, or it stopped the workload early, or no node ended itself as one did in the dump. Other trials come first
-  // for some runs, and faults that messages name come before guesses.
-  bool doubtful(const Trial& trial) {
-    if (!world_.uses("doubt") || purpose_ == Purpose::surer || looks_alike(inputs_, d_, d_.tried[trial.tried]))
+  // True if the run may have reproduced another failure (resembles_incident()) and its schedule should be tested later:
+  // for kMostOthers runs after the first such hit, other trials come first. Meanwhile faults that messages report are
+  // preferred to guesses.
+  bool doubtful(const RunningTrial& trial) {
+    if (!world_.uses("doubt") || purpose_ == Purpose::more_reliable ||
+        resembles_incident(inputs_, d_, d_.tried[trial.tried]))
       return false;
     if (doubted_until_ == 0) {
       doubted_until_ = d_.runs + std::min(kMostOthers, lab_.left() / 3);
       for (const Candidate& c : d_.plan.candidates)
-        if (inputs_.only_logs() && !c.guessed && c.plainness >= kHalfSaid) {
-          lead_belief_[c.fault.id] = kLeadBelief;
-          world_.belief[c.fault.id] = kLeadBelief;
+        if (inputs_.only_logs() && !c.guessed && c.plainness >= kLeastReported) {
+          lead_factors_[c.fault.id] = kLeadFactor;
+          world_.factors[c.fault.id] = kLeadFactor;
         }
     }
     return d_.runs < doubted_until_;
   }
 
-  // A planned restart that reproduces the bug is treated like any other schedule.
+  // Confirms planned restarts that reproduced the bug, like any other schedule.
   Result<bool> follow_restarts() {
     for (RestartRuns::Hit& hit : restart_hits_) {
-      Trial trial;
+      RunningTrial trial;
       trial.tried = hit.tried;
       trial.what.schedule = d_.tried[hit.tried].schedule;
       trial.what.level = d_.tried[hit.tried].level;
@@ -762,13 +775,13 @@ class Search {
   }
 
   Result<bool> follow_doubted() {
-    const Trial trial = std::move(doubted_.front());
+    const RunningTrial trial = std::move(doubted_.front());
     doubted_.erase(doubted_.begin());
     return follow(trial);
   }
 
-  // True: it reaches the target.
-  Result<bool> follow(const Trial& trial) {
+  // Narrows down and confirms a schedule that reproduced the bug. Returns true if it passed (see search()).
+  Result<bool> follow(const RunningTrial& trial) {
     Lead lead;
     lead.schedule = trial.what.schedule;
     lead.level = trial.what.level;
@@ -787,52 +800,53 @@ class Search {
       if (std::optional<std::string> found = moment_of(lead.schedule, trial.result)) moment = *std::move(found);
     if (!tested_.insert(moment).second) return false;
     const std::set<std::string> ids = fault_ids(lead.schedule);
-    if (confirmation_.tests() >= kMostTests || tests_alike_[ids] >= kMostTestsAlike) {
+    if (confirmation_.tests() >= kMostTests || tests_by_faults_[ids] >= kMostTestsOfSameFaults) {
       d_.tried[lead.tried].note += "; not tested, because many others were";
       return false;
     }
-    ++tests_alike_[ids];
+    ++tests_by_faults_[ids];
     ROSE_CHECK(confirm(lead, true));
     if (!lead.waits) return tested(std::move(lead), true);
     d_.tried[lead.tried].note += fmt::format("; {} of {} confirming runs: more promising ones come first",
                                              lead.tally.reproduced, lead.tally.conclusive());
-    go_on_from(lead);
+    refine_from(lead);
     waiting_.push_back(std::move(lead));
     return false;
   }
 
-  // Checks whether it is worth minimising and testing; in the search for a more reliable one, whether it reaches the
-  // target.
+  // Screens the lead; in the search for a more reliable schedule, makes its final test at once.
   Result<void> confirm(Lead& lead, bool may_wait) {
-    if (purpose_ == Purpose::surer) return confirmation_.test(lead, schedule::kMostTestRuns, true);
+    if (purpose_ == Purpose::more_reliable) return confirmation_.test(lead, schedule::kMostTestRuns, true);
     return confirmation_.screen(lead, may_wait);
   }
 
-  bool tested(Lead lead, bool go_on) {
+  // Records the lead and returns true if it passed. Otherwise `proceed` adds moves that refine it.
+  bool tested(Lead lead, bool proceed) {
     leads_.push_back(std::move(lead));
     const Lead& last = leads_.back();
     if (last.accepted || last.promising) return true;
     d_.tried[last.tried].note +=
         fmt::format("; below the target: {} of {} confirming runs", last.tally.reproduced, last.tally.conclusive());
-    if (go_on && last.tally.reproduced > 0) go_on_from(last);
+    if (proceed && last.tally.reproduced > 0) refine_from(last);
     return false;
   }
 
-  // A schedule that reproduces the bug too rarely is the best starting point.
-  void go_on_from(const Lead& lead) {
+  // Adds moves that refine a schedule which reproduces the bug too rarely, and raises the weights of its faults: it is
+  // the best base for further trials.
+  void refine_from(const Lead& lead) {
     for (const Fault& fault : lead.schedule.faults) {
-      lead_belief_[fault.id] = kLeadBelief;
-      world_.belief[fault.id] = kLeadBelief;
+      lead_factors_[fault.id] = kLeadFactor;
+      world_.factors[fault.id] = kLeadFactor;
     }
     if (world_.level(1))
-      for (std::vector<Try>& tries :
+      for (std::vector<Trial>& trials :
            std::vector{other_times(world_, lead.schedule), other_lengths(world_, lead.schedule),
-                       limit_tries(world_, &lead.schedule)})
-        if (!tries.empty()) moves_.push_back(plain_move(world_, std::move(tries)));
+                       limit_trials(world_, &lead.schedule)})
+        if (!trials.empty()) moves_.push_back(plain_move(world_, std::move(trials)));
     if (world_.level(2)) {
       for (std::unique_ptr<Move>& move : context_moves(world_, &lead.schedule)) moves_.push_back(std::move(move));
-      if (std::vector<Try> tries = elsewhere_tries(world_, &lead.schedule); !tries.empty())
-        moves_.push_back(plain_move(world_, std::move(tries)));
+      if (std::vector<Trial> trials = elsewhere_trials(world_, &lead.schedule); !trials.empty())
+        moves_.push_back(plain_move(world_, std::move(trials)));
       for (const Fault& fault : lead.schedule.faults)
         if (hits_by_count(fault.kind) && fault.count == 1)
           if (std::unique_ptr<Move> move =
@@ -840,49 +854,51 @@ class Search {
             moves_.push_back(std::move(move));
     }
     if (!world_.level(3)) return;
-    const bool any_timed = std::any_of(lead.schedule.faults.begin(), lead.schedule.faults.end(), by_the_clock);
+    const bool any_timed = std::any_of(lead.schedule.faults.begin(), lead.schedule.faults.end(), waits_only_for_time);
     for (const Fault& fault : lead.schedule.faults) {
       if (!lead.fired.contains(fault.id)) continue;
-      // Another time leads to the same calls.
-      if (by_the_clock(fault) && !moved_from_time_.insert(fault.id).second) continue;
-      const double belief = kLead * kSharePlace * (any_timed && !by_the_clock(fault) ? kBesideTimed : 1);
-      if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, belief))
+      // Refine a fault at a fixed time only once: the calls after another time are the same.
+      if (waits_only_for_time(fault) && !refined_at_time_.insert(fault.id).second) continue;
+      const double prior = kLead * kSharePlace * (any_timed && !waits_only_for_time(fault) ? kUntimedFault : 1);
+      if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, prior))
         moves_.push_back(std::move(move));
     }
   }
 
-  // The accepted schedule may reproduce another failure: in production a node ended by itself, and in none of its runs.
-  // Looks for a schedule in which the node does.
-  Result<void> more_alike(Lead& found) {
-    const auto alike = [&](const Lead& lead) { return looks_alike(inputs_, d_, d_.tried[lead.tried]); };
-    if (!world_.uses("doubt") || inputs_.only_logs() || alike(found)) return {};
+  // If the accepted schedule may reproduce another failure (in production a node ended itself, and in none of its
+  // runs), looks for a schedule that reproduces production's.
+  Result<void> find_more_similar(Lead& found) {
+    const auto similar = [&](const Lead& lead) { return resembles_incident(inputs_, d_, d_.tried[lead.tried]); };
+    if (!world_.uses("doubt") || inputs_.only_logs() || similar(found)) return {};
     doubted_.clear();
-    std::erase_if(waiting_, [&](const Lead& lead) { return !alike(lead); });
-    return look_for(Purpose::alike, std::max(0, std::min(kMostAlike, lab_.left() - options_.confirm_runs)), found,
-                    alike, ", but it may be another failure; one closer to production was found then");
+    std::erase_if(waiting_, [&](const Lead& lead) { return !similar(lead); });
+    return look_for(Purpose::more_similar, std::max(0, std::min(kMostSimilar, lab_.left() - options_.confirm_runs)),
+                    found, similar, ", but it may be another failure; one closer to production was found then");
   }
 
-  // An accepted schedule that sometimes misses depends on an injection point that its times do not always hit, and hit
-  // less often on a busier or slower machine. A schedule that waits for an event at that point, or that needs no time,
-  // is more reliable: looks for one.
-  Result<void> surer(Lead& found) {
+  // Looks for a more reliable schedule than an accepted one that sometimes misses. Assumption: its faults at fixed
+  // times do not always hit the right point of the execution, and will hit it less often on a busier or slower machine.
+  // A schedule that waits for an event at that point, or that does not depend on a time, is more reliable.
+  Result<void> find_more_reliable(Lead& found) {
     if (!world_.uses("surer") || inputs_.stop_after != StopAfter::minimised) return {};
-    if (std::exchange(looked_for_surer_, true)) return {};
+    if (std::exchange(looked_for_reliable_, true)) return {};
     Misses misses = std::exchange(misses_, {});
     Moves moves = std::exchange(moves_, {});
-    std::vector<Trial> stopped = std::exchange(stopped_, {});
+    std::vector<RunningTrial> stopped = std::exchange(stopped_, {});
     doubted_.clear();
-    go_on_from(found);
+    refine_from(found);
     if (world_.level(1))
-      if (std::vector<Try> tries = untimed(found); !tries.empty())
-        moves_.push_back(plain_move(world_, std::move(tries)));
-    // No more runs than its misses would cost its user.
-    const double worth = std::ceil(kRunsToCome * (1 / std::max(found.tally.rate(), 0.01) - 1));
+      if (std::vector<Trial> trials = untimed(found); !trials.empty())
+        moves_.push_back(plain_move(world_, std::move(trials)));
+    // Limit the runs to what the misses would cost the user: a schedule of rate r needs 1/r runs for each reproduction,
+    // so kFutureRuns reproductions take kFutureRuns * (1/r - 1) additional runs.
+    const double worth = std::ceil(kFutureRuns * (1 / std::max(found.tally.rate(), 0.01) - 1));
     const int left = confirmation_.left_for(found) - schedule::RateTest(options_.target_rate).perfect();
-    const int most = static_cast<int>(std::min<double>({kMostSurer, worth, std::max<double>(left, kLeastSurer)}));
+    const int most =
+        static_cast<int>(std::min<double>({kMostReliability, worth, std::max<double>(left, kLeastReliability)}));
     const int first_run = found.first_run;
     ROSE_CHECK(look_for(
-        Purpose::surer, most, found, [&](const Lead& lead) { return better(lead, found); },
+        Purpose::more_reliable, most, found, [&](const Lead& lead) { return better(lead, found); },
         ", then a more reliable one was found"));
     found.first_run = first_run;
     misses_ = std::move(misses);
@@ -891,7 +907,8 @@ class Search {
     return {};
   }
 
-  // Continues the search for at most that many runs. A schedule that fits replaces the found one.
+  // Continues the search for at most `most` runs. A schedule for which `fits` is true replaces the found one. `then`:
+  // for the note in the record.
   Result<void> look_for(Purpose purpose, int most, Lead& found, const std::function<bool(const Lead&)>& fits,
                         std::string_view then) {
     purpose_ = purpose;
@@ -910,23 +927,23 @@ class Search {
     return {};
   }
 
-  // The first calls instead of those after a certain time.
-  std::vector<Try> untimed(const Lead& lead) const {
-    std::vector<Try> tries;
+  // Trials in which a fault of the lead hits its first matching call instead of the first one after a fixed time.
+  std::vector<Trial> untimed(const Lead& lead) const {
+    std::vector<Trial> trials;
     for (std::size_t i = 0; i < lead.schedule.faults.size(); ++i) {
       const Fault& fault = lead.schedule.faults[i];
       if (!hits_by_count(fault.kind) || fault.when.empty() || fault.when[0].kind != ConditionKind::elapsed) continue;
-      Try t;
+      Trial t;
       t.schedule = lead.schedule;
       t.schedule.faults[i].when.erase(t.schedule.faults[i].when.begin());
       t.yield = kLead * kShareCall;
       t.why = fmt::format("{} does not wait for a time: it reproduced the bug, but not always", fault.id);
-      tries.push_back(std::move(t));
+      trials.push_back(std::move(t));
     }
-    return tries;
+    return trials;
   }
 
-  // --- simplification, then the rate, from runs that influenced no choice
+  // --- simplification, then the rate, measured by runs that influence no choice
 
   Result<void> finish(const Lead& found) {
     final_ = Found{.lead = found};
@@ -948,32 +965,32 @@ class Search {
   Refinement refinement_{inputs_, world_, lab_, confirmation_, d_};
   std::optional<Feedback> feedback_;
   Moves moves_;
-  std::map<std::size_t, RunResult> shown_;  // the last result of each, without its trace
+  std::map<std::size_t, RunResult> last_results_;  // by index into d_.tried: the last result, without its trace
   Misses misses_;
   Window window_;
-  int again_ = 0;
+  int repeats_ = 0;  // further runs of schedules that missed
   std::vector<Lead> leads_;
-  std::vector<Lead> waiting_;   // whose test is not over
-  std::vector<Trial> doubted_;  // not tested yet, because they may reproduce another failure
-  std::vector<Trial> stopped_;  // their runs were stopped, because another one had reproduced the bug
-  int doubted_until_ = 0;       // runs, while others come before them; 0: there were none
+  std::vector<Lead> waiting_;          // leads whose screening was put aside
+  std::vector<RunningTrial> doubted_;  // hits that are not tested yet, because they may reproduce another failure
+  std::vector<RunningTrial> stopped_;  // trials whose runs were stopped, because another one reproduced the bug
+  int doubted_until_ = 0;              // number of runs until which other trials come before them; 0: there were none
   std::vector<RestartRuns::Hit> restart_hits_;
-  std::set<std::string> tested_;  // moments
-  std::map<std::set<std::string>, int> tests_alike_;
-  std::set<std::string> moved_from_time_;  // faults that reproduced the bug at a time, and were refined to calls
-  std::map<std::string, double> lead_belief_;
-  bool looked_for_surer_ = false;
+  std::set<std::string> tested_;  // moments of schedules that were tested
+  std::map<std::set<std::string>, int> tests_by_faults_;
+  std::set<std::string> refined_at_time_;  // faults at fixed times that were refined
+  std::map<std::string, double> lead_factors_;
+  bool looked_for_reliable_ = false;
   Purpose purpose_ = Purpose::reach;
-  int until_ = 0;  // the limit of runs after something was reached
+  int until_ = 0;  // limit of runs for a purpose other than Purpose::reach
   std::optional<Found> final_;
-  std::optional<Found> as_found_;  // before it was simplified
-  std::optional<Found> decided_;   // the best of those that were tested to the end and stayed below the target
+  std::optional<Found> as_found_;  // the confirmed schedule before it was simplified
+  std::optional<Found> decided_;   // the best of the schedules that failed the final test
 };
 
 }  // namespace
 
-double worth_of(const World& world, const Lab& lab, const Try& t) {
-  // A hit of many faults or calls is only the beginning: narrowing it down takes runs, too.
+double worth_of(const World& world, const Lab& lab, const Trial& t) {
+  // If a trial with many faults or calls reproduces the bug, narrowing it down takes further runs.
   const double later = t.many && world.uses("narrowing") ? t.yield * narrowing_runs(t.schedule) : 0;
   double worth = t.yield / (lab.cost(t.schedule) * (1 + later));
   if (!world.uses("turns")) worth += 10.0 * (3 - t.level);  // level after level, as in the paper

@@ -11,17 +11,17 @@
 namespace rose::diagnose {
 namespace {
 
-// Pauses and partitions are not shortened further: the reader of the schedule gains nothing.
+// Pauses and partitions are not made shorter than this: a shorter one is not easier to understand.
 constexpr std::int64_t kShortest = 2 * kSecond;
-// A time that is just sufficient here is too short on a slower or busier machine.
+// The margin of shortened durations: one that is just sufficient here may be too short on a slower or busier machine.
 constexpr std::int64_t kMarginNumerator = 4, kMarginDenominator = 3;
 
+// A unit is a fault, or a group of alternatives: one fault on several nodes, whose members are changed together.
 bool same_unit(const Fault& fault, const std::string& unit) {
   return fault.group.empty() ? fault.id == unit : fault.group == unit;
 }
 std::string unit_of(const Fault& fault) { return fault.group.empty() ? fault.id : fault.group; }
 
-// Alternatives of one group are changed together: they are one fault on several nodes.
 std::vector<std::string> units_of(const Schedule& schedule) {
   std::vector<std::string> units;
   for (const Fault& fault : schedule.faults)
@@ -64,7 +64,8 @@ std::string words_of(const Condition& c) {
   return {};
 }
 
-// 12.7 s would suggest a precision that nobody has: whole seconds from 2 s on, half seconds below.
+// Rounds a duration so that it does not suggest a precision that it does not have: to half seconds below 2 s, and to
+// whole seconds, 5 s and 10 s above.
 std::int64_t readable(std::int64_t ns) {
   const std::int64_t step = ns >= 60 * kSecond   ? 10 * kSecond
                             : ns >= 20 * kSecond ? 5 * kSecond
@@ -78,7 +79,7 @@ std::string lasts(const Fault& fault, std::int64_t before) {
                      format_duration(before));
 }
 
-// "crash-n1 comes at the 1st openat instead of the 5th; both reproduce it, so the count does not matter".
+// For people: "crash-n1 comes at the 1st openat instead of the 5th; both reproduce it, so the count does not matter".
 std::string counts(const std::string& id, const std::string& what, int count, int before) {
   return fmt::format("{} comes at the {} {} instead of the {}{}", id, ordinal_text(count), what, ordinal_text(before),
                      count == 1 ? "; both reproduce it, so the count does not matter" : "");
@@ -107,7 +108,8 @@ Schedule without(const Schedule& schedule, const std::string& id) {
       for (const std::string& before : gone.after)
         if (std::find(fault.after.begin(), fault.after.end(), before) == fault.after.end())
           fault.after.push_back(before);
-      // Only times can be added up; other conditions of the removed fault are dropped.
+      // Add the removed fault's waiting time to that of its follower. Other conditions cannot be combined and are
+      // dropped.
       const bool timed = gone.when.size() == 1 && gone.when[0].kind == ConditionKind::elapsed;
       const bool fault_timed = !fault.when.empty() && fault.when[0].kind == ConditionKind::elapsed;
       const bool process_fault = !hits_by_count(fault.kind);
@@ -126,27 +128,28 @@ Simplifier::Simplifier(Schedule schedule, const std::set<std::string>& fired, bo
 }
 
 void Simplifier::plan_drops(const std::set<std::string>& fired) {
-  // Alternatives that never fired: the context may belong to one node after all.
+  // Alternatives of a group that never fired, while another one did: their nodes may not matter.
   std::vector<std::string> idle;
-  Batch never;  // faults or whole groups
-  const auto sure = [certain = certain_](const Schedule& of, const std::string& unit) {
+  Batch never;  // removals of faults and groups that never fired, proposed together
+  const auto has_certain = [certain = certain_](const Schedule& of, const std::string& unit) {
     return std::any_of(of.faults.begin(), of.faults.end(),
                        [&](const Fault& f) { return same_unit(f, unit) && certain.contains(f.id); });
   };
-  const auto only_unsure = [sure](const Schedule& of) {
+  const auto only_uncertain = [has_certain](const Schedule& of) {
     const std::vector<std::string> units = units_of(of);
-    return std::none_of(units.begin(), units.end(), [&](const std::string& unit) { return sure(of, unit); });
+    return std::none_of(units.begin(), units.end(), [&](const std::string& unit) { return has_certain(of, unit); });
   };
-  const auto drop = [only_unsure](std::vector<std::string> units, bool whatever) {
+  const auto drop = [only_uncertain](std::vector<std::string> units, bool unconditionally) {
     Step step;
     step.drops_faults = true;
-    step.change = [units = std::move(units), only_unsure, whatever](const Schedule& from) -> std::optional<Changed> {
+    step.change = [units = std::move(units), only_uncertain,
+                   unconditionally](const Schedule& from) -> std::optional<Changed> {
       std::vector<std::string> there;
       for (const std::string& unit : units)
         if (first_of(from, unit) != nullptr) there.push_back(unit);
       if (there.empty() || there.size() >= units_of(from).size()) return std::nullopt;
       Changed changed{without_units(from, there), fmt::format("without {}", list_of(there))};
-      if (!whatever && !only_unsure(from) && only_unsure(changed.schedule)) return std::nullopt;
+      if (!unconditionally && !only_uncertain(from) && only_uncertain(changed.schedule)) return std::nullopt;
       return changed;
     };
     return step;
@@ -174,15 +177,17 @@ void Simplifier::plan_drops(const std::set<std::string>& fired) {
     never.insert(never.begin(), std::move(step));
   }
   if (!never.empty()) batches_.push_back(std::move(never));
-  // From the last to the first, because later ones are more likely to be consequences. Many at once first.
+  // Remove units from the last to the first, because later faults are more likely to be consequences; large parts
+  // first.
   std::vector<std::string> units = units_of(current_);
   std::reverse(units.begin(), units.end());
-  // All uncertain faults are removed at once first: the certain ones may explain the failure alone.
-  std::vector<std::string> unsure;
+  // Before that, propose to remove all uncertain faults at once: the certain ones alone may explain the failure.
+  std::vector<std::string> uncertain;
   for (const std::string& unit : units)
-    if (!sure(current_, unit)) unsure.push_back(unit);
-  if (unsure.size() < units.size() && unsure.size() > 1) batches_.push_back({drop(unsure, false)});
-  std::stable_partition(units.begin(), units.end(), [&](const std::string& unit) { return !sure(current_, unit); });
+    if (!has_certain(current_, unit)) uncertain.push_back(unit);
+  if (uncertain.size() < units.size() && uncertain.size() > 1) batches_.push_back({drop(uncertain, false)});
+  std::stable_partition(units.begin(), units.end(),
+                        [&](const std::string& unit) { return !has_certain(current_, unit); });
   for (std::size_t size = std::max<std::size_t>(1, units.size() / 2);; size = std::max<std::size_t>(1, size / 2)) {
     for (std::size_t i = 0; i < units.size(); i += size) {
       const auto begin = units.begin() + static_cast<std::ptrdiff_t>(i);
@@ -206,8 +211,8 @@ void Simplifier::plan_details() {
       return changed;
     };
   };
-  Batch likely;                // what hardly ever matters, all at once
-  std::vector<Step> unlikely;  // each for itself
+  Batch likely;                // changes that hardly ever matter, proposed together
+  std::vector<Step> unlikely;  // changes that may matter, proposed one by one
   const std::vector<std::string> units = units_of(current_);
   for (const std::string& unit : units) {
     const Fault& first = *first_of(current_, unit);
@@ -219,7 +224,8 @@ void Simplifier::plan_details() {
         fault.times = 1;
         return what;
       })});
-    // The earliest conditions: the last one determines where the fault hits.
+    // Conditions except the last one hardly ever matter: the last one determines the point at which the fault is
+    // injected.
     for (std::size_t i = 0; i < first.when.size(); ++i) {
       const Condition gone = first.when[i];
       Step step{change(unit, [gone](Fault& fault) -> std::optional<std::string> {
@@ -231,8 +237,8 @@ void Simplifier::plan_details() {
       if (i + 1 < first.when.size()) likely.push_back(std::move(step));
       else unlikely.push_back(std::move(step));
     }
-    // Tries the first occurrence: if that reproduces as often, the count does not matter. Otherwise tries half of it,
-    // so that a reader sees about how many occurrences are needed.
+    // Propose the first occurrence: if that reproduces the bug as often, the count does not matter. Then propose half
+    // the count, so that a reader learns about how many occurrences are needed.
     for (const bool halve : {false, true}) {
       const auto lower = [halve](int& count) {
         const int less = halve ? (count + 1) / 2 : 1;
@@ -265,8 +271,8 @@ void Simplifier::plan_details() {
     }
     for (std::size_t i = 0; i < first.after.size(); ++i)
       unlikely.push_back({change(unit, [i](Fault& fault) -> std::optional<std::string> {
-        // Without the fault before it a time would count from another start: that is a different schedule, not a
-        // simpler one.
+        // Without its predecessor, a fault's time would be counted from another point: that schedule would be
+        // different, not simpler.
         if (!fault.when.empty() ? fault.when[0].kind == ConditionKind::elapsed : !hits_by_count(fault.kind))
           return std::nullopt;
         if (i >= fault.after.size()) return std::nullopt;
@@ -276,14 +282,14 @@ void Simplifier::plan_details() {
       })});
     const std::int64_t seen = first.duration_ns;
     if (seen >= 2 * kShortest) {
-      seen_[unit] = seen;
+      original_ns_[unit] = seen;
       const auto halve = [seen](Fault& fault) -> std::optional<std::string> {
         const std::int64_t duration = readable(fault.duration_ns / 2);
         if (fault.duration_ns < 2 * kShortest || duration >= fault.duration_ns) return std::nullopt;
         fault.duration_ns = duration;
         return lasts(fault, seen);
       };
-      unlikely.push_back({.change = change(unit, halve), .again = true, .shortens = unit});
+      unlikely.push_back({.change = change(unit, halve), .repeats = true, .shortens = unit});
     }
   }
   likely.push_back({[](const Schedule& from) -> std::optional<Changed> {
@@ -291,7 +297,7 @@ void Simplifier::plan_details() {
     for (Fault& fault : changed.schedule.faults) {
       make_readable(fault.when);
       make_readable(fault.until);
-      // Rounded up: a silence that is slightly too short has no effect.
+      // Only round durations up: a silence that is slightly too short has no effect.
       if (fault.duration_ns >= kSecond && readable(fault.duration_ns) >= fault.duration_ns)
         fault.duration_ns = readable(fault.duration_ns);
     }
@@ -310,16 +316,16 @@ void Simplifier::plan_details() {
     }
     return changed;
   }});
-  // Changes that will probably fail are tried first: if one is accepted, there is less to round.
+  // Propose the changes that may matter first: each accepted one leaves less to round.
   for (Step& step : unlikely) batches_.push_back({std::move(step)});
   batches_.push_back(std::move(likely));
 }
 
 void Simplifier::leave_margins() {
-  for (const std::string& unit : std::exchange(edges_, {})) {
+  for (const std::string& unit : std::exchange(at_minimum_, {})) {
     const Fault* first = first_of(current_, unit);
-    if (first == nullptr || first->duration_ns >= seen_.at(unit)) continue;
-    const std::int64_t seen = seen_.at(unit);
+    if (first == nullptr || first->duration_ns >= original_ns_.at(unit)) continue;
+    const std::int64_t seen = original_ns_.at(unit);
     const std::int64_t longer = std::min(readable(first->duration_ns * kMarginNumerator / kMarginDenominator), seen);
     for (Fault& fault : current_.faults) {
       if (!same_unit(fault, unit)) continue;
@@ -359,34 +365,34 @@ std::optional<Simplifier::Idea> Simplifier::next() {
       plan_details();
       continue;
     }
-    asked_ = std::move(batches_.front());
+    proposed_ = std::move(batches_.front());
     batches_.pop_front();
-    asked_words_.clear();
-    std::optional<Idea> idea = apply(asked_, asked_words_);
+    proposed_words_.clear();
+    std::optional<Idea> idea = apply(proposed_, proposed_words_);
     if (!idea) continue;
-    asked_schedule_ = idea->schedule;
+    proposed_schedule_ = idea->schedule;
     return idea;
   }
 }
 
 void Simplifier::learn(bool reproduces) {
-  Batch batch = std::exchange(asked_, {});
+  Batch batch = std::exchange(proposed_, {});
   if (batch.empty()) return;
   if (reproduces) {
-    current_ = std::move(asked_schedule_);
+    current_ = std::move(proposed_schedule_);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       Step& step = batch[i];
-      if (step.goes_on && !changes_.empty()) changes_.pop_back();
-      if (!step.drops_faults) changes_.push_back(asked_words_[i]);
-      step.goes_on = true;
-      if (step.again) batches_.push_front({std::move(step)});
+      if (step.continues && !changes_.empty()) changes_.pop_back();
+      if (!step.drops_faults) changes_.push_back(proposed_words_[i]);
+      step.continues = true;
+      if (step.repeats) batches_.push_front({std::move(step)});
     }
   } else if (batch.size() > 1) {
     const auto middle = batch.begin() + static_cast<std::ptrdiff_t>(batch.size() / 2);
     batches_.push_front(Batch(std::make_move_iterator(middle), std::make_move_iterator(batch.end())));
     batches_.push_front(Batch(std::make_move_iterator(batch.begin()), std::make_move_iterator(middle)));
   } else if (!batch[0].shortens.empty()) {
-    edges_.insert(batch[0].shortens);
+    at_minimum_.insert(batch[0].shortens);
   }
 }
 

@@ -1,6 +1,6 @@
-// Proposes simpler forms of a schedule that reproduces: fewer faults, fewer conditions, shorter, rounder, wider.
-// Proposes one at a time, with as many changes at once as will probably hold, and continues according to the outcome of
-// the runs. Makes no runs itself.
+// Proposes simpler forms of a schedule that reproduces the bug: fewer faults, fewer conditions, lower counts, shorter
+// durations, rounded times, more general paths. Proposes one form at a time, with as many changes as will probably not
+// matter, and continues according to the outcome of its runs. Makes no runs itself.
 #pragma once
 
 #include <deque>
@@ -23,21 +23,21 @@ class Simplifier {
     bool drops_faults = false;
   };
 
-  // `fired`: ids of faults that fired in runs that reproduced. `faults_only`: only faults are removed. `certain`: ids
-  // of faults that certainly happened in production. A certain fault is removed only after all uncertain ones, so that
-  // what happened is not dropped in favour of what may have happened.
+  // `fired`: ids of faults that fired in runs that reproduced the bug. `faults_only`: remove faults and change nothing
+  // else. `certain`: ids of faults that certainly happened in production. The last certain fault is removed only after
+  // all uncertain ones, so that the result prefers what did happen to what may have happened.
   Simplifier(schedule::Schedule schedule, const std::set<std::string>& fired, bool faults_only = false,
              std::set<std::string> certain = {});
 
-  // The next simpler form of the schedule accepted last; nothing if there is none left. Then current() includes its
-  // margins: a fault that was shortened as far as possible is made a third longer again, which needs no run, because
-  // longer ones reproduced the bug before.
+  // The next simpler form of current(); nothing if there is none left. In that case current() has got margins: a fault
+  // that was shortened as far as possible is made a third longer again. That needs no run, because longer ones
+  // reproduced the bug before.
   [[nodiscard]] std::optional<Idea> next();
-  // Whether the last proposal still reproduces the bug; if so, the next ones are based on it.
+  // Learns whether the last proposal reproduces the bug; if so, it becomes current().
   void learn(bool reproduces);
 
   [[nodiscard]] const schedule::Schedule& current() const { return current_; }
-  // The accepted changes, without removed faults.
+  // For people: the accepted changes except removed faults.
   [[nodiscard]] const std::vector<std::string>& changes() const { return changes_; }
 
  private:
@@ -48,33 +48,35 @@ class Simplifier {
   using Change = std::function<std::optional<Changed>(const schedule::Schedule&)>;
   struct Step {
     Change change;
-    bool again = false;  // tried again after it was accepted
+    bool repeats = false;  // proposed again after it was accepted, for example to halve a duration once more
     bool drops_faults = false;
-    bool goes_on = false;       // the change accepted before was the first part of this one
-    std::string shortens = {};  // the fault or group that is shortened
+    bool continues = false;     // it repeats an accepted change, whose text it replaces
+    std::string shortens = {};  // the fault or group that it shortens; "": none
   };
-  using Batch = std::vector<Step>;  // changes made together; bisected if they are refuted
+  using Batch = std::vector<Step>;  // changes that are proposed together, and bisected if they are refuted
 
-  void plan_drops(const std::set<std::string>& fired);
-  void plan_details();
+  void plan_drops(const std::set<std::string>& fired);  // removals of faults
+  void plan_details();                                  // other changes
   void leave_margins();
-  // Applies the batch to the current schedule; steps that change nothing are dropped.
+  // Applies the batch to the current schedule and removes steps from it that change nothing. `words`: the text of each
+  // step.
   [[nodiscard]] std::optional<Idea> apply(Batch& batch, std::vector<std::string>& words) const;
 
   schedule::Schedule current_;
   std::deque<Batch> batches_;
-  Batch asked_;
-  std::vector<std::string> asked_words_;
-  schedule::Schedule asked_schedule_;
+  Batch proposed_;
+  std::vector<std::string> proposed_words_;
+  schedule::Schedule proposed_schedule_;
   std::vector<std::string> changes_;
   std::set<std::string> certain_;
   bool faults_only_ = false;
-  bool detailed_ = false;                     // plan_details() was called
-  std::map<std::string, std::int64_t> seen_;  // the duration of a fault or group before it was shortened
-  std::set<std::string> edges_;               // of those: shortened further, it did not reproduce the bug
+  bool detailed_ = false;                            // plan_details() was called
+  std::map<std::string, std::int64_t> original_ns_;  // duration of a fault or group before it was shortened
+  std::set<std::string>
+      at_minimum_;  // faults or groups that did not reproduce the bug when they were shortened further
 };
 
-// The schedule without one fault: faults that waited for it wait for its predecessors instead, for the same total time.
+// The schedule without one fault. Faults that waited for it wait for its predecessors instead, for the same total time.
 [[nodiscard]] schedule::Schedule without(const schedule::Schedule& schedule, const std::string& id);
 
 }  // namespace rose::diagnose

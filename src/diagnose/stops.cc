@@ -11,13 +11,13 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostStops = 16;  // after one context
-constexpr std::size_t kFirstKnown = 4;  // of the calls known to follow, before the general ones
-constexpr std::size_t kOwnFiles = 2;    // files of the context whose writes are looked at
-constexpr int kMostCount = 3;           // of one kind
+constexpr std::size_t kMostStops = 16;  // stops after one context
+constexpr std::size_t kFirstKnown = 4;  // calls of the control run that come before the general ones
+constexpr std::size_t kOwnFiles = 2;    // files of the context whose writes are counted
+constexpr int kMostCount = 3;           // stops at calls of one kind
 
-// The state-changing calls of `node` that follow after its conditions were met in order; if the context was never met
-// in full, those that follow its last event; if the only condition is a time, those that follow that.
+// The state-changing calls of `node` that follow the point at which all conditions were met in order. If that point was
+// not reached, those that follow the last condition alone. Of conditions on time, the sum counts if there is no other.
 std::vector<Stop> calls_after(const trace::Trace& trace, std::string_view node, const std::vector<Condition>& when) {
   std::vector<Condition> wanted;
   std::int64_t elapsed_ns = 0;
@@ -63,15 +63,15 @@ CallMatch call_of(const char* syscall) {
   return call;
 }
 
-// Writes are too frequent to be traced, yet a crash between them matters; and calls that follow only after other faults
-// do not appear in a fault-free run.
+// Stops for which no trace is needed: writes are too frequent to be traced, although a crash between two of them may
+// matter, and the calls that a node makes only after a fault do not occur in a fault-free run.
 std::vector<Stop> general_stops() {
   return {{call_of("write"), 1},    {call_of("write"), 2},    {call_of("f*sync"), 1},
           {call_of("rename*"), 1},  {call_of("unlink*"), 1},  {call_of("openat"), 1},
           {call_of("pwrite64"), 1}, {call_of("pwrite64"), 2}, {call_of("write"), 3}};
 }
 
-// True for calls whose effect persists after the node has ended.
+// True for calls whose effect remains after the node has ended.
 bool lasting(std::string_view syscall) {
   return syscall.find("write") != std::string_view::npos || syscall == "rename*" || syscall == "unlink*" ||
          syscall == "ftruncate";
@@ -83,7 +83,8 @@ bool same(const Stop& a, const Stop& b) { return a.call == b.call && a.count == 
 
 Stops::Stops(const trace::Trace* control, const Fault& moved) {
   if (control != nullptr) known_ = calls_after(*control, moved.node, moved.when);
-  // A crash tears writes to the file that was just created or truncated.
+  // Writes to the files of the context come first: a crash may leave a file incomplete that was just created or
+  // truncated.
   for (auto it = moved.when.rbegin(); it != moved.when.rend() && own_ < 3 * kOwnFiles; ++it) {
     if (it->kind != ConditionKind::syscall || !it->call.path) continue;
     for (const char* syscall : {"write", "pwrite64", "writev"}) {
@@ -96,7 +97,8 @@ Stops::Stops(const trace::Trace* control, const Fault& moved) {
   for (const char* syscall : {"write", "pwrite64", "writev", "pwritev*", "sendto", "sendm*", "f*sync", "rename*",
                               "unlink*", "openat", "ftruncate"})
     kinds_.push_back(call_of(syscall));
-  // A node that ends while it waits ends in the same state as before the wait; a paused node misses what it waits for.
+  // Calls that wait matter only for pauses: a crash has the same effect before and during the wait, but a paused node
+  // misses what it waits for.
   if (moved.kind == FaultKind::pause)
     for (const char* syscall : {"read", "recv*", "*poll*", "*select*"}) kinds_.push_back(call_of(syscall));
   at_call_ = !moved.when.empty() && moved.when.back().kind == ConditionKind::syscall;
@@ -106,10 +108,10 @@ Stops::Stops(const trace::Trace* control, const Fault& moved) {
   take_known(kFirstKnown, known_.size());
 }
 
-void Stops::looked(const std::vector<Seen>& seen) {
+void Stops::use_counts(const std::vector<Seen>& seen) {
   stops_.clear();
   taken_.clear();
-  std::vector<std::size_t> order;  // indexes of the kinds that follow, the earliest first
+  std::vector<std::size_t> order;  // indexes of kinds that followed the context, the earliest first
   for (std::size_t i = own_; i < kinds_.size(); ++i)
     if (seen[i].times > 0) order.push_back(i);
   std::stable_sort(order.begin(), order.end(),
@@ -120,21 +122,22 @@ void Stops::looked(const std::vector<Seen>& seen) {
   const auto take_own = [&](int count) {
     for (std::size_t i = 0; i < own_; ++i) take_kind(i, count);
   };
-  // The control run shows the path of a call, not only its kind.
+  // True if the control run contains that many calls of the kind; its stops are better, because they have the path of
+  // the call.
   const auto named = [&](std::size_t i, int count) {
     return std::count_if(known_.begin(), known_.end(),
                          [&](const Stop& stop) { return glob_match(kinds_[i].syscall, stop.call.syscall); }) >= count;
   };
-  // The point right after the call that ends the context was tried by level 2.
+  // True for the first call after a context that ends with a call: level 2 has tried that point.
   const auto late = [&](std::size_t i, int count) { return count == 1 && at_call_ && i == order.front(); };
   const auto take_all = [&](int count) {
     for (const std::size_t i : order)
       if (!named(i, count) && !late(i, count)) take_kind(i, count);
   };
-  // Between two writes to one file, the file is neither old nor new.
+  // First between two writes to a file of the context, when its content is neither the old nor the new one.
   take_own(2);
   take_known(0, kFirstKnown);
-  // The same between two of a few calls, whatever their target, if no file is known.
+  // If the context has no file, between the first two calls of a kind whose few calls may all belong to one change.
   for (const std::size_t i : order)
     if (own_ == 0 && seen[i].times <= kFewTimesAfter && lasting(kinds_[i].syscall) && !named(i, 2)) take_kind(i, 2);
   take_all(1);

@@ -1,6 +1,6 @@
-// The calls at which a node can be stopped after its context was met, most likely first. A fault-free run shows the
-// state-changing ones; an exploratory run (which injects nothing and only counts) shows how often and how soon the
-// others follow: most calls change nothing and are not in any trace.
+// Selects the system calls at which a node is stopped (crashed or paused) after its context was met, the most promising
+// first. The trace of a fault-free run contains the state-changing calls. The others are in no trace; an exploratory
+// run, which injects nothing, counts how often and how soon they follow.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 
 namespace rose::diagnose {
 
+// Stop the node at the `count`th matching call after the context.
 struct Stop {
   schedule::CallMatch call;
   int count = 1;
@@ -20,22 +21,22 @@ struct Stop {
 
 class Stops {
  public:
-  // Calls of one kind after the context was met.
+  // The calls of one kind after the context was met.
   struct Seen {
     std::uint64_t times = 0;
-    std::int64_t after_ns = 0;  // the first one
+    std::int64_t after_ns = 0;  // time from the context to the first one
   };
 
   Stops() = default;
-  // `control`: the trace of a run without faults; may be null.
+  // `control`: the trace of a run without faults, or nullptr. `moved`: the fault whose context it is.
   Stops(const trace::Trace* control, const schedule::Fault& moved);
 
-  // The calls that an exploratory run should count.
+  // The kinds of calls that an exploratory run should count.
   [[nodiscard]] const std::vector<schedule::CallMatch>& kinds() const { return kinds_; }
-  // Takes the counts of an exploratory run: one for each of kinds().
-  void looked(const std::vector<Seen>& seen);
+  // Reorders the stops by the counts of an exploratory run, one for each of kinds().
+  void use_counts(const std::vector<Seen>& seen);
 
-  // The next one; nullptr when there is none.
+  // The next stop; nullptr if there is none.
   [[nodiscard]] const Stop* front() const { return stops_.empty() ? nullptr : &stops_.front(); }
   std::optional<Stop> next();
 
@@ -43,10 +44,10 @@ class Stops {
   void take(const Stop& stop);
   void take_known(std::size_t from, std::size_t to);
 
-  std::vector<Stop> known_;                 // the control run's
-  std::vector<schedule::CallMatch> kinds_;  // those on the context's own files first
-  std::size_t own_ = 0;                     // how many of them are on those files
-  bool at_call_ = false;                    // the context ends with a call: a stop directly after it belongs to level 2
+  std::vector<Stop> known_;                 // calls that followed the context in the control run
+  std::vector<schedule::CallMatch> kinds_;  // those on files of the context come first
+  std::size_t own_ = 0;                     // number of kinds on files of the context
+  bool at_call_ = false;                    // the context ends with a call; level 2 has tried a stop right after it
   std::deque<Stop> stops_;
   std::vector<Stop> taken_;
 };

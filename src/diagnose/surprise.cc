@@ -48,15 +48,15 @@ bool resource_error(int err) {
 bool lasting_error(int err) { return err == ENOSPC || err == EDQUOT || err == EROFS || err == EMFILE || err == ENFILE; }
 
 bool connection_error(int err, std::string_view syscall, bool has_peer) {
-  // A failed connection attempt has many follow-up errors: EINVAL on the second try, EALREADY, ...
+  // Further connects after a failed one return many errors: EALREADY, EINVAL, ...
   if (syscall == "connect" && !resource_error(err) && err != EADDRNOTAVAIL && err != EBADF && err != ENOENT)
     return true;
   switch (err) {
     case EPIPE:
-    case ECONNRESET: return true;  // only from sockets and pipes, whatever the call
-    case EINVAL:                   // what a blackhole route makes of a datagram
+    case ECONNRESET: return true;  // only sockets and pipes return these
+    case EINVAL:                   // the error of a datagram on a blackhole route
       return has_peer && kernel::sends_datagrams(syscall);
-    case EPERM:  // the result of a send that a packet filter drops
+    case EPERM:  // the error of a send that a packet filter drops
     case EACCES: return has_peer && socket_call(syscall);
     case ECONNREFUSED:
     case ECONNABORTED:
@@ -103,8 +103,10 @@ bool usual_noise(int err, std::string_view syscall, std::string_view path) {
     case ENOTSOCK:
     case ENOPROTOOPT: return true;
     case EINVAL: return syscall == "readlink" || syscall == "readlinkat" || syscall == "prctl" || syscall == "ioctl";
-    case ETIMEDOUT: return !connection_error(err, syscall, false);   // futex and its like: a timed wait
-    case EEXIST: return syscall == "mkdir" || syscall == "mkdirat";  // as with `mkdir -p`: happens on every later start
+    case ETIMEDOUT: return !connection_error(err, syscall, false);  // a timed wait, such as that of futex
+    case EEXIST:
+      return syscall == "mkdir" ||
+             syscall == "mkdirat";  // every start but the first creates a folder that exists, as with `mkdir -p`
     case EBADF: return syscall == "close" || syscall == "fcntl";
     case EPERM: return !lookup_call(syscall) && !data_call(syscall) && path.empty() && !socket_call(syscall);
     case ENOENT:
@@ -120,7 +122,7 @@ bool usual_noise(int err, std::string_view syscall, std::string_view path) {
 
 int ordinariness(int err, std::string_view syscall, std::string_view path, bool has_peer) {
   if (usual_noise(err, syscall, path)) return 3;
-  // When descriptors or memory run out, reading /proc and /sys fails as well; that is a consequence only.
+  // Reading /proc and /sys fails as well when descriptors or memory run out; that is only a consequence.
   const bool kernels_own = path.starts_with("/proc/") || path.starts_with("/sys/");
   if (resource_error(err) && !connection_error(err, syscall, has_peer)) return kernels_own ? 2 : 0;
   switch (err) {

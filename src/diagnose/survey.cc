@@ -10,7 +10,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr int kUnmeetable = 1'000'000'000;  // times: a condition that is never met and only counts
+constexpr int kUnmeetable = 1'000'000'000;  // the count of a condition that is never met and only counts
 
 }  // namespace
 
@@ -49,7 +49,7 @@ Fault counter_for(const Question& question, std::string id) {
   fault.kind = schedule::FaultKind::crash;
   fault.node = question.node;
   fault.when = question.context;
-  Condition first = question.what;  // a first condition for the time, then one for the count
+  Condition first = question.what;  // this condition shows the time of the first event, the next one counts the others
   first.count = 1;
   Condition further = first;
   further.count = kUnmeetable;
@@ -61,7 +61,7 @@ Fault counter_for(const Question& question, std::string id) {
 bool is_counter(const Fault& fault) { return !fault.when.empty() && fault.when.back().count >= kUnmeetable; }
 
 bool comes_at_start(const Survey& survey, const schedule::Fault& fault) {
-  if (fault.count > 1) return false;  // its ordinal is known
+  if (fault.count > 1) return false;  // the ordinal of the call is known
   const Answer* answer = survey.find({fault.node, {}, visit_condition(fault)});
   return answer != nullptr && answer->times > 1 && answer->first_ns < 0;
 }
@@ -90,12 +90,13 @@ std::optional<std::string> moment_in(const trace::Trace& trace, std::string_view
   std::size_t met = 0;
   std::uint64_t seen = 0;
   std::int64_t since = trace.meta.workload_ts;
-  std::uint64_t of_kind = 0;  // events that match the last condition, regardless of earlier ones
+  std::uint64_t of_kind =
+      0;  // number of events that meet the last condition, including those before the other conditions were met
   for (const trace::Event& event : trace.events) {
     while (when[met].kind == ConditionKind::elapsed) {
       if (trace.meta.workload_ts == 0 || event.ts_ns < since + when[met].elapsed_ns) break;
       since += when[met].elapsed_ns;
-      ++met;  // the last condition is not a time
+      ++met;  // cannot exceed the end, because the last condition is not a time
     }
     if (event.type != trace::EventType::af && event.type != trace::EventType::sys) continue;
     const std::string_view of = event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node);
@@ -116,7 +117,7 @@ std::optional<std::string> moment_in(const trace::Trace& trace, std::string_view
 }
 
 std::optional<std::string> moment_of(const schedule::Schedule& schedule, const schedule::RunResult& result) {
-  constexpr std::int64_t kSlack = 2'000'000;  // between the clocks of the injector and of the tracer
+  constexpr std::int64_t kSlack = 2'000'000;  // ns, tolerance between the clocks of the injector and of the tracer
   const trace::Trace& trace = result.trace;
   if (trace.events.empty() || trace.meta.workload_ts == 0) return std::nullopt;
   schedule::Schedule plain = schedule;
@@ -128,9 +129,9 @@ std::optional<std::string> moment_of(const schedule::Schedule& schedule, const s
                                    [](const Condition& c) { return c.kind != ConditionKind::elapsed; });
     if (!waits) continue;
     const Condition& last = fault.when.back();
-    const bool shows =
+    const bool visible =
         (last.kind == ConditionKind::function && last.offset.value_or(0) == 0) || last.kind == ConditionKind::syscall;
-    if (outcome == result.faults.end() || !outcome->fired || !shows || !last.node.empty() ||
+    if (outcome == result.faults.end() || !outcome->fired || !visible || !last.node.empty() ||
         fault.node.starts_with('@'))
       return std::nullopt;
     const std::int64_t until = trace.meta.workload_ts + outcome->fired_ns + kSlack;

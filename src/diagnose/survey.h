@@ -1,6 +1,5 @@
-// What the test deployment does, as a value: how often the nodes make the calls and reach the places that the search
-// may want to use, and after which events. It comes from fault-free runs with conditions that only count and are never
-// met.
+// The survey: how often the nodes of the test deployment make the calls and reach the places that trials may use, and
+// after which events. Its data come from fault-free runs with faults that only count and never fire.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +15,7 @@
 
 namespace rose::diagnose {
 
-// How often does `what` follow on the node, once `context` was met in order?
+// How often does the node meet `what`, counted from the point at which it has met the conditions of `context` in order?
 struct Question {
   std::string node;
   std::vector<schedule::Condition> context;
@@ -25,46 +24,47 @@ struct Question {
 
 struct Answer {
   bool context_met = true;
-  std::int64_t context_ns = 0;  // since the workload began
+  std::int64_t context_ns = 0;  // when it was met, since the workload began
   std::uint64_t times = 0;
-  std::int64_t first_ns = 0;  // since the workload began; nothing if times = 0
+  std::int64_t first_ns = 0;  // when `what` was first met, since the workload began; meaningless if `times` is 0
 };
 
 struct Survey {
-  bool made = false;
+  bool made = false;                      // false: no answers, because no survey was made or it failed
   std::map<std::string, Answer> answers;  // by key_of()
-  trace::Trace trace;                     // of a run without faults: the survey's own, else the control run's
+  trace::Trace trace;  // of a run without faults: the survey's if there is one, otherwise the control run's
 
   [[nodiscard]] const Answer* find(const Question& question) const;
 };
 
+// Identifies a question; equal questions have equal keys.
 [[nodiscard]] std::string key_of(const Question& question);
 
-// True if nodes make the first such call, or reach the place, before the workload begins, and later ones after it. A
-// failure in production, long after its start, was hardly the first call.
+// True if the first call that the fault matches is made before the workload begins, and others later. The call that
+// failed in production, long after the start, was hardly the first one.
 [[nodiscard]] bool comes_at_start(const Survey& survey, const schedule::Fault& fault);
 
-// A condition that matches the call, for counting.
+// A condition that is met by each such call.
 [[nodiscard]] schedule::Condition call_condition(const schedule::CallMatch& call);
 
-// A condition that counts how often the injection point of a counted fault is reached.
+// A condition that is met whenever the injection point of a syscall or exception fault is reached.
 [[nodiscard]] schedule::Condition visit_condition(const schedule::Fault& fault);
 
-// The fault that does the counting. It waits for a condition that is never met, so it never fires; is_counter()
-// recognises such faults.
+// The fault that counts the answer to a question. Its last condition has a count that is never reached, so it never
+// fires; is_counter() recognises it by that.
 [[nodiscard]] schedule::Fault counter_for(const Question& question, std::string id);
 [[nodiscard]] bool is_counter(const schedule::Fault& fault);
-// The answer from a run's result; nothing if it does not mention this fault.
+// The answer that the outcome of such a fault contains; nothing if the fault was not armed.
 [[nodiscard]] std::optional<Answer> read_answer(const Question& question, const schedule::FaultOutcome& outcome);
 
-// When conditions that a trace can show (functions, state-changing calls, times) would have been met in that run, as
-// "which event, and its ordinal among its kind": schedules with the same moment have the same effect. Nothing: not met,
-// or not visible in a trace.
+// The moment at which the conditions would have been met in the run of this trace: the last condition and the ordinal
+// of the event that met it, as text. Schedules with equal moments have the same effect. Nothing if the conditions were
+// not met, or if a trace does not show them (only functions, state-changing calls and times are visible).
 [[nodiscard]] std::optional<std::string> moment_in(const trace::Trace& trace, std::string_view node,
                                                    const std::vector<schedule::Condition>& when);
 
-// The same for a schedule and a run: equal keys mean that the faults fire at the same moments and so have the same
-// effect. Nothing: a fault waits for something that a trace does not show.
+// The moments at which the faults of a schedule fired in a run, as a key: schedules with equal keys have the same
+// effect. Nothing if a fault did not fire, or waits for something that a trace does not show.
 [[nodiscard]] std::optional<std::string> moment_of(const schedule::Schedule& schedule,
                                                    const schedule::RunResult& result);
 

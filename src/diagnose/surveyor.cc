@@ -9,11 +9,13 @@
 namespace rose::diagnose {
 namespace {
 
-bool askable(const World& world, const std::string& name) {
+// Only the calls of nodes that rose starts can be counted.
+bool can_count(const World& world, const std::string& name) {
   const config::Node* node = world.inputs->config->find(name);
   return node != nullptr && !node->attach;
 }
 
+// True if counting the fault's calls would slow the node down (kTooBusy).
 bool too_busy(const World& world, const Fault& fault) {
   if (!world.inputs->profile || world.inputs->profile->seconds <= 0) return false;
   const auto node = world.inputs->profile->syscalls.find(fault.node);
@@ -26,7 +28,7 @@ bool too_busy(const World& world, const Fault& fault) {
 
 struct Counting {
   Schedule schedule;
-  std::map<std::string, Question> asked;  // by the id of its counter
+  std::map<std::string, Question> by_counter;  // by the id of its counter
 };
 Counting counting(const World& world, std::vector<Question> questions) {
   Counting made;
@@ -37,25 +39,26 @@ Counting counting(const World& world, std::vector<Question> questions) {
     if (!keys.insert(key_of(question)).second) continue;
     const std::string id = fmt::format("count-{}", made.schedule.faults.size() + 1);
     made.schedule.faults.push_back(counter_for(question, id));
-    made.asked.emplace(id, std::move(question));
+    made.by_counter.emplace(id, std::move(question));
   }
   return made;
 }
 
-// False: the deployment cannot count these.
+// Makes the run; returns false if the deployment cannot count these.
 Result<bool> count(World& world, Lab& lab, std::vector<Question> questions) {
-  const auto [schedule, asked] = counting(world, std::move(questions));
+  const auto [schedule, by_counter] = counting(world, std::move(questions));
   const std::size_t index =
       lab.enter(schedule, 0,
-                fmt::format("a survey: how often {} calls and places are reached without faults", asked.size()))
+                fmt::format("a survey: how often {} calls and places are reached without faults", by_counter.size()))
           .index;
-  ROSE_TRY(std::vector<Lab::Made> made,
-           lab.run({index}, fmt::format("a survey without faults: {} calls and places are counted", asked.size())));
+  ROSE_TRY(
+      std::vector<Lab::Made> made,
+      lab.run({index}, fmt::format("a survey without faults: {} calls and places are counted", by_counter.size())));
   if (!made[0].armed) return false;
   RunResult& result = made[0].result;
-  // nothing is known then, and another run would hardly do better
+  // An inconclusive run has no answers. Another run would hardly be better, so the survey ends.
   if (result.oracle == OracleAnswer::unknown) return true;
-  for (const auto& [id, question] : asked)
+  for (const auto& [id, question] : by_counter)
     if (const schedule::FaultOutcome* outcome = outcome_of(result, id))
       if (const std::optional<Answer> answer = read_answer(question, *outcome))
         world.survey.answers.emplace(key_of(question), *answer);
@@ -72,7 +75,7 @@ Questions questions(const World& world) {
   for (const Candidate& c : world.plan.candidates) {
     if (!hits_by_count(c.kind) || (c.kind == schedule::FaultKind::syscall && too_busy(world, c.fault))) continue;
     const auto ask = [&](const Fault& fault) {
-      if (askable(world, fault.node)) calls.push_back({fault.node, fault.when, visit_condition(fault)});
+      if (can_count(world, fault.node)) calls.push_back({fault.node, fault.when, visit_condition(fault)});
     };
     Fault plain = c.fault;
     plain.when.clear();
@@ -84,12 +87,12 @@ Questions questions(const World& world) {
   std::vector<Question> all = calls;
   if (world.level(3))
     for (Question& question : place_questions_ahead(world))
-      if (askable(world, question.node)) all.push_back(std::move(question));
+      if (can_count(world, question.node)) all.push_back(std::move(question));
   return {std::move(all), std::move(calls)};
 }
 
-// A guess about a call that this deployment never makes cannot be tried.
-void drop_what_is_not_used(World& world) {
+// Removes guesses about calls that this deployment never makes, because they cannot be tried.
+void drop_uncalled_guesses(World& world) {
   if (!world.survey.made) return;
   std::erase_if(world.plan.candidates, [&](const Candidate& c) {
     if (!c.guessed || c.kind != schedule::FaultKind::syscall || c.known != Known::inferred || world.inputs->only_logs())
@@ -116,7 +119,7 @@ Result<void> make_survey(World& world, Lab& lab) {
     ROSE_TRY(const bool made, count(world, lab, std::move(*some)));
     if (made) break;
   }
-  drop_what_is_not_used(world);
+  drop_uncalled_guesses(world);
   return {};
 }
 

@@ -1,5 +1,5 @@
-// Makes a survey in one fault-free run: collects the questions of all moves, counts, and reads the answers. Private to
-// diagnose.
+// Makes the survey: collects the questions of all moves, makes a fault-free run that counts, and reads the answers.
+// Private to diagnose.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace rose::diagnose {
 
-// Makes a fault-free run that counts everything that the moves may want to know; only calls if the deployment cannot
-// count other places.
+// Makes the run and stores the answers in `world.survey`. If the deployment cannot count places inside functions, makes
+// another run that counts only calls.
 [[nodiscard]] Result<void> make_survey(World& world, Lab& lab);
-// The run that it requests first, without knowledge from earlier runs; nothing if there are no questions.
+// The schedule of the first run that make_survey() requests; nothing if there are no questions.
 [[nodiscard]] std::optional<schedule::Schedule> survey_schedule(const World& world);
 
 }  // namespace rose::diagnose

@@ -1,5 +1,6 @@
-// Upper limits of the effort that parts of the search make: runs, groups, questions. The weights that decide are in
-// weights.h. A yield is the estimated probability that one run reproduces the bug. Only the ratios of yields matter.
+// Limits of the effort of the parts of the search: numbers of runs, sizes of groups, questions of a survey. The weights
+// that decide are in weights.h. A yield is the estimated probability that one run of a trial reproduces the bug; only
+// the ratios of yields matter.
 #pragma once
 
 #include <cstddef>
@@ -15,56 +16,63 @@ inline double point_share(std::size_t point) {
   return point == 0 ? kPointFirst : point == 1 ? kPointSecond : kPointThird;
 }
 
-// --- what a miss means
-inline constexpr int kMostAgain = 40;     // further runs of schedules that missed, in a search
-inline constexpr int kMostRunsOfOne = 3;  // of one schedule
+// --- repeated runs of schedules that missed, because a miss may be chance
+inline constexpr int kMostRepeats = 40;    // such runs in one search
+inline constexpr int kMostRunsOfMiss = 3;  // runs of one schedule, including the first
 
 // --- groups
-inline constexpr std::size_t kMostGroup = 16;    // one-shot failures armed at once: four runs find the one that counts
-inline constexpr std::size_t kMostOldGroup = 8;  // process and network faults of other times in one run
-inline constexpr std::size_t kFewTogether =
-    3;  // up to this many faults are confirmed together; more are narrowed down first
-inline constexpr std::size_t kMostTogether = 20;  // faults of one incident in one schedule; the last ones are kept
-inline constexpr int kMostNarrowing = 12;         // runs for that
+// Calls that are made to fail once in the same run. Bisection then finds the one that matters in four runs (log2 of
+// 16).
+inline constexpr std::size_t kMostGroup = 16;
+// Process and network faults of earlier incidents in one run.
+inline constexpr std::size_t kMostOldGroup = 8;
+// A schedule with more faults is narrowed down before it is confirmed.
+inline constexpr std::size_t kFewTogether = 3;
+// Faults of one incident in one schedule; of more, the last ones are kept.
+inline constexpr std::size_t kMostTogether = 20;
+inline constexpr int kMostNarrowing = 12;  // runs for narrowing one schedule down
 
 // --- the survey
-inline constexpr std::size_t kMostQuestions = 1500;  // the kernel programs hold 2,048 chains
+inline constexpr std::size_t kMostQuestions = 1500;  // the kernel programs hold 2,048 chains of conditions
 inline constexpr std::size_t kMostSurveyed = 4;      // process faults whose contexts are surveyed in advance
-inline constexpr double kTooBusy = 2000;             // calls a second: counting them would slow the node down
+inline constexpr double kTooBusy = 2000;             // calls per second: counting more would slow the node down
 
 // --- confirmation, and what is reported
-inline constexpr int kMostInconclusive = 8;  // runs of one schedule before it is given up
-inline constexpr int kMostControls = 12;     // runs without faults, made for that
+inline constexpr int kMostInconclusive = 8;  // inconclusive runs of one schedule, after which its test ends
+inline constexpr int kMostControls = 12;     // runs without faults, made to compare a schedule with them
 inline constexpr int kMostTests = 12;        // schedules screened or tested in one search
-inline constexpr int kMostTestsAlike =
-    8;  // of them with the same faults: the error probabilities of this many tests still add up to less than a tenth
+// Tested schedules with the same faults: the error probabilities of this many tests add up to less than a tenth.
+inline constexpr int kMostTestsOfSameFaults = 8;
 inline constexpr std::size_t kMostNext = 5;  // schedules reported as those that would be tried next
-inline constexpr int kMostUnarmable =
-    10;  // schedules in a row that cannot be armed, before any could: the fault is not in the schedules
+// If no schedule could be armed yet and this many in a row cannot, the diagnosis ends: the reason is not a schedule.
+inline constexpr int kMostUnarmable = 10;
 
-// --- doubted hits
-// runs of other trials, before a schedule that may reproduce another failure is tested
+// --- schedules that may reproduce another failure than production's
+// Runs of other trials before such a schedule is tested.
 inline constexpr int kMostOthers = 12;
-inline constexpr int kMostAlike =
-    24;  // further runs once it has been accepted in spite of the doubt: as many again, and the test of their schedules
+// Further runs to find a more similar failure, after such a schedule was accepted: kMostOthers again, and as many for
+// tests of the schedules that they find.
+inline constexpr int kMostSimilar = 24;
 
 // --- more reliable schedules than the accepted one
-inline constexpr int kMostSurer = 24;  // runs for that; if none is found, the accepted schedule is good enough
-// Misses show only in the final test, after minimisation has used up runs: this many more are allowed beyond
-// kMostAfterFirst. A schedule that misses costs its user more runs than these.
-inline constexpr int kLeastSurer = 12;
-inline constexpr int kSurerMisses = 1;  // a schedule that misses more often is not more reliable
+// Runs to find one; if they find none, the accepted schedule is good enough.
+inline constexpr int kMostReliability = 24;
+// The final test may be the first to show misses, when minimisation has used up the runs. Then up to this many runs are
+// allowed beyond kMostAfterFirst, because a schedule that misses costs its user more runs than these.
+inline constexpr int kLeastReliability = 12;
+inline constexpr int kReliableMisses = 1;  // a schedule that misses more often in its test is not more reliable
 
 // --- from the first reproduction to the result
-// At most this many runs, including the first, unless the found schedule is refuted and the search continues. Screening
-// takes 3 to 10 of them, minimising and rivals what kMostSimplifying and kMostRivalRuns say, and the final test has the
-// rest: 8 if it never misses.
+// At most this many runs, including the one that reproduced the bug first, unless the found schedule is refuted and the
+// search continues. Screening takes 3 to 10 of them, minimisation and rivals take up to kMostSimplifying and
+// kMostRivalRuns, and the final test has the rest; it needs 8 if the schedule never misses.
 inline constexpr int kMostAfterFirst = 40;
-inline constexpr int kLeastDeciding = 16;    // runs that are kept for the test that decides
-inline constexpr int kMostGate = 5;          // runs of one simpler schedule; undecided, a fault goes and all else stays
-inline constexpr int kMostSimplifying = 10;  // runs in all
-inline constexpr int kMostRivalRuns = 6;     // runs of other hypotheses in all,
-inline constexpr int kMostOfRival = 3;       // of each,
-inline constexpr std::size_t kMostRivals = 2;  // and this many that no run had tried before
+inline constexpr int kLeastDeciding = 16;  // runs that are reserved for the final test
+// Runs of one simpler schedule. If they do not decide, a fault is removed and any other part is kept.
+inline constexpr int kMostGate = 5;
+inline constexpr int kMostSimplifying = 10;    // runs of all simpler schedules
+inline constexpr int kMostRivalRuns = 6;       // runs of all other hypotheses
+inline constexpr int kMostOfRival = 3;         // runs of each
+inline constexpr std::size_t kMostRivals = 2;  // hypotheses that no run had tried before
 
 }  // namespace rose::diagnose

@@ -12,8 +12,8 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::size_t kMostLooked = 8;       // candidates examined, most likely first
-constexpr std::size_t kMostNamed = 3;        // things in one warning
-constexpr std::size_t kMostKindsBefore = 3;  // kinds of events before a fault
+constexpr std::size_t kMostNamed = 3;        // names listed in one warning
+constexpr std::size_t kMostKindsBefore = 3;  // kinds of events before a fault that are compared
 
 // "a, b and 3 more"
 std::string some_of(const std::vector<std::string>& names) {
@@ -30,7 +30,7 @@ std::string what(const Candidate& c) {
   return fmt::format("{}({}) on {}", c.syscall, on, c.node);
 }
 
-// Candidates with a considerable weight, most likely first.
+// The most likely candidates, without symptoms, guesses and everyday errors.
 std::vector<const Candidate*> likeliest(const Plan& plan) {
   std::vector<const Candidate*> all = by_weight(plan);
   std::erase_if(all, [](const Candidate* c) { return c->symptom || c->ordinariness > 1 || c->guessed; });
@@ -38,8 +38,9 @@ std::vector<const Candidate*> likeliest(const Plan& plan) {
   return all;
 }
 
-// Production's workload may be longer; only a dump that contains the start of the workload is comparable.
-void after_the_end(const Plan& plan, std::int64_t workload_ns, std::vector<std::string>& warnings) {
+// Warns of faults that occurred later in the dump than the workload lasts here. Only a dump that contains the start of
+// its workload can be compared.
+void warn_of_late_faults(const Plan& plan, std::int64_t workload_ns, std::vector<std::string>& warnings) {
   if (plan.workload_ts == 0 || workload_ns <= 0) return;
   std::vector<std::string> late;
   std::int64_t last = 0;
@@ -56,7 +57,7 @@ void after_the_end(const Plan& plan, std::int64_t workload_ns, std::vector<std::
                   format_duration(rounded(workload_ns)), some_of(late), format_duration(rounded(last + kSecond))));
 }
 
-void oracle_that_hits(const profile::WorkloadUse& use, std::vector<std::string>& warnings) {
+void warn_of_oracle(const profile::WorkloadUse& use, std::vector<std::string>& warnings) {
   if (use.hits == 0) return;
   warnings.push_back(
       fmt::format("the oracle found the bug in {} of {} runs without faults that the profile was made from, so it will "
@@ -67,7 +68,8 @@ void oracle_that_hits(const profile::WorkloadUse& use, std::vector<std::string>&
                   use.hits, use.runs));
 }
 
-void idle_end(const config::Config& config, const profile::WorkloadUse& use, std::vector<std::string>& warnings) {
+void warn_of_idle_end(const config::Config& config, const profile::WorkloadUse& use,
+                      std::vector<std::string>& warnings) {
   const std::int64_t idle_ns = use.idle_ms * kMillisecond;
   if (!use.exchanges() || idle_ns < config.trace.network_delay_ns) return;
   warnings.push_back(fmt::format(
@@ -77,8 +79,8 @@ void idle_end(const config::Config& config, const profile::WorkloadUse& use, std
 }
 
 // Warns of calls that failed in production and are never made here.
-void never_called(const World& world, std::vector<std::string>& warnings) {
-  // A message may refer to many calls, most of which are never made: that is no reason to warn.
+void warn_of_missing_calls(const World& world, std::vector<std::string>& warnings) {
+  // Not for logs: a message may refer to many calls, most of which are never made.
   if (!world.survey.made || world.inputs->only_logs()) return;
   std::vector<std::string> never;
   for (const Candidate* c : likeliest(world.plan)) {
@@ -96,8 +98,8 @@ void never_called(const World& world, std::vector<std::string>& warnings) {
                   some_of(never)));
 }
 
-// Warns of what a node did right before it ended, paused or was partitioned, if no node does that here.
-void never_done(const World& world, std::vector<std::string>& warnings) {
+// Warns of events that preceded a process or network fault in the dump and that no node produces here.
+void warn_of_missing_events(const World& world, std::vector<std::string>& warnings) {
   const trace::Trace& usual = world.survey.trace;
   if (!world.contexts || usual.events.empty()) return;
   std::vector<std::string> never;
@@ -105,7 +107,7 @@ void never_done(const World& world, std::vector<std::string>& warnings) {
   for (const Candidate* c : likely) {
     const auto number = world.node_numbers.find(c->node);
     if (hits_by_count(c->kind) || number == world.node_numbers.end()) continue;
-    // What a node does after a fault may be due to it, and no longer workload brings that about.
+    // Ignore events that follow a fault of the node: they may be its consequences, which no workload can cause.
     std::int64_t until = c->first_ts;
     for (const Candidate* other : likely)
       if (other->node == c->node) until = std::min(until, other->first_ts);
@@ -133,18 +135,18 @@ std::vector<std::string> warnings_of_plan(const Inputs& inputs, const Plan& plan
   std::vector<std::string> warnings;
   const profile::WorkloadUse* use = inputs.profile && inputs.profile->workload ? &*inputs.profile->workload : nullptr;
   if (workload_ns <= 0 && use != nullptr) workload_ns = use->longest_ms * kMillisecond;
-  // The start of a workload is a guess if only logs are known.
-  if (!inputs.only_logs()) after_the_end(plan, workload_ns, warnings);
+  // In logs the start of the workload is only estimated.
+  if (!inputs.only_logs()) warn_of_late_faults(plan, workload_ns, warnings);
   if (use == nullptr) return warnings;
-  oracle_that_hits(*use, warnings);
-  idle_end(*inputs.config, *use, warnings);
+  warn_of_oracle(*use, warnings);
+  warn_of_idle_end(*inputs.config, *use, warnings);
   return warnings;
 }
 
 std::vector<std::string> warnings_of_survey(const World& world) {
   std::vector<std::string> warnings;
-  never_called(world, warnings);
-  never_done(world, warnings);
+  warn_of_missing_calls(world, warnings);
+  warn_of_missing_events(world, warnings);
   return warnings;
 }
 

@@ -1,4 +1,4 @@
-// Warnings, each with a remedy, of what will probably make runs useless. Issued before runs are made. Private to
+// Warnings of problems that will probably make runs useless, each with a remedy. Issued before the search. Private to
 // diagnose.
 #pragma once
 
@@ -9,11 +9,11 @@
 
 namespace rose::diagnose {
 
-// Warnings from the evidence and the profile. `workload_ns`: how long the workload takes here; 0: as the profile says,
-// if it does.
+// Warnings that follow from the evidence and the profile. `workload_ns`: duration of the workload in the test
+// deployment; 0: take it from the profile.
 [[nodiscard]] std::vector<std::string> warnings_of_plan(const Inputs& inputs, const Plan& plan,
                                                         std::int64_t workload_ns);
-// Warnings from what the test deployment was observed to do.
+// Warnings that follow from the survey.
 [[nodiscard]] std::vector<std::string> warnings_of_survey(const World& world);
 
 }  // namespace rose::diagnose

@@ -64,7 +64,7 @@ constexpr double kMostNanoseconds = 86'400e9;
 
 bool whole(const Entry& entry) { return !std::holds_alternative<double*>(entry.value); }
 
-// Describes the values that are accepted; "" if `value` is one.
+// Describes the accepted values; "" if `value` is accepted.
 std::string wanted(const Entry& entry, double value) {
   const bool integral = !whole(entry) || value == std::floor(value);
   switch (entry.unit) {

@@ -1,8 +1,8 @@
 // The numbers that decisions are based on: the weights of the candidates' features (features.def, fitted.def), and
-// odds, shares, chances and durations, in one table (weights.def) with the reason of each. `--weights FILE` sets some
-// of them, so that others can be tried without a build. They are read at two hundred places of pure functions, so a
-// process has one set: chosen before the first search, and not changed during one. Limits of effort (how many runs, how
-// large a group) are constants in thresholds.h.
+// odds, shares, chances and durations, in one table (weights.def) with the reason of each. `--weights FILE` changes
+// some of them without a build. Pure functions read them at two hundred places, so a process has one set, which is
+// chosen before the first search and does not change during one. Limits of effort (numbers of runs, sizes of groups)
+// are constants in thresholds.h.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace weight_values {
 #undef ROSE_WEIGHT
 }  // namespace weight_values
 
-// The constants that the code reads; only set_weights() and OwnWeights change them.
+// The names under which the code reads the values. Only set_weights() and OwnWeights change these.
 #define ROSE_WEIGHT(type, constant, name, value, unit, why) \
   inline constexpr const type& constant = weight_values::constant;
 #include "diagnose/weights.def"
@@ -32,24 +32,25 @@ namespace weight_values {
 // The weight of a feature; set_weights() and OwnWeights change it as well.
 [[nodiscard]] double weight_of(Feature feature);
 
-// log odds have the sign of their feature, or are 0; odds and factors are above 0; shares above 0 and at most 1;
-// chances between 0 and 1; a log ratio has the sign of its built-in value; durations are in nanoseconds.
+// The ranges of values: log odds have the sign of their feature, or are 0; odds and factors are above 0; shares above 0
+// and at most 1; chances between 0 and 1; a log ratio has the sign of its built-in value; durations are in nanoseconds.
 enum class WeightUnit { log_odds, odds, factor, share, chance, log_ratio, count, seconds, nanoseconds, duration };
 [[nodiscard]] std::string_view unit_name(WeightUnit unit);  // "log-ratio"
 
 struct WeightEntry {
-  std::string_view name;  // "odds-process"
-  double value = 0;       // in force now
+  std::string_view name;  // "odds-usual"
+  double value = 0;       // the value in use
   WeightUnit unit = WeightUnit::odds;
   std::string_view why;
-  const FeatureEntry* feature = nullptr;  // whose weight it is; null: of none
+  const FeatureEntry* feature = nullptr;  // the feature that it is the weight of; nullptr: none
 };
 [[nodiscard]] std::vector<WeightEntry> weights();
-// A file for --weights, with unit and reason of each.
+// The weights in use as the text of a file for --weights, with the unit and reason of each.
 [[nodiscard]] std::string weights_toml();
 
-// Sets those that the file's text names; changes nothing if it contains a mistake.
+// Sets the weights that `toml`, the text of `file`, names. If it contains an error, returns that and changes nothing.
 [[nodiscard]] Result<void> set_weights(std::string_view toml, std::string_view file);
+// The same for a file.
 [[nodiscard]] Result<void> read_weights(const std::string& file);
 
 // For tests: restores the previous values when destroyed.

@@ -11,8 +11,8 @@ std::string alternative_id(std::size_t i) { return fmt::format("alternative-{}",
 
 void Window::nothing_fired() { size_ = std::min(2 * size_, kMostGroup); }
 
-bool unsure(const World& world, const Try& t) {
-  if (t.look || t.many || t.again || t.level > 2 || t.schedule.faults.size() != 1) return false;
+bool may_be_unreached(const World& world, const Trial& t) {
+  if (t.exploratory || t.many || t.repeat || t.level > 2 || t.schedule.faults.size() != 1) return false;
   const Fault& fault = t.schedule.faults[0];
   if (!fault.group.empty() || !fault.after.empty()) return false;
   if (hits_by_count(fault.kind)) {
@@ -21,11 +21,11 @@ bool unsure(const World& world, const Try& t) {
   }
   if (!world.survey.made || (fault.kind != FaultKind::crash && fault.kind != FaultKind::pause)) return false;
   if (fault.before) return true;
-  return !by_the_clock(fault) && !moment_in(world.survey.trace, fault.node, fault.when);
+  return !waits_only_for_time(fault) && !moment_in(world.survey.trace, fault.node, fault.when);
 }
 
-Try in_one(const std::vector<Alternative>& alternatives, const std::string& name) {
-  Try all;
+Trial in_one(const std::vector<Alternative>& alternatives, const std::string& name) {
+  Trial all;
   all.level = alternatives.front().what.level;
   all.schedule.name = name;
   all.why = fmt::format("{} that may not be reached, whichever comes first", alternatives.size());

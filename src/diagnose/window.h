@@ -1,7 +1,7 @@
-// A window of alternatives (ANDURIL, SOSP'24, section 5.2.5): after a run in which nothing fired, the next trials that
-// the survey does not expect to be reached are armed together, as one group; the first that is reached fires, and the
-// others are withdrawn. The window doubles with each run in which nothing fired, so of n such trials only about
-// log n runs are lost. A trial that is certainly reached has a run of its own. Private to diagnose.
+// A window of alternatives (ANDURIL, SOSP'24, section 5.2.5). After a run in which nothing fired, several trials whose
+// injection points may not be reached are armed together as one group: the first that is reached fires, and the others
+// are withdrawn. The number of alternatives doubles with each run in which nothing fired, so of n trials that are never
+// reached, only about log n runs are lost. A trial that will be reached has a run of its own. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +22,17 @@ class Window {
 
 struct Alternative {
   Move* move = nullptr;
-  Try what;
+  Trial what;
 };
 
-// True if, according to the survey, the injection point of one of the faults is not reached without faults, or less
-// often.
-[[nodiscard]] bool unsure(const World& world, const Try& t);
-// All in one schedule, with the level of the first.
-[[nodiscard]] Try in_one(const std::vector<Alternative>& alternatives, const std::string& name);
-// The index of the alternative that fired; their number if none did.
+// True if, according to the survey, the injection point of the trial's only fault is not reached without faults, or not
+// often enough. False for trials that cannot be alternatives.
+[[nodiscard]] bool may_be_unreached(const World& world, const Trial& t);
+// A trial that arms all alternatives in one schedule, with the level of the first. `name`: of the schedule.
+[[nodiscard]] Trial in_one(const std::vector<Alternative>& alternatives, const std::string& name);
+// The index of the alternative that fired; the number of alternatives if none did.
 [[nodiscard]] std::size_t first_of(const std::vector<Alternative>& alternatives, const RunResult& result);
-// The outcome of the common run for this alternative, as if it had been alone; without the trace.
+// The result of the common run as the result of one alternative alone, without the trace.
 [[nodiscard]] RunResult as_if_alone(const std::vector<Alternative>& alternatives, std::size_t which,
                                     const RunResult& result);
 

@@ -9,7 +9,7 @@ std::string percent(double share) { return fmt::format("{:.0f} %", share * 100);
 
 namespace {
 
-// Distinguishes schedules of the same faults: "at 5 s", "after the 2nd rename(*/epoch)".
+// The last condition and the duration of a fault: " at 5s", " after the 2nd rename(*/epoch) for 3s".
 std::string moment_words(const Fault& fault) {
   std::string text;
   if (!fault.when.empty()) {

@@ -1,4 +1,4 @@
-// Texts about schedules and runs for this folder. Private to diagnose.
+// Short texts about schedules for progress reports and notes. Private to diagnose.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ using schedule::OracleAnswer;
 using schedule::RunResult;
 using schedule::Schedule;
 
-// A fault that hits the nth call or visit of a place, and `times` of them in a row; without conditions it is armed from
-// the start.
+// True for faults that hit the nth call or visit of a place and `times` of them in a row. Without conditions, they are
+// armed from the start.
 inline bool hits_by_count(FaultKind kind) { return kind == FaultKind::syscall || kind == FaultKind::exception; }
 
 [[nodiscard]] std::string percent(double share);  // "80 %"
-// For a progress line: "crash of n2", "2 faults: cut at 5s; crash-n1 after the 2nd rename(*/epoch)". Schedules whose
-// faults fire at different moments have different texts.
+// For a progress report: "crash of n2", "2 faults: cut at 5s; crash-n1 after the 2nd rename(*/epoch)". Schedules that
+// differ only in the moments of their faults have different texts.
 [[nodiscard]] std::string short_words(const Schedule& schedule);
 
 }  // namespace rose::diagnose

@@ -89,12 +89,12 @@ const Candidate* World::candidate(std::string_view fault_id) const {
   return nullptr;
 }
 
-double World::believed(const schedule::Schedule& schedule) const {
-  if (belief.empty() || schedule.faults.empty()) return 1;
+double World::average_factor(const schedule::Schedule& schedule) const {
+  if (factors.empty() || schedule.faults.empty()) return 1;
   double sum = 0;
   for (const schedule::Fault& fault : schedule.faults) {
-    const auto known = belief.find(fault.id);
-    sum += known == belief.end() ? 1 : known->second;
+    const auto known = factors.find(fault.id);
+    sum += known == factors.end() ? 1 : known->second;
   }
   return sum / static_cast<double>(schedule.faults.size());
 }
@@ -114,7 +114,7 @@ const schedule::FaultOutcome* outcome_of(const schedule::RunResult& result, std:
   return nullptr;
 }
 
-std::vector<schedule::Condition> when_seen(const World& world, const Candidate& c) {
+std::vector<schedule::Condition> when_observed(const World& world, const Candidate& c) {
   if (world.plan.workload_ts == 0 || c.first_ts <= world.plan.workload_ts) return {};
   const std::int64_t most = (world.workload_ns > 0 ? world.workload_ns : longest_workload(*world.config)) / 2;
   return {elapsed(std::min(rounded(c.first_ts - world.plan.workload_ts), std::max(kTimeStep, rounded(most))))};
@@ -125,13 +125,13 @@ std::string context_words(const schedule::Condition& c) {
   return fmt::format("{}({})", c.call.syscall, c.call.path.value_or(c.call.peer.value_or("")));
 }
 
-bool can_hold_calls(const Inputs& inputs, std::string_view name) {
+bool can_delay_calls(const Inputs& inputs, std::string_view name) {
   const config::Node* node = inputs.config->find(name);
   return node == nullptr || node->entered_by_rose();
 }
 
 bool can_fail_calls(const Inputs& inputs, std::string_view node) {
-  return inputs.overrides || can_hold_calls(inputs, node);
+  return inputs.overrides || can_delay_calls(inputs, node);
 }
 
 }  // namespace rose::diagnose

@@ -86,7 +86,7 @@ int Binaries::hold(const std::filesystem::path& open, const std::filesystem::pat
 
 int Binaries::add(const std::filesystem::path& path) { return hold(path, path); }
 
-std::vector<int> Binaries::stand_ins(const Target& target, const std::filesystem::path& wanted) {
+std::vector<int> Binaries::substitutes(const Target& target, const std::filesystem::path& wanted) {
   std::vector<int> found;
   const auto take = [&](int binary) {
     if (binary >= 0 && std::find(found.begin(), found.end(), binary) == found.end()) found.push_back(binary);

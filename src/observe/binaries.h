@@ -34,7 +34,7 @@ class Binaries {
   // The files in which to look up functions that a profile found in `wanted` on another host: that path, and files with
   // the same name that were given with the target or are executed by its processes; if there are none, all files given,
   // else all programs that its processes execute.
-  [[nodiscard]] std::vector<int> stand_ins(const Target& target, const std::filesystem::path& wanted);
+  [[nodiscard]] std::vector<int> substitutes(const Target& target, const std::filesystem::path& wanted);
 
  private:
   struct Held {

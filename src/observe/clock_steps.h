@@ -1,6 +1,7 @@
-// Detects steps of the wall clock during tracing (it was set, or the machine was suspended). Events have monotonic time
-// stamps, which a dump converts to wall-clock time with one offset, so their order and distances are always right. The
-// sentences describe how the times before a step differ from those in logs.
+// Detects steps of the wall clock during tracing (it was set, or the machine was suspended). Events have monotonic
+// timestamps, which a dump converts to wall-clock time with a single offset. Their order and distances are always
+// right, but timestamps before a step differ from those in logs; the sentences in the dump's header describe by how
+// much.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;  // per dump
 constexpr std::size_t kMostSources = 10'000;
 constexpr std::size_t kLongestName = 300;
 
-// Names become part of a command line, where a leading '-' would make an option of them.
+// True for names that are safe in a command line, where a leading '-' would make them options.
 bool is_name(std::string_view text, std::string_view others) {
   return !text.empty() && text.size() <= kLongestName && text.front() != '-' &&
          std::all_of(text.begin(), text.end(), [&](char c) {

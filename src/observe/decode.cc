@@ -96,7 +96,7 @@ bool take_mark(std::span<const std::byte> bytes, Decoded& out) {
   rose_storm_mark mark;
   if (!read_as(bytes, mark) || mark.key == 0) return false;
   out.storm = mark.key;
-  out.stand_for(mark.count, static_cast<std::int64_t>(mark.first_ns));
+  out.represent(mark.count, static_cast<std::int64_t>(mark.first_ns));
   return true;
 }
 
@@ -264,7 +264,7 @@ void describe_pair(const rose_pair& pair, Decoded& out) {
   (pair.from_service != 0 ? out.event.sport : out.event.dport) = pair.port;
 }
 
-void Decoded::stand_for(std::uint32_t count, std::int64_t since_ns) {
+void Decoded::represent(std::uint32_t count, std::int64_t since_ns) {
   event.count = std::max(count, 1U);
   first_ns = since_ns;
   if (event.count > 1)
@@ -292,7 +292,7 @@ bool decode(std::span<const std::byte> record, Decoded& out) {
       if (!read_as(record, counted) || counted.mark.key == 0) return false;
       out.storm = counted.mark.key;
       out.counted = true;
-      out.stand_for(counted.mark.count, static_cast<std::int64_t>(counted.mark.first_ns));
+      out.represent(counted.mark.count, static_cast<std::int64_t>(counted.mark.first_ns));
       return true;
     }
     case ROSE_ENTERED: {

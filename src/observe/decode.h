@@ -28,7 +28,7 @@ struct Decoded {
   bool counted = false;
 
   // Marks the event as representing `count` events from `since_ns` to its own time.
-  void stand_for(std::uint32_t count, std::int64_t since_ns);
+  void represent(std::uint32_t count, std::int64_t since_ns);
 };
 
 // Returns false if the record is malformed; it is then counted as lost.

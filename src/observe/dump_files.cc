@@ -86,7 +86,7 @@ std::optional<DumpName> parse_dump_name(std::string_view file) {
   if (!file.starts_with("rose-") || !file.ends_with(".bin")) return std::nullopt;
   file.remove_prefix(5);
   file.remove_suffix(4);
-  // A host's name may contain text that looks like a time stamp, so the last one counts.
+  // A host's name may contain text that looks like a timestamp, so the last one counts.
   for (std::size_t at = file.rfind('-'); at != std::string_view::npos && at > 0; at = file.rfind('-', at - 1)) {
     if (file.size() < at + 1 + kStamp + 2 || file[at + 1 + kStamp] != '-' || !is_stamp(file.substr(at + 1))) continue;
     return DumpName{std::string(file.substr(0, at)), std::string(file.substr(at + 1, kStamp)),
@@ -176,7 +176,7 @@ fs::path DumpFiles::fresh_name(const Cause& cause, std::int64_t wall_ns) const {
   return path;
 }
 
-std::vector<fs::path> DumpFiles::there(const fs::path& newest) const {
+std::vector<fs::path> DumpFiles::other_dumps(const fs::path& newest) const {
   std::vector<fs::path> paths;
   struct stat status{};
   if (!folder_) {
@@ -216,13 +216,13 @@ void DumpFiles::remove(const fs::path& dump) {
 }
 
 bool DumpFiles::prune(const fs::path& newest, std::size_t most) {
-  const std::vector<fs::path> paths = there(newest);
+  const std::vector<fs::path> paths = other_dumps(newest);
   for (std::size_t i = most; i < paths.size(); ++i) remove(paths[i]);
   return paths.size() > most;
 }
 
 bool DumpFiles::remove_oldest() {
-  const std::vector<fs::path> paths = there({});
+  const std::vector<fs::path> paths = other_dumps({});
   if (paths.empty()) return false;
   log::info("{} makes room for the newest dump", paths.back().string());
   // FILE may also have the name FILE.1 until it is replaced (make_room): the disk's blocks are freed only when both

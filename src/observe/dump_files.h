@@ -65,19 +65,20 @@ class DumpFiles {
   // Returns true if FILE.1 is the same file as FILE, until the new dump replaces FILE.
   [[nodiscard]] Result<bool> make_room();
   [[nodiscard]] std::filesystem::path fresh_name(const Cause& cause, std::int64_t wall_ns) const;
-  // Removes the oldest dumps except `most`, not counting `newest`. Returns false if there was nothing to remove.
+  // Keeps `newest` and `most` other dumps, and removes older ones. Returns false if there was nothing to remove.
   bool prune(const std::filesystem::path& newest, std::size_t most);
-  // All dumps except `newest`, the newest first; for a file, itself and those beside it.
-  [[nodiscard]] std::vector<std::filesystem::path> there(const std::filesystem::path& newest) const;
+  // All dumps except `newest`, the newest first; if dumps are written to a file, FILE, FILE.1, FILE.2, ...
+  [[nodiscard]] std::vector<std::filesystem::path> other_dumps(const std::filesystem::path& newest) const;
   // Returns false if there is none left.
   bool remove_oldest();
   void remove(const std::filesystem::path& dump);
-  // As DumpRoom. `limit`: an upper bound known from a failed attempt.
+  // Removes old dumps until there is room for `bytes`, and returns the number of bytes that may be written. `limit`: an
+  // upper bound known from a failed attempt.
   std::uint64_t room_for(std::uint64_t bytes, std::uint64_t limit);
   void moved(const std::filesystem::path& from, const std::filesystem::path& to);
 
   std::filesystem::path out_;
-  Fd pipe_;  // of a pipe: keeps it open between two dumps, so that its reader sees no end of file
+  Fd pipe_;  // if FILE is a pipe: keeps it open between two dumps, so that its reader sees no end of file
   bool folder_ = false;
   int keep_ = 5;
   std::string host_;

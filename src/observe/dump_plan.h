@@ -33,14 +33,14 @@ class DumpPlan {
   enum class Answer { planned, joined, cooling };
   Answer trigger(Cause cause, std::int64_t now);
 
-  // A planned dump whose time has come.
+  // Removes and returns a planned dump that is due; nothing if there is none.
   [[nodiscard]] std::optional<Cause> due(std::int64_t now);
   // Call this if writing failed. The dump is due again after one second, then after twice as long each time, up to a
   // minute. Returns the delay in nanoseconds.
   std::int64_t failed(Cause cause, std::int64_t now);
   void succeeded() { retry_ns_ = kFirstRetry; }
   [[nodiscard]] std::optional<std::int64_t> next_ns() const;
-  // A planned dump that is not due yet. When the recorder ends, the last dump covers it.
+  // The reason of a planned dump that is not due yet. When the recorder ends, the last dump is written for this reason.
   [[nodiscard]] std::optional<Cause> pending() const;
 
   // The number of triggers without their own dump, in total and since the last call.
@@ -64,7 +64,7 @@ class DumpPlan {
 class OracleAnswers {
  public:
   enum class Meaning { hit, nothing, unclear };
-  Meaning take(std::optional<int> exit_status);  // nothing: it could not decide (signal, timeout)
+  Meaning take(std::optional<int> exit_status);  // no status: it was killed or timed out
 
   std::uint64_t asked = 0, hits = 0, unclear = 0;
 

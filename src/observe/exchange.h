@@ -1,5 +1,5 @@
-// The traffic between the commands beside the nodes and the nodes: bytes of TCP and UDP, counted by the kernel
-// (exchange.bpf.c) per command. This is the only evidence that a workload did any work.
+// Counts the traffic between the nodes and the commands of a run (workload, oracle, incident): bytes of TCP and UDP,
+// counted by the kernel (exchange.bpf.c) for each command. This is the only evidence that a workload did any work.
 #pragma once
 
 #include <cstdint>

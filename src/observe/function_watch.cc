@@ -146,7 +146,7 @@ void FunctionWatch::find_profiled(const std::vector<Target>& targets, const Add&
     for (const auto& [function, binary] : target.profiled) by_binary[binary].push_back(function);
     for (const auto& [binary, names] : by_binary) {
       all += names.size();
-      const auto files = binaries_.stand_ins(target, binary);
+      const auto files = binaries_.substitutes(target, binary);
       if (files.empty()) {
         miss(target, names.size(), names.front());
         if (why.empty()) {
@@ -307,7 +307,7 @@ void FunctionWatch::look() {
   const std::int64_t now = monotonic_ns();
   const auto gone = rates_->to_detach(now, counts);
   if (!gone.empty()) drop(gone);
-  take_again(now, counts);
+  attach_due(now, counts);
   if (groups_.size() > kMostGroups) merge_groups();
   if (counting() || !on_detach_) return;
   for (const auto index : gone) {
@@ -327,8 +327,8 @@ void FunctionWatch::look() {
   }
 }
 
-// Attach the new link, without the functions to drop, before the old one is detached. The remaining functions are then
-// watched without interruption and their breakpoints stay in place.
+// Detaches functions. For the other functions of their links, attaches a new link before the old one is detached, so
+// that they are watched without interruption and their breakpoints stay in place.
 void FunctionWatch::drop(const std::vector<std::uint32_t>& gone) {
   const std::set<std::uint32_t> out(gone.begin(), gone.end());
   std::vector<Group> groups;
@@ -352,7 +352,7 @@ void FunctionWatch::drop(const std::vector<std::uint32_t>& gone) {
   groups_ = std::move(groups);
 }
 
-void FunctionWatch::take_again(std::int64_t now, const std::vector<std::uint64_t>& counts) {
+void FunctionWatch::attach_due(std::int64_t now, const std::vector<std::uint64_t>& counts) {
   const bool single = !kernel::has_uprobe_multi();
   // Detaching functions one by one takes 0.1 s each, so do not attach hot ones again.
   if (single && counting()) return;
@@ -372,7 +372,7 @@ void FunctionWatch::take_again(std::int64_t now, const std::vector<std::uint64_t
   }
 }
 
-// Each sample that turned out quiet stays attached with a link of its own. Merges the smallest links.
+// Merges the smallest links: each function that was attached again and is not hot any more has a link of its own.
 void FunctionWatch::merge_groups() {
   if (!kernel::has_uprobe_multi() || monotonic_ns() < merge_after_ns_) return;
   std::sort(groups_.begin(), groups_.end(),
@@ -416,7 +416,7 @@ std::vector<profile::FunctionRate> FunctionWatch::rates() {
   const std::lock_guard lock(mutex_);
   const auto counts = read_counts();
   const std::int64_t now = monotonic_ns();
-  // the last one is for processes that are not traced
+  // by node; the last one is of processes that are not traced
   std::vector<FunctionRates::Estimate> estimates(nodes_.size() + 1);
   for (std::uint32_t i = 0; i < functions_.size(); ++i) {
     double highest = 0;

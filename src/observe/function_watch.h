@@ -79,7 +79,7 @@ class FunctionWatch {
   void run();
   void look();
   void drop(const std::vector<std::uint32_t>& gone);
-  void take_again(std::int64_t now, const std::vector<std::uint64_t>& counts);
+  void attach_due(std::int64_t now, const std::vector<std::uint64_t>& counts);
   void merge_groups();
 
   std::vector<std::string> nodes_;

@@ -15,7 +15,7 @@
 namespace rose::observe {
 namespace {
 
-constexpr std::size_t kMostHandedOver = 1 << 20;  // all lines together
+constexpr std::size_t kMostHandedOver = 1 << 20;  // bytes of all lines together
 
 std::string one_line_of(std::string text) {
   std::replace_if(
@@ -25,7 +25,7 @@ std::string one_line_of(std::string text) {
 }
 
 bool send_line(int socket, std::string_view line, int descriptor, const std::function<bool()>& writable) {
-  std::span<const int> descriptors;  // until the first byte has been sent
+  std::span<const int> descriptors;  // sent with the first byte of the line
   if (descriptor >= 0) descriptors = {&descriptor, 1};
   while (!line.empty()) {
     const ssize_t n = send_with_descriptors(socket, line, descriptors);

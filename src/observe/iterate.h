@@ -1,4 +1,4 @@
-// Reads what a BPF iterator writes: records of one size.
+// Reads the output of a BPF iterator that writes records of one size.
 #pragma once
 
 #include <bpf/bpf.h>
@@ -15,7 +15,7 @@
 
 namespace rose::observe {
 
-// `link`: of the attached iterator. Nothing if it cannot be read.
+// `link`: descriptor of the attached iterator's link. Returns nothing if the iterator cannot be read.
 template <typename Record>
 std::optional<std::vector<Record>> iterate(int link) {
   const Fd walk(link < 0 ? -1 : bpf_iter_create(link));

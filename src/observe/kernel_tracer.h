@@ -84,19 +84,20 @@ class KernelTracer final : public Tracer {
   void take(std::span<const std::byte> record);
   void take_counted(Decoded& counted);
   void warn_of_hot_method();
-  void tend_storms(bool all);
+  void update_storms(bool all);
   void note_end(const Decoded& decoded);
   void take_missed();
   void sample_waits();
   void sample_connections();
-  void forget_pauses_that_were_none();
+  void forget_false_pauses();
   void note_detached(std::uint32_t function, std::uint32_t node);
   void write_node(std::size_t node);
   [[nodiscard]] int node_index(const std::string& name) const;
   [[nodiscard]] rose_stats kernel_stats() const;
   [[nodiscard]] std::vector<trace::SuppressedCall> suppressed_calls() const;
   [[nodiscard]] std::vector<std::uint64_t> per_cpu_sums(bpf_map* map, std::uint32_t entries) const;
-  // Passes every block of the current window to `take`, oldest first, and one block with events that are not over.
+  // Passes every block of the current window to `take`, the oldest first, and then one block with the silences and
+  // pauses that have not ended.
   Result<std::uint64_t> read_window(const std::function<Result<void>(const trace::Meta&, std::int64_t offset)>& begin,
                                     const std::function<Result<void>(const trace::PackedEvents&)>& take,
                                     const DumpRoom& room = {}, std::uint64_t* left_out = nullptr);
@@ -106,13 +107,13 @@ class KernelTracer final : public Tracer {
 
   TracerOptions options_;
   std::vector<Target> targets_;
-  TracedCgroups places_;                 // targets
+  TracedCgroups places_;                 // cgroups that are targets
   std::vector<NodeCgroup> surrounding_;  // cgroups of targets that are processes
 
   int cpus_ = 1;
   std::uint64_t ring_bytes_ = 0;
   std::uint64_t kernel_bytes_ = 0;
-  Programs skeleton_;                // before everything that maps their memory or attaches them
+  Programs skeleton_;  // declared before all members that map their memory or attach them, to be destroyed last
   std::uint64_t missed_before_ = 0;  // runs that the kernel skipped while earlier tracers used the programs
   std::vector<std::unique_ptr<bpf_link, LinkCloser>> links_;
   NetworkWatch network_;
@@ -142,10 +143,10 @@ class KernelTracer final : public Tracer {
   Fd wake_, epoll_;
   std::atomic<bool> stopping_ = false;
   std::thread reader_;
-  ValueWatch values_;   // guarded by mutex_ once the reader runs
+  ValueWatch values_;      // guarded by mutex_ once the reader runs
   MessageWatch messages_;  // guarded in the same way
   std::vector<kernel::FunctionLink> method_links_;
-  FunctionWatch functions_;            // last, because its thread calls back into this object
+  FunctionWatch functions_;  // last, because its thread calls back into this object
 };
 
 // Describes a thread that has waited in a call for longer than the pause threshold.

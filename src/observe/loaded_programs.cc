@@ -51,7 +51,7 @@ bool empty_table(const bpf_map* map) {
   return errno == ENOENT;
 }
 
-// The values of cgroups cannot be deleted. Those of removed cgroups are gone with them.
+// Values of cgroup storage cannot be deleted, so they are zeroed. The kernel deletes those of removed cgroups.
 bool zero_cgroup_values(const bpf_map* map) {
   const int fd = bpf_map__fd(map);
   std::vector<std::byte> key(bpf_map__key_size(map));
@@ -73,7 +73,7 @@ bool clear(const bpf_map* map) {
   switch (bpf_map__type(map)) {
     case BPF_MAP_TYPE_ARRAY:
     case BPF_MAP_TYPE_PERCPU_ARRAY:
-      // Settings are fixed; they are part of the key.
+      // Maps with settings are read-only; their content is part of the key.
       return (bpf_map__map_flags(map) & BPF_F_RDONLY_PROG) != 0 || zero_array(map);
     case BPF_MAP_TYPE_HASH:
     case BPF_MAP_TYPE_LRU_HASH:
@@ -84,11 +84,13 @@ bool clear(const bpf_map* map) {
   }
 }
 
-// Sockets keep the node that rose_socket gave them, and no call can list those sockets.
+// Sockets keep the node that rose_socket assigned to them, and no call can list those sockets, so that map cannot be
+// cleared.
 bool marks_sockets(const rose_tracer& programs) { return bpf_program__autoload(programs.progs.rose_socket); }
 
-// Where each function has a probe of its own, the probes are removed in the background (kernel/attach.h).
-bool probes_outlive(const rose_tracer& programs) {
+// Without uprobe_multi links, probes are removed in the background (kernel/attach.h) and may run after the tracer has
+// stopped.
+bool removes_probes_later(const rose_tracer& programs) {
   const auto& progs = programs.progs;
   return !kernel::has_uprobe_multi() &&
          (bpf_program__autoload(progs.rose_function) || bpf_program__autoload(progs.rose_function_count) ||
@@ -96,7 +98,8 @@ bool probes_outlive(const rose_tracer& programs) {
           bpf_program__autoload(progs.rose_java_value));
 }
 
-// Makes the programs' maps as they are after loading. False: they must not be used again.
+// Restores the state that the programs' maps have after loading. Returns false if that failed; the programs must then
+// be destroyed.
 bool clear(const rose_tracer& programs) {
   if (!wait_for_running_programs()) {
     log::debug("the tracer's programs are not kept: membarrier: {}", std::strerror(errno));
@@ -144,7 +147,7 @@ rose_tracer* KeptPrograms::take(const std::string& key) {
   return programs;
 }
 
-void KeptPrograms::lent() {
+void KeptPrograms::count_loaded() {
   const std::lock_guard lock(mutex_);
   most_in_use_ = std::max(most_in_use_, ++in_use_);
 }
@@ -177,7 +180,7 @@ void ProgramsCloser::operator()(rose_tracer* programs) const {
 std::shared_ptr<KeptPrograms> keep_programs() { return std::make_shared<KeptPrograms>(); }
 
 Result<void> load_programs(Programs& opened, const std::shared_ptr<KeptPrograms>& kept) {
-  const bool may_keep = kept != nullptr && !marks_sockets(*opened) && !probes_outlive(*opened);
+  const bool may_keep = kept != nullptr && !marks_sockets(*opened) && !removes_probes_later(*opened);
   std::string key = may_keep ? KeptPrograms::key_of(*opened) : "";
   if (may_keep) {
     if (rose_tracer* same = kept->take(key)) {
@@ -188,7 +191,7 @@ Result<void> load_programs(Programs& opened, const std::shared_ptr<KeptPrograms>
   if (const int error = rose_tracer__load(opened.get()); error != 0)
     return kernel::bpf_failure("cannot load the tracer's programs", -error);
   if (may_keep) {
-    kept->lent();
+    kept->count_loaded();
     rose_tracer* loaded = opened.release();
     opened = Programs(loaded, ProgramsCloser(kept, std::move(key)));
   }

@@ -18,7 +18,7 @@ namespace rose::observe {
 
 class KeptPrograms;
 
-// Destroys programs, or gives them back to where they are kept.
+// Destroys programs, or returns them to the KeptPrograms they belong to.
 class ProgramsCloser {
  public:
   ProgramsCloser() = default;
@@ -26,7 +26,7 @@ class ProgramsCloser {
   void operator()(rose_tracer* programs) const;
 
  private:
-  std::shared_ptr<KeptPrograms> kept_;  // null: they are not kept
+  std::shared_ptr<KeptPrograms> kept_;  // nullptr: the programs are destroyed
   std::string key_;
 };
 // Nothing may be attached to the programs any more when this is destroyed, and none of their maps may be mapped.
@@ -35,12 +35,13 @@ using Programs = std::unique_ptr<rose_tracer, ProgramsCloser>;
 // Shared by the tracers of a command; thread-safe. Keeps no more programs than were in use at the same time.
 class KeptPrograms {
  public:
-  // What the kernel would load: settings, sizes of maps, selected programs.
+  // Identifies what the kernel would load: settings, sizes of maps, selected programs. Programs with equal keys are
+  // interchangeable.
   [[nodiscard]] static std::string key_of(const rose_tracer& opened);
-  // Programs with this key whose maps are empty; null: there are none.
+  // Takes programs with this key, whose maps are empty; nullptr: there are none.
   [[nodiscard]] rose_tracer* take(const std::string& key);
-  // The caller has loaded programs of its own and will put them back.
-  void lent();
+  // The caller has loaded programs itself and will pass them to put_back().
+  void count_loaded();
   void put_back(std::string key, rose_tracer* programs);
   ~KeptPrograms();
 
@@ -54,7 +55,7 @@ class KeptPrograms {
   std::size_t in_use_ = 0, most_in_use_ = 0;
 };
 
-// Loads `opened` into the kernel, or replaces it by equal programs that `kept` has; null: they are not kept.
+// Loads `opened` into the kernel, or replaces it by equal programs of `kept`; nullptr: always loads.
 [[nodiscard]] Result<void> load_programs(Programs& opened, const std::shared_ptr<KeptPrograms>& kept);
 
 }  // namespace rose::observe

@@ -14,11 +14,11 @@ namespace rose::observe {
 class MessageWatch {
  public:
   void prepare(std::size_t nodes) { left_out_.assign(nodes, false); }
-  // Writes the nodes' addresses to a hash map by address; for a node without its own address, those of this host.
+  // Writes the nodes' addresses to a hash map by address; for a node without addresses, the loopback addresses.
   [[nodiscard]] static Result<void> fill(int receivers_map, const std::vector<Target>& targets);
   // Returns false if the record is malformed.
   bool take(const rose_spoken& message);
-  // `gates_map`: an array of rose_spoken_gate by node.
+  // The messages so far. `gates_map`: an array of rose_spoken_gate by node, which counts messages that were left out.
   [[nodiscard]] SeenMessages seen(int gates_map) const;
 
  private:

@@ -143,7 +143,7 @@ void NetworkWatch::plan(const NodeCgroup& one, bool processes) {
 }
 
 std::uint64_t NetworkWatch::kernel_bytes() const {
-  constexpr std::uint64_t kElement = 64;  // memory of a hash element besides key and value
+  constexpr std::uint64_t kElement = 64;  // bytes of a hash element in addition to key and value
   const std::uint64_t pairs = kernel::lru_entries(pairs_);
   return pairs * 2 * (sizeof(rose_pair) + sizeof(rose_pair_state) + kElement) +
          pairs * (sizeof(rose_connection) + sizeof(rose_connection_state) + kElement) +

@@ -1,4 +1,4 @@
-// Detects network delays: decides where packets are counted and lists silences that are not over. Manages the BPF
+// Detects network delays: decides where packets are counted, and lists silences that have not ended. Manages the BPF
 // programs in bpf/tracer/network.h; silences that ended arrive through the tracer's ring.
 #pragma once
 
@@ -59,8 +59,8 @@ class NetworkWatch {
   // Reads the state of the nodes' TCP connections. Returns the silences that have ended, with monotonic times.
   [[nodiscard]] std::vector<Decoded> sample();
 
-  // Appends silences that are not over and adds to the header which connections were dropped. `offset` is wall clock
-  // minus monotonic clock, `nodes` contains the names of nodes in the trace.
+  // Appends the silences that have not ended, and sets the number of dropped connections in the header. `offset` is
+  // wall clock minus monotonic clock, `nodes` contains the names of nodes in the trace.
   void add_open(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes) const;
   // The recorded handshakes, as lines for the header.
   [[nodiscard]] std::vector<std::string> handshakes(std::int64_t offset) const;
@@ -76,7 +76,7 @@ class NetworkWatch {
   // later, removed and created again.
   struct CountedCgroup {
     Cgroup cgroup;            // with the id of the cgroup that programs are attached to
-    std::uint64_t value = 0;  // value in rose_attached
+    std::uint64_t value = 0;  // the cgroup's value in the map rose_attached: how the node of a packet is determined
     Fd socket, packets;
     bool warned = false;
   };

@@ -1,5 +1,6 @@
-// Recordings that targets make with librose-rr (rr): finds them before privileges are dropped and copies them beside a
-// dump. A recording is copied while it is written; killed processes have left theirs behind.
+// Recordings that targets make with librose-rr (rr): finds them before privileges are dropped and copies them to a
+// folder next to a dump. A recording may be copied while its process writes it; those of killed processes remain and
+// are copied as well.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +28,7 @@ struct OpenRecording {
   Fd file;  // open for reading
 };
 struct OpenRecordings {
-  std::vector<OpenRecording> all;  // newest first, over all nodes
+  std::vector<OpenRecording> all;     // newest first, over all nodes
   std::vector<std::string> problems;  // what could not be opened, one sentence each
 };
 
@@ -41,7 +42,7 @@ struct CopiedRecordings {
 
 class RecordingSources {
  public:
-  // `most`: limit in bytes for the recordings beside one dump; 0: none are copied.
+  // `most`: limit in bytes for the recordings of one dump; 0: none are copied.
   explicit RecordingSources(std::uint64_t most = kRecordingBytes) : most_(most) {}
   // Finds recordings of the targets' processes that were started with ROSE_RR=record:..., each time recordings are
   // opened.
@@ -57,7 +58,7 @@ class RecordingSources {
   struct Place {
     std::string node, pattern;
     std::filesystem::path name;  // as given
-    Fd folder;                   // none: opened by name
+    Fd folder;                   // not open: it is opened by name, because it may be created later
   };
   void look();
   void look_at(const Target& target, pid_t pid);

@@ -47,7 +47,7 @@ bool Storms::complete(Decoded& counted) const {
   counted.event.ts_ns = event.ts_ns;
   counted.event.pid = event.pid;
   counted.event.tid = event.tid;
-  counted.stand_for(event.count, first_ns);
+  counted.represent(event.count, first_ns);
   return true;
 }
 
@@ -66,7 +66,8 @@ void Storms::fetch(rose_storm& storm, bool all, bool reset, std::int64_t now_ns,
     storm.seen = 0;
     storm.told = 0;
   }
-  busy.fetch_sub(1, std::memory_order_release);  // programs on old kernels add to it for a moment (rose_try)
+  busy.fetch_sub(1,
+                 std::memory_order_release);  // not a store: programs on old kernels add to it for a moment (rose_try)
   if (was.pending == 0) return;
   Decoded counted;
   counted.storm = was.key;
@@ -75,7 +76,7 @@ void Storms::fetch(rose_storm& storm, bool all, bool reset, std::int64_t now_ns,
   counted.event.ts_ns = static_cast<std::int64_t>(was.last_ns);
   counted.event.pid = static_cast<std::int32_t>(was.tgid);
   counted.event.tid = static_cast<std::int32_t>(was.tid);
-  counted.stand_for(was.pending, static_cast<std::int64_t>(was.first_ns));
+  counted.represent(was.pending, static_cast<std::int64_t>(was.first_ns));
   take(counted);
 }
 
@@ -93,7 +94,7 @@ void Storms::forget(const std::function<std::uint64_t()>& produced, std::uint64_
     forgetting_ = false;
   }
   if (forgetting_ || bytes_ <= most_bytes_) return;
-  // An entry recorded after this position may belong to a key that starts again below, so keep it.
+  // Events after this position may belong to keys that were already reset by the loop below, so they are kept.
   forget_before_ = produced();
   for (std::size_t i = 0; i < count_; ++i) fetch(places_[i], true, true, 0, take);
   forget_at_ = produced();

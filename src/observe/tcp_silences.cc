@@ -10,15 +10,16 @@ namespace {
 // As in the kernel (include/net/tcp_states.h).
 enum TcpState : std::uint8_t { kSynSent = 2, kListen = 10 };
 
-// A retransmission follows unanswered data within this time; later, data is unanswered even if it was not sent again.
+// Data that is not acknowledged within this time is unanswered, even if it was not retransmitted.
 constexpr std::int64_t kAnswered = 1'000'000'000;
-constexpr std::int64_t kLeastResend = 200'000'000;
+constexpr std::int64_t kLeastResend = 200'000'000;  // shortest time until Linux retransmits
 // A reachable peer answers the end of a connection, and a keep-alive, within this time.
 constexpr std::int64_t kAnswersEnd = ROSE_ANSWER_NS;
-// packets after which a pair's silence is significant even if nothing was unanswered
+// After this number of packets, a silence of the pair is reported even if no data was unanswered.
 constexpr std::uint64_t kUsed = 5;
+// Such a silence must be this many times as long as the usual one.
 constexpr std::int64_t kUsualFactor = 3;
-// How long a pair without connections is remembered, so that a peer that reconnects is recognised.
+// For this long a pair without connections is remembered, so that a peer that reconnects is recognised.
 constexpr std::int64_t kRemembered = 600'000'000'000;
 
 bool same_ends(const rose_connection& a, const rose_connection& b) {
@@ -30,7 +31,7 @@ bool same_ends(const rose_connection& a, const rose_connection& b) {
 
 TcpSilences::Key TcpSilences::key_of(const rose_tcp& tcp) const {
   const rose_connection& ends = tcp.conn;
-  // The port that reconnects have in common identifies the pair.
+  // The port of the service identifies the pair, because it is the same after a reconnect.
   const bool remote_ephemeral = is_ephemeral(ends.remote_port), local_ephemeral = is_ephemeral(ends.local_port);
   bool remote_is_service = ends.remote_port <= ends.local_port;
   if (services_.contains({tcp.node, ends.local_port})) remote_is_service = false;
@@ -46,9 +47,9 @@ void TcpSilences::take(const rose_tcp& tcp) {
   const auto now_ns = static_cast<std::int64_t>(tcp.ts_ns);
   auto [at, fresh] = connections_.try_emplace(tcp.socket);
   Connection& connection = at->second;
-  if (!fresh && connection.sample == sample_) return;  // shared by several processes
+  if (!fresh && connection.sample == sample_) return;  // it occurs once for each process that shares the socket
   if (!fresh && !same_ends(connection.ends, tcp.conn)) {
-    // Another connection reuses the memory of a closed one.
+    // The key is the address of the kernel's socket, which another connection reuses after the first was closed.
     if (const auto pair = pairs_.find(connection.key); pair != pairs_.end()) --pair->second.open;
     connection = {};
     fresh = true;
@@ -69,16 +70,15 @@ void TcpSilences::take(const rose_tcp& tcp) {
   connection.missing = false;
 
   if (tcp.state != kSynSent) {
-    // Ages are in whole jiffies: take the earliest possible time.
+    // Ages are rounded to whole jiffies, so take the earliest possible time.
     std::int64_t received = now_ns - (std::int64_t{tcp.heard} + 1) * options_.tick_ns;
     const std::uint32_t arrived = tcp.segments - connection.segments;
-    // A segment that acknowledges nothing new and carries no data, such as a keep-alive, appears only in the number of
-    // segments.
+    // A segment without data that acknowledges nothing new, such as a keep-alive, changes only the number of segments.
     if (!fresh && arrived != 0 && received <= connection.received_ns + options_.tick_ns) received = now_ns;
     pair.packets += arrived;
     if (received > connection.received_ns + 2 * options_.tick_ns) {
       connection.received_ns = received;
-      connection.waiting_ns = 0;  // what was sent before may have been answered now
+      connection.waiting_ns = 0;  // the packet may have answered earlier data
     }
     connection.segments = tcp.segments;
     pair.fresh_ns = std::max(pair.fresh_ns, connection.received_ns);
@@ -87,21 +87,23 @@ void TcpSilences::take(const rose_tcp& tcp) {
   const bool waits = tcp.unanswered > 0 || tcp.state == kSynSent;
   if (!waits) connection.waiting_ns = 0;
   else if (connection.waiting_ns == 0)
-    // Sent since the previous sample, and at least a retransmission delay ago; or it is the last data that was sent.
+    // The unanswered data was sent after the previous sample and, if it was retransmitted, at least kLeastResend ago;
+    // otherwise it is the last data that was sent.
     connection.waiting_ns = tcp.state == kSynSent ? now_ns
                             : tcp.resent > 0 ? std::max({before_ns_, connection.received_ns, now_ns - kLeastResend})
                                              : std::clamp(sent_ns, std::min(connection.received_ns, now_ns), now_ns);
   if (tcp.probes == 0) connection.probing_ns = 0;
   else if (connection.probing_ns == 0) connection.probing_ns = now_ns;
   const bool probes = connection.probing_ns != 0 && now_ns - connection.probing_ns >= kAnswersEnd;
-  connection.asking =
+  connection.overdue =
       tcp.resent > 0 || probes || (waits && tcp.state != kSynSent && now_ns - connection.waiting_ns >= kAnswered);
-  if (!connection.asking) return;
+  if (!connection.overdue) return;
   const std::int64_t since = connection.waiting_ns != 0 ? connection.waiting_ns : connection.probing_ns;
-  pair.asked_now_ns = pair.asked_now_ns == 0 ? since : std::min(pair.asked_now_ns, since);
+  pair.unanswered_now_ns = pair.unanswered_now_ns == 0 ? since : std::min(pair.unanswered_now_ns, since);
 }
 
-// Connections that no file refers to any more: either their end was answered, or they are in `closing`.
+// Handles connections that are missing in the sample, because no file refers to them any more: the peer has
+// acknowledged their end, or they are in `closing`.
 void TcpSilences::take_closed(std::span<const rose_closing> closing, std::int64_t now_ns) {
   for (auto at = connections_.begin(); at != connections_.end();) {
     Connection& connection = at->second;
@@ -114,14 +116,15 @@ void TcpSilences::take_closed(std::span<const rose_closing> closing, std::int64_
                                   [&](const rose_closing& each) { return same_ends(each.conn, connection.ends); });
     const bool waits = end != closing.end() && static_cast<std::int64_t>(end->closed_ns) > pair.last_ns &&
                        now_ns - static_cast<std::int64_t>(end->closed_ns) < kRemembered;
-    // The file disappears slightly before the end appears in `closing`.
+    // A connection may be missing in one sample before it appears in `closing`, so wait for the next one.
     if (end == closing.end() && !connection.closing && !std::exchange(connection.missing, true)) {
       ++at;
       continue;
     }
     if (!waits) {
-      // The peer answered the end of a connection after earlier data had stayed unanswered.
-      if (connection.closing && connection.asking && end == closing.end())
+      // The peer acknowledged the end of the connection, so it was heard from although earlier data had been
+      // unanswered.
+      if (connection.closing && connection.overdue && end == closing.end())
         pair.fresh_ns = std::max(pair.fresh_ns, now_ns);
       --pair.open;
       at = connections_.erase(at);
@@ -129,10 +132,10 @@ void TcpSilences::take_closed(std::span<const rose_closing> closing, std::int64_
     }
     connection.closing = true;
     const auto closed_ns = static_cast<std::int64_t>(end->closed_ns);
-    if (connection.asking || now_ns - closed_ns >= kAnswersEnd) {
-      connection.asking = true;
+    if (connection.overdue || now_ns - closed_ns >= kAnswersEnd) {
+      connection.overdue = true;
       const std::int64_t since = connection.waiting_ns != 0 ? std::min(connection.waiting_ns, closed_ns) : closed_ns;
-      pair.asked_now_ns = pair.asked_now_ns == 0 ? since : std::min(pair.asked_now_ns, since);
+      pair.unanswered_now_ns = pair.unanswered_now_ns == 0 ? since : std::min(pair.unanswered_now_ns, since);
     }
     ++at;
   }
@@ -158,13 +161,13 @@ bool TcpSilences::is_reported(const Pair& pair, std::int64_t end_ns, Silence& ou
   out.end_ns = end_ns;
   out.usual_ns = pair.usual_ns;
   out.packets = pair.packets;
-  // If a silence began long before anything was sent, only the part after that is certain, and it must be long enough
-  // by itself.
-  out.outstanding = pair.asked_ns != 0 && 2 * (end_ns - pair.asked_ns) >= options_.delay_ns;
-  out.begin_within_ns = out.outstanding ? std::max<std::int64_t>(0, pair.asked_ns - pair.last_ns) : -1;
+  // If the silence began long before data was sent, only the part after that is certainly not idle time, and it must be
+  // at least half of the threshold.
+  out.outstanding = pair.unanswered_since_ns != 0 && 2 * (end_ns - pair.unanswered_since_ns) >= options_.delay_ns;
+  out.begin_within_ns = out.outstanding ? std::max<std::int64_t>(0, pair.unanswered_since_ns - pair.last_ns) : -1;
   out.end_within_ns = -1;
   if (out.outstanding) return true;
-  // Idle, but longer than usual for a connection that was in use for a while.
+  // An idle silence is reported if it is far longer than usual and the pair was in use for a while.
   return pair.packets >= kUsed && gap > kUsualFactor * pair.usual_ns &&
          pair.last_ns - pair.first_ns >= options_.delay_ns / 2;
 }
@@ -176,7 +179,7 @@ std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> 
   services_.clear();
   for (const rose_tcp& tcp : connections)
     if (tcp.state == kListen) services_.emplace(tcp.node, tcp.conn.local_port);
-  for (auto& [key, pair] : pairs_) pair.fresh_ns = pair.asked_now_ns = 0;
+  for (auto& [key, pair] : pairs_) pair.fresh_ns = pair.unanswered_now_ns = 0;
   for (const rose_tcp& tcp : connections)
     if (tcp.state != kListen) take(tcp);
   take_closed(closing, now_ns);
@@ -185,15 +188,17 @@ std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> 
   for (auto at = pairs_.begin(); at != pairs_.end();) {
     Pair& pair = at->second;
     if (pair.last_ns == 0 || pair.closed_ns != 0) {
-      // New, or reconnected after all connections had ended in order: the time in between was not a silence.
+      // The pair is new, or has reconnected after all its connections had been closed: the time without connections was
+      // not a silence.
       pair.last_ns = std::max(pair.last_ns, pair.fresh_ns);
-      pair.asked_ns = pair.asked_now_ns;
+      pair.unanswered_since_ns = pair.unanswered_now_ns;
     } else if (pair.fresh_ns > pair.last_ns + 2 * options_.tick_ns) {
       const std::int64_t end = std::min(now_ns, pair.fresh_ns + 2 * options_.tick_ns);
-      const std::int64_t certain = pair.seen_ns - pair.last_ns;  // still silent at the previous sample
+      const std::int64_t certain = pair.seen_ns - pair.last_ns;  // the part of the silence up to the previous sample
       Silence silence;
       silence.pair = pair_of(at->first);
-      // Several packets since the previous sample: it is unknown which one was the first.
+      // If several packets arrived since the previous sample, the time of the first is unknown, so require that at
+      // least half of the threshold had passed before.
       const bool reported = 2 * certain >= options_.delay_ns && is_reported(pair, end, silence);
       if (reported) {
         silence.end_within_ns = end - std::max(pair.seen_ns, pair.last_ns);
@@ -201,22 +206,22 @@ std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> 
       }
       const std::int64_t gap = certain > 0 ? certain : 0;
       if (gap < options_.delay_ns) {
-        // The usual gap decays over eight thresholds.
+        // The usual gap decays by an eighth in each delay_ns.
         pair.usual_ns -= static_cast<std::int64_t>(static_cast<double>(pair.usual_ns) / 8 * static_cast<double>(gap) /
                                                    static_cast<double>(options_.delay_ns));
         pair.usual_ns = std::max(pair.usual_ns, gap);
       } else if (gap > pair.usual_ns && !(reported && silence.outstanding)) {
-        // Repeated silences are the normal use of this pair, except those with unanswered data.
+        // Adapt to repeated silences, which are the normal use of this pair, except to those with unanswered data.
         pair.usual_ns += (gap - pair.usual_ns) / (reported ? 4 : 2);
       }
       pair.last_ns = pair.fresh_ns;
-      pair.asked_ns = 0;
-    } else if (pair.asked_now_ns != 0) {
-      const std::int64_t since = std::max(pair.asked_now_ns, pair.last_ns);
-      pair.asked_ns = pair.asked_ns == 0 ? since : std::min(pair.asked_ns, since);
+      pair.unanswered_since_ns = 0;
+    } else if (pair.unanswered_now_ns != 0) {
+      const std::int64_t since = std::max(pair.unanswered_now_ns, pair.last_ns);
+      pair.unanswered_since_ns = pair.unanswered_since_ns == 0 ? since : std::min(pair.unanswered_since_ns, since);
     }
     pair.seen_ns = now_ns;
-    if (pair.open != 0 && (pair.fresh_ns != 0 || pair.asked_ns != 0)) pair.closed_ns = 0;
+    if (pair.open != 0 && (pair.fresh_ns != 0 || pair.unanswered_since_ns != 0)) pair.closed_ns = 0;
     else if (pair.closed_ns == 0) pair.closed_ns = now_ns;
     if (pair.closed_ns != 0 && now_ns - pair.closed_ns > kRemembered) at = pairs_.erase(at);
     else ++at;

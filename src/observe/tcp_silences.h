@@ -1,5 +1,5 @@
-// Detects silences of TCP connections, and whether anything was unanswered in them, from periodic samples of what the
-// kernel keeps for each connection. Pure.
+// Detects silences of TCP connections, and whether data was unanswered during them, from periodic samples of the state
+// that the kernel keeps for each connection. Pure.
 #pragma once
 
 #include <array>
@@ -19,30 +19,30 @@ class TcpSilences {
  public:
   struct Options {
     std::int64_t delay_ns = 5'000'000'000;  // shortest silence that is reported
-    std::int64_t tick_ns = 4'000'000;       // of a jiffy, the unit of the samples' ages
+    std::int64_t tick_ns = 4'000'000;       // duration of a jiffy, the unit of ages in samples
     std::uint16_t ephemeral_low = 32768, ephemeral_high = 60999;
     std::size_t most_pairs = 65536;
   };
   explicit TcpSilences(const Options& options) : options_(options) {}
   TcpSilences() : TcpSilences(Options{}) {}
 
-  // Nothing arrived from one host at another, on any of their connections to one service, in [begin_ns, end_ns].
+  // In [begin_ns, end_ns], no packet from one host arrived at another on any of their connections to one service.
   struct Silence {
     rose_pair pair{};
     std::int64_t begin_ns = 0, end_ns = 0;
-    // Data that was sent remained unanswered. Otherwise the connections were idle.
+    // Data that was sent remained unanswered; false: the connections were idle.
     bool outstanding = false;
     // The cause of the silence began at most `begin_within_ns` after begin_ns, when the first data was sent that
     // remained unanswered (-1: unknown), and ended at most `end_within_ns` before end_ns.
     std::int64_t begin_within_ns = -1, end_within_ns = -1;
-    std::int64_t usual_ns = 0;  // the longest of the usual silences
-    std::uint64_t packets = 0;  // that arrived before
+    std::int64_t usual_ns = 0;  // longest silence in the normal use of the pair
+    std::uint64_t packets = 0;  // number of packets that arrived before
   };
 
   // Processes a sample with every TCP connection at `now_ns`, and those in `closing`. Returns the silences that ended.
   [[nodiscard]] std::vector<Silence> sample(std::span<const rose_tcp> connections,
                                             std::span<const rose_closing> closing, std::int64_t now_ns);
-  // Silences that were not over at the last sample; they end there.
+  // Silences that had not ended at the last sample; end_ns is the time of that sample.
   [[nodiscard]] std::vector<Silence> ongoing() const;
   [[nodiscard]] std::size_t pairs() const { return pairs_.size(); }
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }  // connections beyond most_pairs
@@ -53,26 +53,26 @@ class TcpSilences {
       std::tuple<std::array<std::uint8_t, 16>, std::array<std::uint8_t, 16>, std::uint32_t, std::uint16_t, bool>;
   struct Pair {
     std::int64_t first_ns = 0;
-    std::int64_t last_ns = 0;  // when something last arrived; 0: never
-    std::int64_t seen_ns = 0;  // the previous sample
+    std::int64_t last_ns = 0;  // time of the last arrival; 0: nothing arrived yet
+    std::int64_t seen_ns = 0;  // time of the previous sample
     std::int64_t usual_ns = 0;
-    std::int64_t asked_ns = 0;  // since when data is unanswered in this silence; 0: none is
+    std::int64_t unanswered_since_ns = 0;  // since when data has been unanswered in this silence; 0: none is unanswered
     std::uint64_t packets = 0;
-    std::uint32_t open = 0;         // connections, also those that are being closed
-    std::int64_t fresh_ns = 0;      // arrivals that this sample shows
-    std::int64_t asked_now_ns = 0;  // of this sample
-    std::int64_t closed_ns = 0;     // since when none is open
+    std::uint32_t open = 0;              // number of connections, including those that are being closed
+    std::int64_t fresh_ns = 0;           // last arrival according to this sample; 0: none
+    std::int64_t unanswered_now_ns = 0;  // the same as unanswered_since_ns, in this sample alone
+    std::int64_t closed_ns = 0;          // since when no connection is open; 0: one is
   };
   struct Connection {
     Key key;
     rose_connection ends{};
     std::uint32_t segments = 0;
     std::int64_t received_ns = 0;
-    std::int64_t waiting_ns = 0;  // since when bytes are unanswered; 0: none are
+    std::int64_t waiting_ns = 0;  // since when bytes have been unanswered; 0: none are
     std::int64_t probing_ns = 0;
-    bool asking = false;       // at the last sample
+    bool overdue = false;      // at the last sample, data had been unanswered for too long
     bool closing = false;      // no file refers to it any more
-    bool missing = false;      // as of the last sample
+    bool missing = false;      // it was missing in the last sample
     std::uint64_t sample = 0;  // the last sample that contained it
   };
 
@@ -87,7 +87,7 @@ class TcpSilences {
 
   Options options_;
   std::uint64_t sample_ = 0;
-  std::int64_t now_ns_ = 0, before_ns_ = 0;  // of this sample and the previous one
+  std::int64_t now_ns_ = 0, before_ns_ = 0;  // times of this sample and the previous one
   std::uint64_t left_out_ = 0;
   std::map<Key, Pair> pairs_;
   std::unordered_map<std::uint64_t, Connection> connections_;   // by socket

@@ -33,19 +33,18 @@ struct ProfiledFunction {
 struct Target {
   std::string node;
   std::vector<pid_t> pids;
-  // Watched if they are found here or in the programs that the node executes, because production may use another build
-  // in another folder. One warning lists all that are missing.
   std::vector<std::filesystem::path> cgroups;
-  std::vector<std::string> addresses;          // for the dump's header; may be empty
-  std::vector<std::string> labels;             // for the dump's header: "unit:postgresql.service"
+  std::vector<std::string> addresses;  // for the dump's header; may be empty
+  std::vector<std::string> labels;     // for the dump's header: "unit:postgresql.service"
   // No other node shares its network namespace. Connections of such a node to itself never count as silent.
   bool own_network = false;
   // Functions to watch in these files, by name or glob, or by source file.
   std::vector<std::filesystem::path> binaries;
   std::vector<std::string> functions;
   std::vector<std::string> sources;
-  // These are watched if they are found here or in the programs that the node executes, because production may use
-  // another build in another folder. All that are missing are reported in one warning.
+  // Further functions to watch, which a profile calls infrequent. They are searched in their binary and in the programs
+  // that the node executes, because production may use another build in another folder. One warning lists all that are
+  // missing.
   std::vector<ProfiledFunction> profiled;
 };
 
@@ -57,7 +56,7 @@ struct ValuePlace {
   bool by_agent = false;  // not a location in a file: the agent in a JVM reads it, and its only fetch identifies it
 };
 
-class KeptPrograms;  // programs that the kernel has already checked; see loaded_programs.h
+class KeptPrograms;  // programs that the kernel has verified already; see loaded_programs.h
 
 struct TracerOptions {
   std::uint64_t window = 1'000'000;                // in events
@@ -66,12 +65,12 @@ struct TracerOptions {
   std::int64_t pause_ns = 3'000'000'000;
   std::vector<std::string> interfaces;  // trace these instead of the targets' sockets
   bool count_syscalls = false;          // profile: count every call, at the cost of a map update per call
-  double infrequent_below = 0;  // profile: > 0 counts functions instead of recording them, and detaches hot ones
+  double infrequent_below = 0;  // profile: if > 0, functions are counted instead of recorded, and hot ones are detached
   double hot_function_rate =
-      0;  // recording: entries per second from which a function is detached; 0: only the total counts
+      0;  // recording: entries per second from which a function is detached; 0: only the total is limited
   double function_share = 0.01;                      // recording: share of one CPU that all functions together may cost
   bool inlined = false;                              // copies of functions that were inlined are watched, too
-  std::vector<std::filesystem::path> method_agents;  // files of the JVM agent (jvm) whose reported entries are recorded
+  std::vector<std::filesystem::path> method_agents;  // files of the JVM agent (jvm) whose method entries are recorded
   std::vector<ValuePlace> values;                    // recorded in addition to the window, see take_values()
   double values_share = 0.05;                        // share of one CPU that all their locations together may cost
   std::vector<std::filesystem::path> value_agents;   // files of the JVM agent that reports values
@@ -79,7 +78,7 @@ struct TracerOptions {
   std::string host_node;            // Meta.node
   std::vector<std::string> labels;  // for all targets: "cluster:east"
   kernel::NoiseTable noise = kernel::builtin_noise();  // failures that are counted instead of recorded
-  std::shared_ptr<KeptPrograms> programs = nullptr;    // of earlier tracers, to use again; null: load them
+  std::shared_ptr<KeptPrograms> programs = nullptr;  // loaded by earlier tracers, to be used again; nullptr: load them
 };
 // For TracerOptions::programs of all tracers of one command.
 [[nodiscard]] std::shared_ptr<KeptPrograms> keep_programs();
@@ -89,8 +88,8 @@ struct SeenValue {
   std::uint32_t node = 0;              // index of the target
   std::int32_t pid = 0, tid = 0;
   std::int64_t ts_ns = 0;   // monotonic; equal for all values read at one location at one time
-  bool unreadable = false;  // a pointer on the way was invalid
-  bool null = false;        // for a text: null pointer
+  bool unreadable = false;  // a pointer that had to be followed was invalid
+  bool null = false;        // for a text: the pointer was null
   std::uint8_t form = 0;    // rose_value_form, as reported by a JVM's agent
   std::uint64_t bits = 0;
   std::string text;
@@ -98,13 +97,13 @@ struct SeenValue {
 struct SeenValues {
   std::vector<SeenValue> values;  // in the order of their arrival
   struct Place {
-    std::uint64_t visits = 0;   // how often threads of the targets reached it while it was watched
-    bool detached = false;      // it was detached at times because it was too busy
+    std::uint64_t visits = 0;  // how often threads of the targets reached it while it was watched
+    bool detached = false;     // it was detached at times because it was too busy
   };
   std::vector<Place> places;
   std::uint64_t left_out = 0;  // values that were dropped; the first and last ones of each location and node are kept
 };
-// per fetch and node: half of them for the first ones, half for the last ones
+// Values that are kept for each fetch and node: half of them are the first ones, half the last ones.
 inline constexpr std::size_t kMostValues = 4000;
 
 // Bytes that a thread of a node sent to or received from an address of another node.
@@ -112,7 +111,7 @@ struct SeenMessage {
   std::uint32_t node = 0;  // index of the target
   std::int32_t pid = 0, tid = 0;
   std::int64_t ts_ns = 0;                     // monotonic: when the call returned
-  bool taken = false;                         // received
+  bool taken = false;                         // true: received; false: sent
   bool tcp = true;                            // false: UDP
   std::string own, peer;                      // addresses; for a datagram socket its own may be "0.0.0.0"
   std::uint16_t own_port = 0, peer_port = 0;  // peer 0: a datagram received without asking for its sender
@@ -122,11 +121,11 @@ struct SeenMessage {
 };
 struct SeenMessages {
   std::vector<SeenMessage> messages;  // sorted by time
-  std::vector<bool> left_out;         // by node: messages were dropped
+  std::vector<bool> left_out;         // by node: whether messages were dropped
 };
 inline constexpr std::size_t kMostMessages = 60'000;
 
-// The content of a dump that was written.
+// The size of a dump that was written.
 struct DumpTotals {
   std::uint64_t events = 0;  // records
   std::uint64_t lost = 0, suppressed = 0;
@@ -165,7 +164,7 @@ class Tracer {
   // Marks later PS events of the node as planned, until called with false.
   virtual void set_planned(const std::string& node, bool planned) = 0;
 
-  // The current window by time, including silences and pauses that are not over. Contains everything that happened
+  // The current window by time, including silences and pauses that have not ended. Contains everything that happened
   // before the call. Tracing continues.
   [[nodiscard]] virtual Result<trace::Trace> snapshot() = 0;
   // The same as a dump, written block by block without holding it in memory; `amend` may add to its header.

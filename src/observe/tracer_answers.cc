@@ -1,4 +1,5 @@
-// The window and the counters on request, and information about nodes that rose supplies.
+// Answers requests for the window and the counters, and receives information about nodes (main processes, planned
+// stops).
 #include <bpf/bpf.h>
 #include <linux/capability.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@
 
 namespace rose::observe {
 
-// Bytes that the last block of a dump needs at most.
+// Upper bound of the size of a dump's last block, in bytes.
 constexpr std::uint64_t kEndOfDump = 256;
 
 int KernelTracer::node_index(const std::string& name) const {
@@ -114,7 +115,7 @@ void KernelTracer::add_ongoing_pauses(trace::Trace& trace, const std::vector<tra
   }
 }
 
-// With monotonic times, like the window.
+// The silences and pauses that have not ended, with monotonic timestamps like the window.
 trace::Trace KernelTracer::ongoing() {
   trace::Trace trace;
   std::vector<trace::StringId> nodes;
@@ -163,7 +164,7 @@ Result<std::uint64_t> KernelTracer::read_window(
   {
     const std::lock_guard lock(mutex_);
     // In this order, so that records which move from the storms to the ring meanwhile are read afterwards.
-    tend_storms(true);
+    update_storms(true);
     drain(ring_.produced());
     window = window_->snapshot();
   }

@@ -1,4 +1,4 @@
-// Processes the records of the BPF programs and the periodic checks.
+// The reader thread: processes the records of the BPF programs and makes the periodic checks.
 #include <bpf/bpf.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -45,7 +45,7 @@ void KernelTracer::run() {
     {
       const std::lock_guard lock(mutex_);
       more = take_some(4096) == 4096;
-      tend_storms(false);
+      update_storms(false);
       values_.look(monotonic_ns());
     }
     take_missed();
@@ -54,8 +54,8 @@ void KernelTracer::run() {
       sampled_ns = now;
       clock_steps_.look(now, wall_offset_ns);
       sample_waits();
-      forget_pauses_that_were_none();
-      // A descriptor that is a socket now may be a file the next time.
+      forget_false_pauses();
+      // Forget which descriptors are sockets, because they may have been closed and used for files.
       std::fill(std::begin(skeleton_->bss->rose_streams), std::end(skeleton_->bss->rose_streams), 0);
     }
     network_.tick();
@@ -127,7 +127,7 @@ void KernelTracer::take(std::span<const std::byte> record) {
   window_->add(decoded_);
 }
 
-// The agent has detached it.
+// Warns of a method that the JVM's agent has detached because it was entered too often.
 void KernelTracer::warn_of_hot_method() {
   if ((decoded_.event.flags & trace::kTruncated) == 0) return;
   log::warn_once(
@@ -145,7 +145,8 @@ void KernelTracer::take_counted(Decoded& counted) {
   window_->add(counted);
 }
 
-// Events that did not fit into the ring still have to be acted upon. They are already counted as lost.
+// Handles changes of cgroups and ends of processes whose records did not fit into the ring. They are already counted as
+// lost.
 void KernelTracer::take_missed() {
   const volatile rose_missed& now = skeleton_->bss->rose_missed;
   if (const std::uint64_t cgroups = now.cgroups; cgroups != missed_cgroups_) {
@@ -168,7 +169,7 @@ void KernelTracer::take_missed() {
 }
 
 // Counts of storms are added to the window once per second and whenever it is read.
-void KernelTracer::tend_storms(bool all) {
+void KernelTracer::update_storms(bool all) {
   const std::int64_t now = monotonic_ns();
   if (!all && now - fetched_ns_ < 1'000'000'000) return;
   fetched_ns_ = now;
@@ -235,8 +236,8 @@ std::vector<ProcessEnd> KernelTracer::take_ends() {
   return std::exchange(ends_, {});
 }
 
-// Reads everything that was produced before the call. A record that another CPU is still writing delays those behind it
-// by microseconds.
+// Reads the ring up to the position `up_to`. A record that another CPU is still writing delays the following ones by
+// microseconds.
 void KernelTracer::drain(std::uint64_t up_to) {
   const std::int64_t limit = monotonic_ns() + 2'000'000'000;
   while (ring_.consumed() < up_to && monotonic_ns() < limit) {
@@ -284,9 +285,9 @@ void KernelTracer::sample_waits() {
   }
 }
 
-// A delivered stop signal does not always stop the process: job control has no effect on process groups without a
-// parent in their session or on the init process of a PID namespace.
-void KernelTracer::forget_pauses_that_were_none() {
+// Removes pauses of processes that are not stopped. A delivered stop signal does not always stop the process: job
+// control has no effect on process groups without a parent in their session or on the init process of a PID namespace.
+void KernelTracer::forget_false_pauses() {
   const int paused = bpf_map__fd(skeleton_->maps.rose_paused);
   const std::uint32_t most = bpf_map__max_entries(skeleton_->maps.rose_paused);
   std::uint64_t key = 0, next = 0;

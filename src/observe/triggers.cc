@@ -24,11 +24,11 @@ namespace rose::observe {
 namespace {
 
 constexpr std::int64_t kLogPoll = 200'000'000;
-// files are compared by name, because shared file systems do not report changes
+// The shared folder is listed at this interval, because network file systems do not report changes of other hosts.
 constexpr std::int64_t kFolderPoll = 500'000'000;
 constexpr std::size_t kLongestExcerpt = 160;
 
-// Text of the traced system as a part of a message: shortened, without control characters.
+// Text of the traced system for a message: shortened, and without control characters.
 std::string excerpt(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, kLongestExcerpt)) {
@@ -54,7 +54,7 @@ class Watcher final : public Triggers {
       log.follower.begin_at_end();
       logs_.push_back(std::move(log));
     }
-    (void)news();  // existing files must not trigger anything
+    (void)new_dumps();  // existing files must not trigger anything
     stop_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!stop_) return fail_errno(ErrorKind::environment, "eventfd", errno);
     ROSE_TRY(thread_, start_thread([this] { run(); }));
@@ -78,24 +78,24 @@ class Watcher final : public Triggers {
   };
 
   void run() {
-    std::int64_t next_ask = monotonic_ns();
-    std::int64_t next_logs = next_ask;
-    std::int64_t next_news = next_ask;
+    std::int64_t next_oracle = monotonic_ns();
+    std::int64_t next_logs = next_oracle;
+    std::int64_t next_folder = next_oracle;
     for (;;) {
       std::int64_t now = monotonic_ns();
-      if (!options_.oracle.empty() && !oracle_ && now >= next_ask) {
-        next_ask = now + options_.every_ns;
-        ask(now);
+      if (!options_.oracle.empty() && !oracle_ && now >= next_oracle) {
+        next_oracle = now + options_.every_ns;
+        run_oracle(now);
       }
       if (!logs_.empty() && now >= next_logs) {
         const bool more = read_logs();
         now = monotonic_ns();
         next_logs = more ? now : now + kLogPoll;
       }
-      if (!options_.together.empty() && now >= next_news) {
-        for (const std::string& name : news()) trigger({TriggerKind::together, excerpt(name)});
+      if (!options_.together.empty() && now >= next_folder) {
+        for (const std::string& name : new_dumps()) trigger({TriggerKind::together, excerpt(name)});
         now = monotonic_ns();
-        next_news = now + kFolderPoll;
+        next_folder = now + kFolderPoll;
       }
       if (oracle_ && now >= oracle_until_) take_answer(true);
       // After Ctrl-C, the last dump is written immediately.
@@ -106,9 +106,9 @@ class Watcher final : public Triggers {
       }
 
       std::int64_t next = now + 3'600'000'000'000;
-      if (!options_.oracle.empty()) next = std::min(next, oracle_ ? oracle_until_ : next_ask);
+      if (!options_.oracle.empty()) next = std::min(next, oracle_ ? oracle_until_ : next_oracle);
       if (!logs_.empty()) next = std::min(next, next_logs);
-      if (!options_.together.empty()) next = std::min(next, next_news);
+      if (!options_.together.empty()) next = std::min(next, next_folder);
       if (const auto dump = plan_.next_ns(); dump && !cancel::requested()) next = std::min(next, *dump);
       const std::int64_t left = std::max<std::int64_t>(next - monotonic_ns(), 0);
       pollfd watched[] = {{stop_.get(), POLLIN, 0},
@@ -129,7 +129,7 @@ class Watcher final : public Triggers {
       if (watched[4].revents != 0) read_oracle_stderr();
       if (watched[3].revents != 0) take_answer(false);
     }
-    // The last dump names everything that was observed until now as its reason.
+    // Crashes that were noticed last become the reason of the last dump.
     if (options_.on_crash) {
       for (const ProcessEnd& end : tracer_.take_ends())
         (void)plan_.trigger({TriggerKind::crash, describe_end(end)}, monotonic_ns());
@@ -170,7 +170,7 @@ class Watcher final : public Triggers {
   }
 
   // New dumps in the shared folder that triggers on other hosts caused, since the last call.
-  std::vector<std::string> news() {
+  std::vector<std::string> new_dumps() {
     std::vector<std::string> fresh;
     if (options_.together.empty()) return fresh;
     std::set<std::string> there;
@@ -184,7 +184,7 @@ class Watcher final : public Triggers {
       const auto is = [&](TriggerKind kind) { return parts->trigger.starts_with(trigger_word(kind)); };
       if (!known_.contains(name) && !is(TriggerKind::together) && !is(TriggerKind::end)) fresh.push_back(name);
     }
-    if (error) return {};  // the folder may be temporarily missing; files added meanwhile are then new
+    if (error) return {};  // the folder may be temporarily unavailable; its new files are reported by a later call
     known_ = std::move(there);
     return fresh;
   }
@@ -201,7 +201,7 @@ class Watcher final : public Triggers {
     return more;
   }
 
-  void ask(std::int64_t now) {
+  void run_oracle(std::int64_t now) {
     oracle_until_ = now + options_.oracle_timeout_ns;
     oracle_stderr_.clear();
     oracle_stderr_open_ = true;
@@ -213,9 +213,9 @@ class Watcher final : public Triggers {
         oracle_.emplace(std::move(*child));
         return;
       }
-      unclear(going.error().message);
+      warn_undecided(going.error().message);
     } else {
-      unclear(child.error().message);
+      warn_undecided(child.error().message);
     }
     (void)answers_.take(std::nullopt);
   }
@@ -242,28 +242,29 @@ class Watcher final : public Triggers {
       case OracleAnswers::Meaning::hit: trigger({TriggerKind::oracle, excerpt(options_.oracle)}); break;
       case OracleAnswers::Meaning::nothing: break;
       case OracleAnswers::Meaning::unclear:
-        if (timed_out) unclear(fmt::format("it did not finish within {}", format_duration(options_.oracle_timeout_ns)));
-        else if (code) unclear(fmt::format("it exited with status {}", *code));
-        else unclear(fmt::format("it was killed by signal {}", status ? WTERMSIG(*status) : 0));
+        if (timed_out)
+          warn_undecided(fmt::format("it did not finish within {}", format_duration(options_.oracle_timeout_ns)));
+        else if (code) warn_undecided(fmt::format("it exited with status {}", *code));
+        else warn_undecided(fmt::format("it was killed by signal {}", status ? WTERMSIG(*status) : 0));
         break;
     }
   }
 
-  void unclear(const std::string& how) {
-    if (complained_) return;
-    complained_ = true;
+  void warn_undecided(const std::string& how) {
+    if (warned_) return;
+    warned_ = true;
     std::string_view line = oracle_stderr_;
     while (!line.empty() && line.back() == '\n') line.remove_suffix(1);
     line = line.substr(line.rfind('\n') == std::string_view::npos ? 0 : line.rfind('\n') + 1);
     log::warning("--dump-when did not decide: {}{} (0 means dump, 1 means no; reported once)", how,
-                 line.empty() ? "" : fmt::format(" and said '{}'", excerpt(line)));
+                 line.empty() ? "" : fmt::format(" and printed '{}'", excerpt(line)));
   }
 
   TriggerOptions options_;
   Tracer& tracer_;
   Recorder& recorder_;
   DumpPlan plan_;
-  std::string failure_;  // why the last dump could not be written; cleared by a success
+  std::string failure_;  // why the last dump could not be written; "": it was
   OracleAnswers answers_;
   std::vector<Log> logs_;
   std::set<std::string> known_;  // dumps in the shared folder
@@ -271,7 +272,7 @@ class Watcher final : public Triggers {
   std::int64_t oracle_until_ = 0;
   bool oracle_stderr_open_ = false;
   std::string oracle_stderr_;
-  bool complained_ = false;
+  bool warned_ = false;
   Fd stop_;
   std::thread thread_;
 };

@@ -28,10 +28,10 @@ struct TriggerOptions {
   std::int64_t oracle_timeout_ns = 30'000'000'000;
   bool on_crash = false;
   std::vector<LogWatch> logs;
-  // a folder shared by the tracers of several hosts: a trigger on one host applies to all
+  // A folder that the tracers of several hosts share: a trigger on one host makes all of them write a dump.
   std::filesystem::path together;
   std::int64_t after_ns = 0;                  // delay between trigger and dump
-  std::int64_t cooldown_ns = 60'000'000'000;  // between automatic dumps
+  std::int64_t cooldown_ns = 60'000'000'000;  // least time between automatic dumps
 };
 
 // Parses "FILE:REGEX", split at the first ':', and checks the expression.

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostPlaces = 512;
 constexpr std::size_t kMostAlone =
     64;  // without uprobe_multi links, each location needs a perf event, and detaching costs 0.1 s each
-constexpr std::size_t kMostAgain = 16;  // attached again at once
+constexpr std::size_t kMostAgain = 16;  // locations that are attached again at once
 
 RateLimits limits_of(double share, double entry_seconds) {
   RateLimits limits;

@@ -32,39 +32,39 @@ class Longest {
 
 }  // namespace
 
-std::int64_t Waits::end_of(const Going& going, std::int64_t now_ns) const {
-  return std::min(now_ns, going.wait.end_ns + interval_ns_);
+std::int64_t Waits::end_of(const Ongoing& ongoing_wait, std::int64_t now_ns) const {
+  return std::min(now_ns, ongoing_wait.wait.end_ns + interval_ns_);
 }
 
 std::vector<Waits::Wait> Waits::sample(std::span<const rose_blocked> blocked, std::int64_t now_ns) {
-  std::map<std::uint32_t, Going> now;
+  std::map<std::uint32_t, Ongoing> now;
   for (const auto& thread : blocked) {
     if (now.size() >= kMost) break;
-    const auto before = going_.find(thread.tid);
-    // It was scheduled in between, so this is a new wait.
-    if (before != going_.end() && before->second.start_ns == thread.start_ns &&
+    const auto before = ongoing_.find(thread.tid);
+    // The same wait continues if the thread was not scheduled since the last sample. Otherwise it is a new wait.
+    if (before != ongoing_.end() && before->second.start_ns == thread.start_ns &&
         before->second.switches == thread.switches) {
       before->second.wait.end_ns = now_ns;
-      now.insert(going_.extract(before));
+      now.insert(ongoing_.extract(before));
       continue;
     }
-    now.emplace(thread.tid, Going{thread.start_ns, thread.switches,
-                                  Wait{thread.tgid, thread.tid, thread.node, thread.flags, now_ns, now_ns}});
+    now.emplace(thread.tid, Ongoing{thread.start_ns, thread.switches,
+                                    Wait{thread.tgid, thread.tid, thread.node, thread.flags, now_ns, now_ns}});
   }
-  going_.swap(now);
+  ongoing_.swap(now);
   Longest over;
-  for (auto& [tid, gone] : now) {
-    gone.wait.end_ns = end_of(gone, now_ns);
-    if (gone.wait.end_ns - gone.wait.begin_ns >= threshold_ns_) over.add(gone.wait);
+  for (auto& [tid, ended] : now) {
+    ended.wait.end_ns = end_of(ended, now_ns);
+    if (ended.wait.end_ns - ended.wait.begin_ns >= threshold_ns_) over.add(ended.wait);
   }
   return over.take();
 }
 
 std::vector<Waits::Wait> Waits::ongoing(std::int64_t now_ns) const {
   Longest longest;
-  for (const auto& [tid, going] : going_) {
-    Wait wait = going.wait;
-    wait.end_ns = end_of(going, now_ns);
+  for (const auto& [tid, ongoing_wait] : ongoing_) {
+    Wait wait = ongoing_wait.wait;
+    wait.end_ns = end_of(ongoing_wait, now_ns);
     if (wait.end_ns - wait.begin_ns >= threshold_ns_) longest.add(wait);
   }
   return longest.take();

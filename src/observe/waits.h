@@ -17,29 +17,29 @@ class Waits {
   Waits(std::int64_t threshold_ns, std::int64_t interval_ns) : threshold_ns_(threshold_ns), interval_ns_(interval_ns) {}
 
   struct Wait {
-    std::uint32_t tgid = 0, tid = 0, node = 0;  // for a wait in the freezer, tgid and tid are 0
-    std::uint32_t flags = 0;  // rose_process_flag at the beginning of the wait
-    // times of the first sample with it and the first without it; the latter when it was due
+    std::uint32_t tgid = 0, tid = 0, node = 0;  // tgid and tid are 0 for a wait in the freezer
+    std::uint32_t flags = 0;                    // rose_process_flag at the beginning of the wait
+    // times of the first sample that contains it, and of the first that does not (when that sample was due)
     std::int64_t begin_ns = 0, end_ns = 0;
   };
   // Processes a sample with every thread that waited at `now_ns`. Returns the waits that have ended and reached the
   // threshold. A saturated disk blocks many threads of a process at once: of waits that begin or end together, only the
   // longest is returned; of waits in the freezer, one for each node.
   [[nodiscard]] std::vector<Wait> sample(std::span<const rose_blocked> blocked, std::int64_t now_ns);
-  // Waits that are not over, the longest of each process.
+  // Waits that have not ended, the longest of each process.
   [[nodiscard]] std::vector<Wait> ongoing(std::int64_t now_ns) const;
 
  private:
-  struct Going {
+  struct Ongoing {
     std::uint64_t start_ns = 0, switches = 0;
-    Wait wait;  // end_ns: time of the last sample with it
+    Wait wait;  // end_ns: time of the last sample that contains it
   };
-  [[nodiscard]] std::int64_t end_of(const Going& going, std::int64_t now_ns) const;
-  // Limit for threads in a sample, which bounds memory and the time that a sample takes.
+  [[nodiscard]] std::int64_t end_of(const Ongoing& ongoing_wait, std::int64_t now_ns) const;
+  // Limit of threads in a sample; it bounds the memory and time that a sample takes.
   static constexpr std::size_t kMost = 16384;
 
   std::int64_t threshold_ns_, interval_ns_;
-  std::map<std::uint32_t, Going> going_;  // by thread
+  std::map<std::uint32_t, Ongoing> ongoing_;  // by thread
 };
 
 }  // namespace rose::observe

@@ -53,7 +53,7 @@ Result<trace::PackedEvents> Block::pack(std::uint64_t skip) const {
 
 using window::Block;
 
-constexpr std::uint64_t kLeastEvents = 16;  // of a block that does not fit: fewer are not worth a file
+constexpr std::uint64_t kLeastEvents = 16;  // a part of a block with fewer events is not worth a file
 
 Result<std::optional<trace::PackedEvents>> Snapshot::next() {
   std::shared_ptr<const Block> block;
@@ -99,7 +99,7 @@ std::uint64_t Snapshot::shorten(std::uint64_t most) {
   before -= skip_;
   while (kept < blocks_.size() && bytes + blocks_[blocks_.size() - 1 - kept]->packed().block.size() <= most)
     bytes += blocks_[blocks_.size() - 1 - kept++]->packed().block.size();
-  // Not even the newest block fits: take its newest part.
+  // If not even the newest block fits, take its newest events.
   std::shared_ptr<const Block> part;
   if (kept == 0 && !blocks_.empty()) {
     const Block& newest = *blocks_.back();
@@ -310,7 +310,7 @@ std::shared_ptr<Snapshot> Window::snapshot() {
   if (open) out->blocks_.push_back(std::move(open));
   const std::uint64_t held = sealed_events_ + open_->events.size();
   out->events_ = std::min(held, most_events_);
-  // The first block is counted only partly, because the window holds more than was requested.
+  // Skip the first events, because the window holds up to one block more than was configured.
   out->skip_ = held - out->events_;
   while (!out->blocks_.empty() && out->skip_ >= out->blocks_.front()->events()) {
     out->skip_ -= out->blocks_.front()->events();

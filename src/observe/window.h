@@ -68,7 +68,7 @@ class Block {
 // The window at one moment. Blocks are released as they are read.
 class Snapshot {
  public:
-  // At the beginning.
+  // The number of events when the snapshot was taken.
   [[nodiscard]] std::uint64_t events() const { return events_; }
   // The next block, oldest first; nothing at the end.
   [[nodiscard]] Result<std::optional<trace::PackedEvents>> next();
@@ -84,7 +84,7 @@ class Snapshot {
   friend class Window;
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<const window::Block>> blocks_;
-  std::uint64_t skip_ = 0;  // events of the first block
+  std::uint64_t skip_ = 0;  // number of events of the first block that are left out
   std::uint64_t events_ = 0, missed_ = 0;
 };
 
@@ -100,7 +100,7 @@ class Window {
   void add(const Decoded& decoded);
   [[nodiscard]] std::shared_ptr<Snapshot> snapshot();
 
-  // Never more than configured, although up to one more block is kept.
+  // The number of events; never more than configured, although up to one more block is kept.
   [[nodiscard]] std::uint64_t size() const;
   [[nodiscard]] std::uint64_t bytes() const;
   // Waits until all full blocks are packed; for tests and measurements.

@@ -42,7 +42,7 @@ class Patterns {
   Memory peers_;
 };
 
-// A vector of entries with a hash index over it, used while one run is learnt.
+// A vector of entries of the profile with a hash index, used while one run is added.
 template <typename Kind>
 class Table {
  public:
@@ -87,7 +87,8 @@ bool peers_agree(std::string_view a, std::string_view b) {
   return !port.empty() && port == port_of(b);
 }
 
-// What distinguishes a failure: its error, or what happened without one.
+// The name by which failures are distinguished: the error, "short" for a short transfer, or the signal of a failed
+// access to a mapping.
 std::string error_name(const trace::Event& event) {
   if (event.err == 0 && event.requested != 0) return "short";
   if (event.err == 0 && event.signal != 0) return kernel::signal_name(event.signal);
@@ -118,13 +119,13 @@ const CallKind* better(const CallKind* a, const CallKind* b, const CallKind& cal
   return fit(*b, call) > fit(*a, call) ? b : a;
 }
 
-// "*/name": the name in any folder. "" for a path without a folder.
+// "*/name", which matches the name in any folder; "" for a path without a folder.
 std::string in_any_folder(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string_view::npos || slash + 1 == path.size() ? "" : "*" + std::string(path.substr(slash));
 }
 
-// Names that a node's call did not find, and the folders in which it looked for them.
+// Recognises names that a node's call searched for along a path, from the names that it did not find and their folders.
 class Searches {
  public:
   explicit Searches(const std::vector<CallKind>& failures) {
@@ -132,8 +133,8 @@ class Searches {
       const std::string any = name_of(kind);
       if (any.empty()) continue;
       Name& name = names_[key_of(kind.node, kind.syscall, any)];
-      // A name with a wildcard stands for many files: a missing "wal.*" is remarkable although others are missing in
-      // many places.
+      // A pattern with a wildcard matches many files, so it is not joined: a missing "wal.*" is not normal because
+      // other such files are missing in many folders.
       name.plain = any.find('*', 1) == std::string::npos;
       if (kind.path != any) name.folders.push_back(folder_of(kind));
       else if (name.plain) name.joined = true;
@@ -146,14 +147,15 @@ class Searches {
       if (names >= kManyNames) path_.insert(folder);
   }
 
-  // The key of the name's one kind, if it was searched for along a path; else "".
+  // The key that all kinds of the name get if it was searched for along a path; otherwise "".
   [[nodiscard]] std::string place_of(const CallKind& kind) const {
     const std::string any = name_of(kind);
     if (any.empty()) return "";
     const std::string key = key_of(kind.node, kind.syscall, any);
     const Name& name = names_.at(key);
     const bool many = name.plain && name.folders.size() >= kManyFolders;
-    // Others were searched for in the same folders, so this one is found in one of the first, or looks like many files.
+    // Other names were searched for in the same folders, so this one was as well. It was not found in fewer folders
+    // because it is in one of the next, or it has a wildcard.
     const bool same_path =
         name.folders.size() >= kFewFolders && std::all_of(name.folders.begin(), name.folders.end(),
                                                           [&](const std::string& one) { return path_.contains(one); });
@@ -163,7 +165,7 @@ class Searches {
  private:
   struct Name {
     bool plain = false;
-    bool joined = false;  // in an earlier run
+    bool joined = false;  // its kinds were joined in an earlier run
     std::vector<std::string> folders;
   };
   static std::string name_of(const CallKind& kind) {
@@ -176,8 +178,8 @@ class Searches {
   std::unordered_set<std::string> path_;  // folders in which many names are searched for
 };
 
-// Joins the kinds of a name that was not found in many folders. Their number is the product of the names and the
-// folders of a search path, so that a profile of an Erlang program had 24 MB.
+// Joins the kinds of each name that was searched for along a path into one. Otherwise their number would be the product
+// of the names and the folders: a profile of an Erlang program had 24 MB.
 void join_searches(std::vector<CallKind>& failures) {
   const Searches searches(failures);
   std::vector<CallKind> kept;
@@ -268,7 +270,8 @@ class Learner {
       seen.idle_ms = std::max<std::int64_t>(seen.idle_ms, event.duration_ms);
       return;
     }
-    // The workload may have ended before the run, so a silence that lasted to its end shows no usual length.
+    // The workload may have ended before the run did, so the length of a silence that lasted until the end is not
+    // normal.
     const bool open = (event.flags & trace::kOpen) != 0;
     seen.open = seen.open || open;
     if (!open || (event.flags & trace::kOutstanding) != 0)

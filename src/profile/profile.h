@@ -1,4 +1,4 @@
-// What is normal: learns from fault-free runs which failures occur anyway, how often calls and functions occur, and
+// The profile: learns from fault-free runs which failures occur anyway and how frequent calls and functions are, and
 // compares dumps with that. Plain data, its JSON form and pure functions; makes no runs itself.
 #pragma once
 
@@ -19,14 +19,16 @@
 
 namespace rose::profile {
 
-// When one call has failed to find this many files of one kind (such as ".class"), a further name is not remarkable.
+// If a call did not find this many names with one extension (such as ".class") in fault-free runs, not finding another
+// one is normal.
 inline constexpr std::size_t kManyLookups = 20;
 
 // A name that was not found in this many folders is searched for along a path, as Erlang and Python search for modules.
 // A profile then keeps one kind for the name ("*/lists.beam") instead of one for each folder.
 inline constexpr std::size_t kManyFolders = 20;
-// A folder in which so many such names were not found is part of a search path. A further name that is missing only in
-// such folders is searched for there too, also if it was found after a few of them.
+// A folder in which this many such names were not found is part of a search path. A name that was not found in at least
+// kFewFolders folders, all of which are part of a search path, is searched for along it as well, even if it was found
+// in one of the next folders.
 inline constexpr std::size_t kManyNames = 20;
 inline constexpr std::size_t kFewFolders = 4;
 
@@ -66,7 +68,7 @@ struct FunctionRate {
 
 struct ProcessKind {
   std::string node;
-  std::string state;   // crashed, exited or paused; stops by `rose node` are not learnt
+  std::string state;   // crashed, exited or paused; stops by `rose node` do not count
   std::string signal;  // "" if none
   int exit_code = -1;
   bool main = false;
@@ -74,29 +76,29 @@ struct ProcessKind {
 };
 
 struct Silence {
-  std::string src, dst;  // node names if known, else addresses
+  std::string src, dst;  // names of nodes if known, otherwise addresses
   std::int64_t longest_ms = 0;
   int port = 0;                   // of the service; 0: any
-  bool open = false;              // not over at the end of a run, so its full length is unknown
+  bool open = false;              // it had not ended at the end of a run, so its full length is unknown
   std::int64_t idle_ms = 0;       // longest silence in which nothing was unanswered
   std::optional<bool> answers{};  // whether `src` offers the service; nothing: unknown, so either is possible
 
   // True if a connection belongs to this service, by the port of the source (`sport`) or destination; 0: unknown.
   [[nodiscard]] bool is_of(std::uint16_t sport, std::uint16_t dport) const {
     if (port == 0 || (sport == 0 && dport == 0)) return true;
-    // If all peers offer the same service, silence of requests in one direction says nothing about answers in the
-    // other.
+    // If all peers offer the same service, requests and answers go in both directions. Silence of requests in one
+    // direction does not make silence of answers in that direction normal.
     return (port == dport && !answers.value_or(false)) || (port == sport && answers.value_or(true));
   }
 };
 
-// What the workload did in all of the runs.
+// How the workload used the nodes, over all runs.
 struct WorkloadUse {
   int runs = 0;
-  int failed = 0;  // ended by itself with a status other than 0
-  // Bytes that it exchanged with the nodes, in the run with the fewest; nothing: not known, as in host networks.
+  int failed = 0;  // runs in which it ended by itself with a status other than 0
+  // Bytes that it exchanged with the nodes, in the run with the fewest; nothing: unknown, for example in host networks.
   std::optional<std::uint64_t> sent, received;
-  std::int64_t longest_ms = 0;  // how long it took; 0: not known
+  std::int64_t longest_ms = 0;  // its longest duration; 0: unknown
   std::int64_t idle_ms = 0;     // the longest time at its end in which it exchanged nothing
   int hits = 0;                 // runs in which the oracle found the bug
 
@@ -104,10 +106,10 @@ struct WorkloadUse {
   [[nodiscard]] bool exchanges() const { return sent && received && (*sent > 0 || *received > 0); }
 };
 
-// What was seen after planned ends of nodes that started again, until the end of those runs.
+// Failures after planned ends of nodes that started again, until the end of those runs.
 struct Restarts {
-  std::map<std::string, int> nodes;  // how often, by node
-  std::vector<CallKind> failures;    // over all of them
+  std::map<std::string, int> nodes;  // number of restarts, by node
+  std::vector<CallKind> failures;    // over all restarts
 };
 
 struct Profile {
@@ -116,17 +118,17 @@ struct Profile {
   int runs = 0;
   double seconds = 0;  // traced time, over all runs
   double infrequent_below = 2.0;
-  std::vector<CallKind> failures;                                        // benign
-  std::vector<CallKind> state_changes;                                   // SYS events with their counts
+  std::vector<CallKind> failures;       // failures that occur without faults, which are benign
+  std::vector<CallKind> state_changes;  // SYS events with their counts
   std::map<std::string, std::map<std::string, std::uint64_t>> syscalls;  // node -> name -> calls
   std::vector<FunctionRate> functions;
   std::vector<ProcessKind> processes;
   std::vector<Silence> silences;
-  std::optional<WorkloadUse> workload;  // nothing: an older rose made the profile
+  std::optional<WorkloadUse> workload;  // nothing: the profile was made by an older rose
   Restarts restarts;
 };
 
-// Figures about a run that are not in its trace.
+// Counts of a run that its trace does not contain.
 struct RunCounts {
   double seconds = 0;
   std::map<std::string, std::map<std::string, std::uint64_t>> syscalls;  // node -> name -> calls
@@ -138,16 +140,17 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
 
 // When a workload ended and the oracle's result.
 struct WorkloadEnd {
-  std::int64_t length_ns = 0;                   // 0: not known
-  std::optional<std::int64_t> last_exchange_ns;  // since it began; nothing: not known
+  std::int64_t length_ns = 0;                    // duration; 0: unknown
+  std::optional<std::int64_t> last_exchange_ns;  // since it began; nothing: unknown
   bool hit = false;                              // the oracle found the bug
 };
 
-// Learns from the workload of one of these runs. `sent`, `received`: nothing if they were not counted.
+// Adds the workload of a fault-free run. `sent`, `received`: bytes; nothing if they were not counted.
 void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> sent,
                     std::optional<std::uint64_t> received, const WorkloadEnd& end = {});
 
-// Adds a run in which `node` was ended on purpose. Returns false, and learns nothing, if it did not start again.
+// Adds the failures of a run in which `node` was ended on purpose. Returns false, and adds nothing, if it did not start
+// again.
 [[nodiscard]] bool learn_restart(Restarts& restarts, const trace::Trace& trace, const std::string& node);
 
 // The functions that are infrequent on the node, or on all nodes ("*"); "": on any node. By name and binary, for

@@ -84,7 +84,7 @@ SH
 "$rose" diagnose --trace two.jsonl -c waits.toml --jobs 3 --stop-after found --report waits --without survey \
   -o waits-found.toml > waits.out 2> waits.err || fail "--jobs 3: $(tail -3 waits.err)"
 grep -q '"\*/three"' waits-found.toml || fail "a run beside it: the schedule is not of the third file"
-grep -q ' (and 2 more beside it)' waits.err || fail "the faults were not tried side by side: $(cat waits.err)"
+grep -q ' (and 2 more in parallel)' waits.err || fail "the faults were not tried side by side: $(cat waits.err)"
 grep '/two' waits/record.jsonl | grep -qv /three && fail "the run beside it was not stopped"
 [ ! -e waits/runs/run-0004 ] || fail "the stopped run left its folder"
 

@@ -80,7 +80,7 @@ until_true 30 grep -q 'oracle: test -e bug: wrote oracle.bin' err.log
 stop_tracer
 shows oracle.bin.1 '"trigger":"oracle: test -e bug"'
 start_tracer -o unclear.bin --dump-when 'echo what is this >&2; exit 9' --dump-every 50ms
-until_true 30 grep -q "did not decide: it exited with status 9 and said 'what is this'" err.log
+until_true 30 grep -q "did not decide: it exited with status 9 and printed 'what is this'" err.log
 stop_tracer
 cp out.json out
 json_is 'j["oracle"]["hits"]' 0

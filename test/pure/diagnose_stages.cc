@@ -62,11 +62,11 @@ TEST_CASE("a cause explains failures while it lasts, and several causes explain 
   CHECK(ends.explaining(failed(16), 0, 1, true) == cause);                // connections fail a little longer
   CHECK(ends.explaining(failed(18), 0, 1, true) == nullptr);
   CHECK(ends.explaining(failed(1000), 0, 2, true) != nullptr);
-  CHECK(ends.last_breath(failed(11), 1));
-  CHECK_FALSE(ends.last_breath(failed(11), 0));
-  CHECK_FALSE(ends.last_breath(failed(13), 1));
+  CHECK(ends.while_ending(failed(11), 1));
+  CHECK_FALSE(ends.while_ending(failed(11), 0));
+  CHECK_FALSE(ends.while_ending(failed(13), 1));
 
-  const Causes all = ends.with({{CauseKind::cut, 0, {1}, at(20), at(25), "the cut of n1"}});
+  const Causes all = ends.with({{CauseKind::partition, 0, {1}, at(20), at(25), "the cut of n1"}});
   CHECK(ends.explaining(failed(22), 1, 0, true) == nullptr);
   REQUIRE(all.explaining(failed(22), 1, 0, true) != nullptr);
   CHECK(all.explaining(failed(22), 1, 0, true)->words == "the cut of n1");
@@ -74,11 +74,11 @@ TEST_CASE("a cause explains failures while it lasts, and several causes explain 
 
   // n3 uses the network of n2: that address may refer to either.
   const Causes shared({{CauseKind::killed, 2, {}, at(30), kNever, "the crash of n3"},
-                       {CauseKind::cut, 1, {0}, at(20), at(25), "the cut of n2"}},
+                       {CauseKind::partition, 1, {0}, at(20), at(25), "the cut of n2"}},
                       {0, 1, 1});
   CHECK(shared.explaining(failed(31), 0, 1, true) != nullptr);
   CHECK(shared.explaining(failed(22), 2, 0, true) != nullptr);
-  CHECK_FALSE(shared.last_breath(failed(31), 1));
+  CHECK_FALSE(shared.while_ending(failed(31), 1));
 }
 
 TEST_CASE("the network stage uses the causes of processes, and the call stage uses both") {
@@ -94,17 +94,17 @@ TEST_CASE("the network stage uses the causes of processes, and the call stage us
   REQUIRE(nodes);
   const Given given{inputs, *nodes, 60 * kSecond};
   const Facts facts = read_facts(given);
-  const Processes processes = sift_processes(given, facts, Programs(given));
-  REQUIRE(processes.sifted.candidates.size() == 1);
+  const Processes processes = extract_processes(given, facts, Programs(given));
+  REQUIRE(processes.extracted.candidates.size() == 1);
   REQUIRE(processes.causes.size() == 1);
   CHECK(processes.causes[0].end == at(8));
-  const Network network = sift_network(given, facts, processes.causes);
-  REQUIRE(network.sifted.candidates.size() == 2);
-  CHECK(network.sifted.candidates[0].symptom);
-  CHECK_FALSE(network.sifted.candidates[1].symptom);
-  CHECK(network.sifted.candidates[1].node == "n3");
+  const Network network = extract_network(given, facts, processes.causes);
+  REQUIRE(network.extracted.candidates.size() == 2);
+  CHECK(network.extracted.candidates[0].symptom);
+  CHECK_FALSE(network.extracted.candidates[1].symptom);
+  CHECK(network.extracted.candidates[1].node == "n3");
   REQUIRE(network.causes.list().size() == 2);
-  CHECK(network.causes.list()[1].kind == CauseKind::cut);
+  CHECK(network.causes.list()[1].kind == CauseKind::partition);
 }
 
 TEST_CASE("a node that sends packets after its end is taken as running again") {
@@ -117,7 +117,7 @@ TEST_CASE("a node that sends packets after its end is taken as running again") {
   REQUIRE(nodes);
   const Given given{inputs, *nodes, 60 * kSecond};
   const Facts facts = read_facts(given);
-  const Processes processes = sift_processes(given, facts, Programs(given));
+  const Processes processes = extract_processes(given, facts, Programs(given));
   REQUIRE(processes.causes.size() == 1);
   CHECK(processes.causes[0].end == kNever);
   CHECK(end_by_signs_of_life(processes.causes, given, facts)[0].end == at(15));  // half way
@@ -184,7 +184,7 @@ TEST_CASE("discarded events are listed by number, with each reason once") {
   Discards all;
   all.add("many", 5);
   all.add("few", 1);
-  all.add_stranger("web7", 4);
+  all.add_unmatched("web7", 4);
   all.add(some);
   const std::vector<Discarded> list = all.list();
   REQUIRE(list.size() == 3);

@@ -16,15 +16,15 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kMostTimes = 1000;
+constexpr std::int64_t kMostTimes = 1000;  // calls that one fault makes fail, unless all do
 
-// The properties that can match this call; dumps of other tools may have recorded more.
+// Whether a schedule can match the call by path and by peer; imported dumps may have these for other calls as well.
 bool matches_path(const kernel::SyscallInfo* info) {
   return info != nullptr && (info->path >= 0 || info->path2 >= 0 || info->fd >= 0);
 }
 bool matches_peer(const kernel::SyscallInfo* info) { return info != nullptr && (info->sockaddr >= 0 || info->fd >= 0); }
 
-// The peer's address in the test deployment.
+// A glob for the peer's address in the test deployment; "" if it is unknown.
 std::string peer_glob(const Peer& peer, const NodeMap& nodes) {
   if (peer.id == 0 || peer.address.starts_with("unix:")) return "";
   std::string host = peer.node >= 0 && !nodes.test_address(peer.node).empty() ? nodes.test_address(peer.node) : "*";
@@ -46,12 +46,12 @@ bool hot(const Given& given, int node, const std::string& syscall) {
   return hot_call(syscall);
 }
 
-// It kept failing until the dump's end.
-bool for_good(const FailedCall& group, const Times& times) {
+// True if the call continued to fail until the end of the dump.
+bool failed_until_end(const FailedCall& group, const Times& times) {
   const std::int64_t length = times.end - times.begin;
   std::int64_t near_end = std::max(std::min(2 * kSecond, length / 4), length / 10);
-  // A program that retries waits longer each time, so the last failure from a disk that stays full may be long before
-  // the end.
+  // Programs retry at growing intervals, so the last failure because of a full disk may precede the end by as much as
+  // twice the time since the first one.
   if (lasting_error(group.err)) near_end = std::max(near_end, 2 * (group.last_ts - group.first_ts));
   return group.count > 1 && !group.recovered && times.end - group.last_ts <= near_end;
 }
@@ -66,52 +66,56 @@ Fault call_fault(const Given& given, const Times& times, const Failure& failure,
   fault.call.syscall = failure.syscall;
   fault.error = group.err;
   if (group.err == 0) {
-    // The injected call does as much as was observed. A result of 0 bytes would have no effect.
+    // A short transfer: the call transfers as many bytes as observed. Effect::bytes needs at least one byte.
     fault.result = group.done;
     fault.effect = group.done > 0 ? schedule::Effect::bytes : schedule::Effect::none;
     fault.effect_bytes = group.done;
   }
   const kernel::SyscallInfo* info = kernel::find_syscall(group.syscall);
-  if (!group.nameless && matches_path(info))
+  if (!group.without_name && matches_path(info))
     if (std::string glob = path_glob(group.trace->str(group.first->path), node); !glob.empty())
       fault.call.path = std::move(glob);
   if (matches_peer(info) && kernel::names_own_address(failure.syscall)) {
-    // No client has connected yet, so the dump has the address at which the node itself listens. A program that binds
-    // to a port has chosen it, however high it is.
+    // For bind, listen and accept the address is that of the node itself. The port of a bind is never ephemeral,
+    // however high it is, because the program has chosen it.
     const int port =
         failure.syscall == "bind" ? parse_endpoint(group.trace->str(group.first->peer)).port : group.peer.port;
     if (group.peer.id != 0 && port != 0) fault.call.local = fmt::format(":{}", port);
   } else if (matches_peer(info)) {
     if (std::string peer = peer_glob(group.peer, given.nodes); !peer.empty()) fault.call.peer = std::move(peer);
   }
-  // As observed: once, n times, or until the end. A full disk fails every call until the end. (A dump that ends soon
-  // after the failure shows less; after a few failures, all later calls are assumed to fail as well.)
+  // Fail as many calls as observed. If more than kFewFailures failed and none succeeded until the end of the dump, all
+  // later calls fail, as with a full disk: the dump ended before it could show more.
   if (group.count > 1)
-    fault.times = for_good(group, times) && group.count > kFewFailures
+    fault.times = failed_until_end(group, times) && group.count > kFewFailures
                       ? -1
                       : static_cast<std::int64_t>(std::min<std::uint64_t>(group.count, kMostTimes));
   return fault;
 }
 
-// The likeliest first.
+// The forms in which the call is tried, most likely first.
 std::vector<Fault> call_shapes(const Given& given, const Times& times, const Failure& failure, const Fault& fault,
                                bool with_shapes) {
   const FailedCall& group = *failure.group;
   std::vector<Fault> shapes;
   std::int64_t since = times.workload != 0 ? group.first_ts - times.workload : kSecond / 2;
-  if (since > given.longest_ns) since = given.longest_ns / 2;  // production runs for days, the test's workload does not
+  if (since > given.longest_ns)
+    since =
+        given.longest_ns / 2;  // production runs for days, so its time may be later than the end of the test's workload
   const auto shape = [&](std::int64_t in_a_row, bool timed) {
     if (timed && since < kSecond / 2) return;
     Fault f = fault;
     f.times = in_a_row;
-    // Slightly early: if it is armed too late, it misses the call in half of the runs.
+    // Arm the fault a fifth earlier than observed: one that is armed at the observed time would miss the call in about
+    // half of the runs.
     if (timed) f.when = {elapsed(since - since / 5)};
     shapes.push_back(std::move(f));
   };
-  // The first call of a frequent kind happens at the start and means nothing; the first call of a rare kind, or on a
-  // file created since, is probably the one that failed, whenever it happens.
-  const bool often = !group.newborn && hot(given, group.node, failure.syscall);
-  // If the dump covers the node from its start, it shows which call it was.
+  // The first call of a frequent kind is made at the start and means nothing, so arm the fault at the observed time.
+  // The first call of a rare kind, or on a file that was created since, is probably the one that failed, whenever it is
+  // made.
+  const bool often = !group.on_new_file && hot(given, group.node, failure.syscall);
+  // If the ordinal of the failed call is known, make that call fail.
   if (group.nth > 1 && group.nth <= static_cast<std::uint64_t>(std::max(1, given.config().diagnose.syscall_attempts))) {
     shape(fault.times, false);
     shapes.back().count = static_cast<int>(group.nth);
@@ -119,16 +123,16 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   shape(fault.times, often);
   if (with_shapes || shapes.empty()) shape(fault.times, !often);
   if (!with_shapes) return shapes;
-  // A message reports one failed call. If the error lasts in practice, others may have failed without a message.
+  // A message reports one failed call. If the error usually lasts, others may have failed without a message.
   if (fault.times == 1 && given.log_evidence(*group.first) != nullptr && lasting_error(group.err)) shape(-1, true);
   if (fault.times != 1) {
     shape(1, often);
     shape(1, !often);
   }
-  // For events from logs alone this was decided above; logs do not show which calls work again.
+  // The error may have lasted after the end of the dump. Not for calls from logs, which do not show later successes.
   const bool lasts = given.log_evidence(*group.first) == nullptr && !group.recovered &&
                      (lasting_error(group.err) || group.err == EACCES);
-  if ((for_good(group, times) || lasts) && fault.times > 0) shape(-1, often);
+  if ((failed_until_end(group, times) || lasts) && fault.times > 0) shape(-1, often);
   if (!fault.call.path) return shapes;
   if (std::string wide = path_glob(group.trace->str(group.first->path), given.name(group.node), true);
       wide != *fault.call.path) {
@@ -139,8 +143,8 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   return shapes;
 }
 
-// Writes the reason why it is a candidate, for people.
-void tell(Candidate& c, const Given& given, const Times& times, const Failure& failure) {
+// Sets Candidate::why.
+void set_why(Candidate& c, const Given& given, const Times& times, const Failure& failure) {
   const FailedCall& group = *failure.group;
   const LogEvidence::OfEvent* evidence = given.log_evidence(*group.first);
   if (group.err == 0) c.why = fmt::format("{} ({}), ", failure.syscall, how_failed(group));
@@ -158,12 +162,12 @@ void tell(Candidate& c, const Given& given, const Times& times, const Failure& f
   if (c.follows) c.why += fmt::format("; it always follows {}", failure.follows);
 }
 
-// The part of the evidence for a full disk that one node shows.
+// The evidence for a full disk on one node.
 struct Shortage {
   const Failure* first = nullptr;
   std::int64_t last_ts = 0;
   std::uint64_t count = 0;
-  bool symptom = true;  // all of it
+  bool symptom = true;  // all its failures are symptoms
 };
 
 }  // namespace
@@ -178,7 +182,7 @@ std::vector<Candidate> full_disks(const Given& given, const Times& times, const 
   std::map<int, Shortage> nodes;
   for (const Failure& failure : failures) {
     const FailedCall& group = *failure.group;
-    // A short read has other reasons.
+    // Only writes: a short read has other reasons than a full disk.
     const bool write = failure.syscall.find("write") != std::string::npos && file_path(group.pattern);
     if (group.err != 0 || (!write && !failure.of_mapping())) continue;
     Shortage& of = nodes[group.node];
@@ -195,7 +199,7 @@ std::vector<Candidate> full_disks(const Given& given, const Times& times, const 
     fault.kind = FaultKind::disk_full;
     fault.node = given.name(node);
     fault.id = ids.next(fmt::format("{}-{}", schedule::kind_name(fault.kind), fault.node));
-    // The calls are candidates themselves, and are counted there.
+    // Failed calls are candidates of their own, so their events are counted there.
     Candidate c = candidate_of(std::move(fault), of.count, group.first_ts);
     c.last_ts = of.last_ts;
     c.known = Known::inferred;
@@ -229,7 +233,7 @@ Candidate call_candidate(const Given& given, const Times& times, const Failure& 
   c.follows = !failure.follows.empty();
   c.foreign = group.foreign;
   if (!kernel::resource_error(group.err) && all_the_time(group.times, given.longest_ns)) c.usual = kOddsUsual;
-  tell(c, given, times, failure);
+  set_why(c, given, times, failure);
   return c;
 }
 

@@ -1,4 +1,5 @@
-// A failed call as a candidate: how it can be matched, and the shapes in which it may be tried. Private to diagnose.
+// Turns failed calls into candidates: the call to match in a run, and the shapes in which it is tried. Private to
+// diagnose.
 #pragma once
 
 #include <cstdint>
@@ -6,38 +7,39 @@
 #include <tuple>
 #include <vector>
 
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
-#include "diagnose/extract/sifted.h"
 #include "diagnose/failed_calls.h"
 
 namespace rose::diagnose {
 
-// One that is not benign.
+// A group of failed calls that is not benign.
 struct Failure {
   const FailedCall* group = nullptr;
   std::string syscall;
-  bool far_more = false;  // the profile has it, but far more rarely
-  double normal = 0;      // times a run
+  bool far_more = false;  // the profile contains it, but far more rarely
+  double normal = 0;      // average number in a run of the profile
   int ordinariness = 0;
-  std::string follows;  // what it always follows; "": nothing
+  std::string follows;  // for people: the event that it always follows; "": none
 
-  // The access to a mapping failed, not a call: there is no call to fail.
+  // True if an access to a mapped file failed: there is no call that can be made to fail.
   [[nodiscard]] bool of_mapping() const { return group->err == 0 && group->requested == 0; }
   [[nodiscard]] bool symptom() const { return group->cause != nullptr || !follows.empty(); }
+  // The order in which failures are tried, smallest first.
   [[nodiscard]] std::tuple<bool, bool, int, std::int64_t> order() const {
     return {symptom(), far_more, ordinariness, group->first_ts};
   }
 };
 
-// "failing with EIO"; of what failed without an error "doing only 512 of 4096 bytes" and "ending in SIGBUS".
+// For people: "failing with EIO", "doing only 512 of 4096 bytes", "ending in SIGBUS".
 [[nodiscard]] std::string how_failed(const FailedCall& group);
 
-// A full disk as a candidate, for each node that had a short write to a file or could not write to a mapped one: a
-// program may notice no more of a full disk than that.
+// For each node with a short write to a file, or an access to a mapped file that ended in SIGBUS: a full disk as a
+// candidate. A full disk may cause no other failures.
 [[nodiscard]] std::vector<Candidate> full_disks(const Given& given, const Times& times,
                                                 const std::vector<Failure>& failures);
 
-// `with_shapes`: it is likely enough to be tried, so all its shapes are needed.
+// `with_shapes`: with all shapes, because the candidate is likely enough to be tried.
 [[nodiscard]] Candidate call_candidate(const Given& given, const Times& times, const Failure& failure, bool with_shapes,
                                        Ids& ids);
 

@@ -21,11 +21,11 @@
 namespace rose::diagnose {
 namespace {
 
-// Files with an extension that fault-free runs fail to find again and again under different names: class files,
-// modules, message catalogues.
-class LooksUp {
+// Recognises lookups that fail all the time: fault-free runs also look up many different names with the same extension
+// in vain, such as class files, modules and message catalogues.
+class Lookups {
  public:
-  explicit LooksUp(const profile::Profile& profile) {
+  explicit Lookups(const profile::Profile& profile) {
     for (const profile::CallKind& kind : profile.failures)
       if (const std::string_view extension = extension_of(kind.path); !extension.empty())
         kinds_[{kind.syscall, kind.error, extension}] += kind.path.starts_with("*/") ? profile::kManyFolders : 1;
@@ -39,8 +39,8 @@ class LooksUp {
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t> kinds_;
 };
 
-// If the test deployment shows a failure after restarts, it is a consequence of the restart in the dump, unless it came
-// before.
+// Recognises failures that are consequences of a restart in the dump: they follow its first restart, and also occur
+// after restarts in the test deployment, not far more rarely.
 class AfterRestarts {
  public:
   AfterRestarts(const Given& given, const Facts& facts) {
@@ -65,22 +65,22 @@ class AfterRestarts {
 
  private:
   std::int64_t first_ = kNever;
-  std::uint64_t seen_ = 0;  // restarts in the dump
-  int learnt_ = 0;          // in the test deployment
+  std::uint64_t seen_ = 0;  // number of restarts in the dump
+  int learnt_ = 0;          // number of restarts in the test deployment
   std::optional<profile::BenignIndex> known_;
 };
 
-// Failures that the profile does not contain, or far more rarely.
+// The groups that are not benign: the profile does not contain them, or far more rarely, and no restart explains them.
 std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::vector<FailedCall>& groups,
                              Discards& discards) {
   const Times& times = facts.times;
   const AfterRestarts after_restarts(given, facts);
   const std::optional<profile::Profile>& profile = given.inputs.profile;
   std::optional<profile::BenignIndex> normal_failures;
-  std::optional<LooksUp> looks_up;
+  std::optional<Lookups> lookups;
   if (profile) {
     normal_failures.emplace(*profile);
-    looks_up.emplace(*profile);
+    lookups.emplace(*profile);
   }
   std::vector<Failure> failures;
   for (const FailedCall& group : groups) {
@@ -103,10 +103,10 @@ std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::
     }
     failure.ordinariness =
         ordinariness(group.err, failure.syscall, group.trace->str(group.first->path), group.first->peer != 0);
-    if (failure.ordinariness == 2 && looks_up &&
-        looks_up->often(failure.syscall, kernel::errno_name(group.err), group.trace->str(group.first->path)))
+    if (failure.ordinariness == 2 && lookups &&
+        lookups->often(failure.syscall, kernel::errno_name(group.err), group.trace->str(group.first->path)))
       failure.ordinariness = 3;
-    // A regular file returns all that was asked for unless its file system cannot.
+    // A short transfer of a regular file is serious: it happens only if the file system cannot do more.
     if (group.err == 0) failure.ordinariness = 0;
     if (group.searched) failure.ordinariness = 3;
     failures.push_back(std::move(failure));
@@ -116,19 +116,19 @@ std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::
 
 using Moments = std::vector<std::pair<std::int64_t, const Failure*>>;  // by time
 
-// By node, the times at which a call failed with a serious error.
-std::vector<Moments> worse_ones(const std::vector<Failure>& failures, int nodes) {
-  std::vector<Moments> worse(static_cast<std::size_t>(nodes));
+// By node: the failures with a serious error, ordered by time.
+std::vector<Moments> serious_failures(const std::vector<Failure>& failures, int nodes) {
+  std::vector<Moments> serious(static_cast<std::size_t>(nodes));
   for (const Failure& failure : failures)
     if (failure.ordinariness <= 1)
       for (const std::int64_t ts : failure.group->times)
-        worse[static_cast<std::size_t>(failure.group->node)].emplace_back(ts, &failure);
-  for (Moments& of : worse)
+        serious[static_cast<std::size_t>(failure.group->node)].emplace_back(ts, &failure);
+  for (Moments& of : serious)
     std::sort(of.begin(), of.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  return worse;
+  return serious;
 }
 
-// True if each time was right after a start of its node, and more than one start was followed by it.
+// True if each of these failures was right after a start of the node, and followed more than one start.
 bool follows_starts(const FailedCall& group, const std::vector<std::int64_t>& starts) {
   std::set<std::int64_t> after;
   return std::all_of(group.times.begin(), group.times.end(),
@@ -141,54 +141,55 @@ bool follows_starts(const FailedCall& group, const std::vector<std::int64_t>& st
          after.size() > 1;
 }
 
-// The more serious failure that the last call of the group followed; nullptr if not every call followed one.
-const Failure* followed(const FailedCall& group, const Moments& worse) {
+// The serious failure that the last call of the group followed; nullptr unless every call of the group followed such a
+// failure within kAfterError.
+const Failure* followed(const FailedCall& group, const Moments& serious) {
   const Failure* last = nullptr;
   const bool always = std::all_of(group.times.begin(), group.times.end(), [&](std::int64_t ts) {
     const auto it =
-        std::upper_bound(worse.begin(), worse.end(), ts, [](std::int64_t t, const auto& w) { return t < w.first; });
-    if (it == worse.begin() || ts - std::prev(it)->first > kAfterError) return false;
+        std::upper_bound(serious.begin(), serious.end(), ts, [](std::int64_t t, const auto& w) { return t < w.first; });
+    if (it == serious.begin() || ts - std::prev(it)->first > kAfterError) return false;
     last = std::prev(it)->second;
     return true;
   });
   return always ? last : nullptr;
 }
 
-// A failure that always comes right after a start of its node, or after a more serious failure, is a consequence,
-// wherever in the dump it is.
+// The event that the failure always follows, and so is a consequence of: a start of its node, or a more serious
+// failure; "" if there is none.
 std::string what_it_follows(const Failure& failure, const Given& given, const Facts& facts,
-                            const std::vector<Moments>& worse) {
+                            const std::vector<Moments>& serious) {
   const FailedCall& group = *failure.group;
   if (failure.ordinariness == 0 || group.times.size() < group.count || group.cause != nullptr)
-    return "";  // some calls were not examined
+    return "";  // timestamps of some calls were not kept
   const auto node = static_cast<std::size_t>(group.node);
   if (follows_starts(group, facts.starts[node])) return fmt::format("a start of {}", given.name(group.node));
   if (failure.ordinariness < 2) return "";
-  const Failure* last = followed(group, worse[node]);
+  const Failure* last = followed(group, serious[node]);
   return last == nullptr ? "" : fmt::format("{} {}", last->syscall, how_failed(*last->group));
 }
 
 }  // namespace
 
-SiftedCalls sift_calls(const Given& given, const Facts& facts, const Programs& programs, const Causes& causes) {
+ExtractedCalls extract_calls(const Given& given, const Facts& facts, const Programs& programs, const Causes& causes) {
   FailedCalls calls = read_failed_calls(given, facts, programs, causes);
-  SiftedCalls sifted;
-  sifted.discards = std::move(calls.discards);
-  std::vector<Failure> failures = unusual(given, facts, calls.groups, sifted.discards);
-  const std::vector<Moments> worse = worse_ones(failures, given.nodes.count());
-  for (Failure& failure : failures) failure.follows = what_it_follows(failure, given, facts, worse);
-  // In the order of their ranks: a dump may hold any number of kinds, and only the first can be tried.
+  ExtractedCalls extracted;
+  extracted.discards = std::move(calls.discards);
+  std::vector<Failure> failures = unusual(given, facts, calls.groups, extracted.discards);
+  const std::vector<Moments> serious = serious_failures(failures, given.nodes.count());
+  for (Failure& failure : failures) failure.follows = what_it_follows(failure, given, facts, serious);
+  // Sort by rank: a dump may contain any number of groups, and only the first ones are tried and need all shapes.
   std::stable_sort(failures.begin(), failures.end(),
                    [](const Failure& a, const Failure& b) { return a.order() < b.order(); });
   const auto to_try = static_cast<std::size_t>(std::max(1, given.config().diagnose.max_runs));
   Ids ids;
-  sifted.disks = full_disks(given, facts.times, failures);
-  sifted.candidates.reserve(failures.size());
+  extracted.disks = full_disks(given, facts.times, failures);
+  extracted.candidates.reserve(failures.size());
   std::size_t tried = 0;
   for (const Failure& failure : failures)
     if (!failure.of_mapping())
-      sifted.candidates.push_back(call_candidate(given, facts.times, failure, tried++ < to_try, ids));
-  return sifted;
+      extracted.candidates.push_back(call_candidate(given, facts.times, failure, tried++ < to_try, ids));
+  return extracted;
 }
 
 }  // namespace rose::diagnose

@@ -1,19 +1,19 @@
-// Failed calls: separates those that also occur in healthy runs from the others. Private to diagnose.
+// Extracts candidates from failed calls, after removing those that also occur in fault-free runs. Private to diagnose.
 #pragma once
 
 #include "diagnose/extract/causes.h"
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
 #include "diagnose/extract/programs.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 
-// `causes` explain some of them.
-struct SiftedCalls : Sifted {
-  std::vector<Candidate> disks;  // full disks that explain short writes
+struct ExtractedCalls : Extracted {
+  std::vector<Candidate> disks;  // full disks that would explain short writes
 };
 
-[[nodiscard]] SiftedCalls sift_calls(const Given& given, const Facts& facts, const Programs& programs,
-                                     const Causes& causes);
+// `causes`: events that may explain failed calls.
+[[nodiscard]] ExtractedCalls extract_calls(const Given& given, const Facts& facts, const Programs& programs,
+                                           const Causes& causes);
 
 }  // namespace rose::diagnose

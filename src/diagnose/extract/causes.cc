@@ -33,7 +33,7 @@ std::size_t Lasting::next(std::size_t from, std::int64_t ts) const {
   if (from >= size_) return size_;
   std::size_t at = leaves_ + from;
   while (latest_[at] < ts) {
-    while ((at & 1) != 0) at /= 2;  // the second of its pair: continue with the parent's next pair
+    while ((at & 1) != 0) at /= 2;  // a right child: continue at the right sibling of an ancestor
     if (at == 0) return size_;
     ++at;
   }
@@ -65,28 +65,30 @@ const Cause* Causes::explaining(const Event& event, int node, int peer_node, boo
        i = lasting_.next(i + 1, event.ts_ns - grace)) {
     const Cause& cause = causes_[i];
     if (event.ts_ns < cause.start - kSecond / 2) break;  // sorted by time
-    // An address names a network: any node in it may have been meant.
+    // An address identifies a network, so the peer may be any of the nodes that share it.
     const bool meant = peer_known && network(cause.node) == network(peer_node);
     if (cause.kind == CauseKind::killed || cause.kind == CauseKind::ended_itself || cause.kind == CauseKind::planned) {
       if (peer_known ? meant : cause.node != node) return &cause;
-    } else if (!peer_known || (cause.kind == CauseKind::cut ? cause.concerns(network(node), network(peer_node))
-                                                            : cause.node == node || meant)) {
+    } else if (!peer_known || (cause.kind == CauseKind::partition ? cause.concerns(network(node), network(peer_node))
+                                                                  : cause.node == node || meant)) {
       return &cause;
     }
   }
   return nullptr;
 }
 
-bool Causes::last_breath(const Event& event, int node) const {
+bool Causes::while_ending(const Event& event, int node) const {
   const std::vector<std::size_t>& of = of_[static_cast<std::size_t>(node)];
-  const auto soon = std::lower_bound(of.begin(), of.end(), event.ts_ns - kLastBreath,
+  const auto soon = std::lower_bound(of.begin(), of.end(), event.ts_ns - kAfterKill,
                                      [&](std::size_t cause, std::int64_t ts) { return causes_[cause].start < ts; });
   for (auto it = soon; it != of.end() && causes_[*it].start < event.ts_ns; ++it) {
     const Cause& cause = causes_[*it];
-    if (cause.kind == CauseKind::paused || cause.kind == CauseKind::cut || cause.partly || cause.plainness < kHalfSaid)
+    if (cause.kind == CauseKind::paused || cause.kind == CauseKind::partition || cause.partly ||
+        cause.plainness < kLeastReported)
       continue;
-    // A worker gives up, its recovery fails on the same disk, then the main process ends: that is one story.
-    if (event.ts_ns <= cause.gone && resource_error(event.err)) continue;
+    // A resource error before the leading process ended is not a consequence of the end but may be its reason: a worker
+    // fails, its recovery fails on the same disk, and then the main process ends.
+    if (event.ts_ns <= cause.lead_ended_ns && resource_error(event.err)) continue;
     if (event.ts_ns < cause.end) return true;
   }
   return false;

@@ -18,6 +18,7 @@
 namespace rose::diagnose {
 namespace {
 
+// The dumps of one host, which have one clock, and their handshakes.
 struct DumpsOfHost {
   std::vector<std::size_t> traces;
   trace::HostHandshakes seen;
@@ -42,7 +43,8 @@ std::vector<DumpsOfHost> hosts_of_dumps(const std::vector<trace::Trace>& traces)
   return hosts;
 }
 
-// `or_all_others`: two hosts differ, and it is unknown which of their clocks is wrong.
+// A clock that was ahead by `off_ns` all the time. `or_all_others`: only two hosts are known, so it is unknown which of
+// their clocks is wrong.
 Candidate wrong_clock(const Given& given, const Times& times, int node, std::int64_t off_ns, bool or_all_others,
                       Ids& ids) {
   Fault fault;
@@ -66,18 +68,18 @@ Candidate wrong_clock(const Given& given, const Times& times, int node, std::int
   return c;
 }
 
-Sifted wrong_clocks(const Given& given, const Times& times, Ids& ids) {
-  Sifted sifted;
+Extracted wrong_clocks(const Given& given, const Times& times, Ids& ids) {
+  Extracted extracted;
   const std::vector<DumpsOfHost> hosts = hosts_of_dumps(given.inputs.traces);
-  if (hosts.size() < 2) return sifted;
+  if (hosts.size() < 2) return extracted;
   std::vector<trace::HostHandshakes> seen;
   for (const DumpsOfHost& host : hosts) seen.push_back(host.seen);
   const std::vector<trace::HostClock> clocks = trace::estimate_clocks(seen);
-  // Most clocks are right, so compare with the median.
+  // Compare with the median, assuming that most clocks are right.
   std::vector<double> ahead;
   for (const trace::HostClock& clock : clocks)
     if (clock.known) ahead.push_back((clock.ahead_begin + clock.ahead_end) / 2);
-  if (ahead.size() < 2) return sifted;
+  if (ahead.size() < 2) return extracted;
   const bool two = ahead.size() == 2;
   std::nth_element(ahead.begin(), ahead.begin() + static_cast<std::ptrdiff_t>((ahead.size() - 1) / 2), ahead.end());
   const double middle = ahead[(ahead.size() - 1) / 2];
@@ -88,16 +90,18 @@ Sifted wrong_clocks(const Given& given, const Times& times, Ids& ids) {
     std::set<int> nodes;
     for (const std::size_t trace : hosts[h].traces) nodes.insert(given.nodes.of(trace, Event{}));
     if (nodes.size() == 1 && *nodes.begin() >= 0)
-      sifted.candidates.push_back(wrong_clock(given, times, *nodes.begin(), static_cast<std::int64_t>(off), two, ids));
+      extracted.candidates.push_back(
+          wrong_clock(given, times, *nodes.begin(), static_cast<std::int64_t>(off), two, ids));
     else
-      sifted.notes.push_back(fmt::format("the clock of the host '{}' is {} {} the others', but its node is unknown",
-                                         given.inputs.traces[hosts[h].traces[0]].meta.host,
-                                         format_duration(rounded(static_cast<std::int64_t>(std::abs(off)))),
-                                         off > 0 ? "ahead of" : "behind"));
+      extracted.notes.push_back(fmt::format("the clock of the host '{}' is {} {} the others', but its node is unknown",
+                                            given.inputs.traces[hosts[h].traces[0]].meta.host,
+                                            format_duration(rounded(static_cast<std::int64_t>(std::abs(off)))),
+                                            off > 0 ? "ahead of" : "behind"));
   }
-  return sifted;
+  return extracted;
 }
 
+// A clock step, and the nodes of its host.
 struct StepOf {
   std::vector<int> nodes;
   ReportedClockStep step;
@@ -106,7 +110,7 @@ struct StepOf {
 // Clock steps that the tracer of one dump recorded.
 std::vector<StepOf> seen_steps(const Given& given, const trace::Trace& trace, std::vector<std::string>& notes) {
   std::vector<StepOf> all;
-  std::map<std::string, StepOf> last_of;  // by host: a step that may be undone later
+  std::map<std::string, StepOf> last_of;  // by host: the last step, which a later one may undo
   for (const std::string& sentence : trace.meta.clock) {
     const std::optional<trace::ClockStep> step = trace::to_step(sentence);
     if (!step || static_cast<double>(std::abs(step->change_ns)) < kWrongClock) continue;
@@ -158,8 +162,8 @@ Candidate set_clock(const std::string& node, const ReportedClockStep& step, Ids&
   return c;
 }
 
-// True if the candidate already describes this step. A dump and a log may report the same one.
-bool tells_of(const Candidate& known, const std::string& node, const ReportedClockStep& step) {
+// True if the candidate describes the same step: a dump and a log may both report it.
+bool describes(const Candidate& known, const std::string& node, const ReportedClockStep& step) {
   const bool either_way = step.either_way || !known.alternatives.empty();
   const std::int64_t known_ns = known.fault.clock.shift_ns,
                      apart = either_way ? std::abs(known_ns) - std::abs(step.change_ns) : known_ns - step.change_ns;
@@ -168,40 +172,40 @@ bool tells_of(const Candidate& known, const std::string& node, const ReportedClo
 }
 
 // Clock steps that logs report, and those that tracers recorded.
-Sifted set_clocks(const Given& given, Ids& ids) {
-  Sifted sifted;
+Extracted set_clocks(const Given& given, Ids& ids) {
+  Extracted extracted;
   std::vector<StepOf> all;
   for (const ReportedClockStep& reported : given.inputs.clock_steps)
     if (const int node = given.nodes.of_address(reported.node); node >= 0) all.push_back({{node}, reported});
   for (const trace::Trace& trace : given.inputs.traces) {
-    std::vector<StepOf> seen = seen_steps(given, trace, sifted.notes);
+    std::vector<StepOf> seen = seen_steps(given, trace, extracted.notes);
     std::move(seen.begin(), seen.end(), std::back_inserter(all));
   }
   for (const auto& [nodes, step] : all)
     for (const int node : nodes) {
       const std::string& name = given.name(node);
-      const auto known = std::find_if(sifted.candidates.begin(), sifted.candidates.end(),
-                                      [&, &step = step](const Candidate& c) { return tells_of(c, name, step); });
-      if (known == sifted.candidates.end()) {
-        sifted.candidates.push_back(set_clock(name, step, ids));
+      const auto known = std::find_if(extracted.candidates.begin(), extracted.candidates.end(),
+                                      [&, &step = step](const Candidate& c) { return describes(c, name, step); });
+      if (known == extracted.candidates.end()) {
+        extracted.candidates.push_back(set_clock(name, step, ids));
       } else {
         known->plainness = std::max(known->plainness, step.weight);
         known->known = std::min(known->known, step.known);
         ++known->count;
       }
     }
-  return sifted;
+  return extracted;
 }
 
 }  // namespace
 
-Sifted sift_clocks(const Given& given, const Times& times) {
+Extracted extract_clocks(const Given& given, const Times& times) {
   Ids ids;
-  Sifted sifted = wrong_clocks(given, times, ids);
-  Sifted set = set_clocks(given, ids);
-  std::move(set.candidates.begin(), set.candidates.end(), std::back_inserter(sifted.candidates));
-  std::move(set.notes.begin(), set.notes.end(), std::back_inserter(sifted.notes));
-  return sifted;
+  Extracted extracted = wrong_clocks(given, times, ids);
+  Extracted set = set_clocks(given, ids);
+  std::move(set.candidates.begin(), set.candidates.end(), std::back_inserter(extracted.candidates));
+  std::move(set.notes.begin(), set.notes.end(), std::back_inserter(extracted.notes));
+  return extracted;
 }
 
 }  // namespace rose::diagnose

@@ -1,12 +1,12 @@
-// Clocks that were wrong in production, from the handshakes in the dumps of several hosts, and clocks that were set,
-// from tracers and logs. Private to diagnose.
+// Extracts clock faults: clocks that were wrong in production, according to the handshakes in the dumps of several
+// hosts, and clocks that were set, according to tracers and logs. Private to diagnose.
 #pragma once
 
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 
-[[nodiscard]] Sifted sift_clocks(const Given& given, const Times& times);
+[[nodiscard]] Extracted extract_clocks(const Given& given, const Times& times);
 
 }  // namespace rose::diagnose

@@ -18,7 +18,7 @@ using schedule::Scope;
 
 namespace {
 
-// Signals that a process causes itself, unlike those sent from outside.
+// True for signals that a process causes itself, such as SIGSEGV.
 bool own_signal(int signal) {
   switch (signal) {
     case 4:                // SIGILL
@@ -33,9 +33,10 @@ bool own_signal(int signal) {
   }
 }
 
+// True if another process or the kernel ended it.
 bool outside(const ProcessEvent& p) { return p.signal != 0 && !own_signal(p.signal); }
 
-// The signal that a schedule sends: the observed one if its default is to end a process.
+// The signal that the schedule sends: the observed one if it ends a process by default, otherwise SIGKILL.
 int ending_signal(int signal) {
   switch (signal) {
     case 17:  // SIGCHLD
@@ -51,7 +52,7 @@ int ending_signal(int signal) {
   }
 }
 
-// The spans in which processes of the nodes were active; only long spans.
+// The spans between the first and last event of each process, if longer than kActiveAfterEnd.
 class ActiveSpans {
  public:
   explicit ActiveSpans(const Given& given) : of_(static_cast<std::size_t>(given.nodes.count())) {
@@ -59,19 +60,20 @@ class ActiveSpans {
       for (const Event& event : given.inputs.traces[s].events) {
         const int node = event.pid > 0 ? given.nodes.of(s, event) : -1;
         if (node < 0) continue;
-        auto& life = of_[static_cast<std::size_t>(node)].try_emplace(event.pid, event.ts_ns, event.ts_ns).first->second;
-        life = {std::min(life.first, event.ts_ns), std::max(life.second, event.ts_ns)};
+        auto& span = of_[static_cast<std::size_t>(node)].try_emplace(event.pid, event.ts_ns, event.ts_ns).first->second;
+        span = {std::min(span.first, event.ts_ns), std::max(span.second, event.ts_ns)};
       }
-    for (auto& lives : of_)
-      std::erase_if(lives, [](const auto& entry) { return entry.second.second - entry.second.first <= kLivedOn; });
+    for (auto& spans : of_)
+      std::erase_if(spans,
+                    [](const auto& entry) { return entry.second.second - entry.second.first <= kActiveAfterEnd; });
   }
 
-  // True if other processes of the node were active before these ended, and still are.
-  [[nodiscard]] bool went_on(int node, std::span<const ProcessEvent> ended) const {
-    const auto& lives = of_[static_cast<std::size_t>(node)];
-    return std::any_of(lives.begin(), lives.end(), [&](const auto& entry) {
-      const auto& [pid, life] = entry;
-      return life.first < ended.front().event->ts_ns && life.second > ended.back().event->ts_ns + kLivedOn &&
+  // True if another process of the node was active before these ended and long after.
+  [[nodiscard]] bool continued(int node, std::span<const ProcessEvent> ended) const {
+    const auto& spans = of_[static_cast<std::size_t>(node)];
+    return std::any_of(spans.begin(), spans.end(), [&](const auto& entry) {
+      const auto& [pid, span] = entry;
+      return span.first < ended.front().event->ts_ns && span.second > ended.back().event->ts_ns + kActiveAfterEnd &&
              std::none_of(ended.begin(), ended.end(),
                           [pid = pid](const ProcessEvent& p) { return p.event->pid == pid; });
     });
@@ -79,21 +81,22 @@ class ActiveSpans {
 
  private:
   std::vector<std::unordered_map<std::int32_t, std::pair<std::int64_t, std::int64_t>>>
-      of_;  // by process: its first and last event
+      of_;  // by node and process: timestamps of the first and last event
 };
 
-// Processes that end at the same time ended together. The leading process decides what it was.
+// Processes of one node that ended within kOneCrash. The leading process determines what kind of end it was.
 struct Crash {
   std::span<const ProcessEvent> ended;
   const ProcessEvent* lead = nullptr;
-  std::uint64_t weight = 0;
+  std::uint64_t weight = 0;  // number of ends
 
   [[nodiscard]] std::int64_t ts() const { return ended.front().began; }
-  // The main process is known, and continued.
+  // True if the main process is known and continued.
   [[nodiscard]] bool spares_main() const {
     return lead->main_known && std::none_of(ended.begin(), ended.end(), [](const ProcessEvent& e) { return e.main; });
   }
-  // A dump that began after the node started and holds no end of its main process does not show which process that is.
+  // True if other processes may have continued: which one is the main process is unknown, for example because the dump
+  // began after the node had started.
   [[nodiscard]] bool perhaps_partly() const { return !outside(*lead) && !lead->main_known; }
 };
 
@@ -108,7 +111,7 @@ std::vector<Crash> ended_together(std::span<const ProcessEvent> ends) {
       const ProcessEvent& l = *crash.lead;
       const ProcessEvent& p = ends[n];
       const bool lead_crashed = l.event->state == ProcessState::crashed;
-      // The main process stands for the node, unless it only reacted to the kill of another.
+      // The main process leads, unless it only reacted to the kill of another process.
       if (p.main && !l.main && (outside(p) || !outside(l))) crash.lead = &p;
       else if (p.main == l.main && outside(p) && !outside(l) && !lead_crashed) crash.lead = &p;
     }
@@ -128,7 +131,7 @@ Fault crash_fault(const std::string& node, int signal, Ids& ids) {
   return fault;
 }
 
-// Strings belong to the dump that holds the event.
+// For people: the process that sent the signal. Strings belong to the dump that contains the event.
 std::string sender_of(const Given& given, const Event& event) {
   for (const trace::Trace& trace : given.inputs.traces)
     if (!trace.events.empty() && &event >= &trace.events.front() && &event <= &trace.events.back())
@@ -136,12 +139,12 @@ std::string sender_of(const Given& given, const Event& event) {
   return "an unknown process";
 }
 
-// Ended from outside.
+// An end that came from outside.
 Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids& ids) {
   const ProcessEvent& p = *crash.lead;
   const std::string& name = given.name(p.node);
   Fault fault = crash_fault(name, p.signal, ids);
-  // The main process continued: how it handles the end of its workers may be the bug.
+  // If the main process continued, end only the others: the bug may be how it handles the end of its workers.
   if (crash.spares_main()) fault.scope = Scope::others;
   Candidate c = candidate_of(std::move(fault), crash.weight, crash.ts());
   c.why = fmt::format("{}{} was ended by {} {}{}", p.main_known && !p.main ? "a process of " : "", name,
@@ -171,11 +174,12 @@ Candidate ended_itself(const Given& given, const Times& times, const Crash& cras
 }
 
 ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const std::vector<Crash>& crashes,
-                         const std::optional<ActiveSpans>& lives, Ids& ids) {
+                         const std::optional<ActiveSpans>& spans, Ids& ids) {
   ProcessFaults found;
-  std::vector<Candidate>& candidates = found.sifted.candidates;
+  std::vector<Candidate>& candidates = found.extracted.candidates;
   const std::string& name = given.name(node);
-  std::map<std::tuple<bool, bool, int, int>, std::size_t> own;  // repeated ends of one kind -> candidate
+  std::map<std::tuple<bool, bool, int, int>, std::size_t>
+      own;  // by kind of end: index of the candidate of the first such end
   std::map<std::tuple<bool, int, Scope>, std::vector<std::size_t>> from_outside;
   for (const Crash& crash : crashes) {
     const ProcessEvent& p = *crash.lead;
@@ -184,7 +188,7 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
     if (outside(p)) {
       candidates.push_back(killed(given, facts.times, crash, ids));
       from_outside[{p.foreign, p.signal, candidates.back().fault.scope}].push_back(candidates.size() - 1);
-      // The others continued, and what fails there later is not an effect of their end.
+      // If the main process continued, later failures of the node are not consequences of this end.
       const bool partly = candidates.back().fault.scope == Scope::others;
       found.causes.push_back(
           {CauseKind::killed,
@@ -194,14 +198,14 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
            back,
            fmt::format("the crash of {}{} ({})", partly ? "a process of " : "", name, facts.times.at(ts)),
            partly,
-           // an orderly exit: it still used its disk until then
+           // after an orderly exit: the process used its disk until then
            p.event->state == ProcessState::exited ? p.event->ts_ns : 0,
            given.plainness(*p.event),
            !p.main_known});
       if (back < kNever && !given.config().nodes[static_cast<std::size_t>(node)].restart) found.came_back = true;
       continue;
     }
-    const bool partly = crash.spares_main() || (crash.perhaps_partly() && lives->went_on(node, crash.ended));
+    const bool partly = crash.spares_main() || (crash.perhaps_partly() && spans->continued(node, crash.ended));
     const std::string who = (partly ? "a process of " : "") + name;
     found.causes.push_back({CauseKind::ended_itself,
                             node,
@@ -231,7 +235,7 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
 }  // namespace
 
 std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, ByNode ends) {
-  // A process of another program that ends at the same time is a separate end.
+  // Processes of programs that the test deployment does not run are grouped separately.
   std::vector<std::vector<Crash>> all;
   bool perhaps_partly = false;
   for (std::vector<ProcessEvent>& of : ends) {
@@ -244,12 +248,12 @@ std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, 
     perhaps_partly = perhaps_partly || std::any_of(all.back().begin(), all.back().end(),
                                                    [](const Crash& crash) { return crash.perhaps_partly(); });
   }
-  std::optional<ActiveSpans> lives;  // built only on demand: there may be a million events
-  if (perhaps_partly) lives.emplace(given);
+  std::optional<ActiveSpans> spans;  // built only if needed, because that reads all events
+  if (perhaps_partly) spans.emplace(given);
   Ids ids;
   std::vector<ProcessFaults> found;
   for (std::size_t node = 0; node < all.size(); ++node)
-    found.push_back(crashes_of(given, facts, static_cast<int>(node), all[node], lives, ids));
+    found.push_back(crashes_of(given, facts, static_cast<int>(node), all[node], spans, ids));
   return found;
 }
 

@@ -11,15 +11,16 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostExceptions = 40;    // over all nodes: the most clearly stated ones
-constexpr std::uint64_t kMostVisits = 10'000;  // counted up to here; beyond, a time is as good a condition
-constexpr std::size_t kLongestMessage = 300;   // of an exception in a schedule
+constexpr std::size_t kMostExceptions = 40;    // of all nodes; the most clearly reported ones
+constexpr std::uint64_t kMostVisits = 10'000;  // a higher ordinal is not used: a time is then as good a condition
+constexpr std::size_t kLongestMessage = 300;   // message of an exception in a schedule, in bytes
 
-// In the form that a schedule can hold.
+// The message without control characters; "" if it is too long.
 std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  if (text.size() > kLongestMessage) text.clear();  // a truncated text is a different text
+  if (text.size() > kLongestMessage)
+    text.clear();  // a program that compares the message would not accept a truncated one
   return text;
 }
 
@@ -42,13 +43,14 @@ Candidate exception_candidate(const Given& given, const Times& times, const Repo
   };
   for (const ThrowSite& site : reported.sites) {
     shape(site);
-    // The first visit would have been logged earlier, so the time line shows that it was this one.
+    // The ordinal of the visit that threw, according to the fault-free run: an earlier visit would have been logged
+    // earlier.
     if (&site == &reported.sites[0] && reported.visits > 1 && reported.visits <= kMostVisits) {
       shape(site);
       shapes.back().count = static_cast<int>(reported.visits);
     }
   }
-  // The first visit of a place that is visited constantly happens at the start.
+  // Also arm the fault at the observed time: a place that is visited constantly has its first visits at the start.
   std::int64_t since = times.workload != 0 ? reported.first_ts - times.workload : 0;
   if (since > given.longest_ns) since = given.longest_ns / 2;
   if (since >= kSecond / 2) {
@@ -73,24 +75,24 @@ Candidate exception_candidate(const Given& given, const Times& times, const Repo
 
 }  // namespace
 
-Sifted sift_exceptions(const Given& given, const Times& times) {
-  Sifted sifted;
+Extracted extract_exceptions(const Given& given, const Times& times) {
+  Extracted extracted;
   std::vector<const ReportedException*> all;
   for (const ReportedException& exception : given.inputs.exceptions) all.push_back(&exception);
   std::stable_sort(all.begin(), all.end(),
                    [](const ReportedException* a, const ReportedException* b) { return a->weight > b->weight; });
   if (all.size() > kMostExceptions) {
-    sifted.notes.push_back(fmt::format("of {} exceptions in the logs, the {} with the clearest locations are tried",
-                                       all.size(), kMostExceptions));
+    extracted.notes.push_back(fmt::format("of {} exceptions in the logs, the {} with the clearest locations are tried",
+                                          all.size(), kMostExceptions));
     all.resize(kMostExceptions);
   }
   Ids ids;
   for (const ReportedException* exception : all) {
     const int node = given.nodes.of_address(exception->node);
     if (node < 0 || exception->sites.empty()) continue;
-    sifted.candidates.push_back(exception_candidate(given, times, *exception, node, ids));
+    extracted.candidates.push_back(exception_candidate(given, times, *exception, node, ids));
   }
-  return sifted;
+  return extracted;
 }
 
 }  // namespace rose::diagnose

@@ -1,11 +1,11 @@
-// Exceptions that logs report, as candidates. Private to diagnose.
+// Extracts candidates from exceptions that logs report. Private to diagnose.
 #pragma once
 
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 
-[[nodiscard]] Sifted sift_exceptions(const Given& given, const Times& times);
+[[nodiscard]] Extracted extract_exceptions(const Given& given, const Times& times);
 
 }  // namespace rose::diagnose

@@ -22,7 +22,7 @@ double Times::longer_than_a_run(const profile::Profile& profile) const {
 
 double Times::runs_in_window(const profile::Profile& profile) const {
   const double longer = longer_than_a_run(profile);
-  return longer < kNoRun ? 1 : longer;
+  return longer < kLongerThanRun ? 1 : longer;
 }
 
 std::int64_t end_began(const Event& event) {
@@ -42,13 +42,13 @@ Facts read_facts(const Given& given) {
   Facts facts;
   std::vector<bool> main_known(nodes, false);
   std::vector<std::pair<const Event*, int>> started;
-  std::map<std::string, std::uint64_t> strangers;
-  // An end or pause of a process, or its start.
+  std::map<std::string, std::uint64_t> unmatched_hosts;
+  // Reads a process event.
   const auto process = [&](std::size_t s, const Event& event) {
     const bool start = event.state == ProcessState::started;
     const int node = given.nodes.of(s, event);
     if (node < 0) {
-      if (!start) strangers[given.nodes.dump_name(s, event)] += weight_of(event);
+      if (!start) unmatched_hosts[given.nodes.dump_name(s, event)] += weight_of(event);
       return;
     }
     const bool main = (event.flags & trace::kMain) != 0;
@@ -95,7 +95,7 @@ Facts read_facts(const Given& given) {
     times.workload = 0;
   }
 
-  for (const auto& [host, events] : strangers) facts.discards.add_stranger(host, events);
+  for (const auto& [host, events] : unmatched_hosts) facts.discards.add_unmatched(host, events);
   std::stable_sort(facts.processes.begin(), facts.processes.end(),
                    [](const ProcessEvent& a, const ProcessEvent& b) { return a.began < b.began; });
   for (ProcessEvent& p : facts.processes) p.main_known = main_known[static_cast<std::size_t>(p.node)];

@@ -1,5 +1,5 @@
-// The contents of the dumps except calls, as typed lists, and the times that they cover: read in one pass. Private to
-// diagnose.
+// Reads the dumps in one pass: process events, silences, starts of nodes, and the time span. Failed calls are read
+// later (failed_calls.h). Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -8,51 +8,53 @@
 #include <utility>
 #include <vector>
 
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/given.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 
+// The time span of the dumps; timestamps in nanoseconds.
 struct Times {
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  std::int64_t workload = 0;  // when it began; 0: unknown
-  bool of_logs = false;       // there is no dump
+  std::int64_t workload = 0;  // start of the workload; 0: unknown
+  bool of_logs = false;       // the evidence contains no dump
 
-  // "3.2s after the workload began"
+  // For people: "3.2s after the workload began", "3.2s into the dump".
   [[nodiscard]] std::string at(std::int64_t ts) const;
-  // How many times as long as one of the profile's runs; 1 at least.
+  // The duration of the dumps divided by that of a run of the profile; at least 1.
   [[nodiscard]] double longer_than_a_run(const profile::Profile& profile) const;
-  // The same for things that a workload does a fixed number of times per run, however long it is delayed: only windows
-  // of another order of magnitude count.
+  // The number of runs that the dumps contain, to compare numbers of events that a workload causes once in each run,
+  // however long it takes: 1 unless the dumps are kLongerThanRun times as long as a run.
   [[nodiscard]] double runs_in_window(const profile::Profile& profile) const;
 };
 
 struct ProcessEvent {
   const Event* event = nullptr;
   int node = -1;
-  int signal = 0;  // that ended it; 0: exited
+  int signal = 0;  // the signal that ended it; 0: it exited
   int exit_code = -1;
   bool main = false;
-  bool main_known = false;  // some event of the node identifies the main process
-  std::uint64_t weight = 1;
-  std::int64_t began = 0;  // of an end: when the signal that ended the process was sent, if the dump has it
-  bool foreign = false;    // its program is one that the test deployment does not run
+  bool main_known = false;   // some event of the node shows which process is the main one
+  std::uint64_t weight = 1;  // number of events that the record represents
+  std::int64_t began = 0;    // end_began() of the event
+  bool foreign = false;      // the test deployment does not run its program
 };
 
-// When a process began to end: at its signal if that is known. A record that stands for many ends has no such time.
+// The time at which the end of a process began: when its signal was sent, if the record has that; otherwise, and for a
+// record of several ends, its timestamp. For other events, their timestamp.
 [[nodiscard]] std::int64_t end_began(const Event& event);
 
 struct Facts {
   Times times;
-  std::vector<std::vector<std::int64_t>> starts;               // by node, of its main process; by time
+  std::vector<std::vector<std::int64_t>> starts;               // by node: starts of its main process, ascending
   std::vector<ProcessEvent> processes;                         // ends and pauses, by time
-  std::vector<std::pair<std::size_t, const Event*>> silences;  // the silences, each with the dump that reported it
-  std::uint64_t failures = 0;                                  // SCF, ND and PS events
+  std::vector<std::pair<std::size_t, const Event*>> silences;  // each with the index of its dump
+  std::uint64_t failures = 0;                                  // number of SCF, ND and PS events
   Discards discards;
   std::vector<std::string> notes;
 
-  // When the node started next; kNever if it did not.
+  // The time of the node's first start after `ts`; kNever if there is none.
   [[nodiscard]] std::int64_t back_after(int node, std::int64_t ts) const;
 };
 

@@ -1,4 +1,4 @@
-// The input of extraction, read by all of its stages. Private to diagnose.
+// The input that all stages of extraction share. Private to diagnose.
 #pragma once
 
 #include <algorithm>
@@ -21,20 +21,22 @@ inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() 
 struct Given {
   const Inputs& inputs;
   const NodeMap& nodes;
-  const std::int64_t longest_ns;                // an upper bound of the duration of the test deployment's workload
-  const profile::Restarts* restarts = nullptr;  // what follows restarts there; nullptr: not known
+  const std::int64_t longest_ns;                // upper bound of the duration of the test deployment's workload
+  const profile::Restarts* restarts = nullptr;  // failures that follow restarts there; nullptr: unknown
 
   [[nodiscard]] const config::Config& config() const { return *inputs.config; }
   [[nodiscard]] const std::string& name(int node) const { return nodes.name(node); }
-  // The log entry behind the event; nullptr if it comes from a dump.
+  // The message from which the event was inferred; nullptr if it comes from a dump.
   [[nodiscard]] const LogEvidence::OfEvent* log_evidence(const Event& event) const;
-  // How clearly the evidence states it: 1 for events of a dump.
+  // 0..1: how clearly the evidence states the event; 1 for events of a dump.
   [[nodiscard]] double plainness(const Event& event) const;
-  // Shorter pauses are not in the dump. If the dump does not say how short, the configuration does.
+  // The duration from which the tracer recorded pauses and silences, ns: from the header of a dump, otherwise from the
+  // configuration.
   [[nodiscard]] std::int64_t pause_threshold() const;
   [[nodiscard]] std::int64_t network_threshold() const;
 };
 
+// The number of events that the record represents.
 inline std::uint64_t weight_of(const Event& event) { return std::max<std::uint32_t>(1, event.count); }
 
 }  // namespace rose::diagnose

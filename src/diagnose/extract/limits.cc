@@ -9,11 +9,11 @@
 namespace rose::diagnose {
 namespace {
 
-// A call that waits makes a few requests to the disk (data, journal, barrier): each is delayed by a share of what the
-// call took.
+// Number of disk requests of a call that waits (data, journal, barrier). Each request is delayed by that part of the
+// call's duration.
 constexpr std::int64_t kRequestsOfCall = 3;
 constexpr std::int64_t kLeastDelay = 10'000'000, kMostDelay = 10 * kSecond;
-// A running process already has this many descriptors open, and can continue without further ones for a while.
+// The limit of descriptors. A running process has more open, so it gets no further one but can continue for a while.
 constexpr std::int64_t kFewLeft = 16;
 
 Candidate limited(const Given& given, const ReportedLimit& reported, Ids& ids) {
@@ -36,12 +36,12 @@ Candidate limited(const Given& given, const ReportedLimit& reported, Ids& ids) {
 
 }  // namespace
 
-Sifted sift_limits(const Given& given) {
+Extracted extract_limits(const Given& given) {
   Ids ids;
-  Sifted sifted;
+  Extracted extracted;
   for (const ReportedLimit& reported : given.inputs.reported_limits)
-    if (given.nodes.of_address(reported.node) >= 0) sifted.candidates.push_back(limited(given, reported, ids));
-  return sifted;
+    if (given.nodes.of_address(reported.node) >= 0) extracted.candidates.push_back(limited(given, reported, ids));
+  return extracted;
 }
 
 }  // namespace rose::diagnose

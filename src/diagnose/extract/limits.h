@@ -1,11 +1,11 @@
-// Resources that were exhausted or slow, according to logs. Private to diagnose.
+// Extracts candidates from messages about exhausted or slow resources. Private to diagnose.
 #pragma once
 
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/given.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 
-[[nodiscard]] Sifted sift_limits(const Given& given);
+[[nodiscard]] Extracted extract_limits(const Given& given);
 
 }  // namespace rose::diagnose

@@ -1,20 +1,20 @@
-// What the network did: its partitions, from silences and from calls that fail as unreachable. Private to diagnose.
+// Extracts partitions from silences and from calls that fail as unreachable. Private to diagnose.
 #pragma once
 
 #include <vector>
 
 #include "diagnose/extract/causes.h"
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 
 struct Network {
-  Sifted sifted;
-  Causes causes;  // the given causes, and partitions
+  Extracted extracted;
+  Causes causes;  // the causes that were passed, and partitions
 };
 
-// `causes`: what processes did.
-[[nodiscard]] Network sift_network(const Given& given, const Facts& facts, const std::vector<Cause>& causes);
+// `causes`: ends and pauses of processes.
+[[nodiscard]] Network extract_network(const Given& given, const Facts& facts, const std::vector<Cause>& causes);
 
 }  // namespace rose::diagnose

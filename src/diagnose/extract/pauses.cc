@@ -16,26 +16,26 @@ namespace {
 struct Pause {
   std::int64_t start = 0, end = 0;
   std::uint64_t weight = 0;
-  bool counts = false;
-  bool open = false;
-  bool partly = false;   // of processes besides the main one only
-  bool foreign = false;  // only processes of programs that the test deployment does not run
-  bool blocked = false;  // waited uninterruptibly, as on a stuck disk: mostly a consequence of something else
+  bool counts = false;   // it concerns the node, not only a helper that waits
+  bool open = false;     // it had not ended when the process ended or the dump was written
+  bool partly = false;   // only processes other than the main one were paused
+  bool foreign = false;  // the test deployment does not run the programs of the paused processes
+  bool blocked = false;  // uninterruptible wait, as for a stuck disk: mostly a consequence of another fault
   const Event* event = nullptr;
 };
 
-// `ends`: when processes of the node ended, by pid.
+// `ends`: timestamps of ends of the node's processes, by pid.
 Pause pause_of(const ProcessEvent& p, const std::multimap<std::int32_t, std::int64_t>& ends, const Given& given,
                const Times& times) {
   const auto [first, last] = ends.equal_range(p.event->pid);
-  // A process that ended while it was paused would have been paused for longer.
+  // The end of a process also ended its pause, which might have lasted longer.
   const bool ended = p.event->pid != 0 && std::any_of(first, last, [&](const auto& end) {
-                       return std::abs(end.second - p.event->ts_ns) <= kEndsStill;
+                       return std::abs(end.second - p.event->ts_ns) <= kEndsWhilePaused;
                      });
   const bool open = ended || (p.event->flags & trace::kOpen) != 0;
   const std::int64_t length = p.event->duration_ms > 0 ? p.event->duration_ms * kMillisecond : given.pause_threshold();
   const bool blocked = (p.event->flags & trace::kBlocked) != 0;
-  // A freeze has no process and comes from outside, as a signal does, also when it takes only a part of the node.
+  // A frozen cgroup has no pid. Like a signal, it comes from outside, even if it affects only a part of the node.
   const bool frozen = !blocked && p.event->pid == 0;
   Pause pause{p.event->ts_ns - length,
               p.event->ts_ns,
@@ -50,8 +50,8 @@ Pause pause_of(const ProcessEvent& p, const std::multimap<std::int32_t, std::int
   return pause;
 }
 
-// Processes of one node that were stopped at the same time.
-std::vector<Pause> stood_together(std::vector<Pause> each) {
+// Merges pauses of processes that were paused together.
+std::vector<Pause> paused_together(std::vector<Pause> each) {
   std::stable_sort(each.begin(), each.end(), [](const Pause& a, const Pause& b) {
     return std::pair(a.blocked, a.start) < std::pair(b.blocked, b.start);
   });
@@ -87,7 +87,7 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
                       format_duration(rounded(pause.end - pause.start)), times.at(pause.start),
                       pause.open ? ", and as far as the dump shows did not continue" : "");
   if (pause.partly && !pause.blocked && given.nodes.network_count() > 1) {
-    // The rest of the node continued, and only the peers that this process served noticed, as in a partition.
+    // The rest of the node continued, so to its peers the pause may have looked like a partition.
     Fault& cut = c.alternatives.emplace_back();
     cut.kind = FaultKind::partition;
     cut.node = c.node;
@@ -95,8 +95,8 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
     cut.duration_ns = c.fault.duration_ns;
   }
   if (pause.open && !pause.blocked) {
-    still_so(c, times, longest_workload(given.config()));
-    for (Fault& shape : c.alternatives) shape.duration_ns = 0;  // a cut may last to the end of the run
+    add_unended_duration(c, times, longest_workload(given.config()));
+    for (Fault& shape : c.alternatives) shape.duration_ns = 0;  // a partition may last until the end of the run
   }
   from_log(c, given.log_evidence(*pause.event));
   return c;
@@ -113,11 +113,11 @@ ProcessFaults pauses_of(const Given& given, const Facts& facts, int node, const 
       ends.emplace(p.event->pid, p.event->ts_ns);
   for (const ProcessEvent& p : events) each.push_back(pause_of(p, ends, given, facts.times));
   ProcessFaults found;
-  std::vector<Candidate>& candidates = found.sifted.candidates;
-  std::vector<std::size_t> stopped;  // from outside
-  for (const Pause& pause : stood_together(std::move(each))) {
+  std::vector<Candidate>& candidates = found.extracted.candidates;
+  std::vector<std::size_t> stopped;  // indexes of pauses that came from outside
+  for (const Pause& pause : paused_together(std::move(each))) {
     if (!pause.counts) {
-      found.sifted.discards.add("a helper process of a node waited", pause.weight);
+      found.extracted.discards.add("a helper process of a node waited", pause.weight);
       continue;
     }
     if (!pause.blocked) stopped.push_back(candidates.size());

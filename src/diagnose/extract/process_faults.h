@@ -1,24 +1,24 @@
-// Ends and pauses of processes as candidates, one for each time. Private to diagnose.
+// Turns ends and pauses of processes into candidates and causes. Private to diagnose.
 #pragma once
 
 #include <vector>
 
 #include "diagnose/extract/causes.h"
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
-#include "diagnose/extract/sifted.h"
 
 namespace rose::diagnose {
 
-using ByNode = std::vector<std::vector<ProcessEvent>>;  // each by time
+using ByNode = std::vector<std::vector<ProcessEvent>>;  // by node: its events by time
 
-// The faults of one node.
+// The ends, or the pauses, of one node.
 struct ProcessFaults {
-  Sifted sifted;
-  std::vector<Cause> causes;  // that they are
-  bool came_back = false;     // after a crash, though nothing in the test deployment would start it again
+  Extracted extracted;
+  std::vector<Cause> causes;  // these ends or pauses, to explain other failures
+  bool came_back = false;     // it started again after a crash, although the test deployment would not start it
 };
 
-// One for each node.
+// One result for each node. `ends`, `events`: by node.
 [[nodiscard]] std::vector<ProcessFaults> crash_faults(const Given& given, const Facts& facts, ByNode ends);
 [[nodiscard]] std::vector<ProcessFaults> pause_faults(const Given& given, const Facts& facts, const ByNode& events);
 

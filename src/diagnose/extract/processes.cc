@@ -15,8 +15,8 @@
 namespace rose::diagnose {
 namespace {
 
-// The properties by which the profile distinguishes ends: node, state, status or signal, whether it is the main
-// process.
+// The properties by which the profile distinguishes ends and pauses: node, state, exit status or signal, and whether it
+// is the main process.
 using Manner = std::tuple<int, int, int, int>;
 using InDump = std::map<Manner, std::uint64_t>;
 
@@ -32,7 +32,7 @@ InDump manners_of(const std::vector<ProcessEvent>& processes) {
   return in_dump;
 }
 
-// True if the fault-free runs show it as often.
+// True if such events are as frequent in the fault-free runs of the profile.
 bool profiled(const ProcessEvent& p, const InDump& in_dump, const Given& given, const Times& times) {
   if (!given.inputs.profile || given.inputs.profile->runs <= 0) return false;
   const profile::Profile& profile = *given.inputs.profile;
@@ -51,7 +51,7 @@ bool profiled(const ProcessEvent& p, const InDump& in_dump, const Given& given, 
          static_cast<double>(in_dump.at(manner_of(p))) <= expected * (expected >= kManyEnds ? kMoreByChance : 1);
 }
 
-// True if the process ended as after `systemctl stop`.
+// True if the process ended in an orderly way, as after `systemctl stop`.
 bool orderly(const ProcessEvent& p) {
   if (p.event->state == ProcessState::crashed) return p.signal == 15 || p.signal == 2;
   return p.event->state == ProcessState::exited &&
@@ -59,7 +59,7 @@ bool orderly(const ProcessEvent& p) {
 }
 
 // The time at which all nodes were stopped, for example before the dump was written: each of them (at least two) ended
-// in order within a short time, at least one by a signal, and none was started again. kNever if that did not happen.
+// in an orderly way within kAllStop, at least one by a signal, and none started again. kNever if that did not happen.
 std::int64_t all_stopped(const Given& given, const Facts& facts) {
   std::vector<std::int64_t> last(static_cast<std::size_t>(given.nodes.count()), -1);
   bool signalled = false;
@@ -83,12 +83,12 @@ std::int64_t all_stopped(const Given& given, const Facts& facts) {
 }
 
 struct Sorted {
-  ByNode ends, pauses;         // that may be faults
-  std::vector<Cause> planned;  // stops
+  ByNode ends, pauses;         // events that may be faults
+  std::vector<Cause> planned;  // planned stops
   Discards discards;
 };
 
-Sorted sort_out(const Given& given, const Facts& facts, const Programs& programs) {
+Sorted classify(const Given& given, const Facts& facts, const Programs& programs) {
   const InDump in_dump = manners_of(facts.processes);
   const std::int64_t stopped = all_stopped(given, facts);
   const auto nodes = static_cast<std::size_t>(given.nodes.count());
@@ -121,7 +121,7 @@ Sorted sort_out(const Given& given, const Facts& facts, const Programs& programs
     switch (event.state) {
       case ProcessState::paused: sorted.pauses[static_cast<std::size_t>(p.node)].push_back(p); break;
       case ProcessState::crashed:
-        if (p.signal == 0) p.signal = 9;  // other tools may omit the signal
+        if (p.signal == 0) p.signal = 9;  // imported dumps may lack the signal
         if (helper && p.signal == 13) {
           sorted.discards.add("a helper process of a node ended", p.weight);
           break;
@@ -134,7 +134,7 @@ Sorted sort_out(const Given& given, const Facts& facts, const Programs& programs
         } else if (helper) {
           sorted.discards.add("a helper process of a node ended", p.weight);
         } else {
-          // A shell exits like this when the command that it ran was killed.
+          // A shell exits with 128 + signal if its command was killed.
           if (p.exit_code == 128 + 9 || p.exit_code == 128 + 15) p.signal = p.exit_code - 128;
           sorted.ends[static_cast<std::size_t>(p.node)].push_back(p);
         }
@@ -148,16 +148,16 @@ Sorted sort_out(const Given& given, const Facts& facts, const Programs& programs
 
 }  // namespace
 
-Processes sift_processes(const Given& given, const Facts& facts, const Programs& programs) {
-  Sorted sorted = sort_out(given, facts, programs);
+Processes extract_processes(const Given& given, const Facts& facts, const Programs& programs) {
+  Sorted sorted = classify(given, facts, programs);
   std::vector<ProcessFaults> crashes = crash_faults(given, facts, std::move(sorted.ends));
   std::vector<ProcessFaults> pauses = pause_faults(given, facts, sorted.pauses);
   Processes processes{{{}, std::move(sorted.discards), {}}, std::move(sorted.planned), {}};
   const auto take = [&](ProcessFaults& of) {
-    std::move(of.sifted.candidates.begin(), of.sifted.candidates.end(),
-              std::back_inserter(processes.sifted.candidates));
+    std::move(of.extracted.candidates.begin(), of.extracted.candidates.end(),
+              std::back_inserter(processes.extracted.candidates));
     std::move(of.causes.begin(), of.causes.end(), std::back_inserter(processes.causes));
-    processes.sifted.discards.add(of.sifted.discards);
+    processes.extracted.discards.add(of.extracted.discards);
   };
   for (std::size_t node = 0; node < crashes.size(); ++node) {
     if (crashes[node].came_back) processes.came_back.insert(static_cast<int>(node));

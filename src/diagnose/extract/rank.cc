@@ -14,18 +14,20 @@
 namespace rose::diagnose {
 namespace {
 
-// The latest cause before it.
+// The latest cause before the end, except planned stops and ends that processes caused themselves; nullptr if there is
+// none.
 const Cause* cause_before(const Candidate& own, const Causes& causes) {
   const Cause* cause = nullptr;
   for (const Cause& c : causes.list()) {
     if (c.kind == CauseKind::ended_itself || c.kind == CauseKind::planned) continue;
-    const std::int64_t slack = c.kind == CauseKind::cut ? kHeartbeat : 0;
+    const std::int64_t slack = c.kind == CauseKind::partition ? kHeartbeat : 0;
     if (c.start + slack <= own.first_ts) cause = &c;
   }
   return cause;
 }
 
-// The most serious failure of its node shortly before it; among equals the last.
+// The most serious failed call of the node within kEndsAfterFailure before the end, the last of equal ones; nullptr if
+// there is none.
 Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
   Candidate* failure = nullptr;
   const auto order = [&](const Candidate& c) { return std::pair(c.ordinariness, -std::min(c.last_ts, own.first_ts)); };
@@ -33,7 +35,7 @@ Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
     if (c.follows) continue;  // a failure that always follows a start or another error explains no end
     if (c.foreign && !own.foreign) continue;
     if (c.node != own.node || c.profiled || c.ordinariness > 2) continue;
-    if (c.first_ts > own.first_ts || c.last_ts < own.first_ts - kEndsSoonAfter) continue;
+    if (c.first_ts > own.first_ts || c.last_ts < own.first_ts - kEndsAfterFailure) continue;
     if (failure == nullptr || order(c) < order(*failure)) failure = &c;
   }
   return failure;
@@ -42,7 +44,7 @@ Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
 bool is_call(const Candidate& c) { return c.kind == FaultKind::syscall || c.kind == FaultKind::exception; }
 
 int order_of_kind(const Candidate& c) {
-  if (!is_call(c) && c.plainness < kHalfSaid) return 4;  // a guess that no log confirms
+  if (!is_call(c) && c.plainness < kLeastReported) return 4;  // a guess that no log reports
   switch (c.kind) {
     case FaultKind::crash:
     case FaultKind::pause: return c.own_end || c.blocked || c.usual < 1 ? 1 : 0;
@@ -76,8 +78,9 @@ Order order_of(const Candidate& c) {
           c.first_ts};
 }
 
-// A disk that fails right before a node is killed or falls silent may be the reason. For the first such failure we
-// depart from the paper's order, because a symptom never precedes its cause.
+// Moves the first resource error that precedes all process and network faults to the front, if it is within
+// kFirstErrorNear before one on the same node: a broken disk may be the reason why the node was killed or fell silent.
+// This departs from the paper's order, because a symptom never precedes its cause.
 std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
   const auto first_call = std::find_if(candidates.begin(), candidates.end(),
                                        [](const Candidate& c) { return c.kind == FaultKind::syscall && !c.symptom; });
@@ -85,7 +88,7 @@ std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
   auto best = candidates.end();
   for (auto it = first_call; it != candidates.end() && !it->symptom; ++it) {
     const int err = it->fault.error;
-    if (it->profiled || it->foreign || it->plainness < kHalfSaid || !kernel::resource_error(err)) continue;
+    if (it->profiled || it->foreign || it->plainness < kLeastReported || !kernel::resource_error(err)) continue;
     const bool before_all =
         std::all_of(candidates.begin(), first_call, [&](const Candidate& c) { return it->first_ts < c.first_ts; });
     const bool near = std::any_of(candidates.begin(), first_call, [&](const Candidate& c) {
@@ -102,7 +105,7 @@ std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
   return candidates;
 }
 
-// As if the rules that are left out had found nothing.
+// Resets what the parts in `without` have found.
 void leave_out(Candidate& c, const std::set<std::string>& without) {
   if (without.contains("symptoms")) c.symptom = c.perhaps_symptom = false;
   if (without.contains("usual")) c.usual = 1;
@@ -128,11 +131,11 @@ std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const 
     else if (cause != nullptr) own.why += fmt::format("; {} explains it", cause->words);
     else own.why += "; nothing in the dump explains it";
     if (failure != nullptr && !own.partly && failure->ordinariness <= 1 &&
-        own.first_ts - failure->last_ts <= kLastWord) {
+        own.first_ts - failure->last_ts <= kEndsAfterCall) {
       failure->fatal = true;
       failure->why +=
           fmt::format("; {}{} ended itself right after it", failure->usual < 1 ? "the last time " : "", own.node);
-      failure->usual = 1;  // even if it is usual at other times
+      failure->usual = 1;  // this one is not usual, even if others are
     }
   }
   return processes;
@@ -160,10 +163,10 @@ std::vector<Observable> observables(const Inputs& inputs, const std::vector<Cand
   std::vector<Observable> list;
   for (const Observable& observable : inputs.log_observables)
     if (list.size() < kMost) list.push_back(observable);
-  if (inputs.only_logs()) return list;  // candidates from logs were not observed by a tracer
+  if (inputs.only_logs()) return list;  // no tracer recorded these candidates, so runs cannot be compared with them
   for (const Candidate& c : candidates) {
     if (list.size() >= kMost) break;
-    if (c.foreign) continue;  // runs have no such process
+    if (c.foreign) continue;  // runs of the test deployment have no such process
     if (c.kind == FaultKind::crash && c.own_end) list.push_back({sign_of_end(c.node), c.node, c.first_ts});
     else if (c.kind == FaultKind::syscall && c.ordinariness <= 1)
       list.push_back({sign_of_call(c.node, c.syscall, c.error), c.node, c.first_ts});

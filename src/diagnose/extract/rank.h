@@ -1,5 +1,4 @@
-// Causes before consequences: candidates in the order of the paper. Pure. Private to
-// diagnose.
+// Sorts candidates in the order of the paper, causes before consequences. Pure. Private to diagnose.
 #pragma once
 
 #include <set>
@@ -11,15 +10,18 @@
 
 namespace rose::diagnose {
 
-// A process that ends itself has a reason; if the dump shows one, that is tried first.
+// Marks ends that a process caused itself as symptoms if the dump contains a possible reason, which is then tried
+// first. Marks failed calls right before such an end as fatal.
 [[nodiscard]] std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const Causes& causes,
                                                       std::vector<Candidate>& calls);
 
-// All of these in the paper's order; equals keep their order. `without`: rules that are left out.
+// All candidates in the paper's order; equal ones keep their order. `kinds`: the candidates of each stage. `without`:
+// names of parts() that are left out.
 [[nodiscard]] std::vector<Candidate> in_order(std::vector<std::vector<Candidate>> kinds,
                                               const std::set<std::string>& without);
 
-// Events and messages whose return in a run shows that it is close: everything that may be a consequence of the fault.
+// The events and messages that may be consequences of the fault, so that a run in which they occur is close to the
+// failure.
 [[nodiscard]] std::vector<Observable> observables(const Inputs& inputs, const std::vector<Candidate>& candidates);
 
 }  // namespace rose::diagnose

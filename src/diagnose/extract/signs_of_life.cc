@@ -7,7 +7,7 @@
 namespace rose::diagnose {
 namespace {
 
-// It never returned, as far as is known.
+// True if the node ended and the dump does not show that it started again.
 bool gone(const Cause& c) {
   return c.end == kNever && (c.kind == CauseKind::killed || c.kind == CauseKind::ended_itself) && !c.partly;
 }
@@ -19,35 +19,35 @@ TimesByNode sorted(TimesByNode times) {
   return times;
 }
 
-// Times at which nodes certainly did something themselves.
-TimesByNode spoken(const Given& given, const Facts& facts) {
-  TimesByNode spoke(static_cast<std::size_t>(given.nodes.count()));
+// By node: times at which its main process certainly was running.
+TimesByNode own_activity(const Given& given, const Facts& facts) {
+  TimesByNode active(static_cast<std::size_t>(given.nodes.count()));
   for (const auto& [s, event] : facts.silences) {
     const int src = event->src == 0 ? NodeMap::kNone : given.nodes.of_address(given.inputs.traces[s].str(event->src));
-    // Another node at the address may have sent it.
+    // With a shared address, another node may have sent the packets.
     if (src < 0 || event->duration_ms < 0 || given.nodes.shares_network(src)) continue;
-    spoke[static_cast<std::size_t>(src)].push_back(
-        event->ts_ns - event->duration_ms * kMillisecond);  // its last packet before the silence
-    if ((event->flags & trace::kOpen) == 0) spoke[static_cast<std::size_t>(src)].push_back(event->ts_ns);
+    active[static_cast<std::size_t>(src)].push_back(
+        event->ts_ns - event->duration_ms * kMillisecond);  // the last packet before the silence
+    if ((event->flags & trace::kOpen) == 0) active[static_cast<std::size_t>(src)].push_back(event->ts_ns);
   }
   for (const ProcessEvent& p : facts.processes)
     if (p.event->state != ProcessState::paused && (p.main || !p.main_known))
-      spoke[static_cast<std::size_t>(p.node)].push_back(p.event->ts_ns);
-  return sorted(std::move(spoke));
+      active[static_cast<std::size_t>(p.node)].push_back(p.event->ts_ns);
+  return sorted(std::move(active));
 }
 
-// Times at which the nodes or their helpers were active; only a few of many close ones.
-TimesByNode acted(const Given& given) {
-  TimesByNode acted(static_cast<std::size_t>(given.nodes.count()));
+// By node: times at which any of its processes was active, at least kLastPacketAfter apart.
+TimesByNode any_activity(const Given& given) {
+  TimesByNode any_activity(static_cast<std::size_t>(given.nodes.count()));
   for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)
     for (const Event& event : given.inputs.traces[s].events) {
       if (event.type != EventType::af && event.type != EventType::sys && event.type != EventType::scf) continue;
       const int node = given.nodes.of(s, event);
       if (node < 0) continue;
-      std::vector<std::int64_t>& list = acted[static_cast<std::size_t>(node)];
-      if (list.empty() || std::abs(event.ts_ns - list.back()) > kSurelyGone) list.push_back(event.ts_ns);
+      std::vector<std::int64_t>& list = any_activity[static_cast<std::size_t>(node)];
+      if (list.empty() || std::abs(event.ts_ns - list.back()) > kLastPacketAfter) list.push_back(event.ts_ns);
     }
-  return sorted(std::move(acted));
+  return sorted(std::move(any_activity));
 }
 
 std::int64_t first_after(const std::vector<std::int64_t>& list, std::int64_t ts) {
@@ -59,15 +59,17 @@ std::int64_t first_after(const std::vector<std::int64_t>& list, std::int64_t ts)
 
 std::vector<Cause> end_by_signs_of_life(std::vector<Cause> causes, const Given& given, const Facts& facts) {
   if (std::none_of(causes.begin(), causes.end(), gone)) return causes;
-  const TimesByNode themselves = spoken(given, facts);
-  const TimesByNode perhaps = acted(given);
+  const TimesByNode own_times = own_activity(given, facts);
+  const TimesByNode any_times = any_activity(given);
   for (Cause& cause : causes) {
     if (!gone(cause)) continue;
     const auto node = static_cast<std::size_t>(cause.node);
-    const std::int64_t own = first_after(themselves[node], cause.start + kSurelyGone);
-    const std::int64_t sign = std::min(own, first_after(perhaps[node], cause.start + kHelpersGone));
-    if (sign != kNever) cause.end = cause.start + (sign - cause.start) / 2;  // a time in between
-    // No start was recorded since, and yet it communicated: what ended was not its main process.
+    const std::int64_t own = first_after(own_times[node], cause.start + kLastPacketAfter);
+    const std::int64_t sign = std::min(own, first_after(any_times[node], cause.start + kHelpersEndAfter));
+    if (sign != kNever)
+      cause.end =
+          cause.start + (sign - cause.start) / 2;  // it started at an unknown time in between: assume the middle
+    // The node communicated although no start was recorded, so the process that ended was not its main one.
     if (own != kNever && cause.main_unknown) cause.partly = true;
   }
   return causes;

@@ -12,18 +12,19 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::uint32_t kRhythm = 10;  // packets needed to know how often a pair communicates
+constexpr std::uint32_t kRhythm = 10;  // packets that are needed to estimate how often a pair communicates
 
-// How long before its cause a silence may begin, and how long after the end of a process whose connection it is: pairs
-// that communicate often fall silent at once.
+// The longest time between two packets of the pair: a silence may begin this long before its cause. Ten times the
+// average interval between packets, at least 0.5 s and at most kHeartbeat: pairs that communicate often fall silent at
+// once.
 std::int64_t heartbeat(const Event& event, const Silence& silence, const Times& times) {
-  const std::int64_t spoken = silence.start - times.begin;
-  // How long it took to exchange the counted packets is known only if the dump contains the whole run.
-  if (times.workload == 0 || event.packets < kRhythm || spoken <= 0) return kHeartbeat;
-  return std::clamp<std::int64_t>(10 * (spoken / event.packets), kSecond / 2, kHeartbeat);
+  const std::int64_t exchanging_ns = silence.start - times.begin;
+  // The interval can be estimated only if the dump contains the whole run, in which the packets were exchanged.
+  if (times.workload == 0 || event.packets < kRhythm || exchanging_ns <= 0) return kHeartbeat;
+  return std::clamp<std::int64_t>(10 * (exchanging_ns / event.packets), kSecond / 2, kHeartbeat);
 }
 
-// The only node whose `ready` check is this port.
+// The only node whose `ready` check uses this port; -1: none, -2: several.
 int owner_of_port(std::uint16_t port, const Given& given) {
   int owner = -1;
   for (int i = 0; port != 0 && i < given.nodes.count(); ++i) {
@@ -33,26 +34,26 @@ int owner_of_port(std::uint16_t port, const Given& given) {
   return owner;
 }
 
-// The two sides as Silence stores them.
-struct Between {
+// The two ends of a silence, as in Silence.
+struct Sides {
   int src = NodeMap::kNone;
   int dst = NodeMap::kNone;
   std::uint16_t port = 0;
-  std::string left_out;  // why it is left out; "": it is between two nodes
+  std::string left_out;  // for people: why the silence is not evidence; "": it is between two nodes
 };
 
-// The two nodes of a silence.
-Between between(std::size_t s, const Event& event, const Given& given) {
+// The two ends of the silence that the event records.
+Sides sides_of(std::size_t s, const Event& event, const Given& given) {
   const trace::Trace& trace = given.inputs.traces[s];
   const std::string_view src = trace.str(event.src);
   const std::string_view dst = trace.str(event.dst);
   const int receiver = given.nodes.network_of(given.nodes.of(s, event));
-  Between found;
+  Sides found;
   found.src = event.src == 0 ? NodeMap::kNone : given.nodes.network_of(given.nodes.of_address(src));
   found.dst = event.dst == 0 ? NodeMap::kNone : given.nodes.network_of(given.nodes.of_address(dst));
   if (found.dst == NodeMap::kShared || (event.dst == 0 && receiver >= 0)) found.dst = receiver;
   if (found.src == NodeMap::kShared) {
-    // All nodes have one address, so the port of a service identifies the node.
+    // Nodes share the address, so only the port of a service identifies the node.
     const int sender = owner_of_port(event.sport, given);
     if (sender >= 0 && sender != found.dst && found.dst >= 0) {
       found.src = sender;
@@ -74,32 +75,32 @@ Between between(std::size_t s, const Event& event, const Given& given) {
   return found;
 }
 
-// Whether the profile has such a silence between these nodes, on this service: none, one as long, or one that lasted to
-// the end of a run.
+// Whether the profile contains such a silence between these nodes on this service: no, one that is as long, or one that
+// lasted until the end of a run.
 enum class Usual { no, as_long, without_end };
 
 Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence& silence, const Given& given) {
   Usual usual = Usual::no;
   if (!given.inputs.profile || given.log_evidence(event) != nullptr)
-    return usual;  // messages name a peer, not a connection
+    return usual;  // not for silences from logs: messages name a peer, not a connection
   for (const profile::Silence& known : given.inputs.profile->silences) {
-    // A pair's idle connections don't excuse its busy ones.
+    // Compare silences of one service only: a pair's idle connections do not make its busy ones benign.
     if (!known.is_of(event.sport, event.dport)) continue;
     const bool by_name = known.src == given.name(silence.src) && known.dst == given.name(silence.dst);
     const bool by_address = known.src == trace.str(event.src) && known.dst == trace.str(event.dst);
     if (!by_name && !by_address) continue;
-    // If it is unknown whether anything was unanswered, idle times are the measure as well.
+    // If it is unknown whether something was unanswered, compare with idle times as well.
     const std::int64_t longest =
         (event.flags & trace::kOutstanding) != 0 ? known.longest_ms : std::max(known.longest_ms, known.idle_ms);
-    // 10 % tolerance for inexact timers.
+    // Tolerate 10 %, because timers are inexact.
     if ((silence.end - silence.start) / kMillisecond <= longest + longest / 10) return Usual::as_long;
     if (known.open) usual = Usual::without_end;
   }
   return usual;
 }
 
-// The end or pause of either side at which it begins; in that case it is not a network fault. The earliest one.
-// `by`: the node whose log reports the silence; kNone for a silence that was traced.
+// The index of the earliest end or pause of either end at which the silence begins, so that it is not a network fault.
+// `by`: the node whose log reports the silence; kNone if a tracer recorded it. `rhythm`: see heartbeat().
 std::optional<std::size_t> cause_of(const Silence& silence, double plainness, int by, std::int64_t rhythm,
                                     const std::vector<Cause>& causes, const NodeMap& nodes) {
   std::optional<std::size_t> cause;
@@ -108,11 +109,12 @@ std::optional<std::size_t> cause_of(const Silence& silence, double plainness, in
     if (const int network = nodes.network_of(c.node); network != silence.src && network != silence.dst) continue;
     if (silence.start < c.start - rhythm || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
     if (silence.end < c.start) continue;
-    // A guess does not override what logs report.
-    if (c.plainness < kHalfSaid && c.plainness < plainness) continue;
-    // A node that reports a silence and then ends itself ended because the other side was missing.
+    // A guess does not explain a silence that logs report.
+    if (c.plainness < kLeastReported && c.plainness < plainness) continue;
+    // A node that reports a silence and then ends itself ended because of the silence.
     if (c.kind == CauseKind::ended_itself && c.node == by && c.start >= silence.start) continue;
-    // The node's other processes continued: a pair that communicates on after the end of one is not of that one.
+    // Other processes of the node continued. If the pair communicated after the end, the connection was not of the
+    // ended process.
     if (c.partly && silence.start > c.start + rhythm) continue;
     if (!cause || c.start < causes[*cause].start) cause = i;
   }
@@ -120,21 +122,21 @@ std::optional<std::size_t> cause_of(const Silence& silence, double plainness, in
 }
 
 // The node whose log reports the silence of this event; kNone if none does.
-int teller(const Given& given, const Event& event) {
+int reporter(const Given& given, const Event& event) {
   const LogEvidence::OfEvent* evidence = given.log_evidence(event);
   for (int i = 0; evidence != nullptr && i < given.nodes.count(); ++i)
     if (given.config().nodes[static_cast<std::size_t>(i)].name == evidence->by) return i;
   return NodeMap::kNone;
 }
 
-// A silence between two nodes, and its origin.
+// A silence between two nodes, with the index of its dump and its event.
 struct RecordedSilence {
   std::size_t dump = 0;
   const Event* event = nullptr;
   Silence silence;
 };
 
-Silence silence_of(const Event& event, const Between& nodes, const Given& given, const Times& times) {
+Silence silence_of(const Event& event, const Sides& nodes, const Given& given, const Times& times) {
   const auto within = [](std::int32_t ms) { return ms < 0 ? -1 : ms * kMillisecond; };
   Silence silence;
   silence.src = nodes.src;
@@ -157,7 +159,8 @@ bool overlap(const Silence& a, const Silence& b) {
   return both > 0 && 2 * both >= std::min(a.end - a.start, b.end - b.start);
 }
 
-// One side of a partitioned connection may have sent nothing; then the other side shows the partition.
+// True if the other end of the connection waited for an answer at the same time. On an idle end a partition cannot be
+// noticed.
 bool seen_from_other_end(const Silence& idle, const std::vector<RecordedSilence>& all) {
   return std::any_of(all.begin(), all.end(), [&](const RecordedSilence& other) {
     return (other.event->flags & trace::kOutstanding) != 0 &&
@@ -166,7 +169,7 @@ bool seen_from_other_end(const Silence& idle, const std::vector<RecordedSilence>
   });
 }
 
-// Idle connections, in words: for how long, and how long they usually are.
+// Collects idle connections by pair, to report how long they were idle and how long they usually are.
 class Idle {
  public:
   void add(const RecordedSilence& recorded, const Given& given) {
@@ -177,7 +180,7 @@ class Idle {
     of.longest = std::max(of.longest, recorded.silence.end - recorded.silence.start);
     of.usual = std::max(of.usual, std::int64_t{recorded.event->usual_ms} * kMillisecond);
   }
-  void tell(Discards& discards) const {
+  void add_to(Discards& discards) const {
     for (const auto& [nodes, of] : pairs_)
       discards.add(
           fmt::format("idle: nothing was unanswered between {} for up to {}{}", of.words,
@@ -195,7 +198,7 @@ class Idle {
   std::map<std::pair<int, int>, Of> pairs_;
 };
 
-// When the nodes of each network last did anything other than fall silent.
+// By node that owns a network: the time of the last event, except silences, of the nodes in it.
 std::vector<std::int64_t> last_active(const Given& given) {
   std::vector<std::int64_t> last(static_cast<std::size_t>(given.nodes.count()), 0);
   for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)
@@ -214,7 +217,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
   SortedSilences sorted;
   std::vector<RecordedSilence> all;
   for (const auto& [s, event] : facts.silences) {
-    const Between nodes = between(s, *event, given);
+    const Sides nodes = sides_of(s, *event, given);
     if (nodes.left_out.empty()) all.push_back({s, event, silence_of(*event, nodes, given, times)});
     else sorted.discards.add(nodes.left_out, weight_of(*event));
   }
@@ -237,7 +240,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       sorted.discards.add("idle: nothing was sent between these nodes in the whole dump", weight);
       continue;
     }
-    const std::optional<std::size_t> cause = cause_of(silence, given.plainness(*event), teller(given, *event),
+    const std::optional<std::size_t> cause = cause_of(silence, given.plainness(*event), reporter(given, *event),
                                                       heartbeat(*event, silence, times), causes, given.nodes);
     if (cause && causes[*cause].kind == CauseKind::planned) {
       sorted.discards.add("silences that a planned stop explains", weight);
@@ -246,8 +249,8 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
     } else if (usual == Usual::without_end) {
       sorted.idle.push_back(silence);
     } else {
-      // A silence that is not over, and for which it is unknown whether anything was unanswered, is judged by the
-      // others: when the workload has ended, all connections fall silent.
+      // The silence has not ended, and it is unknown whether something was unanswered. If all other activity of the two
+      // nodes ended with it, the workload had probably ended.
       bool alone = true;
       if (silence.open && (event->flags & (trace::kOutstanding | trace::kIdle)) == 0 &&
           given.log_evidence(*event) == nullptr && silence.src >= 0) {
@@ -259,7 +262,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       (alone ? sorted.unexplained : sorted.with_all_else).push_back(silence);
     }
   }
-  idle.tell(sorted.discards);
+  idle.add_to(sorted.discards);
   return sorted;
 }
 

@@ -1,4 +1,5 @@
-// Silences between nodes: which of them are network faults, and which something else explains. Private to diagnose.
+// Classifies silences between nodes: unexplained ones become network faults, others have an explanation. Private to
+// diagnose.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +7,16 @@
 #include <vector>
 
 #include "diagnose/extract/causes.h"
+#include "diagnose/extract/extracted.h"
 #include "diagnose/extract/facts.h"
-#include "diagnose/extract/sifted.h"
 #include "diagnose/network.h"
 
 namespace rose::diagnose {
 
 struct SortedSilences {
   std::vector<Silence> unexplained;
-  std::vector<Silence> idle;           // longer than a fault-free run, which had them to its end
-  // lasting to the end of the dump, together with all other activity of these nodes
+  std::vector<Silence> idle;  // longer than in a fault-free run, where such a silence lasted until the end of the run
+  // lasting until the end of the dump, and beginning when all other activity of these nodes ended
   std::vector<Silence> with_all_else;
   std::map<std::size_t, std::vector<Silence>> explained;  // by the index of the cause in `causes`
   Discards discards;

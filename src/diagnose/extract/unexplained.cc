@@ -15,13 +15,13 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostEnds = 2;   // the last ones
-constexpr std::size_t kMostFiles = 2;  // of each
+constexpr std::size_t kMostEnds = 2;   // ends for which guesses are made, the last ones
+constexpr std::size_t kMostFiles = 2;  // files of each end
 constexpr std::int64_t kFewDescriptorsLeft = 16;
-constexpr std::int64_t kLittle = 1 << 20;  // bytes of memory that every node exceeds
-constexpr std::int64_t kShort = 1;         // bytes: less than almost any write asks for
+constexpr std::int64_t kLittle = 1 << 20;  // a memory limit in bytes that every node exceeds
+constexpr std::int64_t kShort = 1;         // bytes that a partial write writes; almost any write has more
 
-// What a node used before it ended, most recent first.
+// What a node used within kUsedLast before it ended, the most recent first.
 struct LastUsed {
   std::vector<std::string> files;  // as globs: files that it changed
   std::string peer;                // as a glob; "" if it connected to nothing
@@ -57,11 +57,12 @@ LastUsed last_used(const Given& given, int node, std::int64_t until) {
   return used;
 }
 
+// Makes the guesses for one end.
 class Guesses {
  public:
   Guesses(const Given& given, const Facts& facts, const Candidate& end) : given_(given), end_(end) {
     const std::int64_t since = facts.times.workload != 0 ? end.first_ts - facts.times.workload : 0;
-    // Armed slightly before it ended.
+    // Arm the guesses a fifth before the time of the end.
     if (since >= kSecond && since <= given.longest_ns) when_ = {elapsed(since - since / 5)};
   }
 
@@ -127,9 +128,9 @@ CallMatch on_path(std::string syscall, const std::string& path) {
 
 }  // namespace
 
-Sifted suspect_last_used(const Given& given, const Facts& facts, const std::vector<Candidate>& ends) {
-  Sifted sifted;
-  if (given.inputs.only_logs() || given.inputs.without.contains("unexplained")) return sifted;
+Extracted suspect_last_used(const Given& given, const Facts& facts, const std::vector<Candidate>& ends) {
+  Extracted extracted;
+  if (given.inputs.only_logs() || given.inputs.without.contains("unexplained")) return extracted;
   std::vector<const Candidate*> unexplained;
   for (const Candidate& c : ends)
     if (c.kind == FaultKind::crash && c.own_end && !c.symptom && !c.partly && !c.out_of_memory && c.plainness >= 1)
@@ -142,7 +143,7 @@ Sifted suspect_last_used(const Given& given, const Facts& facts, const std::vect
     const Guesses guesses(given, facts, *end);
     const LastUsed used = last_used(given, given.nodes.of_address(end->node), end->first_ts);
     if (used.files.empty() && used.peer.empty()) continue;
-    std::vector<Candidate>& into = sifted.candidates;
+    std::vector<Candidate>& into = extracted.candidates;
     if (!used.files.empty())
       guesses.limit(FaultKind::disk_full,
                     fmt::format("its disk may have been full: it had just used {}", used.files[0]), kSuspectDisk, ids,
@@ -167,7 +168,7 @@ Sifted suspect_last_used(const Given& given, const Facts& facts, const std::vect
     guesses.limit(FaultKind::descriptors, "it may have had no descriptors left", kSuspectOther, ids, into);
     guesses.limit(FaultKind::memory, "it may have had no memory left", kSuspectOther, ids, into);
   }
-  return sifted;
+  return extracted;
 }
 
 }  // namespace rose::diagnose

@@ -1,5 +1,5 @@
-// Partitions that no silence shows: a node that was partitioned before it had communicated for long, or that
-// communicates rarely, leaves only calls to its peers that fail as unreachable. Private to diagnose.
+// Finds partitions that no silence shows: if a node was partitioned before it had communicated for long, or
+// communicates rarely, the dump only contains calls to its peers that failed as unreachable. Private to diagnose.
 #pragma once
 
 #include <vector>
@@ -10,23 +10,23 @@
 
 namespace rose::diagnose {
 
-// A call between two nodes.
+// A call from one node to another that failed as unreachable, or that succeeded.
 struct Contact {
   const Event* event = nullptr;
   int from = -1;
   int to = -1;
-  double plain = 0;  // how clearly its error indicates a partition; 0: they did reach each other
+  double plain = 0;  // 0..1: how clearly its error indicates a partition; 0: it succeeded
   bool out = false;  // only outgoing traffic is dropped; incoming may still arrive
 };
 
-// In their order; without those that also fail like that in fault-free runs.
+// The contacts of all dumps by time, without failures that also occur in fault-free runs.
 [[nodiscard]] std::vector<Contact> contacts(const Given& given);
-// Unreachable calls as silences: from clear errors, or else from ambiguous ones; not where something else explains
-// them.
+// Turns the failed calls that no cause explains into silences. `clearly`: uses those with unambiguous errors; otherwise
+// the others.
 [[nodiscard]] std::vector<Silence> unreachable(const Given& given, const Times& times,
                                                const std::vector<Contact>& contacts, const Causes& causes,
-                                               bool plainly);
-// Whether calls alone, without a silence, are sufficient evidence for the partition.
-[[nodiscard]] bool believable(const Cut& cut);
+                                               bool clearly);
+// True if the failed calls are sufficient evidence for the partition, although no silence shows it.
+[[nodiscard]] bool is_sufficient(const Partition& partition);
 
 }  // namespace rose::diagnose

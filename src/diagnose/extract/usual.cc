@@ -8,7 +8,7 @@
 namespace rose::diagnose {
 namespace {
 
-// All but the last lose their events.
+// Merges the candidates of one kind into the last one. The others get a count of 0, by which they are removed.
 void fold(std::vector<Candidate>& candidates, const std::vector<std::size_t>& alike, std::string_view did,
           const Times& all, std::int64_t longest_ns) {
   std::size_t times = 1;
@@ -18,7 +18,8 @@ void fold(std::vector<Candidate>& candidates, const std::vector<std::size_t>& al
   Candidate& last = candidates[alike.back()];
   for (std::size_t i = 0; i + 1 < alike.size(); ++i) last.count += std::exchange(candidates[alike[i]].count, 0);
   last.why += fmt::format("; it {} like that {} times in the window", did, alike.size());
-  // Right at the end of the window it is still a coincidence: this many are expected between it and the end.
+  // The number of such events that is expected by chance between the last one and the end of the window. If it is
+  // small, the last one is hardly there by chance.
   const double window = std::max(1.0, static_cast<double>(all.end - all.begin));
   const double expected = static_cast<double>(alike.size()) * static_cast<double>(all.end - last.last_ts) / window;
   if (expected <= kOddsUsual) {

@@ -1,4 +1,4 @@
-// Events that happen constantly without harm. Private to diagnose.
+// Recognises events that occur many times without harm. Private to diagnose.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,15 @@
 
 namespace rose::diagnose {
 
-// The first event of each incident; a new incident begins when the gap to the previous event exceeds a workload's
-// duration. Sorted by time.
+// The timestamps at which incidents began, ascending. A new incident begins if the previous event is further away than
+// the longest duration of a workload.
 [[nodiscard]] std::vector<std::int64_t> incidents_of(std::vector<std::int64_t> times, std::int64_t longest_ns);
-// In several incidents.
+// True if there were at least kUsualFailures incidents.
 [[nodiscard]] bool all_the_time(std::vector<std::int64_t> times, std::int64_t longest_ns);
 
-// Ends or pauses that happen constantly without harm become one candidate: the last one, which is nearest to the
-// failure. `alike`: indexes of candidates of one kind, by time.
+// Merges ends or pauses that occur many times without harm (kUsualTimes) into one candidate, the last one, which is
+// closest to the failure. `alike`: for each kind, the indexes of its candidates by time. `did`: for people, "ended" or
+// "stood still".
 [[nodiscard]] std::vector<Candidate> fold_usual(std::vector<Candidate> candidates,
                                                 const std::vector<std::vector<std::size_t>>& alike,
                                                 std::string_view did, const Times& times, std::int64_t longest_ns);

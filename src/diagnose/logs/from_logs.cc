@@ -137,13 +137,13 @@ class FromLogs {
     const std::vector<logs::NodeLog>& logs = case_.evidence().failure.nodes;
     const bool timed = case_.timed() && !(log < logs.size() && logs[log].aligned);
     // Dumps are written after the failure. What happens later is probably a consequence, or the end of the system.
-    if (timed && last_end_ != 0 && ts > last_end_ + kClocksApart) return kBesideDump;
+    if (timed && last_end_ != 0 && ts > last_end_ + kClocksApart) return kWithDump;
     const auto windows = windows_.find(node);
     if (windows == windows_.end()) return kUnwatchedNode;
     double left = kUnwatchedNode;
     for (const Window& span : windows->second)
       if (!timed || (ts >= span.begin - kClocksApart && ts <= span.end + kClocksApart))
-        left = std::min(left, span.whole ? 0 : kBesideDump);
+        left = std::min(left, span.whole ? 0 : kWithDump);
     return left;
   }
 
@@ -231,7 +231,7 @@ class FromLogs {
       left = std::max(left, weight_beside_dumps(node, hint.until_ns, hint.log));  // it ended between these times
     // A dump lacks short silences and pauses, and those that no tracer could observe.
     if ((hint.kind == Hint::Kind::silence || hint.kind == Hint::Kind::stop) && !dump_has(hint, node))
-      left = std::max(left, no_dump_candidate_ ? 1 : kBesideDump);
+      left = std::max(left, no_dump_candidate_ ? 1 : kWithDump);
     if (left == 0) return;
     const double weight = hint.weight * left;
     switch (hint.kind) {
@@ -282,7 +282,7 @@ class FromLogs {
     out_.put(end, {weight, hint.words, since, false, inferred});
     if (hint.until_ns != kNoTime)
       out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), {weight, hint.words});
-    if (hint.weight >= kHintSpeaks) out_.cut_off(node, end.ts_ns);
+    if (hint.weight >= kLeastHint) out_.cut_off(node, end.ts_ns);
   }
 
   // The latest time at which the process may have ended.
@@ -323,11 +323,11 @@ class FromLogs {
     const config::Node* known = inputs_.config->find(node);
     const bool hangs =
         known != nullptr && known->restart && known->restart->max > 0 && !refused_since(node, case_.time_of(hint));
-    add_end(hint, node, hangs ? weight * kHangsRather : weight);
+    add_end(hint, node, hangs ? weight * kOtherInterpretation : weight);
     if (hint.itself || with_dumps_) return;
     const std::int64_t since = case_.time_of(hint);
     put_stop(node, since, std::max(since + 1'000'000, case_.last()), trace::kOpen,
-             {hangs ? weight : weight * kHangsRather, hint.words, 0, false, true});
+             {hangs ? weight : weight * kOtherInterpretation, hint.words, 0, false, true});
   }
 
   void add_stop(const Hint& hint, const std::string& node, double weight) {
@@ -351,7 +351,8 @@ class FromLogs {
     std::int64_t begin = std::max(case_.first(), logged_ns - kNoticedAfter);
     // The end of the peer's process closed its connections, so nothing was silent before it.
     for (const Hint& other : case_.evidence().hints) {
-      if (!hint.closed || !between_lives(other) || other.weight < kHalfSaid || case_.node_of(other.node) != hint.peer)
+      if (!hint.closed || !between_lives(other) || other.weight < kLeastReported ||
+          case_.node_of(other.node) != hint.peer)
         continue;
       if (const std::int64_t gone = gone_at(other, hint.peer); gone > begin && gone <= logged_ns)
         begin = gone + kMessageToEnd;
@@ -408,7 +409,7 @@ class FromLogs {
         weight *= kNextCall;
       }
     }
-    if (hint.weight >= kHintSpeaks) out_.cut_off(node, ts);
+    if (hint.weight >= kLeastHint) out_.cut_off(node, ts);
   }
 
   void add_limit(const Hint& hint, const std::string& node, double weight) {
@@ -467,8 +468,7 @@ class FromLogs {
     for (const config::Node& other_node : inputs_.config->nodes) {
       const bool here = other_node.name == node;
       if (!here && !sent) continue;
-      const double weight =
-          (with_dumps_ ? hint.weight * kBesideDump : hint.weight) * (here && sent ? kThrownByPeer : 1);
+      const double weight = (with_dumps_ ? hint.weight * kWithDump : hint.weight) * (here && sent ? kThrownByPeer : 1);
       ReportedException exception{other_node.name,
                                   case_.time_of(hint),
                                   hint.until_ns,
@@ -538,7 +538,7 @@ class FromLogs {
           without_method_ == 1 ? "it" : "them"));
     const bool end_is_reported =
         std::any_of(case_.evidence().hints.begin(), case_.evidence().hints.end(), [](const Hint& hint) {
-          return (hint.kind == Hint::Kind::end || hint.kind == Hint::Kind::stop) && hint.weight >= kHalfSaid;
+          return (hint.kind == Hint::Kind::end || hint.kind == Hint::Kind::stop) && hint.weight >= kLeastReported;
         });
     if (end_is_reported && !with_dumps_ && inputs_.config->nodes.size() > 1)
       inputs_.log_notes.push_back(

@@ -95,7 +95,7 @@ void Guesses::add_calls_before(std::size_t n, const logs::Observed* anchor) {
   // A killed process would explain what other nodes miss. It does not explain the messages of a node that reports a
   // problem of its own.
   if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [&](const Hint& hint) {
-        return hint.weight >= kHintSpeaks && hint.kind != Hint::Kind::silence && hint.kind != Hint::Kind::thrown &&
+        return hint.weight >= kLeastHint && hint.kind != Hint::Kind::silence && hint.kind != Hint::Kind::thrown &&
                case_.node_of(hint.node) == name;
       }))
     return;
@@ -108,12 +108,12 @@ void Guesses::add_calls_before(std::size_t n, const logs::Observed* anchor) {
   const std::int64_t before_ts = anchor == nullptr ? case_.first()
                                  : index > 0       ? node.messages[index - 1].ts_ns
                                                    : kNoTime;
-  out_.put(end, {kStoppedGuess, moment, before_ts == kNoTime || before_ts >= ts ? 0 : before_ts, true});
+  out_.put(end, {kGuessedStop, moment, before_ts == kNoTime || before_ts >= ts ? 0 : before_ts, true});
 }
 
 void Guesses::add_stops() {
   const bool named = std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [](const Hint& hint) {
-    return hint.weight >= kHalfSaid && hint.kind != Hint::Kind::thrown;
+    return hint.weight >= kLeastReported && hint.kind != Hint::Kind::thrown;
   });
   if (named) return;
   std::int64_t first = kNoTime;
@@ -140,7 +140,7 @@ void Guesses::add_stops() {
   std::int64_t cut = first;
   for (const config::Node* other_node : nodes) {
     const config::Node& node = *other_node;
-    const double weight = unaware(node) ? kUnawareGuess : kCutGuess;
+    const double weight = unaware(node) ? kGuessedUnaware : kGuessedPartition;
     Event stop = out_.event(EventType::ps, node.name, first + duration);
     stop.state = ProcessState::paused;
     stop.duration_ms = static_cast<std::int32_t>(duration / 1'000'000);
@@ -148,7 +148,7 @@ void Guesses::add_stops() {
     out_.put(stop, {weight, words, 0, true});
     for (const config::Node& other : case_.inputs().config->nodes)
       if (other.name != node.name) out_.put_silence(node.name, other.name, cut, cut + duration, weight, words);
-    cut += duration + kApartCuts;  // silences at the same time would be merged into one partition
+    cut += duration + kGuessSpacing;  // silences at the same time would be merged into one partition
   }
 }
 
@@ -173,9 +173,9 @@ void Guesses::add_failed_call(const Event* done, const std::string& node, std::i
                                                                          distance.calls, distance.calls == 1 ? "" : "s")
                                                            : "");
   // The calls between two messages count less than one message, however many there are.
-  const double calls = static_cast<double>(distance.calls) / (static_cast<double>(distance.calls) + kHalfAMessage);
+  const double calls = static_cast<double>(distance.calls) / (static_cast<double>(distance.calls) + kCallsPerMessage);
   const double weight =
-      kGuessedCall / (1 + static_cast<double>(distance.messages) + calls) * (1 - kPlainlySaid * explicitness_);
+      kGuessedCall / (1 + static_cast<double>(distance.messages) + calls) * (1 - kCauseReported * explicitness_);
   const auto failed = [&](std::string_view what, double share) {
     const kernel::SyscallInfo* info = kernel::find_syscall(what);
     const std::vector<int> errors = logs::errors_of(what);

@@ -1,8 +1,8 @@
-// Level 2: what happened before? The paper's algorithm 1 over what the node did before the fault: the fault waits for
-// the last event, then for the one before it as well, and so on. If in the test deployment another node does what this
-// one did in production, all nodes wait for it, and the first to do it receives the fault (amplification); never for
-// partitions. Contexts that the survey rules out are not tried: events that no node has, and contexts that would fire
-// at a moment that was already tried.
+// Level 2: faults that wait for their context. Algorithm 1 of the paper over the events of the node before the fault:
+// the fault waits for the last event, then also for the one before it, and so on. If another node has the event in the
+// test deployment, the fault is armed on all nodes, and the first node that meets the context receives it
+// (amplification); partitions are not amplified. Contexts that the survey rules out are not tried: events that no node
+// has, and contexts whose fault would fire at a moment that was tried already.
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -15,26 +15,26 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostContext = 10;       // conditions of one fault
-constexpr std::size_t kMostEvents = 64;        // looked at before one fault
-constexpr int kMostUnseen = 2;                 // events skipped in runs because no node shows them
-constexpr std::size_t kMostFaults = 8;         // process and network faults that are given a context
-// an event that came more often than this before the fault is not counted without a survey
+constexpr std::size_t kMostContext = 10;  // conditions in the context of one fault
+constexpr std::size_t kMostEvents = 64;   // events before one fault that are considered
+constexpr int kMostUnseen = 2;            // events that no node had in a run, after which the move ends
+constexpr std::size_t kMostFaults = 8;    // process and network faults whose contexts are tried
+// Without a survey, an occurrence beyond this is not tried: it is unknown whether this deployment has that many.
 constexpr std::uint64_t kMostOccurrence = 50;
-constexpr std::int64_t kTraceSlack = 2'000'000;  // between the clocks of the injector and of the tracer
-constexpr std::uint64_t kLater = 2;              // additional events to allow for if the window began late
-constexpr int kMostLookedAt = 20'000;            // events of a run's trace, to compare its order
-constexpr std::size_t kMostOpenEvents = 4000;    // events looked at in a span that logs leave open
-constexpr std::size_t kMostOpenKinds = 24;       // kinds of these events that are tried
-constexpr std::size_t kMostOpenTimes = 4;        // occurrences tried of each kind
-constexpr std::size_t kMostOpenAhead = 6;        // occurrences that are counted in advance
-constexpr std::size_t kMostElsewhereEvents = 2;  // events of each other node before a fault
-constexpr std::size_t kMostElsewhere = 6;        // events of all other nodes together
+constexpr std::int64_t kTraceSlack = 2'000'000;  // ns, between the clocks of the injector and of the tracer
+constexpr std::uint64_t kLater = 2;              // further occurrences that are tried if the window began late
+constexpr int kMostLookedAt = 20'000;            // events of a run's trace that order_kept() examines
+constexpr std::size_t kMostOpenEvents = 4000;    // events considered in a time span that logs leave open
+constexpr std::size_t kMostOpenKinds = 24;       // kinds of those events that are tried
+constexpr std::size_t kMostOpenTimes = 4;        // occurrences of each kind that are tried
+constexpr std::size_t kMostOpenAhead = 6;        // of these moments, those whose places are surveyed in advance
+constexpr std::size_t kMostElsewhereEvents = 2;  // events of each other node before a fault that are tried
+constexpr std::size_t kMostElsewhere = 6;        // the same for all other nodes together
 
-// A window that began after the node started does not show earlier events: its counts are lower bounds.
+// True if the dump may have begun after the node started. Its counts of events are then lower bounds.
 bool began_late(const Plan& plan) { return plan.workload_ts == 0; }
 
-// A partition or a bad link concerns the whole deployment, whatever role the node has.
+// True for faults that concern the whole deployment, so that the role of their node does not matter.
 bool of_network(FaultKind kind) { return kind == FaultKind::partition || kind == FaultKind::network; }
 
 bool of_node(const trace::Trace& trace, const trace::Event& event, std::string_view node) {
@@ -48,10 +48,11 @@ class ContextMove final : public Move {
     Schedule base;
     std::size_t fault = 0;
     std::vector<ContextEvent> events;  // the latest first
-    std::vector<std::string> others;   // nodes that may play the role instead
-    double belief = 0;
+    std::vector<std::string> others;   // other nodes that may have the role in the test deployment
+    double prior = 0;
     std::string why;
-    bool open = false;  // each event is a separate moment, most likely first, instead of a sequence before one moment
+    bool open =
+        false;  // `events` are alternative moments, most likely first, instead of a sequence that precedes one moment
   };
 
   ContextMove(const World& world, Setup setup)
@@ -60,22 +61,22 @@ class ContextMove final : public Move {
         fault_(setup.fault),
         events_(std::move(setup.events)),
         others_(std::move(setup.others)),
-        belief_(setup.belief),
+        prior_(setup.prior),
         why_(std::move(setup.why)),
         open_(setup.open),
-        foreseen_(world.survey.made && base_.faults[fault_].after.empty() && world.uses("survey")) {
+        surveyed_(world.survey.made && base_.faults[fault_].after.empty() && world.uses("survey")) {
     begin_event();
   }
 
-  NextTry peek() override {
-    if (under_way_) return nullptr;
-    skip_what_is_known();
+  NextTrial peek() override {
+    if (pending_) return nullptr;
+    skip_known_moments();
     if (!hit_.empty())
       spread(std::exchange(
-          hit_, {}));  // it reproduced the bug too rarely: the next run may have given the role to another node
+          hit_, {}));  // the context reproduced the bug, but not reliably: another node may have the role in other runs
     if (step_ != Step::spread && done()) return nullptr;
     const bool anywhere = amplified_ || step_ == Step::amplify || step_ == Step::spread;
-    Try t;
+    Trial t;
     t.level = 2;
     t.schedule = base_;
     t.schedule.faults[fault_].when = conditions();
@@ -88,33 +89,33 @@ class ContextMove final : public Move {
                         anywhere ? ", on whichever node does that first" : "");
     if (!why_.empty()) t.why += fmt::format(" ({})", why_);
     double unsure = 1;
-    if (foreseen_ && !anywhere) {
+    if (surveyed_ && !anywhere) {
       if (std::optional<std::string> moment =
               moment_in(world_.survey.trace, base_.faults[fault_].node, t.schedule.faults[fault_].when))
         t.moment = *std::move(moment);
-      else unsure = kUnforeseen;
+      else unsure = kNotSurveyed;
     }
     if (anywhere) t.schedule = amplify(std::move(t.schedule), fault_);
-    t.yield =
-        belief_ * world_.believed(base_) * kFirstContext * std::pow(open_ ? kOpenStep : kNextStep, tries_) * unsure;
-    return std::make_shared<const Try>(std::move(t));
+    t.yield = prior_ * world_.average_factor(base_) * kFirstContext * std::pow(open_ ? kOpenStep : kNextStep, trials_) *
+              unsure;
+    return std::make_shared<const Trial>(std::move(t));
   }
 
   void take() override {
-    under_way_ = true;
-    ++tries_;
+    pending_ = true;
+    ++trials_;
   }
 
   std::unique_ptr<Move> clone() const override { return std::make_unique<ContextMove>(*this); }
 
-  void learn(const Try& tried, const Shown& shown) override {
-    under_way_ = false;
-    const RunResult& result = *shown.result;
+  void learn(const Trial& tried, const TrialOutcome& run) override {
+    pending_ = false;
+    const RunResult& result = *run.result;
     const Fault* fired = winner(tried.schedule, result);
     const bool in_order = fired != nullptr && order_kept(*fired, result);
     if (fired != nullptr) {
       if (!tried.moment.empty()) moments_.insert(tried.moment);
-      reached_place(tried.schedule, *fired, in_order, shown);
+      reached_place(tried.schedule, *fired, in_order, run);
     }
     if (fired != nullptr && result.verdict == schedule::Verdict::reproduced && !amplified_ && step_ == Step::one &&
         !others_.empty())
@@ -148,7 +149,7 @@ class ContextMove final : public Move {
           reached_ = true;
           in_order_ = in_order_ || in_order;
         } else {
-          ++unseen_;  // reverted: no node produces it
+          ++unseen_;  // no node has the event, so it is left out of the context
         }
         next_variant();
         return;
@@ -158,14 +159,14 @@ class ContextMove final : public Move {
   std::vector<std::unique_ptr<Move>> offspring() override { return std::move(offspring_.moves); }
 
  private:
-  // one: the newest event of the context on its node, in one of its variants; amplify: the same on every node; spread:
-  // a context that was reached on this node, on every node.
+  // one: adds the next earlier event to the context, on the node itself, in one of its variants; amplify: the same on
+  // every node; spread: tries a context that was met on this node on every node.
   enum class Step { one, amplify, spread };
 
   bool done() const { return ended_ || at_ >= events_.size() || variants_.empty(); }
 
-  // The occurrences to wait for: the one that production saw, if this deployment has that many, and the first. If the
-  // window began late also the next ones, because the observed one may have been any of them.
+  // Sets the variants of the event, the occurrences to wait for: the observed one, if this deployment has that many,
+  // and the first one. If the window began late, also the next ones: the observed count is then a lower bound.
   void begin_event() {
     variants_.clear();
     reached_ = in_order_ = false;
@@ -173,7 +174,7 @@ class ContextMove final : public Move {
     if (at_ >= events_.size()) return;
     const std::uint64_t wanted = events_[at_].occurrence;
     const std::optional<std::uint64_t> here =
-        foreseen_ ? std::optional(times_on(base_.faults[fault_].node)) : std::nullopt;
+        surveyed_ ? std::optional(times_on(base_.faults[fault_].node)) : std::nullopt;
     if (open_) {
       variants_.push_back(here ? std::clamp<std::uint64_t>(wanted, 1, std::max<std::uint64_t>(1, *here)) : wanted);
       return;
@@ -200,25 +201,27 @@ class ContextMove final : public Move {
     } else if (reached_) {
       context_.push_back(at_);
       keys_.insert(events_[at_].key);
-      // A different order than production's is a different way to the bug.
+      // The run met the context in another order than production, so longer contexts would lead away from it.
       if (!in_order_) ended_ = true;
       ++at_;
-      // A repeated event says little about the node's position: the context ends (algorithm 1, line 5).
+      // A repeated event hardly identifies the state of the node, so the context ends (algorithm 1, line 5).
       if (at_ < events_.size() && keys_.contains(events_[at_].key)) ended_ = true;
       if (context_.size() >= kMostContext) ended_ = true;
     } else if (!context_.empty() || ++unseen_ > kMostUnseen) {
-      ended_ = true;  // the event is not part of the way to the bug
+      ended_ = true;  // the deployment never has this event before the accepted ones
     } else {
-      skip_event();  // without any context yet, the event before it may be part of it
+      skip_event();  // the context is still empty: it may begin with the next earlier event
     }
     begin_event();
   }
 
+  // Skips all occurrences of the current event.
   void skip_event() {
     const std::string key = events_[at_].key;
     while (at_ < events_.size() && events_[at_].key == key) ++at_;
   }
 
+  // How often the survey's trace has the current event on the node.
   std::uint64_t times_on(std::string_view node) const {
     std::uint64_t times = 0;
     for (const trace::Event& event : world_.survey.trace.events)
@@ -227,8 +230,9 @@ class ContextMove final : public Move {
     return times;
   }
 
-  void skip_what_is_known() {
-    while (foreseen_ && !amplified_ && step_ == Step::one && hit_.empty() && !done()) {
+  // Skips events that the node never has in the survey, and contexts whose moment was tried already.
+  void skip_known_moments() {
+    while (surveyed_ && !amplified_ && step_ == Step::one && hit_.empty() && !done()) {
       if (!open_ && context_.empty() && times_on(base_.faults[fault_].node) == 0) {
         const bool elsewhere =
             std::any_of(others_.begin(), others_.end(), [&](const std::string& node) { return times_on(node) > 0; });
@@ -236,7 +240,7 @@ class ContextMove final : public Move {
           step_ = Step::amplify;
           return;
         }
-        if (tries_ > 0 || at_ + 1 < events_.size()) {
+        if (trials_ > 0 || at_ + 1 < events_.size()) {
           skip_event();
           begin_event();
           continue;
@@ -250,13 +254,13 @@ class ContextMove final : public Move {
     }
   }
 
-  // What was reached on this node is tried on every node; then the context continues from there.
+  // Tries conditions that were met on this node on every node next; then the context is extended from there.
   void spread(std::vector<Condition> when) {
     spread_ = std::move(when);
     step_ = Step::spread;
   }
 
-  // Earliest first; the newest of the context is the earliest in time.
+  // The conditions of the next trial, the earliest event first. The event that was added last is the earliest one.
   std::vector<Condition> conditions() const {
     if (step_ == Step::spread) return spread_;
     std::vector<Condition> list{events_[at_].condition};
@@ -271,6 +275,7 @@ class ContextMove final : public Move {
     return list;
   }
 
+  // The fault that fired: the move's, or one of its alternatives; nullptr if none did.
   const Fault* winner(const Schedule& schedule, const RunResult& result) const {
     const Fault& mine = base_.faults[fault_];
     for (const Fault& fault : schedule.faults) {
@@ -281,13 +286,15 @@ class ContextMove final : public Move {
     return nullptr;
   }
 
-  // Another condition of the chain failed: the node is the right one, the order is not.
+  // True if the condition that was added last was not met. Otherwise this node is the right one and only a later
+  // condition was not met.
   bool newest_unmet(const RunResult& result) const {
     const FaultOutcome* outcome = outcome_of(result, base_.faults[fault_].id);
     return outcome == nullptr || outcome->conditions.empty() || !outcome->conditions.front().met;
   }
 
-  // True if this run lacks what the node did in all earlier runs: the node has the role in some runs only.
+  // True if the node did not have the last event of the context in this run, although it had it in earlier ones: it has
+  // the role in some runs only.
   bool role_elsewhere(const RunResult& result) const {
     if (context_.empty() || result.trace.events.empty()) return false;
     const std::string& home = base_.faults[fault_].node;
@@ -296,7 +303,7 @@ class ContextMove final : public Move {
     });
   }
 
-  // When it fired, by the clock of the run's trace; 0 unknown.
+  // When the fault fired, by the clock of the run's trace; 0: unknown.
   static std::int64_t fired_at(const Fault& fired, const RunResult& result) {
     const FaultOutcome* outcome = outcome_of(result, fired.id);
     if (outcome != nullptr && outcome->fired && result.trace.meta.workload_ts != 0)
@@ -308,18 +315,18 @@ class ContextMove final : public Move {
     return 0;
   }
 
-  // The paper's processTrace: the last functions before the fault are those of production. Events that are missing in
-  // production do not count against a run: many of them come from this run's timing.
+  // The paper's processTrace: true if the last events before the fault are those of the context. Only events that
+  // production's dump contains are compared, because many others depend on the timing of this run.
   bool order_kept(const Fault& fired, const RunResult& result) const {
     const trace::Trace& trace = result.trace;
     const std::int64_t until = fired_at(fired, result);
-    if (until == 0) return true;  // the conditions were met in order; no more is known
+    if (until == 0) return true;  // without a time, only the conditions are known, and they were met in order
     std::set<std::string> wanted;
     if (step_ != Step::spread) wanted.insert(events_[at_].key);
     for (const std::size_t i : context_) wanted.insert(events_[i].key);
     std::map<std::string, const Condition*> known;
     for (const ContextEvent& event : events_) known.emplace(event.key, &event.condition);
-    // The event that made the fault fire came last, whether or not the tracer could still record it.
+    // The event that made the fault fire was the last one, even if the tracer did not record it.
     std::set<std::string> last{events_[context_.empty() ? at_ : context_.front()].key};
     bool any = false;
     int looked_at = 0;
@@ -333,11 +340,12 @@ class ContextMove final : public Move {
           break;
         }
     }
-    // A run that traces none of them (no functions of that node are traced) proves nothing.
+    // If the trace contains none of the events (functions of that node are not traced), the order is unknown.
     return !any || last == wanted || looked_at > kMostLookedAt;
   }
 
-  // The ordinal of the node's event at which it fired: contexts of different length may mean the same moment.
+  // The event at which the fault fired, and its ordinal, as a key: contexts of different lengths may fire at the same
+  // moment.
   std::string came_at(const Fault& fired, const RunResult& result) const {
     const trace::Trace& trace = result.trace;
     const std::int64_t until = fired_at(fired, result);
@@ -346,31 +354,32 @@ class ContextMove final : public Move {
     for (const trace::Event& event : trace.events)
       if (event.ts_ns <= until && of_node(trace, event, fired.node) && meets(trace, event, last.condition))
         times += times_of(event);
-    // The moment belongs to the role, whichever node of a group it was.
+    // Alternatives of a group share the moment: it belongs to the role, whichever node had it.
     return times == 0 ? std::string{}
                       : fmt::format("{} {} {}", fired.group.empty() ? fired.id + " " + fired.node : fired.group,
                                     last.key, times);
   }
 
-  // Level 3 continues from where the fault fired without reproducing the bug.
-  void reached_place(const Schedule& schedule, const Fault& fired, bool in_order, const Shown& shown) {
+  // Adds a place move (level 3) that starts at the moment at which the fault fired.
+  void reached_place(const Schedule& schedule, const Fault& fired, bool in_order, const TrialOutcome& run) {
     if (!world_.level(3) || (fired.kind != FaultKind::crash && fired.kind != FaultKind::pause)) return;
-    const std::string moment = came_at(fired, *shown.result);
+    const std::string moment = came_at(fired, *run.result);
     if (!moment.empty() && !places_.insert(moment).second) return;
-    // Events that follow the fault in the dump came back in this run, so this is the right point.
-    const double belief = belief_ / kShareContext * kSharePlace *
-                          std::pow(open_ ? kOpenStep : kNextPlaceOfContext, offspring_made_) *
-                          (in_order || open_ ? 1 : kOtherOrder) * (1 + 3 * shown.observables);
-    if (std::unique_ptr<Move> move = place_move(world_, schedule, fired.id, belief))
+    // The more observables the run brought back, the more likely this is the right moment.
+    const double prior = prior_ / kShareContext * kSharePlace *
+                         std::pow(open_ ? kOpenStep : kNextPlaceOfContext, offspring_made_) *
+                         (in_order || open_ ? 1 : kOtherOrder) * (1 + 3 * run.observables);
+    if (std::unique_ptr<Move> move = place_move(world_, schedule, fired.id, prior))
       offspring_.moves.push_back(std::move(move));
-    // It is unknown how many occurrences a late window missed: the next ones are as likely as the observed one.
+    // Occurrences that differ only because the window began late are equally likely, so they do not reduce the prior.
     if (!(step_ == Step::one && late_times() && variants_.size() > 1 && variants_[1] > variants_[0])) ++offspring_made_;
   }
 
   static std::string group_of(const std::string& id) { return id + "-anywhere"; }
 
-  // The same on every node, whichever is first. Faults that wait for this one also wait for the alternative, with the
-  // nodes' roles exchanged. Partitions concern the whole deployment and stay unchanged.
+  // Arms the fault on every node, as a group of which the first fires. Faults that wait for it get alternatives that
+  // wait for its alternatives, with the two nodes exchanged. Partitions concern the whole deployment and keep their
+  // node.
   Schedule amplify(Schedule schedule, std::size_t index) const {
     const std::string home = schedule.faults[index].node;
     std::set<std::string> moved{schedule.faults[index].id};
@@ -398,7 +407,7 @@ class ContextMove final : public Move {
         if (!of_network(copy.kind)) copy.node = copy.node == home ? other : copy.node == other ? home : copy.node;
         all.push_back(std::move(copy));
       }
-      // The schedule is the same, whichever node it was widened from.
+      // Sort the alternatives, so that equal schedules are recognised whichever node they started from.
       std::stable_sort(all.begin() + static_cast<std::ptrdiff_t>(first), all.end(),
                        [](const Fault& a, const Fault& b) { return a.node < b.node; });
     }
@@ -411,27 +420,27 @@ class ContextMove final : public Move {
   const std::size_t fault_;
   const std::vector<ContextEvent> events_;
   const std::vector<std::string> others_;
-  const double belief_;
+  const double prior_;
   const std::string why_;
   const bool open_;
-  const bool foreseen_;               // the survey shows where contexts would be met
-  std::vector<std::size_t> context_;  // accepted events, the latest first
+  const bool surveyed_;               // the survey shows at which moments contexts would be met
+  std::vector<std::size_t> context_;  // indexes of the accepted events, the latest first
   std::set<std::string> keys_;
   std::size_t at_ = 0;
-  std::deque<std::uint64_t> variants_;  // the occurrences of event at_ to try
-  bool reached_ = false;                // one of its variants
+  std::deque<std::uint64_t> variants_;  // the occurrences of event at_ that remain to be tried
+  bool reached_ = false;                // one of the variants was reached
   bool in_order_ = false;
   Step step_ = Step::one;
   std::vector<Condition> spread_;
-  std::vector<Condition> hit_;     // of a schedule that reproduced the bug on this node
-  std::set<std::string> moments_;  // moments that were tried, as the survey names them
-  std::set<std::string> places_;   // moments from which level 3 goes on
+  std::vector<Condition> hit_;     // conditions of a schedule that reproduced the bug on this node
+  std::set<std::string> moments_;  // moments that were tried (moment_in())
+  std::set<std::string> places_;   // moments at which place moves start
   Offspring offspring_;
   int offspring_made_ = 0;
-  int tries_ = 0;
+  int trials_ = 0;
   int unseen_ = 0;
   bool amplified_ = false;
-  bool under_way_ = false;
+  bool pending_ = false;
   bool ended_ = false;
 };
 
@@ -443,11 +452,11 @@ std::vector<ContextEvent> events_before(const World& world, const std::string& n
              : world.contexts->before(it->second, since, until, kMostEvents);
 }
 
-// For a period that logs leave open: its kinds of events, rarest first, each at one occurrence; then each at another
-// one. Rare actions of a program change its state in ways that make a crash in the middle visible (the paper's
-// infrequent functions).
+// The moments at which a fault may have happened in a time span that logs leave open: the kinds of events in it, the
+// rarest first, each at one occurrence; then each at another occurrence, and so on. Assumption: rare actions of a
+// program change its state, so a crash during one of them has an effect (the paper's infrequent functions).
 std::vector<ContextEvent> moments_between(const World& world, const Candidate& c) {
-  std::vector<std::vector<ContextEvent>> kinds;  // each kind by time, latest first
+  std::vector<std::vector<ContextEvent>> kinds;  // by kind: its events, the latest first
   const auto it = world.node_numbers.find(c.node);
   if (it == world.node_numbers.end() || !world.contexts) return {};
   std::map<std::string, std::size_t> known;
@@ -463,14 +472,15 @@ std::vector<ContextEvent> moments_between(const World& world, const Candidate& c
   std::vector<ContextEvent> moments;
   for (std::size_t round = 0; round < kMostOpenTimes; ++round)
     for (std::vector<ContextEvent>& kind : kinds) {
-      // The last occurrence, the first one, then those before the last.
+      // Occurrences: the last one, the first one, then those before the last.
       if (round >= kind.size()) continue;
       moments.push_back(round == 0 ? kind.front() : round == 1 ? kind.back() : kind[round - 1]);
     }
   return moments;
 }
 
-// The schedule of level 1 with that fault and the most (or fewest) other faults of its kind.
+// The schedule of level 1 that contains the fault, no calls, and at most kFewTogether faults: with as many as possible,
+// or the fault `alone`; nullptr if there is none.
 const Schedule* base_of(const World& world, const std::string& id, bool alone) {
   const Schedule* best = nullptr;
   for (const Schedule& schedule : world.plan.schedules) {
@@ -484,27 +494,28 @@ const Schedule* base_of(const World& world, const std::string& id, bool alone) {
   return best;
 }
 
-// Whether the other faults of the schedule belong to it: a fault with a far lower weight is probably unrelated.
+// The probability factor that the other faults of the schedule are needed as well: less than 1 if one of them has a far
+// lower weight than the candidate, because it is then probably unrelated.
 double others_count(const World& world, const Candidate& c, const Schedule& base) {
   double least = c.weight;
   for (const Fault& fault : base.faults)
     if (const Candidate* other = world.candidate(fault.id)) least = std::min(least, other->weight);
-  return c.weight > 0 ? std::min(1.0, kFarLess * least / c.weight) : 1;
+  return c.weight > 0 ? std::min(1.0, kMuchLessLikely * least / c.weight) : 1;
 }
 
-std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate& c, const Schedule& base, double belief,
+std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate& c, const Schedule& base, double prior,
                                             std::string why) {
   ContextMove::Setup setup;
   setup.base = base;
   setup.fault = static_cast<std::size_t>(
       std::find_if(base.faults.begin(), base.faults.end(), [&](const Fault& f) { return f.id == c.fault.id; }) -
       base.faults.begin());
-  // Conditions count only after the earlier faults were injected, so events before those are useless.
+  // Conditions are counted after the preceding faults were injected, so earlier events cannot meet them.
   std::int64_t since = std::numeric_limits<std::int64_t>::min();
   for (const std::string& id : base.faults[setup.fault].after)
     if (const Candidate* before = world.candidate(id)) since = std::max(since, before->first_ts);
   std::int64_t until = c.first_ts;
-  // When a pause began is known to the tracer's precision only; a paused node does nothing.
+  // The start of a pause is imprecise. A paused node has no events, so a later limit does not include wrong ones.
   if (c.kind == FaultKind::pause) until += std::min<std::int64_t>(50'000'000, (c.last_ts - c.first_ts) / 4);
   if (c.since_ts != 0 && base.faults.size() == 1) {
     setup.events = moments_between(world, c);
@@ -517,25 +528,26 @@ std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate&
   for (const config::Node& node : world.config->nodes)
     if (!of_network(c.kind) && node.name != on && (!node.attach || (home != nullptr && home->attach)))
       setup.others.push_back(node.name);
-  setup.belief = belief;
+  setup.prior = prior;
   setup.why = std::move(why);
   return setup;
 }
 
-// Contexts from the events before it, in that schedule, and the same on other nodes that the host may be.
-void add_contexts(const World& world, const Candidate& c, const Schedule& base, double belief, const std::string& why,
+// Adds the context move for the candidate in that schedule, and the same for other replicas that the host may
+// correspond to.
+void add_contexts(const World& world, const Candidate& c, const Schedule& base, double prior, const std::string& why,
                   Moves& moves) {
   const auto add = [&](const Schedule& schedule, double promise) {
     if (std::optional<ContextMove::Setup> setup = setup_for(world, c, schedule, promise, why))
       moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
   };
-  add(base, belief);
-  for (const Schedule& turned : on_replicas(world, base)) add(turned, belief * kOnReplica);
+  add(base, prior);
+  for (const Schedule& rotated : on_replicas(world, base)) add(rotated, prior * kOnReplica);
 }
 
 }  // namespace
 
-bool by_the_clock(const Fault& fault) {
+bool waits_only_for_time(const Fault& fault) {
   return std::all_of(fault.when.begin(), fault.when.end(),
                      [](const Condition& c) { return c.kind == ConditionKind::elapsed; });
 }
@@ -547,7 +559,7 @@ Moves context_moves(const World& world, const Schedule* lead) {
     for (const Fault& fault : lead->faults) {
       const Candidate* c = world.candidate(fault.id);
       if (c == nullptr || hits_by_count(c->kind) || (c->kind == FaultKind::clock && !c->stepped)) continue;
-      if (!by_the_clock(fault)) continue;
+      if (!waits_only_for_time(fault)) continue;
       if (auto setup = setup_for(world, *c, *lead, kLead * kShareContext, "it reproduced the bug, but too rarely"))
         moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
     }
@@ -574,10 +586,10 @@ Moves context_moves(const World& world, const Schedule* lead) {
   return moves;
 }
 
-std::vector<Try> elsewhere_tries(const World& world, const Schedule* lead) {
-  std::vector<Try> tries;
-  if (!world.uses("elsewhere") || !world.contexts) return tries;
-  const auto add = [&](const Candidate& c, const Schedule& base, double belief) {
+std::vector<Trial> elsewhere_trials(const World& world, const Schedule* lead) {
+  std::vector<Trial> trials;
+  if (!world.uses("elsewhere") || !world.contexts) return trials;
+  const auto add = [&](const Candidate& c, const Schedule& base, double prior) {
     struct Moment {
       std::string node;
       ContextEvent event;
@@ -589,7 +601,7 @@ std::vector<Try> elsewhere_tries(const World& world, const Schedule* lead) {
            world.contexts->before(number, std::numeric_limits<std::int64_t>::min(), c.first_ts, kMostElsewhereEvents))
         moments.push_back({node, std::move(event)});
     }
-    // Latest first: what happened right before is more likely to matter.
+    // The latest first: an event right before the fault is more likely to matter.
     std::stable_sort(moments.begin(), moments.end(),
                      [](const Moment& a, const Moment& b) { return a.event.ts_ns > b.event.ts_ns; });
     std::size_t made = 0;
@@ -604,31 +616,31 @@ std::vector<Try> elsewhere_tries(const World& world, const Schedule* lead) {
               return of_node(world.survey.trace, event, moment.node) &&
                      meets(world.survey.trace, event, moment.event.condition);
             }));
-        if (here == 0) continue;  // that node never does it in the test deployment
+        if (here == 0) continue;  // the node never has this event in the test deployment
         wanted = std::min(wanted, here);
       } else if (wanted > kMostOccurrence) {
         continue;
       }
       condition.count = static_cast<int>(wanted);
-      Try t;
+      Trial t;
       t.level = 2;
       t.schedule = base;
       for (Fault& fault : t.schedule.faults)
         if (fault.id == c.fault.id) fault.when = {condition};
-      t.yield = belief * std::pow(kNextStep, made);
+      t.yield = prior * std::pow(kNextStep, made);
       t.why = fmt::format("{} when {} does {}{}", c.fault.id, moment.node, context_words(condition),
                           wanted > 1 ? fmt::format(" for the {} time", ordinal_text(static_cast<std::int64_t>(wanted)))
                                      : std::string());
-      tries.push_back(std::move(t));
+      trials.push_back(std::move(t));
       ++made;
     }
   };
   if (lead != nullptr) {
     for (const Fault& fault : lead->faults)
       if (const Candidate* c = world.candidate(fault.id);
-          c != nullptr && !hits_by_count(c->kind) && c->kind != FaultKind::clock && by_the_clock(fault))
+          c != nullptr && !hits_by_count(c->kind) && c->kind != FaultKind::clock && waits_only_for_time(fault))
         add(*c, *lead, kLead * kShareElsewhere);
-    return tries;
+    return trials;
   }
   std::size_t faults = 0;
   for (const Candidate* c : by_weight(world.plan)) {
@@ -636,10 +648,10 @@ std::vector<Try> elsewhere_tries(const World& world, const Schedule* lead) {
     if (++faults > kMostSurveyed) break;
     if (const Schedule* base = base_of(world, c->fault.id, true)) add(*c, *base, kShareElsewhere * c->weight);
   }
-  return tries;
+  return trials;
 }
 
-// The questions that a place move would ask for the first contexts.
+// The questions that place moves will ask for the first contexts of the likeliest faults.
 std::vector<Question> place_questions_ahead(const World& world) {
   std::vector<Question> questions;
   std::size_t faults = 0;

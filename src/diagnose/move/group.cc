@@ -1,4 +1,5 @@
-// Level 1: failures that are unlikely individually, many of them armed in one run. A hit is narrowed down by bisection.
+// Level 1: many failed calls, each of them unlikely to be the cause, in one run. If it reproduces the bug, bisection
+// finds the one that matters.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -21,7 +22,7 @@ class CallGroupMove final : public Move {
       Question question{fault.node, {}, call_condition(fault.call)};
       const Answer* answer = world.survey.find(question);
       if (answer != nullptr && answer->times < static_cast<std::uint64_t>(fault.count)) continue;
-      // A node that cannot start says nothing about the others.
+      // Do not let calls fail during the start: a node that cannot start prevents the other faults of the group.
       if (comes_at_start(world.survey, fault)) fault.when = {elapsed(kTimeStep)};
       units_.push_back({std::move(fault), c.weight});
     }
@@ -30,15 +31,15 @@ class CallGroupMove final : public Move {
                  [](const Unit& a, const Unit& b) { return a.weight == b.weight; });
   }
 
-  NextTry peek() override {
-    if (under_way_ || group().size() < kLeast) return nullptr;
-    Try t;
+  NextTrial peek() override {
+    if (pending_ || group().size() < kLeast) return nullptr;
+    Trial t;
     t.schedule.name = world_.config->name;
     double weight = 0;
     for (const std::size_t i : group()) {
       t.schedule.faults.push_back(units_[i].fault);
       if (late_) t.schedule.faults.back().when = {elapsed(kTimeStep)};
-      weight += units_[i].weight * belief_of(units_[i]);
+      weight += units_[i].weight * factor_of(units_[i]);
     }
     t.yield = kShareCall * weight * works_;
     t.many = true;
@@ -46,18 +47,19 @@ class CallGroupMove final : public Move {
                                    [](const Fault& fault) { return !fault.when.empty(); });
     t.why = fmt::format("{} failed calls at once, each of them once{}", t.schedule.faults.size(),
                         waits ? ", not while nodes start" : "");
-    return std::make_shared<const Try>(std::move(t));
+    return std::make_shared<const Trial>(std::move(t));
   }
 
-  void take() override { under_way_ = true; }
+  void take() override { pending_ = true; }
 
   std::unique_ptr<Move> clone() const override { return std::make_unique<CallGroupMove>(*this); }
 
-  void learn(const Try& tried, const Shown& shown) override {
-    under_way_ = false;
-    const bool unknown = shown.result->oracle == schedule::OracleAnswer::unknown;
-    // Nodes need some of these calls to start; after the start, all can be armed.
-    if (unknown && !late_ && before_workload(tried, *shown.result)) {
+  void learn(const Trial& tried, const TrialOutcome& run) override {
+    pending_ = false;
+    const bool unknown = run.result->oracle == schedule::OracleAnswer::unknown;
+    // Faults fired before the workload and the run was inconclusive: nodes need some of these calls to start. Arm all
+    // faults after the start from now on.
+    if (unknown && !late_ && before_workload(tried, *run.result)) {
       late_ = true;
       return;
     }
@@ -67,19 +69,19 @@ class CallGroupMove final : public Move {
     for (const Unit& unit : units_) all += unit.weight;
     for (Unit& unit : units_) {
       if (tried.schedule.find(unit.fault.id) == nullptr) continue;
-      const schedule::FaultOutcome* outcome = outcome_of(*shown.result, unit.fault.id);
+      const schedule::FaultOutcome* outcome = outcome_of(*run.result, unit.fault.id);
       const bool fired = outcome != nullptr && outcome->fired;
       any = any || fired;
       unit.done = unit.done || fired || ++unit.missed >= 2;
       if (fired && outcome->effective()) tested += unit.weight;
     }
-    // Too many at once say nothing about any of them.
+    // The run was inconclusive or none fired: make the groups smaller.
     if (unknown || !any) most_ = std::max(kLeast, most_ / 2);
-    if (shown.result->oracle == schedule::OracleAnswer::miss && all > 0) works_ *= 1 - 0.3 * tested / all;
+    if (run.result->oracle == schedule::OracleAnswer::miss && all > 0) works_ *= 1 - 0.3 * tested / all;
   }
 
  private:
-  static constexpr std::size_t kLeast = 4;
+  static constexpr std::size_t kLeast = 4;  // smallest group; fewer calls are tried alone
 
   struct Unit {
     Fault fault;
@@ -88,18 +90,18 @@ class CallGroupMove final : public Move {
     bool done = false;
   };
 
-  double belief_of(const Unit& unit) const {
-    const auto known = world_.belief.find(unit.fault.id);
-    return known == world_.belief.end() ? 1 : known->second;
+  double factor_of(const Unit& unit) const {
+    const auto known = world_.factors.find(unit.fault.id);
+    return known == world_.factors.end() ? 1 : known->second;
   }
 
-  static bool before_workload(const Try& tried, const schedule::RunResult& result) {
+  static bool before_workload(const Trial& tried, const schedule::RunResult& result) {
     return std::any_of(result.faults.begin(), result.faults.end(), [&](const schedule::FaultOutcome& other_outcome) {
       return other_outcome.fired && other_outcome.fired_ns <= 0 && tried.schedule.find(other_outcome.id) != nullptr;
     });
   }
 
-  // The best of those that were not in a group yet.
+  // Indexes of the next group: the most likely units that are not done.
   std::vector<std::size_t> group() const {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < units_.size() && found.size() < most_; ++i)
@@ -108,11 +110,11 @@ class CallGroupMove final : public Move {
   }
 
   const World& world_;
-  std::vector<Unit> units_;  // the likeliest first
+  std::vector<Unit> units_;  // most likely first
   std::size_t most_ = kMostGroup;
-  double works_ = kGroupsWork;
-  bool under_way_ = false;
-  bool late_ = false;  // armed only after the workload has begun
+  double works_ = kGroupsWork;  // probability that a group with the right call reproduces the bug
+  bool pending_ = false;
+  bool late_ = false;  // faults are armed only after the workload has begun
 };
 
 }  // namespace

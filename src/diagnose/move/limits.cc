@@ -1,6 +1,6 @@
-// Level 1: the real limit behind what the evidence shows. A call that fails with EMFILE is one of all those that a node
-// without descriptors cannot make; similarly for full disks, processes that the kernel ended for their memory, and
-// processes that were blocked on their disk.
+// Level 1: the real limits that explain the evidence. A call that failed with EMFILE is only one of the calls that a
+// node without free descriptors cannot make. The same holds for full disks, processes that the kernel ended for lack of
+// memory, and processes that were blocked on their disk.
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -16,17 +16,17 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::int64_t kFewDescriptors =
-    16;  // a running node has more open, so it gets no further descriptor, but the node can still be restarted
+    16;  // a running node has more open, so it gets no further one, but it can still be restarted
 constexpr std::int64_t kNoDescriptors =
-    3;  // for a small node, which may have fewer than 16 open; programs that it starts cannot start either
-constexpr std::int64_t kLittleMemory = 1 << 20;     // any node uses more: the next page is one too many
-constexpr std::int64_t kHelperLimit = 300'000'000;  // a busy process needs its next page within this time
+    3;  // for a node with fewer than 16 open; programs that it runs cannot start either
+constexpr std::int64_t kLittleMemory = 1 << 20;     // bytes; every node uses more, so its next page exceeds the limit
+constexpr std::int64_t kHelperLimit = 300'000'000;  // ns; a busy process needs its next page within this time
 constexpr std::int64_t kHelperLimitLong = 3 * kSecond;
-constexpr std::int64_t kRequestsOfSync = 5;  // requests to a disk while one process was blocked
+constexpr std::int64_t kRequestsOfSync = 5;  // requests to the disk during one blocking call (estimate)
 constexpr std::int64_t kLeastDiskDelay = 10'000'000;
 constexpr std::int64_t kMostDiskDelay = 10 * kSecond;
 
-// The limit whose exhaustion a failed call indicates; `syscall`: none.
+// The kind of limit whose exhaustion the error indicates; FaultKind::syscall: none.
 FaultKind limit_behind(int error) {
   switch (error) {
     case EMFILE:
@@ -37,8 +37,8 @@ FaultKind limit_behind(int error) {
   }
 }
 
-// The folder that contains all these files, as far as the tails of their paths show ("*/data/log.*"); "" if there is
-// none. A disk that is mounted there is filled instead of the node's.
+// The folder that contains the files of all these calls, according to their path patterns: "data" for "*/data/log.*";
+// "" if they differ. If a separate disk is mounted there, that disk is filled instead of the node's.
 std::string common_folder(const std::vector<const Candidate*>& calls) {
   std::string folder;
   for (const Candidate* c : calls) {
@@ -52,34 +52,34 @@ std::string common_folder(const std::vector<const Candidate*>& calls) {
   return folder;
 }
 
-class LimitTries {
+class LimitTrials {
  public:
-  LimitTries(const World& world, const Schedule* lead) : world_(world), lead_(lead) {
+  LimitTrials(const World& world, const Schedule* lead) : world_(world), lead_(lead) {
     limit_ns_ = longest_workload(*world.config);
   }
 
-  std::vector<Try> build() {
-    // Calls of one node that need the same resource count as one.
-    std::map<std::pair<std::string, FaultKind>, std::vector<const Candidate*>> wants;
+  std::vector<Trial> build() {
+    // The failed calls of one node that indicate the same limit are explained together.
+    std::map<std::pair<std::string, FaultKind>, std::vector<const Candidate*>> by_resource;
     for (const Candidate& c : world_.plan.candidates) {
       if (lead_ != nullptr ? lead_->find(c.fault.id) == nullptr : c.symptom || c.profiled) continue;
       if (c.kind == FaultKind::syscall && limit_behind(c.fault.error) != FaultKind::syscall)
-        wants[{c.node, limit_behind(c.fault.error)}].push_back(&c);
+        by_resource[{c.node, limit_behind(c.fault.error)}].push_back(&c);
       if (c.kind == FaultKind::crash && c.out_of_memory) out_of_memory(c);
       if (c.kind == FaultKind::crash && c.own_end && c.fault.signal == SIGBUS) mapped_file(c);
       if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
     }
-    for (auto& [want, calls] : wants) {
-      // A guess does not show when it began.
+    for (auto& [resource, calls] : by_resource) {
+      // If some calls are logged, leave the guessed ones out, whose times are unknown.
       if (std::any_of(calls.begin(), calls.end(), [](const Candidate* c) { return !c->guessed; }))
         std::erase_if(calls, [](const Candidate* c) { return c->guessed; });
-      failed_calls(want.second, calls);
+      failed_calls(resource.second, calls);
     }
-    return std::move(tries_);
+    return std::move(trials_);
   }
 
  private:
-  // True if this machine can set the limit on this node.
+  // True if the machine of the runs can set such a limit on this node.
   [[nodiscard]] bool able(FaultKind kind, const std::string& name) const {
     const auto& nodes = world_.config->nodes;
     const auto node =
@@ -90,9 +90,9 @@ class LimitTries {
     return kind == FaultKind::memory || !node->container;
   }
 
-  // Replaces `instead` if a schedule is refined.
+  // Adds a trial. If a lead is refined, the limit replaces the faults of the candidates `instead` in its schedule.
   void propose(Fault fault, double yield, std::string why, const std::vector<const Candidate*>& instead) {
-    Try t;
+    Trial t;
     if (lead_ != nullptr) {
       t.schedule = *lead_;
       for (const Candidate* c : instead) t.schedule = without(t.schedule, c->fault.id);
@@ -101,12 +101,12 @@ class LimitTries {
     t.schedule.faults.insert(t.schedule.faults.begin(), std::move(fault));
     t.yield = yield;
     t.why = std::move(why);
-    tries_.push_back(std::move(t));
+    trials_.push_back(std::move(t));
   }
 
-  // The weight of the limit behind the observation.
-  [[nodiscard]] double belief(double share, double weight) const {
-    return lead_ != nullptr ? kLead * kShareLimitBehind : share * weight;
+  // The prior of a limit: `share` of the weight of the observation that it explains; fixed if a lead is refined.
+  [[nodiscard]] double prior(double share, double weight) const {
+    return lead_ != nullptr ? kLead * kShareLimitOfLead : share * weight;
   }
 
   Fault limit(FaultKind kind, const Candidate& c) const {
@@ -114,7 +114,7 @@ class LimitTries {
     fault.id = fmt::format("{}-{}", schedule::kind_name(kind), c.node);
     fault.kind = kind;
     fault.node = c.node;
-    fault.when = when_seen(world_, c);
+    fault.when = when_observed(world_, c);
     return fault;
   }
 
@@ -130,9 +130,9 @@ class LimitTries {
     }
     Fault fault = limit(kind, first);
     if (kind == FaultKind::descriptors) fault.resource.limit = kFewDescriptors;
-    const bool guessed = first.guessed;  // all of them are, then
+    const bool guessed = first.guessed;  // then all are guessed: build() removes guesses if there are others
     const double yield =
-        belief((calls.size() > 1 ? kShareLimitOneCause : kShareLimit) * (guessed ? kShareGuessed : 1), weight);
+        prior((calls.size() > 1 ? kShareLimitOneCause : kShareLimit) * (guessed ? kShareGuessed : 1), weight);
     const std::string what =
         kind == FaultKind::descriptors ? "the node has no descriptors left" : "the node's disk is full";
     const std::string seen = calls.size() == 1 ? first.why
@@ -146,7 +146,7 @@ class LimitTries {
       propose(std::move(there), kNextStep * yield,
               fmt::format("{}, where its {} is, to the end of the run: {}", what, folder, seen), calls);
     }
-    // Wait with it until there is data to lose.
+    // If the time is unknown, also try later points of the workload, when there is data to lose.
     if (lead_ == nullptr && world_.plan.workload_ts == 0 && world_.workload_ns > 0) {
       const std::vector<std::int64_t> points = points_of_workload(world_.workload_ns);
       for (const std::size_t i : {0, 2}) {
@@ -161,35 +161,34 @@ class LimitTries {
       none.resource.limit = kNoDescriptors;
       propose(std::move(none), kNextStep * yield, fmt::format("{}, however few it has open: {}", what, seen), calls);
     }
-    // It may have ended before the dump did.
+    // The limit may have ended before the dump did, so also try the observed duration.
     fault.duration_ns = std::clamp(rounded(last - first.first_ts), kSecond, std::max(kSecond, limit_ns_ / 2));
     propose(std::move(fault), kNextStep * yield, fmt::format("{}, as long as observed: {}", what, seen), calls);
   }
 
-  // A program that writes to a file through a mapping gets SIGBUS instead of ENOSPC when the disk is full, at the first
-  // page for which there is no space.
+  // A full disk that ended a process by SIGBUS: a program that writes to a file through a mapping gets this signal
+  // instead of ENOSPC, at the first page for which there is no space.
   void mapped_file(const Candidate& c) {
     if (!able(FaultKind::disk_full, c.node)) return;
     Fault fault = limit(FaultKind::disk_full, c);
-    const double yield = belief(kShareMapped, c.weight);
+    const double yield = prior(kShareMapped, c.weight);
     propose(fault, kNextStep * yield, fmt::format("the node's disk is full, to the end of the run: {}", c.why), {&c});
-    // It was full before the page was needed.
+    // The disk was full before the program needed the page, so fill it earlier.
     for (Condition& condition : fault.when)
       if (condition.kind == schedule::ConditionKind::elapsed) condition.elapsed_ns = rounded(condition.elapsed_ns / 2);
     propose(std::move(fault), yield,
             fmt::format("the node's disk is full, somewhat earlier and to the end of the run: {}", c.why), {&c});
   }
 
-  // The OOM killer ends one process at a page that it needs, whereas a crash fault ends the whole node, so a memory
-  // limit reproduces such an end more exactly.
+  // A memory limit for a process that the OOM killer ended. It reproduces such an end more exactly than a crash fault:
+  // one process ends when it needs a page, not the whole node.
   void out_of_memory(const Candidate& c) {
     if (!able(FaultKind::memory, c.node)) return;
-    const double yield = belief(kShareLimit, c.weight);
+    const double yield = prior(kShareLimit, c.weight);
     Fault fault = limit(FaultKind::memory, c);
     fault.resource.limit = kLittleMemory;
     if (c.fault.scope == schedule::Scope::others) {
-      // A helper: the node's main process, which reports its end, continues and soon starts another one that needs
-      // memory.
+      // Only a helper ended: the main process continued and may soon start another helper. A short limit hits only one.
       fault.duration_ns = kHelperLimit;
       propose(fault, yield, fmt::format("the kernel kills a helper for lack of memory: {}", c.why), {&c});
       fault.duration_ns = kHelperLimitLong;
@@ -204,26 +203,27 @@ class LimitTries {
     propose(std::move(fault), yield, fmt::format("the kernel kills it for lack of memory: {}", c.why), {&c});
   }
 
-  // Other processes of the node wait for it, too; those that need no disk continue.
+  // A slow disk for a process that was blocked: other processes of the node that use the disk wait as well, and the
+  // rest continues.
   void slow_disk(const Candidate& c) {
     if (!able(FaultKind::disk_slow, c.node)) return;
     Fault fault = limit(FaultKind::disk_slow, c);
     fault.resource.delay_ns =
         std::clamp(rounded(c.fault.duration_ns / kRequestsOfSync), kLeastDiskDelay, kMostDiskDelay);
     fault.duration_ns = std::clamp(c.fault.duration_ns, kSecond, std::max(kSecond, limit_ns_ / 2));
-    propose(std::move(fault), belief(kShareLimit, c.weight), fmt::format("its disk is slow: {}", c.why), {&c});
+    propose(std::move(fault), prior(kShareLimit, c.weight), fmt::format("its disk is slow: {}", c.why), {&c});
   }
 
   const World& world_;
-  const Schedule* lead_;  // nullptr: no schedule is refined
-  std::int64_t limit_ns_ = 0;
-  std::vector<Try> tries_;
+  const Schedule* lead_;       // the schedule to refine; nullptr: none
+  std::int64_t limit_ns_ = 0;  // longest duration of a workload
+  std::vector<Trial> trials_;
 };
 
 }  // namespace
 
-std::vector<Try> limit_tries(const World& world, const Schedule* lead) {
-  return world.uses("limits") ? LimitTries(world, lead).build() : std::vector<Try>();
+std::vector<Trial> limit_trials(const World& world, const Schedule* lead) {
+  return world.uses("limits") ? LimitTrials(world, lead).build() : std::vector<Trial>();
 }
 
 }  // namespace rose::diagnose

@@ -1,6 +1,6 @@
-// Level 2: a later call of the kind than the first. One call that matters among many is found by failing ranges: a
-// range that reproduces the bug is halved by the search. If failing several calls hides the bug, single calls are
-// failed.
+// Level 2: the nth matching call instead of the first. To find the one call that matters among many, ranges of calls
+// are made to fail; the search halves a range that reproduces the bug. If the failure of several calls hides the bug,
+// single calls are tried.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,17 +12,18 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr int kFewCalls = 3;  // a range of this size is not halved any more
+constexpr int kFewCalls = 3;  // ranges of up to twice this size are not split; their calls are tried one by one
 
 class NthMove final : public Move {
  public:
-  // `at`: the fault of `base` whose calls are counted; `known`: their number, if it is certain.
-  NthMove(const World& world, Schedule base, std::string id, int most, bool known, double belief, std::string why)
+  // `id`: the fault of `base` whose calls are counted. `most`: the number of its calls. `known`: that number is
+  // certain.
+  NthMove(const World& world, Schedule base, std::string id, int most, bool known, double prior, std::string why)
       : world_(world),
         base_(std::move(base)),
         id_(std::move(id)),
         most_(most),
-        belief_(belief),
+        prior_(prior),
         why_(std::move(why)),
         works_(world.uses("ranges") && known ? kGroupsWork : kGroupsWork / 2) {
     double sum = 0;
@@ -35,11 +36,11 @@ class NthMove final : public Move {
     if (most_ > kFewCalls && quicker({1, most_})) ranges_.push_back({1, most_});
   }
 
-  NextTry peek() override {
-    if (under_way_ || ended_) return nullptr;
+  NextTrial peek() override {
+    if (pending_ || ended_) return nullptr;
     const Span span = choose();
     if (span.first == 0) return nullptr;
-    Try t;
+    Trial t;
     t.level = 2;
     t.schedule = base_;
     for (Fault& fault : t.schedule.faults) {
@@ -47,49 +48,50 @@ class NthMove final : public Move {
       fault.count = span.first;
       fault.times = span.last - span.first + 1;
     }
-    t.yield = belief_ * world_.believed(base_) * value(span);
+    t.yield = prior_ * world_.average_factor(base_) * value(span);
     t.many = span.last > span.first;
     const bool visits = base_.find(id_)->kind == FaultKind::exception;
     const char* what = visits ? "visit" : "matching call";
     t.why = t.many ? fmt::format("the {} to {} {}: {}", ordinal_text(span.first), ordinal_text(span.last), what, why_)
                    : fmt::format("the {} {}: {}", ordinal_text(span.first), what, why_);
-    return std::make_shared<const Try>(std::move(t));
+    return std::make_shared<const Trial>(std::move(t));
   }
 
   void take() override {
-    asked_ = choose();
-    under_way_ = true;
+    running_ = choose();
+    pending_ = true;
   }
 
   std::unique_ptr<Move> clone() const override { return std::make_unique<NthMove>(*this); }
 
-  void learn(const Try&, const Shown& shown) override {
-    under_way_ = false;
-    const schedule::FaultOutcome* outcome = outcome_of(*shown.result, id_);
+  void learn(const Trial&, const TrialOutcome& run) override {
+    pending_ = false;
+    const schedule::FaultOutcome* outcome = outcome_of(*run.result, id_);
     const bool fired = outcome != nullptr && outcome->fired;
-    const bool range = asked_.last > asked_.first;
-    std::erase(ranges_, asked_);
-    if (!range) chance_[static_cast<std::size_t>(asked_.first - 1)] = 0;
+    const bool range = running_.last > running_.first;
+    std::erase(ranges_, running_);
+    if (!range) chance_[static_cast<std::size_t>(running_.first - 1)] = 0;
     if (!fired) {
-      // Fewer calls exist, so there is no later one either. A run that failed for unrelated reasons proves less.
-      if (shown.result->oracle != OracleAnswer::unknown || ++unjudged_ > 1) cut(asked_.first - 1);
+      // The node makes fewer calls, so later ones need not be tried. An inconclusive run shows this only if it happens
+      // twice.
+      if (run.result->oracle != OracleAnswer::unknown || ++inconclusive_ > 1) limit_to(running_.first - 1);
       if (range) works_ /= 2;
       return;
     }
-    unjudged_ = 0;
-    // After this many calls were failed, the node made no more of them.
+    inconclusive_ = 0;
+    // The node made no further call before the end of the range: failing several calls may have changed its behaviour.
     if (range && outcome->injected > 0 &&
-        asked_.first + static_cast<int>(std::min<std::uint64_t>(outcome->injected, 1'000'000)) - 1 < asked_.last &&
-        shown.result->oracle == OracleAnswer::miss)
+        running_.first + static_cast<int>(std::min<std::uint64_t>(outcome->injected, 1'000'000)) - 1 < running_.last &&
+        run.result->oracle == OracleAnswer::miss)
       works_ *= 0.7;
-    if (!range || shown.result->oracle != OracleAnswer::miss || !outcome->effective()) return;
-    // Either ranges do not work here, or it is not one of these calls.
-    const double part = sum(asked_) / std::max(1e-12, sum({1, most_}));
-    const double missed = 1 - kRangeShows * part;
+    if (!range || run.result->oracle != OracleAnswer::miss || !outcome->effective()) return;
+    // Bayes: either the failure of several calls hides the bug here, or the right call is not in this range.
+    const double part = sum(running_) / std::max(1e-12, sum({1, most_}));
+    const double missed = 1 - kRangeReproduces * part;
     works_ = works_ * missed / (works_ * missed + (1 - works_));
-    if (asked_.last - asked_.first + 1 > 2 * kFewCalls) {
-      const int middle = (asked_.first + asked_.last) / 2;
-      for (const Span half : {Span{asked_.first, middle}, Span{middle + 1, asked_.last}})
+    if (running_.last - running_.first + 1 > 2 * kFewCalls) {
+      const int middle = (running_.first + running_.last) / 2;
+      for (const Span half : {Span{running_.first, middle}, Span{middle + 1, running_.last}})
         if (quicker(half)) ranges_.push_back(half);
     }
   }
@@ -97,22 +99,25 @@ class NthMove final : public Move {
  private:
   struct Span {
     int first = 0;
-    int last = 0;
+    int last = 0;  // inclusive
     bool operator==(const Span&) const = default;
   };
 
+  // The probability that the right call is in the span.
   double sum(const Span& span) const {
     double chance = 0;
     for (int n = span.first; n <= std::min<int>(span.last, static_cast<int>(chance_.size())); ++n)
       chance += chance_[static_cast<std::size_t>(n - 1)];
     return chance;
   }
+  // The probability that the failure of these calls reproduces the bug.
   double value(const Span& span) const {
-    return span.last > span.first ? works_ * kRangeShows * sum(span) : kShows * sum(span);
+    return span.last > span.first ? works_ * kRangeReproduces * sum(span) : kReproduces * sum(span);
   }
 
-  // True if a range and its halves find the right call, provided it is one of these, in fewer runs than single calls
-  // do.
+  // True if a range and its halves find the right call in fewer expected runs than single calls do, provided that it is
+  // one of these. Single calls, most likely first, take the sum of i * chance(i) runs. A range takes 1, and with
+  // probability `reproduces` replaces them by log2(size) further runs.
   bool quicker(const Span& span) const {
     std::vector<double> chances;
     for (int n = span.first; n <= span.last; ++n) chances.push_back(chance_[static_cast<std::size_t>(n - 1)]);
@@ -120,11 +125,11 @@ class NthMove final : public Move {
     double singles = 0;
     for (std::size_t i = 0; i < chances.size(); ++i) singles += static_cast<double>(i + 1) * chances[i];
     singles /= std::max(1e-12, sum(span));
-    const double shows = works_ * kRangeShows;
-    return shows * singles > 1 + shows * std::log2(static_cast<double>(span.last - span.first + 1));
+    const double reproduces = works_ * kRangeReproduces;
+    return reproduces * singles > 1 + reproduces * std::log2(static_cast<double>(span.last - span.first + 1));
   }
 
-  // {0, 0}: nothing is left.
+  // The range or single call with the highest value; {0, 0} if nothing is left.
   Span choose() const {
     Span best;
     double most = 0;
@@ -141,7 +146,8 @@ class NthMove final : public Move {
     return best;
   }
 
-  void cut(int most) {
+  // Learns that the node makes at most `most` calls.
+  void limit_to(int most) {
     most_ = std::min(most_, most);
     if (most_ < 1) ended_ = true;
     for (std::size_t n = static_cast<std::size_t>(std::max(0, most_)); n < chance_.size(); ++n) chance_[n] = 0;
@@ -153,18 +159,19 @@ class NthMove final : public Move {
   const Schedule base_;
   const std::string id_;
   int most_;
-  const double belief_;
+  const double prior_;
   const std::string why_;
-  double works_;
-  std::vector<double> chance_;  // the probability that it is the nth
-  std::vector<Span> ranges_;    // not tried yet
-  Span asked_;
-  int unjudged_ = 0;
-  bool under_way_ = false;
+  double works_;                // probability that the failure of several calls does not hide the bug
+  std::vector<double> chance_;  // by n - 1: the probability that the nth call is the right one
+  std::vector<Span> ranges_;    // ranges that were not tried yet
+  Span running_;
+  int inconclusive_ = 0;
+  bool pending_ = false;
   bool ended_ = false;
 };
 
-// The number of such calls that the node makes in a run without faults; more need not be tried.
+// The number of such calls that the node makes in a run without faults, up to syscall_attempts. `known`: set to true if
+// it comes from the survey.
 int most_calls(const World& world, const Fault& fault, bool& known) {
   int most = std::max(1, world.config->diagnose.syscall_attempts);
   known = false;
@@ -179,7 +186,7 @@ int most_calls(const World& world, const Fault& fault, bool& known) {
   const auto node = profile.syscalls.find(fault.node);
   if (node == profile.syscalls.end()) return most;
   const auto call = node->second.find(fault.call.syscall);
-  // Not in the survey at all: perhaps made only because of the faults.
+  // A call that the profile does not contain may be made only after faults, so its number is not limited.
   if (call != node->second.end())
     most = static_cast<int>(std::min<std::uint64_t>(static_cast<std::uint64_t>(most),
                                                     std::max<std::uint64_t>(1, (call->second + runs - 1) / runs)));
@@ -188,22 +195,22 @@ int most_calls(const World& world, const Fault& fault, bool& known) {
 
 }  // namespace
 
-std::unique_ptr<Move> nth_move(const World& world, const Schedule& base, const std::string& id, double belief,
+std::unique_ptr<Move> nth_move(const World& world, const Schedule& base, const std::string& id, double prior,
                                std::string why) {
   const Fault* fault = base.find(id);
   if (fault == nullptr) return nullptr;
   bool known = false;
   const int most = most_calls(world, *fault, known);
   if (most < 1) return nullptr;
-  return std::make_unique<NthMove>(world, base, id, most, known && fault->after.empty(), belief, std::move(why));
+  return std::make_unique<NthMove>(world, base, id, most, known && fault->after.empty(), prior, std::move(why));
 }
 
 Moves nth_moves(const World& world) {
   Moves moves;
   if (!world.uses("nth")) return moves;
-  // Each place that may throw the exception, at each visit.
+  // For exceptions: each place that may throw it, at each visit.
   const auto exception_moves = [&world](const Candidate& c, const auto& add) {
-    double belief = kShareNth * c.weight;
+    double prior = kShareNth * c.weight;
     std::set<std::string> places;
     std::set<std::uint64_t> counts;
     for (std::size_t shape = 0; shape <= c.alternatives.size(); ++shape) {
@@ -215,17 +222,16 @@ Moves nth_moves(const World& world) {
       fault.count = 1;
       fault.times = 1;
       if (!places.insert(schedule::fingerprint(base)).second) continue;
-      // A place that is reached as often as another one probably belongs to the same visits.
+      // A place that is reached as often as another one is probably reached in the same visits.
       if (const Answer* answer = world.survey.find({fault.node, {}, visit_condition(fault)});
           answer != nullptr && !counts.insert(answer->times).second)
-        belief *= kNextStep;
-      add(base, fault.id, belief, c.why);
-      belief *= kNextStep;
+        prior *= kNextStep;
+      add(base, fault.id, prior, c.why);
+      prior *= kNextStep;
     }
   };
-  const auto add = [&](const Schedule& base, const std::string& id, double belief, std::string why) {
-    if (std::unique_ptr<Move> move = nth_move(world, base, id, belief, std::move(why)))
-      moves.push_back(std::move(move));
+  const auto add = [&](const Schedule& base, const std::string& id, double prior, std::string why) {
+    if (std::unique_ptr<Move> move = nth_move(world, base, id, prior, std::move(why))) moves.push_back(std::move(move));
   };
   for (const Candidate& c : world.plan.candidates) {
     if (c.kind == FaultKind::exception) {
@@ -242,7 +248,7 @@ Moves nth_moves(const World& world) {
     fault.count = 1;
     fault.times = 1;
     add(base, fault.id, kShareNth * c.weight, c.why);
-    // Counted from about the time when it failed.
+    // Also count the calls from about the time at which the call failed.
     const Fault* timed = !c.fault.when.empty() ? &c.fault : nullptr;
     for (const Fault& shape : c.alternatives)
       if (timed == nullptr && !shape.when.empty() && shape.call == c.fault.call) timed = &shape;
@@ -253,7 +259,7 @@ Moves nth_moves(const World& world) {
           fmt::format("counted from about the time it failed; {}", c.why));
     }
   }
-  // "Cut n1, then the 3rd write fails": after the process and network faults that precede it.
+  // The nth call after the process and network faults that precede it: "cut n1, then the 3rd write fails".
   std::set<std::string> seen;
   for (const schedule::Schedule& schedule : world.plan.schedules) {
     for (const Fault& fault : schedule.faults) {

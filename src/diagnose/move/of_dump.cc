@@ -1,4 +1,4 @@
-// Level 1: the faults of the dump themselves, together and alone, at the times when they were observed.
+// Level 1: the faults as they were observed, together and alone, at the observed times.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,17 +13,17 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostWider = 4;       // cuts that are also tried wider, among the other faults
-constexpr std::size_t kMostMixed = 16;      // calls also tried together with the other faults
-constexpr std::size_t kMostPaired = 4;      // calls also tried two by two
-constexpr std::size_t kMostCalls = 1000;    // the most likely; later ones are not considered
-constexpr std::size_t kMostIncidents = 64;  // the most likely; later ones are not considered
+constexpr std::size_t kMostWider = 4;       // partitions of an incident that are also tried wider
+constexpr std::size_t kMostMixed = 16;      // calls that are also tried together with process and network faults
+constexpr std::size_t kMostPaired = 4;      // calls that are also tried in pairs
+constexpr std::size_t kMostCalls = 1000;    // the most likely ones; others are not tried
+constexpr std::size_t kMostIncidents = 64;  // the last ones; others are not tried
 
 bool call(const Candidate& c) { return hits_by_count(c.kind); }
 
 using List = std::vector<const Candidate*>;
 
-// When its incidents began, and when it was last observed.
+// The times at which incidents of the candidate began, and the time of its last event.
 std::vector<std::int64_t> moments_of(const Candidate& c) {
   std::vector<std::int64_t> moments{c.first_ts};
   moments.insert(moments.end(), c.again.begin(), c.again.end());
@@ -47,9 +47,9 @@ class Builder {
     first_limit_ = world.workload_ns > 0 ? span_ : most;
   }
 
-  std::vector<Try> build() {
+  std::vector<Trial> build() {
     List timed;  // process and network faults, by time
-    List calls;  // the likeliest first
+    List calls;  // most likely first
     List clocks;
     for (const Candidate* candidate : by_weight(plan_)) {
       const Candidate& c = *candidate;
@@ -67,7 +67,7 @@ class Builder {
           propose(sequence({&other}, points().front()), kShareShape * c.weight,
                   fmt::format("another shape of what looks like a consequence: {}", c.why));
         }
-      } else if (c.plainness < kHalfSaid) {
+      } else if (c.plainness < kLeastReported) {
         at_points({&c}, kSharePlain * c.weight, fmt::format("a guess: {}", c.why));
       } else {
         timed.push_back(&c);
@@ -77,12 +77,13 @@ class Builder {
                      [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
     const std::vector<List> incidents = split_at_gaps(timed);
     for (std::size_t i = 0; i < incidents.size() && i < kMostIncidents; ++i)
-      incident(incidents[incidents.size() - 1 - i], incidents.size());  // the last ones first
-    others_together(incidents);
-    if (incidents.size() > 1)  // faults of the earlier incident are needed as well if they have any weight at all
+      incident(incidents[incidents.size() - 1 - i], incidents.size());  // the last one first
+    old_faults_together(incidents);
+    if (incidents.size() >
+        1)  // the failure may also need faults of an earlier incident, unless their weights are far lower
       propose(sequence(last_of(timed), starts(*timed.front()).front()),
-              kShareTogether *
-                  std::min(weight_of(incidents.back()), kFarLess * (weight_of(timed) - weight_of(incidents.back()))),
+              kShareTogether * std::min(weight_of(incidents.back()),
+                                        kMuchLessLikely * (weight_of(timed) - weight_of(incidents.back()))),
               "the process and network faults of all incidents together, closer than observed");
     if (world_.uses("one-cause")) root_causes(calls);
     for (const Candidate* c : calls) single_call(*c);
@@ -97,20 +98,21 @@ class Builder {
       if (nearest.empty() || mixed_calls >= kMostMixed || !world_.uses("mixed")) break;
       if (c->symptom) continue;
       ++mixed_calls;
-      // A call that also failed long before may matter at that time.
+      // Use the first time at which the call failed near the process and network faults; it may also have failed long
+      // before.
       const std::vector<std::int64_t> moments = moments_of(*c);
       const auto near = std::find_if(moments.begin(), moments.end(),
                                      [&](std::int64_t ts) { return ts + limit_ >= nearest.front()->first_ts; });
       mixed(*c, c->fault, near != moments.end() ? *near : moments.back(), nearest, kShareMixed * c->weight);
       for (const std::int64_t at : moments)
-        if (const Candidate* neighbour = neighbour_of(*c, at, timed)) beside(*c, at, *neighbour);
+        if (const Candidate* neighbour = neighbour_of(*c, at, timed)) with_neighbour(*c, at, *neighbour);
     }
     if (world_.uses("pairs")) together(calls);
-    std::stable_sort(tries_.begin(), tries_.end(), [](const Try& a, const Try& b) { return a.yield > b.yield; });
-    order_equals(tries_, config_.diagnose.seed, [](const Try& a, const Try& b) { return a.yield == b.yield; });
-    const auto most_tries = static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs));
-    if (tries_.size() > most_tries) tries_.resize(most_tries);
-    return std::move(tries_);
+    std::stable_sort(trials_.begin(), trials_.end(), [](const Trial& a, const Trial& b) { return a.yield > b.yield; });
+    order_equals(trials_, config_.diagnose.seed, [](const Trial& a, const Trial& b) { return a.yield == b.yield; });
+    const auto most_trials = static_cast<std::size_t>(std::max(1, config_.diagnose.max_runs));
+    if (trials_.size() > most_trials) trials_.resize(most_trials);
+    return std::move(trials_);
   }
 
  private:
@@ -119,22 +121,23 @@ class Builder {
           return f.kind == FaultKind::syscall && !can_fail_calls(*world_.inputs, f.node);
         }))
       return;
-    Try t;
+    Trial t;
     t.schedule.name = config_.name;
     t.schedule.faults = std::move(faults);
     t.yield = yield;
     t.why = std::move(why);
     t.many = many || t.schedule.faults.size() > kFewTogether;
-    const auto [known, fresh] = seen_.try_emplace(schedule::fingerprint(t.schedule), tries_.size());
-    if (fresh) tries_.push_back(std::move(t));
-    else tries_[known->second].yield = std::max(tries_[known->second].yield, yield);
+    const auto [known, fresh] = seen_.try_emplace(schedule::fingerprint(t.schedule), trials_.size());
+    if (fresh) trials_.push_back(std::move(t));
+    else trials_[known->second].yield = std::max(trials_[known->second].yield, yield);
   }
 
   std::vector<Fault> shapes_of(const Candidate& c) const {
     return world_.uses("shapes") ? c.alternatives : std::vector<Fault>();
   }
 
-  // Faults further apart than a whole workload takes have little to do with each other.
+  // Splits the faults into incidents: faults that are further apart than a workload lasts have little to do with each
+  // other.
   std::vector<List> split_at_gaps(const List& timed) const {
     std::vector<List> found;
     for (const Candidate* c : timed) {
@@ -144,27 +147,30 @@ class Builder {
     return found;
   }
 
-  // If there are too many, the last ones: what happened right before the failure more likely caused it.
+  // The last kMostTogether faults: what happened right before the failure more likely caused it.
   static List last_of(const List& list) {
     return list.size() <= kMostTogether ? list
                                         : List(list.end() - static_cast<std::ptrdiff_t>(kMostTogether), list.end());
   }
 
-  // When the first fault happens, after the workload's start; several times if the dump does not say.
+  // The points of the workload at which the first fault is tried if its time is unknown.
   std::vector<std::int64_t> points() const { return points_of_workload(span_); }
 
+  // The time from the start of the workload to the candidate, changed to the middle of a fault-free run if it is later
+  // than that run lasts.
   std::int64_t observed(const Candidate& c) const {
     const std::int64_t since = std::max<std::int64_t>(0, c.first_ts - plan_.workload_ts);
-    // Production runs for days, the test's workload does not. (Later faults may well come after the length of a
-    // fault-free run, because the first ones delay the workload.)
+    // Production runs for days, but a first fault after the end of the test's workload would have no effect. (Later
+    // faults may come after the duration of a fault-free run, because the first ones delay the workload.)
     return since > first_limit_ ? rounded(first_limit_ / 2) : since;
   }
+  // The times after the start of the workload at which the first fault is tried.
   std::vector<std::int64_t> starts(const Candidate& first) const {
     if (plan_.workload_ts != 0) return {observed(first)};
     return points();
   }
 
-  // The faults of `list` in sequence, starting at each point where the first of them may have happened.
+  // Proposes the faults of `list` in sequence, once for each time at which the first one may have happened.
   void at_points(const List& list, double yield, const std::string& why) {
     const std::vector<std::int64_t> when = starts(*list.front());
     for (std::size_t i = 0; i < when.size(); ++i)
@@ -174,12 +180,13 @@ class Builder {
                   : fmt::format("{}; {} after the workload began", why, format_duration(when[i])));
   }
 
-  // Two interpretations of one message: a node that stops logging has ended or is paused. One of them is right.
-  struct Readings {
-    List likelier, other;
+  // A message may give two candidates of which only one is right: a node that stops logging has ended or is paused.
+  // Both have the same text.
+  struct Interpretations {
+    List likelier, other;  // the same faults with the more likely, and with the other interpretation
   };
-  static Readings readings_of(const List& whole) {
-    Readings of;
+  static Interpretations interpretations_of(const List& whole) {
+    Interpretations of;
     for (const Candidate* c : whole) {
       const auto same = std::find_if(of.likelier.begin(), of.likelier.end(), [&](const Candidate* known) {
         return known->node == c->node && known->kind != c->kind && known->why == c->why;
@@ -197,9 +204,10 @@ class Builder {
     return of;
   }
 
+  // Proposes the faults of one incident: all of them, with other durations, spacings and shapes, and parts of them.
   void incident(const List& whole, std::size_t incidents) {
-    const Readings readings = readings_of(whole);
-    const List list = last_of(readings.likelier);
+    const Interpretations interpretations = interpretations_of(whole);
+    const List list = last_of(interpretations.likelier);
     const char* what = whole.size() == 1 && incidents == 1 ? "the only process or network fault"
                        : whole.size() == 1                 ? "alone, long before or after the other faults"
                        : incidents > 1 ? "the process and network faults of one time, in their order"
@@ -208,11 +216,12 @@ class Builder {
     at_points(list, kSharePlain * weight_of(list),
               plan_.workload_ts != 0 ? fmt::format("{}, at the observed time", why)
                                      : fmt::format("{}; the dump does not contain the start of the workload", why));
-    if (!readings.other.empty())
-      at_points(last_of(readings.other), kSharePlain * kNextStep * weight_of(list),
+    if (!interpretations.other.empty())
+      at_points(last_of(interpretations.other), kSharePlain * kNextStep * weight_of(list),
                 "the other interpretation of an event that may be an end or a pause");
-    still_so(list);
-    // The later ones may come after the workload's end if the first ones do not delay it.
+    other_durations(list);
+    // Move the faults closer together: otherwise the later ones come after the end of the workload, unless the first
+    // ones delay it.
     const std::int64_t last = starts(*list.front()).front() + list.back()->first_ts - list.front()->first_ts;
     const double closer =
         list.size() > 1 && world_.workload_ns > 0 && last > first_limit_ ? kShareCloserFits : kShareCloser;
@@ -236,7 +245,7 @@ class Builder {
     if (whole.size() < 2 || !world_.uses("parts")) return;
     for (const Candidate* c : whole) at_points({c}, kShareAlone * c->weight, fmt::format("alone: {}", c->why));
     if (list.size() == 3) parts(list, {{0, 1}, {1, 2}, {0, 2}});
-    // Faults that are not needed may disturb the run. Trying halves finds one fault of many in few runs.
+    // Faults that are not needed may prevent the failure. Trying parts finds the needed one of many in few runs.
     for (std::size_t size = list.size() / 2; list.size() > 3 && size >= 2; size /= 2)
       for (std::size_t from = 0; from < list.size(); from += size) {
         const List part(list.begin() + static_cast<std::ptrdiff_t>(from),
@@ -247,8 +256,9 @@ class Builder {
       }
   }
 
-  // A fault that had not ended when the dump was written may have ended soon after, or may have lasted.
-  void still_so(const List& list) {
+  // For faults that had not ended when the dump was written: they may have ended soon after or have lasted, so the
+  // other duration is tried too.
+  void other_durations(const List& list) {
     std::vector<Candidate> others;
     others.reserve(list.size());
     List same = list;
@@ -271,9 +281,9 @@ class Builder {
     }
   }
 
-  // Old and isolated faults are many, and each is unlikely to be the cause: several in one run, each at its own time,
-  // so that one which cannot be injected does not prevent the others.
-  void others_together(const std::vector<List>& incidents) {
+  // Faults of earlier incidents are many, and each is unlikely to be the cause. Proposes several in one run, each at
+  // its own time, so that a fault that cannot be injected does not prevent the others.
+  void old_faults_together(const std::vector<List>& incidents) {
     if (!world_.uses("groups") || incidents.size() < 3) return;
     List group;
     const auto flush = [&] {
@@ -300,7 +310,8 @@ class Builder {
     flush();
   }
 
-  // All of them, with one partition as wide as it may have been: only pairs that communicate fall silent.
+  // Proposes all faults with one partition that cuts its node off from all others: only pairs that communicate fall
+  // silent, so the partition may have been wider than the dump shows.
   void wider(const List& timed) {
     if (timed.size() < 2 || !world_.uses("shapes")) return;
     std::size_t tried = 0;
@@ -317,14 +328,14 @@ class Builder {
       }
   }
 
-  // A silence or pause longer than the whole workload would only measure its time limit.
+  // Shortens a fault that lasts longer than the longest workload, which would end by its timeout.
   Fault fitted(Fault fault) const {
     if (fault.duration_ns > limit_) fault.duration_ns = rounded(limit_ / 2);
     return fault;
   }
 
-  // The faults in sequence; the first `first_ns` after the workload began, the others with their observed spacing,
-  // compressed if that is longer than the workload.
+  // The faults in sequence: the first one `first_ns` after the workload began, the others with the observed spacing. If
+  // the sequence would end after `most_ns`, the spacing is compressed.
   std::vector<Fault> sequence(const List& list, std::int64_t first_ns) const {
     return sequence(list, first_ns, limit_);
   }
@@ -332,7 +343,7 @@ class Builder {
     std::vector<Fault> faults;
     if (list.empty()) return faults;
     const std::int64_t length = list.back()->first_ts - list.front()->first_ts;
-    // If it does not fit at all, it is scaled to the length of the workload without faults.
+    // A sequence that exceeds even the longest workload is compressed to the duration of the workload without faults.
     const std::int64_t most = first_ns + length > limit_ ? std::min(limit_, first_limit_) : most_ns;
     const std::int64_t room = std::max(kSecond, most * 8 / 10 - first_ns);
     const double squeeze =
@@ -352,7 +363,7 @@ class Builder {
     return faults;
   }
 
-  // Failures that are harmless individually may cause the bug together.
+  // Proposes pairs of failed calls: each may be harmless alone.
   void together(const List& calls) {
     List top;
     for (const Candidate* c : calls)
@@ -363,14 +374,14 @@ class Builder {
                 "two failed calls together");
   }
 
-  // A factor from the survey: a call that this deployment never makes can hardly fail in it, and a call made before the
-  // fault is armed is missed.
+  // The factor of the yield that follows from the survey: kOddsNeverCalled if the deployment makes fewer matching calls
+  // after the fault is armed than the fault counts.
   double possible(const Fault& fault) const {
     Question question{fault.node, fault.when, visit_condition(fault)};
     const Answer* answer = world_.survey.find(question);
     if (answer == nullptr) return 1;
-    if (answer->times == 0) return kOddsNeverHere;
-    return answer->times < static_cast<std::uint64_t>(fault.count) ? kOddsNeverHere : 1;
+    if (answer->times == 0) return kOddsNeverCalled;
+    return answer->times < static_cast<std::uint64_t>(fault.count) ? kOddsNeverCalled : 1;
   }
 
   void single_call(const Candidate& c) {
@@ -378,8 +389,9 @@ class Builder {
     std::vector<Fault> shapes{c.fault};
     const std::vector<Fault> others = shapes_of(c);
     shapes.insert(shapes.end(), others.begin(), others.end());
-    // For a failure long after the start, calls made during the start are not the first to try.
-    if (const std::vector<Condition> seen = when_seen(world_, c);
+    // If the call failed long after the start, shapes that are armed at a time come first: the first matching calls are
+    // made during the start.
+    if (const std::vector<Condition> seen = when_observed(world_, c);
         !seen.empty() && c.fault.when.empty() && comes_at_start(world_.survey, c.fault)) {
       const auto timed = [](const Fault& fault) { return !fault.when.empty(); };
       if (std::none_of(shapes.begin(), shapes.end(), timed)) {
@@ -398,14 +410,14 @@ class Builder {
     }
   }
 
-  // Different calls of a node that begin to fail with one resource error at one time have one cause:
-  // a full disk fails opens, writes and syncs alike.
+  // Proposes different calls together that begin to fail on one node with one resource error at one time: they have one
+  // cause. A full disk, for example, makes opens, writes and syncs fail.
   void root_causes(const List& calls) {
     List left;
     for (const Candidate* c : calls)
       if (kernel::resource_error(c->fault.error) && !c->profiled && !c->symptom) left.push_back(c);
     const auto alike = [](const Candidate& c, const Candidate& head) {
-      // A candidate without any message about it has no known beginning.
+      // Guessed calls, whose times are unknown, are not mixed with logged ones.
       return c.node == head.node && c.fault.error == head.fault.error && c.guessed == head.guessed &&
              std::abs(c.first_ts - head.first_ts) <= kOneRootCause;
     };
@@ -420,7 +432,7 @@ class Builder {
       if (set.size() > kMostTogether) set.resize(kMostTogether);
       std::stable_sort(set.begin(), set.end(),
                        [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
-      // All calls from the time of the first failure, if that is known to lie within the workload.
+      // Arm all calls at the time of the first failure; if that is unknown, shortly after the start of the workload.
       const std::int64_t since = plan_.workload_ts != 0 ? observed(*set.front()) : kSecond / 2;
       std::vector<Fault> faults;
       for (const Candidate* c : set) {
@@ -444,7 +456,8 @@ class Builder {
     }
   }
 
-  // A clock that was wrong the whole time: alone, and with the other faults of that time.
+  // Proposes a clock that was wrong all the time: alone, with the process and network faults, and with the likeliest
+  // call.
   void wrong_clock(const Candidate& c, const List& timed, const List& calls) {
     for (std::size_t shape = 0; shape <= c.alternatives.size(); ++shape) {
       const Fault& clock = shape == 0 ? c.fault : c.alternatives[shape - 1];
@@ -462,7 +475,7 @@ class Builder {
     }
   }
 
-  // A clock that was set: at that time, and together with the other faults.
+  // Proposes a clock that was set: alone, among the process and network faults, and with the likeliest call.
   void set_clock(const Candidate& c, const List& timed, const List& calls) {
     at_points({&c}, kSharePlain * c.weight, fmt::format("a clock that is set: {}", c.why));
     for (const Fault& shape : c.alternatives) {
@@ -485,7 +498,7 @@ class Builder {
     }
   }
 
-  // Nodes of one host share one clock.
+  // Proposes equal clock steps of several nodes together: nodes of one host share one clock.
   void set_together(const List& clocks) {
     std::map<std::pair<std::int64_t, std::int64_t>, List> by_step;
     for (const Candidate* c : clocks)
@@ -496,8 +509,8 @@ class Builder {
                   fmt::format("the clock of {} nodes is set: {}", list.size(), list.front()->why));
   }
 
-  // The only process or network fault of the call's node right before or after it (it failed at `at`), far from all
-  // others.
+  // The process or network fault that is closest in time to the call, which failed at `at`, if it concerns the call's
+  // node and all other faults are far away; otherwise nullptr.
   static const Candidate* neighbour_of(const Candidate& c, std::int64_t at, const List& timed) {
     const auto apart = [&](const Candidate* t) { return std::abs(t->first_ts - at); };
     const auto concerns = [&](const Candidate& t) {
@@ -515,9 +528,10 @@ class Builder {
     return lonely ? nearest : nullptr;
   }
 
-  // Together with its neighbour. A call that also failed at other times may have failed once at this one.
-  void beside(const Candidate& c, std::int64_t at, const Candidate& neighbour) {
-    const double yield = kShareNeighbours * std::min(c.weight, kFarLess * neighbour.weight);
+  // Proposes the call together with its neighbour. If the call also failed at other times, it may have failed only once
+  // at this one.
+  void with_neighbour(const Candidate& c, std::int64_t at, const Candidate& neighbour) {
+    const double yield = kShareNeighbours * std::min(c.weight, kMuchLessLikely * neighbour.weight);
     mixed(c, c.fault, at, {&neighbour}, yield);
     if (c.fault.times == 1 || c.last_ts - c.first_ts <= limit_) return;
     Fault once = c.fault;
@@ -525,7 +539,7 @@ class Builder {
     mixed(c, std::move(once), at, {&neighbour}, kNextStep * yield);
   }
 
-  // A failed call, as `fault`, among the process and network faults, in the order of the dump.
+  // Proposes a failed call (as `fault`, at time `at`) among the process and network faults, in the order of the dump.
   void mixed(const Candidate& c, Fault fault, std::int64_t at, const List& timed, double yield) {
     std::vector<Fault> faults = sequence(timed, starts(*timed.front()).front());
     fault.when.clear();
@@ -540,8 +554,8 @@ class Builder {
       faults.front().when = after_ns(std::min(timed.front()->first_ts - at, first_limit_ / 4));
     }
     faults.insert(faults.begin() + static_cast<std::ptrdiff_t>(before), std::move(fault));
-    // A call that is not made without them may be made because of them; not where the message may stand for a call that
-    // is made.
+    // A call that the deployment never makes without faults may be made because of them. Not if the message of the call
+    // may also refer to a call that is made without faults.
     const bool another = std::any_of(plan_.candidates.begin(), plan_.candidates.end(), [&](const Candidate& other) {
       return &other != &c && other.plainness < 1 && other.node == c.node && other.why == c.why &&
              possible(other.fault) >= 1;
@@ -556,15 +570,15 @@ class Builder {
   const World& world_;
   const Plan& plan_;
   const config::Config& config_;
-  std::int64_t span_ = 0;         // the workload's length as far as it is known
-  std::int64_t limit_ = 0;        // the workload never lasts longer
-  std::int64_t first_limit_ = 0;  // nor does a run without faults
-  std::vector<Try> tries_;
+  std::int64_t span_ = 0;         // duration of the workload; if unknown, of the dump, up to limit_
+  std::int64_t limit_ = 0;        // longest duration of the workload: its timeout
+  std::int64_t first_limit_ = 0;  // longest duration without faults
+  std::vector<Trial> trials_;
   std::map<std::string, std::size_t> seen_;
 };
 
 }  // namespace
 
-std::vector<Try> plain_tries(const World& world) { return Builder(world).build(); }
+std::vector<Trial> plain_trials(const World& world) { return Builder(world).build(); }
 
 }  // namespace rose::diagnose

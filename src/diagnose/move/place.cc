@@ -1,7 +1,7 @@
-// Level 3: where after the context? Crashes and pauses that a context could place, or that reproduced the bug at a
-// time, but too rarely, are moved in two ways, alternately: to the instructions inside the last function of the context
-// (system calls first, then other calls, then the rest), and to the 1st, 2nd, ... call that follows the last event of
-// the context. The second needs no symbols, so it works for interpreted and stripped programs too.
+// Level 3: places after the context. A crash or pause whose context was met, or that reproduced the bug at a fixed time
+// but too rarely, is moved in two ways, alternately: to the instructions of the last function of the context (system
+// calls first, then other calls, then the rest), and to the 1st, 2nd, ... system call after the last event of the
+// context. The second way needs no symbols, so it also works for interpreted and stripped programs.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -17,17 +17,19 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostPlaces = 96;   // tries inside one function
-constexpr std::size_t kMostRest = 32;     // of them at functions: not visible outside until the next call
-constexpr std::size_t kLook = 32;         // places of a function that are looked at in one run
-constexpr std::size_t kFewPlaces = 3;     // if at most this many are left, they are tried without another look
-constexpr std::uint64_t kMostPasses = 4;  // passes of one place in a loop that are tried
+constexpr std::size_t kMostPlaces = 96;  // trials inside one function
+constexpr std::size_t kMostRest =
+    32;  // of them at instructions that are not calls: their effect is visible only at the next call
+constexpr std::size_t kMostExplored = 32;  // places of a function that one exploratory run counts
+constexpr std::size_t kFewPlaces = 3;      // this many places are tried without another exploratory run
+constexpr std::uint64_t kMostPasses = 4;   // passes of a place in a loop that are tried
 
+// True if the fault can wait for a further condition after its context.
 bool movable(const Fault& fault) {
   return (fault.kind == FaultKind::crash || fault.kind == FaultKind::pause) && !fault.before && !fault.when.empty();
 }
 
-// The last function of the context; "" if there is none.
+// The last function in the context of the fault; "" if there is none.
 std::string function_of(const Fault& fault) {
   std::string function;
   for (const Condition& c : fault.when)
@@ -43,7 +45,7 @@ Condition place_condition(const std::string& function, const CodePlace& place) {
   return at;
 }
 
-// Counts how often it is entered again, to distinguish loops from further calls.
+// Counts the entries of the function, to distinguish passes of a loop from further calls of the function.
 Condition entry_condition(const std::string& function) {
   Condition entry;
   entry.kind = ConditionKind::function;
@@ -51,20 +53,20 @@ Condition entry_condition(const std::string& function) {
   return entry;
 }
 
-// In a hot loop, counting would take longer than the rest of the run; for system calls, counting adds little to their
-// cost.
+// True if the place can be counted. In a hot loop, counting would take longer than the rest of the run, except at
+// system calls, to whose cost counting adds little.
 bool countable(const CodePlace& place) { return place.kind == PlaceKind::syscall || !place.loop; }
 
-// The next chunk of places, starting at index `known`.
+// The indexes of the next places from `known` on, which is advanced. `rest`: also instructions that are not calls.
 std::vector<std::size_t> chunk_of(const std::vector<CodePlace>& places, std::size_t& known, bool rest) {
   std::vector<std::size_t> chunk;
-  while (known < places.size() && chunk.size() < kLook && (rest || places[known].kind != PlaceKind::other))
+  while (known < places.size() && chunk.size() < kMostExplored && (rest || places[known].kind != PlaceKind::other))
     chunk.push_back(known++);
   return chunk;
 }
 
 struct PlaceQuestions {
-  std::vector<std::pair<std::size_t, Question>> places;  // which place
+  std::vector<std::pair<std::size_t, Question>> places;  // index of the place, and its question
   std::optional<Question> entry;
   std::vector<Question> calls;  // one for each of Stops::kinds()
 };
@@ -85,8 +87,8 @@ PlaceQuestions questions_of(const Fault& fault, const std::vector<CodePlace>& pl
 
 class PlaceMove final : public Move {
  public:
-  PlaceMove(const World& world, const Schedule& reached, const std::string& fired, double belief)
-      : world_(world), base_(reached), belief_(belief) {
+  PlaceMove(const World& world, const Schedule& reached, const std::string& fired, double prior)
+      : world_(world), base_(reached), prior_(prior) {
     const Fault* moved = base_.find(fired);
     if (moved == nullptr || !movable(*moved)) return;
     for (const Fault& fault : base_.faults)
@@ -95,83 +97,83 @@ class PlaceMove final : public Move {
     function_ = function_of(*moved);
     if (!function_.empty()) read_places(world.inputs->code, moved->node);
     chunk_ = chunk_of(places_, known_, false);
-    look_at_ = Look::both;
+    explore_next_ = Explore::both;
     if (moved_.size() == base_.faults.size()) answer_from_survey();
   }
 
-  NextTry peek() override {
-    if (ended_ || moved_.empty() || (!asked_.empty() && asked_.back().what == What::look)) return nullptr;
-    if (look_at_ != Look::none) return look();
-    const bool place_first = !places_turn_;
+  NextTrial peek() override {
+    if (ended_ || moved_.empty() || (!running_.empty() && running_.back().what == What::exploration)) return nullptr;
+    if (explore_next_ != Explore::none) return exploration();
+    const bool place_first = !place_was_last_;
     for (int attempt = 0; attempt < 2; ++attempt) {
       if ((attempt == 0) == place_first) {
-        if (NextTry t = next_place(false)) return t;
-        if (look_at_ != Look::none) return look();
-      } else if (NextTry t = next_stop()) {
+        if (NextTrial t = next_place(false)) return t;
+        if (explore_next_ != Explore::none) return exploration();
+      } else if (NextTrial t = next_stop()) {
         return t;
       }
     }
-    NextTry t = next_place(true);
-    if (!t && look_at_ != Look::none) return look();
+    NextTrial t = next_place(true);
+    if (!t && explore_next_ != Explore::none) return exploration();
     return t;
   }
 
   void take() override {
-    const NextTry next = peek();
+    const NextTrial next = peek();
     if (!next) return;
-    if (next->look) {
-      asked_.push_back({What::look, {}});
-      calls_of_look_ = look_at_ == Look::both;
-      look_at_ = Look::none;
-      look_.reset();
+    if (next->exploratory) {
+      running_.push_back({What::exploration, {}});
+      explores_calls_ = explore_next_ == Explore::both;
+      explore_next_ = Explore::none;
+      exploration_.reset();
       return;
     }
     ++tried_;
     if (is_place_) {
       const Step step = steps_.front();
       steps_.pop_front();
-      ++tries_;
-      if (places_[step.place].kind == PlaceKind::other) ++rest_tries_;
-      asked_.push_back({What::place, step});
-      places_turn_ = true;
+      ++trials_;
+      if (places_[step.place].kind == PlaceKind::other) ++rest_trials_;
+      running_.push_back({What::place, step});
+      place_was_last_ = true;
     } else {
       (void)stops_.next();
-      asked_.push_back({What::stop, {}});
-      places_turn_ = false;
+      running_.push_back({What::stop, {}});
+      place_was_last_ = false;
     }
   }
 
   std::unique_ptr<Move> clone() const override { return std::make_unique<PlaceMove>(*this); }
 
-  void learn(const Try&, const Shown& shown) override {
-    if (asked_.empty()) return;
-    const Asked asked = asked_.front();
-    asked_.pop_front();
-    const RunResult& result = *shown.result;
-    if (shown.observables > 0 && fired(result)) belief_ *= 1 + shown.observables;
+  void learn(const Trial&, const TrialOutcome& run) override {
+    if (running_.empty()) return;
+    const Running asked = running_.front();
+    running_.pop_front();
+    const RunResult& result = *run.result;
+    if (run.observables > 0 && fired(result)) prior_ *= 1 + run.observables;
     switch (asked.what) {
-      case What::look: learn_look(result); return;
+      case What::exploration: learn_exploration(result); return;
       case What::place: learn_place(asked.step, result); return;
       case What::stop: learn_stop(result); return;
     }
   }
 
   [[nodiscard]] std::string left_out() const override {
-    if (blind_.empty()) return {};
+    if (no_places_why_.empty()) return {};
     return fmt::format(
         "level 3 stopped nodes at the system calls that follow their context, not at places inside functions: {}",
-        blind_);
+        no_places_why_);
   }
 
  private:
-  enum class What { look, place, stop };
-  enum class Look { none, places, both };
-  // A place of the function, and which of the node's passes of it.
+  enum class What { exploration, place, stop };  // kinds of trials
+  enum class Explore { none, places, both };
+  // The nth pass of a place of the function; `place`: index into places_.
   struct Step {
     std::size_t place = 0;
     std::uint64_t pass = 1;
   };
-  struct Asked {
+  struct Running {
     What what = What::stop;
     Step step;
   };
@@ -181,10 +183,10 @@ class PlaceMove final : public Move {
                        [&](const FaultOutcome& outcome) { return outcome.fired && moved_.contains(outcome.id); });
   }
 
-  double yield() const { return belief_ * world_.believed(base_) * kPlaceFirst * std::pow(kPlaceStep, tried_); }
+  double yield() const { return prior_ * world_.average_factor(base_) * kPlaceFirst * std::pow(kPlaceStep, tried_); }
 
-  Try try_of(std::string why) const {
-    Try t;
+  Trial trial_of(std::string why) const {
+    Trial t;
     t.level = 3;
     t.schedule = base_;
     t.yield = yield();
@@ -192,26 +194,26 @@ class PlaceMove final : public Move {
     return t;
   }
 
-  // --- the calls that follow
+  // --- the system calls that follow the context
 
-  NextTry next_stop() {
+  NextTrial next_stop() {
     const Stop* stop = stops_.front();
     if (stop == nullptr) return nullptr;
     is_place_ = false;
     const std::string object = stop->call.path.value_or(stop->call.peer.value_or(""));
-    Try t = try_of(fmt::format("in its context, but only at {}({}){}", stop->call.syscall, object,
-                               stop->count > 1 ? fmt::format(", number {}", stop->count) : ""));
+    Trial t = trial_of(fmt::format("in its context, but only at {}({}){}", stop->call.syscall, object,
+                                   stop->count > 1 ? fmt::format(", number {}", stop->count) : ""));
     for (Fault& fault : t.schedule.faults) {
       if (!moved_.contains(fault.id)) continue;
       fault.before = stop->call;
       fault.before_count = stop->count;
     }
-    return std::make_shared<const Try>(std::move(t));
+    return std::make_shared<const Trial>(std::move(t));
   }
 
   void learn_stop(const RunResult& result) {
     if (result.oracle == OracleAnswer::unknown) return;
-    // The context itself was not reached, so none of its places will be.
+    // If the context was not met, no later call can be reached either.
     ended_ = ended_ || std::none_of(result.faults.begin(), result.faults.end(), [&](const FaultOutcome& outcome) {
                return moved_.contains(outcome.id) && (outcome.armed || outcome.fired);
              });
@@ -221,32 +223,32 @@ class PlaceMove final : public Move {
 
   void read_places(CodeMap* code, const std::string& node) {
     if (code == nullptr) {
-      blind_ = "the nodes' programs were not read";
+      no_places_why_ = "the nodes' programs were not read";
       return;
     }
     Result<std::vector<CodePlace>> places = code->places(node, function_);
     if (!places) {
-      blind_ = places.error().message;
+      no_places_why_ = places.error().message;
       return;
     }
     places_ = *std::move(places);
-    if (places_.empty()) blind_ = "only its first instruction is known";
+    if (places_.empty()) no_places_why_ = "only its first instruction is known";
   }
 
-  [[nodiscard]] std::size_t worth_a_look() const {
+  [[nodiscard]] std::size_t countable_places() const {
     return static_cast<std::size_t>(
         std::count_if(chunk_.begin(), chunk_.end(), [&](std::size_t place) { return countable(places_[place]); }));
   }
 
-  // `rest`: also the instructions that are not calls, when nothing else is left. Asks for an exploratory run where one
-  // helps.
-  NextTry next_place(bool rest) {
-    if (tries_ >= kMostPlaces || rest_tries_ >= kMostRest) return nullptr;
+  // The next trial inside the function; nullptr if there is none, or if an exploratory run should come first
+  // (explore_next_). `rest`: also at instructions that are not calls.
+  NextTrial next_place(bool rest) {
+    if (trials_ >= kMostPlaces || rest_trials_ >= kMostRest) return nullptr;
     if (steps_.empty()) {
       chunk_ = chunk_of(places_, known_, rest);
       if (chunk_.empty()) return nullptr;
-      if (looks_help_ && worth_a_look() > kFewPlaces) {
-        look_at_ = Look::places;
+      if (exploring_helps_ && countable_places() > kFewPlaces) {
+        explore_next_ = Explore::places;
         return nullptr;
       }
       plan_steps({});
@@ -255,24 +257,24 @@ class PlaceMove final : public Move {
     is_place_ = true;
     const Step step = steps_.front();
     const CodePlace& place = places_[step.place];
-    Try t = try_of(fmt::format("in its context, but only at {} in {} (+{:#x}){}", place.name, function_, place.offset,
-                               step.pass > 1 ? fmt::format(", time {}", step.pass) : ""));
+    Trial t = trial_of(fmt::format("in its context, but only at {} in {} (+{:#x}){}", place.name, function_,
+                                   place.offset, step.pass > 1 ? fmt::format(", time {}", step.pass) : ""));
     for (Fault& fault : t.schedule.faults) {
       if (!moved_.contains(fault.id)) continue;
       fault.when.push_back(place_condition(function_, place));
       fault.when.back().count = static_cast<int>(step.pass);
     }
-    return std::make_shared<const Try>(std::move(t));
+    return std::make_shared<const Trial>(std::move(t));
   }
 
-  // The condition is added at the end of the node's fault, on which no other fault of the base depends.
+  // Learns the outcome of a trial whose last condition was the place.
   void learn_place(const Step& tried, const RunResult& result) {
     if (fired(result) || result.oracle == OracleAnswer::unknown) return;
     if (!context_met(result)) {
       ended_ = true;
       return;
     }
-    // The function ran, but passed this place less often.
+    // The context was met, but the node passed this place less often: later passes will not be reached.
     std::erase_if(steps_, [&](const Step& step) { return step.place == tried.place; });
   }
 
@@ -284,9 +286,9 @@ class PlaceMove final : public Move {
     });
   }
 
-  // --- what is known beforehand: from the survey, otherwise from an exploratory run, which injects nothing and only
-  // counts: most of a function's code is for other situations, most calls are never made, and finding that out one by
-  // one would cost a run each.
+  // --- which places and calls are reached after the context: known from the survey, otherwise from an exploratory run,
+  // which injects nothing and only counts. Most code of a function is for other situations and most kinds of calls are
+  // never made; without counting, each of them would take a run of its own.
 
   void answer_from_survey() {
     std::map<std::string, Answer> answers;
@@ -296,8 +298,8 @@ class PlaceMove final : public Move {
       answers.emplace(id, *answer);
     }
     if (answers.empty()) return;
-    look_at_ = Look::none;
-    calls_of_look_ = true;
+    explore_next_ = Explore::none;
+    explores_calls_ = true;
     use(answers, true);
   }
 
@@ -305,10 +307,10 @@ class PlaceMove final : public Move {
     return fmt::format("{}-look-{}{}", fault, what, i + 1);
   }
 
-  // The questions of all moved faults, by the id of the counter.
+  // The questions for all moved faults, each with the id of its counter.
   std::vector<std::pair<std::string, Question>> all_questions() const {
     std::vector<std::pair<std::string, Question>> all;
-    const bool calls = look_at_ == Look::both || calls_of_look_;
+    const bool calls = explore_next_ == Explore::both || explores_calls_;
     for (const std::string& id : moved_) {
       const PlaceQuestions questions = questions_of(*base_.find(id), places_, chunk_, calls ? &stops_ : nullptr);
       for (const auto& [place, question] : questions.places) all.emplace_back(question_id(id, "p", place), question);
@@ -319,25 +321,25 @@ class PlaceMove final : public Move {
     return all;
   }
 
-  // Requested at each step until it is selected, and it has many counters.
-  NextTry look() {
-    if (look_ == nullptr || look_->yield != yield()) {
-      Try next = look_ != nullptr ? *look_ : make_look();
+  // The exploratory run. Kept until it is selected, because it is requested at each step and has many counters.
+  NextTrial exploration() {
+    if (exploration_ == nullptr || exploration_->yield != yield()) {
+      Trial next = exploration_ != nullptr ? *exploration_ : make_exploration();
       next.yield = yield();
-      look_ = std::make_shared<const Try>(std::move(next));
+      exploration_ = std::make_shared<const Trial>(std::move(next));
     }
-    return look_;
+    return exploration_;
   }
 
-  Try make_look() const {
-    const std::size_t worth = worth_a_look();
-    const bool at_calls = look_at_ == Look::both;
+  Trial make_exploration() const {
+    const std::size_t worth = countable_places();
+    const bool at_calls = explore_next_ == Explore::both;
     const std::string places =
         worth == 0 ? "" : fmt::format("which of {} places in {} the node reaches", worth, function_);
-    Try t = try_of(fmt::format("a look at {}{}{}", places, at_calls && worth > 0 ? ", and " : "",
-                               at_calls ? "which calls follow" : ""));
-    t.look = true;
-    std::set<std::string> gone = moved_;  // and those that wait for it
+    Trial t = trial_of(fmt::format("a look at {}{}{}", places, at_calls && worth > 0 ? ", and " : "",
+                                   at_calls ? "which calls follow" : ""));
+    t.exploratory = true;
+    std::set<std::string> gone = moved_;  // the moved faults, and those that wait for them
     for (std::size_t grown = 0; grown != gone.size();) {
       grown = gone.size();
       for (const Fault& fault : base_.faults)
@@ -355,7 +357,7 @@ class PlaceMove final : public Move {
     return t;
   }
 
-  void learn_look(const RunResult& result) {
+  void learn_exploration(const RunResult& result) {
     std::map<std::string, Answer> answers;
     for (const auto& [id, question] : all_questions())
       if (const FaultOutcome* outcome = outcome_of(result, id))
@@ -368,17 +370,17 @@ class PlaceMove final : public Move {
     const bool any_met =
         std::any_of(answers.begin(), answers.end(), [](const auto& entry) { return entry.second.context_met; });
     if (!any_met) {
-      // The context itself was not reached, so none of its places will be. Or the run could not be armed, or failed for
-      // unrelated reasons.
+      // The context was not met, so no place after it can be reached. Without answers, or after an inconclusive run,
+      // that is unknown, and the places are tried one by one.
       ended_ = ended_ || (!answers.empty() && judged);
-      looks_help_ = false;
+      exploring_helps_ = false;
       plan_steps({});
       return;
     }
-    if (calls_of_look_) use_calls(answers);
-    if (worth_a_look() > 0) use_places(answers);
+    if (explores_calls_) use_calls(answers);
+    if (countable_places() > 0) use_places(answers);
     else plan_steps({});
-    calls_of_look_ = false;
+    explores_calls_ = false;
   }
 
   void use_calls(const std::map<std::string, Answer>& answers) {
@@ -392,11 +394,11 @@ class PlaceMove final : public Move {
         seen[i].after_ns = seen[i].times == 0 ? after : std::min(seen[i].after_ns, after);
         seen[i].times = std::max(seen[i].times, answer.times);
       }
-    stops_.looked(seen);
+    stops_.use_counts(seen);
   }
 
   void use_places(const std::map<std::string, Answer>& answers) {
-    // How often, on whichever node; nothing if the context was not reached.
+    // The highest count of any moved fault; nothing if no context was met.
     const auto passes = [&](std::string_view what, std::size_t i) {
       std::optional<std::uint64_t> most;
       for (const std::string& id : moved_) {
@@ -410,14 +412,14 @@ class PlaceMove final : public Move {
     for (const std::size_t place : chunk_) {
       if (!countable(places_[place])) continue;
       const std::uint64_t seen = passes("p", place).value_or(0);
-      // A loop passes a place more often than the function is entered.
+      // Passes of the place for each entry of the function: more than one in a loop.
       times[place] = seen == 0 ? 0 : std::clamp<std::uint64_t>(seen / (entries + 1), 1, kMostPasses);
     }
     plan_steps(times);
   }
 
-  // The order within the chunk: by kind, all first passes before any second one. `times`: how often one call of the
-  // function passes a place, if known.
+  // Plans the trials of the chunk: by kind of place, first passes before second ones. `times`: by place, how often one
+  // call of the function passes it; without an entry it is unknown.
   void plan_steps(const std::map<std::size_t, std::uint64_t>& times) {
     std::vector<std::tuple<PlaceKind, std::uint64_t, std::size_t>> order;
     for (const std::size_t place : chunk_) {
@@ -432,35 +434,35 @@ class PlaceMove final : public Move {
   }
 
   const World& world_;
-  const Schedule base_;  // as level 2 reached it
-  double belief_;
-  std::set<std::string> moved_;    // faults of it that are moved: alternatives of one fault
-  std::string function_;           // the last one of its context; "" none
-  std::vector<CodePlace> places_;  // best first
-  std::string blind_;
+  const Schedule base_;  // the schedule whose context was met
+  double prior_;
+  std::set<std::string> moved_;    // ids of the faults that are moved: one, or the alternatives of a group
+  std::string function_;           // the last function of the context; "": none
+  std::vector<CodePlace> places_;  // of function_, best first
+  std::string no_places_why_;      // for people: why places_ is empty
   Stops stops_;
   std::deque<Step> steps_;
-  std::vector<std::size_t> chunk_;  // looked at last
-  std::size_t known_ = 0;           // places that were looked at, or are to be tried without
-  std::size_t tries_ = 0;           // inside the function
-  std::size_t rest_tries_ = 0;      // of them at functions
-  int tried_ = 0;                   // in all
-  std::deque<Asked> asked_;         // under way
-  Look look_at_ = Look::none;       // what is not known yet
-  NextTry look_;                    // that tells it
-  bool places_turn_ = false;
-  bool is_place_ = false;  // whether peek() returned a place
-  bool calls_of_look_ = false;
-  bool looks_help_ = true;
+  std::vector<std::size_t> chunk_;        // the places that are counted or tried now
+  std::size_t known_ = 0;                 // number of places that were in a chunk
+  std::size_t trials_ = 0;                // trials inside the function
+  std::size_t rest_trials_ = 0;           // of them at instructions that are not calls
+  int tried_ = 0;                         // all trials
+  std::deque<Running> running_;           // trials that are running, in order
+  Explore explore_next_ = Explore::none;  // what the next exploratory run counts
+  NextTrial exploration_;                 // that exploratory run; nullptr until it is needed
+  bool place_was_last_ = false;
+  bool is_place_ = false;        // whether peek() returned a place
+  bool explores_calls_ = false;  // the running exploratory run also counts calls
+  bool exploring_helps_ = true;  // false after one that met no context
   bool ended_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Move> place_move(const World& world, const Schedule& reached, const std::string& fired, double belief) {
+std::unique_ptr<Move> place_move(const World& world, const Schedule& reached, const std::string& fired, double prior) {
   const Fault* fault = reached.find(fired);
   if (fault == nullptr || !movable(*fault) || !world.uses("places")) return nullptr;
-  return std::make_unique<PlaceMove>(world, reached, fired, belief);
+  return std::make_unique<PlaceMove>(world, reached, fired, prior);
 }
 
 std::vector<Question> place_questions(const World& world, const Fault& fault) {

@@ -1,4 +1,5 @@
-// Runs a list of trials, best first; a run also rules out others of the list.
+// Runs a list of trials, the best first. The outcome of a run removes trials that cannot be reached from the list, and
+// adds variants of trials that came too late or could not be judged.
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -13,9 +14,10 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr int kEarlierTries = 2;  // each time at half the time
+constexpr int kEarlierTrials = 2;  // for one fault, each at half the previous time
 
-// The fault with everything it waits for: faults with equal keys either all fire or all do not.
+// A key of the fault and all faults and conditions that it waits for: of faults with equal keys, either all fire or
+// none.
 std::string context_key(const Schedule& schedule, const Fault& fault) {
   Schedule part;
   std::set<std::string> wanted{fault.id};
@@ -31,65 +33,67 @@ std::string context_key(const Schedule& schedule, const Fault& fault) {
 
 class PlainMove final : public Move {
  public:
-  PlainMove(const World& world, std::vector<Try> tries) : world_(world), tries_(std::move(tries)) {}
+  PlainMove(const World& world, std::vector<Trial> trials) : world_(world), trials_(std::move(trials)) {}
 
-  NextTry peek() override {
+  NextTrial peek() override {
     const auto best = choose();
-    if (best == tries_.end()) return nullptr;
-    Try t = *best;
+    if (best == trials_.end()) return nullptr;
+    Trial t = *best;
     t.yield = yield_of(t);
-    return std::make_shared<const Try>(std::move(t));
+    return std::make_shared<const Trial>(std::move(t));
   }
 
-  void take() override { tries_.erase(choose()); }
+  void take() override { trials_.erase(choose()); }
 
-  std::vector<NextTry> peek_all() override {
+  std::vector<NextTrial> peek_all() override {
     (void)choose();
-    std::vector<NextTry> all;
-    for (const Try& attempt : tries_) {
-      Try t = attempt;
+    std::vector<NextTrial> all;
+    for (const Trial& attempt : trials_) {
+      Trial t = attempt;
       t.yield = yield_of(t);
-      all.push_back(std::make_shared<const Try>(std::move(t)));
+      all.push_back(std::make_shared<const Trial>(std::move(t)));
     }
-    std::stable_sort(all.begin(), all.end(), [](const NextTry& a, const NextTry& b) { return a->yield > b->yield; });
+    std::stable_sort(all.begin(), all.end(),
+                     [](const NextTrial& a, const NextTrial& b) { return a->yield > b->yield; });
     if (all.size() > kMostGroup) all.resize(kMostGroup);
     return all;
   }
-  bool take_one(const Try& wanted) override {
+  bool take_one(const Trial& wanted) override {
     const std::string key = schedule::fingerprint(wanted.schedule);
-    const auto found = std::find_if(tries_.begin(), tries_.end(),
-                                    [&](const Try& t) { return schedule::fingerprint(t.schedule) == key; });
-    if (found == tries_.end()) return false;
-    tries_.erase(found);
+    const auto found = std::find_if(trials_.begin(), trials_.end(),
+                                    [&](const Trial& t) { return schedule::fingerprint(t.schedule) == key; });
+    if (found == trials_.end()) return false;
+    trials_.erase(found);
     return true;
   }
 
   std::unique_ptr<Move> clone() const override { return std::make_unique<PlainMove>(*this); }
 
-  void learn(const Try& tried, const Shown& shown) override {
-    if (shown.result->oracle == schedule::OracleAnswer::unknown) halve(tried);
-    if (shown.result->oracle != schedule::OracleAnswer::miss) return;
-    remember_unreached(tried.schedule, *shown.result);
-    arm_earlier(tried, *shown.result);
-    without_the_lost(tried, *shown.result);
+  void learn(const Trial& tried, const TrialOutcome& run) override {
+    if (run.result->oracle == schedule::OracleAnswer::unknown) halve(tried);
+    if (run.result->oracle != schedule::OracleAnswer::miss) return;
+    remember_unreached(tried.schedule, *run.result);
+    arm_earlier(tried, *run.result);
+    without_uninjected(tried, *run.result);
   }
 
  private:
-  std::vector<Try>::iterator choose() {
-    if (std::exchange(unreached_more_, false))
-      std::erase_if(tries_, [&](const Try& t) { return !reachable(t.schedule); });
-    return std::max_element(tries_.begin(), tries_.end(),
-                            [&](const Try& a, const Try& b) { return yield_of(a) < yield_of(b); });
+  std::vector<Trial>::iterator choose() {
+    if (std::exchange(unreached_changed_, false))
+      std::erase_if(trials_, [&](const Trial& t) { return !reachable(t.schedule); });
+    return std::max_element(trials_.begin(), trials_.end(),
+                            [&](const Trial& a, const Trial& b) { return yield_of(a) < yield_of(b); });
   }
 
-  double yield_of(const Try& t) const {
-    const bool in_vain = t.schedule.faults.size() == 1 && world_.in_vain.contains(t.schedule.faults[0].id);
-    return t.yield * world_.believed(t.schedule) * (in_vain ? kInVain : 1);
+  double yield_of(const Trial& t) const {
+    const bool missed_in_group =
+        t.schedule.faults.size() == 1 && world_.missed_in_group.contains(t.schedule.faults[0].id);
+    return t.yield * world_.average_factor(t.schedule) * (missed_in_group ? kAfterGroupMiss : 1);
   }
 
-  // A test machine that is faster than production makes the call before the time at which it failed there. For the
-  // faults that the dump mentions most, arming earlier is worth a run.
-  void arm_earlier(const Try& tried, const schedule::RunResult& result) {
+  // Proposes the same schedule at half the time if its faults came too late: on a machine that is faster than
+  // production, the call is made before the observed time. Only for likely candidates, for which this is worth a run.
+  void arm_earlier(const Trial& tried, const schedule::RunResult& result) {
     const std::vector<Fault>& faults = tried.schedule.faults;
     double worth = 0;
     for (const Fault& fault : faults) {
@@ -98,16 +102,16 @@ class PlainMove final : public Move {
       if (c != nullptr && !c->symptom && c->ordinariness <= 1) worth = std::max(worth, c->weight);
       if (fault.kind == FaultKind::disk_full) worth = std::max(worth, tried.yield);
     }
-    if (faults.empty() || worth <= 0 || earlier_[faults[0].id] >= kEarlierTries) return;
+    if (faults.empty() || worth <= 0 || earlier_[faults[0].id] >= kEarlierTrials) return;
     ++earlier_[faults[0].id];
-    Try earlier = tried;
+    Trial earlier = tried;
     for (Fault& fault : earlier.schedule.faults) fault.when = after_ns(fault.when[0].elapsed_ns / 2);
     earlier.why = fmt::format("armed earlier, because the call was not reached any more: {}", tried.why);
     earlier.yield = std::max(tried.yield, kShareCallShape * worth) * kEarlierYield;
-    tries_.push_back(std::move(earlier));
+    trials_.push_back(std::move(earlier));
   }
-  // True if no call matched the fault any more, or if it came too late to have an effect: nothing used the resource
-  // that it limited, or sent the packets that it drops.
+  // True if the fault was armed at a time, and no call matched it afterwards, or it had no effect: nothing used the
+  // resource that it limits, or sent packets that it drops.
   static bool came_too_late(const Fault& fault, const schedule::RunResult& result) {
     if (fault.when.size() != 1 || fault.when[0].kind != schedule::ConditionKind::elapsed ||
         fault.when[0].elapsed_ns < kSecond)
@@ -122,38 +126,40 @@ class PlainMove final : public Move {
     });
   }
 
-  // With so many faults at once the run could not be judged: try fewer of them.
-  void halve(const Try& tried) {
+  // A run with many faults was inconclusive: proposes each half of them.
+  void halve(const Trial& tried) {
     const std::vector<Fault>& faults = tried.schedule.faults;
     if (!tried.many || faults.size() <= kFewTogether) return;
     for (const bool first : {true, false}) {
-      Try t = tried;
+      Trial t = tried;
       for (std::size_t i = 0; i < faults.size(); ++i)
         if ((i < faults.size() / 2) != first) t.schedule = without(t.schedule, faults[i].id);
       t.yield = tried.yield / 2;
       t.why = fmt::format("{}, half of them, because the run with all could not be judged", tried.why);
-      tries_.push_back(std::move(t));
+      trials_.push_back(std::move(t));
     }
   }
 
-  // One of several faults could not be injected, and those that wait for it did not fire: try the others without it.
-  void without_the_lost(const Try& tried, const schedule::RunResult& result) {
+  // Some of many faults did not fire, and faults that wait for them could not fire either: proposes the others without
+  // them.
+  void without_uninjected(const Trial& tried, const schedule::RunResult& result) {
     Schedule rest = tried.schedule;
     for (const Fault& fault : tried.schedule.faults)
       if (const schedule::FaultOutcome* o = outcome_of(result, fault.id);
-          o != nullptr && !o->fired && !waited(fault, result))
+          o != nullptr && !o->fired && !waited_in_vain(fault, result))
         rest = without(rest, fault.id);
     if (rest.faults.empty() || rest.faults.size() == tried.schedule.faults.size() ||
         tried.schedule.faults.size() <= kFewTogether)
       return;
-    Try t = tried;
+    Trial t = tried;
     t.schedule = std::move(rest);
     t.yield = tried.yield * 0.8;
     t.why = fmt::format("{}, without the fault that could not be injected", tried.why);
-    tries_.push_back(std::move(t));
+    trials_.push_back(std::move(t));
   }
 
-  static bool waited(const Fault& fault, const schedule::RunResult& result) {
+  // True if a fault that this one waits for did not fire.
+  static bool waited_in_vain(const Fault& fault, const schedule::RunResult& result) {
     return std::any_of(fault.after.begin(), fault.after.end(), [&](const std::string& id) {
       const schedule::FaultOutcome* before = outcome_of(result, id);
       return before == nullptr || !before->fired;
@@ -164,17 +170,17 @@ class PlainMove final : public Move {
     for (const Fault& fault : schedule.faults) {
       const schedule::FaultOutcome* o = outcome_of(result, fault.id);
       if (o == nullptr || o->fired || o->withdrawn) continue;
-      // Blame the first of a chain: the faults that wait for it could not fire anyway.
-      if (waited(fault, result)) continue;
+      // Only the first fault of a chain is unreachable; the faults that wait for it could not fire anyway.
+      if (waited_in_vain(fault, result)) continue;
       unreached_.insert(context_key(schedule, fault));
-      unreached_more_ = true;
+      unreached_changed_ = true;
       if (fault.kind == FaultKind::syscall && fault.when.empty() && fault.after.empty() && o->seen == 0)
         never_called_.insert(call_key(fault));
     }
   }
 
-  // A call that was never made cannot fail under stricter conditions either (but it may be made because of another
-  // fault).
+  // Identifies the calls that a fault matches. Calls that are never made cannot fail under additional conditions
+  // either, except after another fault, which may cause them.
   static std::string call_key(const Fault& fault) {
     return fmt::format("{}\n{}\n{}\n{}", fault.node, fault.call.syscall, fault.call.path.value_or("\t"),
                        fault.call.peer.value_or("\t"));
@@ -189,17 +195,17 @@ class PlainMove final : public Move {
   }
 
   const World& world_;
-  std::vector<Try> tries_;
+  std::vector<Trial> trials_;
   std::set<std::string> unreached_;
   std::set<std::string> never_called_;
-  bool unreached_more_ = false;
+  bool unreached_changed_ = false;
   std::map<std::string, int> earlier_;  // fault id -> how often it was armed earlier
 };
 
 }  // namespace
 
-std::unique_ptr<Move> plain_move(const World& world, std::vector<Try> tries) {
-  return std::make_unique<PlainMove>(world, std::move(tries));
+std::unique_ptr<Move> plain_move(const World& world, std::vector<Trial> trials) {
+  return std::make_unique<PlainMove>(world, std::move(trials));
 }
 
 }  // namespace rose::diagnose

@@ -1,6 +1,5 @@
-// Levels 1 and 2: shapes of a fault that the evidence only suggests: a slow disk, a call that was done in part, a crash
-// with power loss, a link that lost or delayed packets, a partition that healed when something happened, a node that
-// had a role.
+// Levels 1 and 2: forms of a fault that the evidence only suggests: a slow disk, a call that was executed in part, a
+// crash with power loss, a link that lost or delayed packets, a partition that ended at an event, a node with a role.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -16,46 +15,48 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kLongestDelay = 20 * kSecond;  // a longer delay of a call is a pause, of a packet a partition
-constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;   // less makes no silence, more is a cut
-constexpr std::int64_t kPartBytes = 512;              // of a write that is done in part
-constexpr std::size_t kMostPowerContexts = 4;         // after which one node's power is cut
-constexpr std::size_t kMostRoles = 2;                 // functions that may define a role, for one fault
+constexpr std::int64_t kLongestDelay =
+    20 * kSecond;  // a call that is delayed longer is like a pause, a packet like a partition
+constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;  // less loss causes no silence, more is like a partition
+constexpr std::int64_t kPartBytes = 512;             // bytes that a partial write writes
+constexpr std::size_t kMostPowerContexts = 4;        // events of one node after which power loss is tried
+constexpr std::size_t kMostRoles = 2;                // functions that may define a role, tried for one fault
 
-class Rare {
+class RareTrials {
  public:
-  explicit Rare(const World& world) : world_(world) { limit_ = longest_workload(*world.config); }
+  explicit RareTrials(const World& world) : world_(world) { limit_ = longest_workload(*world.config); }
 
-  std::vector<Try> build() {
+  std::vector<Trial> build() {
     for (const Candidate& c : world_.plan.candidates) {
       if (c.symptom) continue;
       if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
-      if (c.kind == FaultKind::syscall) half_done(c);
+      if (c.kind == FaultKind::syscall) done_in_part(c);
       if (c.kind == FaultKind::syscall && c.count == 1 && kernel::resource_error(c.fault.error)) forever(c);
       if (c.kind == FaultKind::partition) healed_by(c);
       if (c.kind == FaultKind::crash || c.kind == FaultKind::pause) role_of(c);
       if (c.kind == FaultKind::crash) power_of(c);
     }
     bad_links();
-    return std::move(tries_);
+    return std::move(trials_);
   }
 
  private:
   void propose(std::vector<Fault> faults, int level, double yield, std::string why,
                std::vector<schedule::Role> roles = {}) {
-    Try t;
+    Trial t;
     t.level = level;
     t.schedule.name = world_.config->name;
     t.schedule.roles = std::move(roles);
     t.schedule.faults = std::move(faults);
     t.yield = yield;
     t.why = std::move(why);
-    tries_.push_back(std::move(t));
+    trials_.push_back(std::move(t));
   }
 
-  // A process that waits for its disk is blocked in a call on a file, not stopped: the node's other processes continue.
+  // Proposes delayed calls for a process that was blocked on its disk: unlike in a pause, the other processes of the
+  // node continue.
   void slow_disk(const Candidate& c) {
-    if (!can_hold_calls(*world_.inputs, c.node)) return;
+    if (!can_delay_calls(*world_.inputs, c.node)) return;
     double share = kShareCallShape;
     for (const char* syscall : {"f*sync", "write", "pwrite64", "openat"}) {
       Fault fault;
@@ -65,33 +66,33 @@ class Rare {
       fault.call.syscall = syscall;
       if (syscall != std::string_view("f*sync")) fault.call.path = "/*";  // files, not sockets
       fault.delay_ns = std::min(c.fault.duration_ns, kLongestDelay);
-      fault.when = when_seen(world_, c);
+      fault.when = when_observed(world_, c);
       propose({fault}, 1, share * c.weight,
               fmt::format("the disk delays one call instead of pausing the whole node: {}", c.why));
       share *= kNextStep;
     }
   }
 
-  // An error that is returned after the work was done, in part or completely.
-  void half_done(const Candidate& c) {
+  // Proposes errors that are returned after the call was executed in part or completely, and syncs that do nothing.
+  void done_in_part(const Candidate& c) {
     const std::string& call = c.syscall;
     const bool writes = call == "write" || call == "pwrite64" || call == "writev" || call == "pwritev";
-    // a datagram, which may have been sent in part
+    // A datagram whose send failed may have been sent.
     const bool sends = kernel::sends_datagrams(call) && call != "sendmmsg";
     const bool names = call.starts_with("rename") || call.starts_with("unlink") || call.starts_with("link") ||
                        call.starts_with("mkdir");
     const bool syncs = call == "fsync" || call == "fdatasync";
     if (c.profiled || !(syncs ? can_fail_calls(*world_.inputs, c.node)
-                              : (writes || sends || names) && can_hold_calls(*world_.inputs, c.node)))
+                              : (writes || sends || names) && can_delay_calls(*world_.inputs, c.node)))
       return;
     const auto shape = [&](const char* what, auto edit, double share = kShareRare) {
       Fault fault = c.fault;
       edit(fault);
       propose({std::move(fault)}, 1, share * c.weight, fmt::format("{}: {}", what, c.why));
     };
-    // a broken disk may have written a part; for a full one the kernel returns a short count instead of the error
+    // A broken disk may have written a part. For a full disk this is less likely, because the kernel returns a short
+    // count instead of the error.
     if (writes)
-      // error
       shape(
           "a part of it was written before it failed",
           [](Fault& f) {
@@ -109,7 +110,8 @@ class Rare {
       });
   }
 
-  // The dump ends soon after the first failure: the failures may have continued.
+  // Proposes that a resource error continues until the end of the run: the dump may have ended right after the first
+  // one.
   void forever(const Candidate& c) {
     if (!can_fail_calls(*world_.inputs, c.node)) return;
     Fault fault = c.fault;
@@ -118,7 +120,7 @@ class Rare {
             fmt::format("from then on permanently, although it was observed once: {}", c.why));
   }
 
-  // What a peer or the node itself did right before the silence ended may have ended it.
+  // Proposes a partition until an event: the last event of a node before the end of the silence may have ended it.
   void healed_by(const Candidate& c) {
     if (!world_.contexts || c.last_ts <= c.first_ts) return;
     for (const auto& [name, number] : world_.node_numbers) {
@@ -127,7 +129,7 @@ class Rare {
         fault.duration_ns = 0;
         fault.until = {event.condition};
         fault.until[0].node = name;
-        fault.when = when_seen(world_, c);
+        fault.when = when_observed(world_, c);
         fault.after.clear();
         propose({std::move(fault)}, 2, kShareRare * c.weight,
                 fmt::format("until {} on {}: {}", context_words(event.condition), name, c.why));
@@ -135,7 +137,7 @@ class Rare {
     }
   }
 
-  // Silences that begin and end repeatedly at one time: a link that loses or delays most of its packets, rather than
+  // Proposes a bad link for repeated silences of one pair: a link that loses or delays most of its packets, instead of
   // several partitions.
   void bad_links() {
     std::set<std::string> done;
@@ -154,7 +156,7 @@ class Rare {
         from = std::min(from, c.first_ts);
         to = std::max(to, c.last_ts);
       }
-      if (gaps.size() < kComeAndGo || to <= from) continue;
+      if (gaps.size() < kSilencesOfBadLink || to <= from) continue;
       bad_link(first, gaps, from, to, weight);
     }
   }
@@ -163,13 +165,13 @@ class Rare {
                 double weight) {
     Fault fault = first.fault;
     fault.kind = FaultKind::network;
-    fault.loss = 1;  // a cut's
+    fault.loss = 1;  // the default: only the fault kind "partition" uses it
     fault.times = -1;
     fault.duration_ns = std::min(std::max(kTimeStep, rounded(to - from)), limit_ / 2);
     fault.after.clear();
     Candidate began = first;
     began.first_ts = from;
-    fault.when = when_seen(world_, began);
+    fault.when = when_observed(world_, began);
     const std::string seen =
         fmt::format("{} silences of {} within {}", gaps.size(), first.node, format_duration(rounded(to - from)));
     std::int64_t silent = 0;
@@ -179,7 +181,7 @@ class Rare {
     loss.link.loss = std::clamp(std::round(10.0 * static_cast<double>(silent) / static_cast<double>(to - from)) / 10,
                                 kLeastLoss, kMostLoss);
     propose({std::move(loss)}, 1, kShareCallShape * weight, fmt::format("a link that loses packets: {}", seen));
-    // Delayed by between nothing and twice this: the gaps between packets are then as long as the silences were.
+    // Each packet is delayed by 0 to twice this value, so the gaps between packets are as long as the silences were.
     std::nth_element(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2), gaps.end());
     Fault slow = std::move(fault);
     slow.id = fmt::format("delay-{}", first.node);
@@ -189,7 +191,8 @@ class Rare {
             fmt::format("a link that delays packets: {}", seen));
   }
 
-  // A function that only one node of the test deployment enters may define a role that the node of the dump had.
+  // Proposes the fault for the node with a role. Assumption: a function of the context that only one node of the test
+  // deployment enters is part of a role, which production's node had.
   void role_of(const Candidate& c) {
     if (!world_.contexts || world_.config->nodes.size() < 2) return;
     const auto number = world_.node_numbers.find(c.node);
@@ -209,7 +212,7 @@ class Rare {
       has.kind = ConditionKind::role;
       has.role = "role";
       fault.when = {has};
-      for (Condition& later : when_seen(world_, c)) fault.when.push_back(later);
+      for (Condition& later : when_observed(world_, c)) fault.when.push_back(later);
       propose({std::move(fault)}, 2, kShareRare * c.weight * (nodes.contains(c.node) ? 0.5 : 2),
               fmt::format("whichever node has entered {} last: {}", event.condition.function, c.why),
               {{"role", event.condition.function}});
@@ -217,11 +220,11 @@ class Rare {
     }
   }
 
-  // A tracer loses its window when its machine loses power. If it recorded the signal and continued, the machine kept
-  // running.
-  bool machine_went_on(const Candidate& c) const {
+  // True if the machine kept running after the crash, because its tracer recorded the signal and later events. A
+  // machine that loses power loses the tracer's window.
+  bool machine_continued(const Candidate& c) const {
     return std::any_of(world_.inputs->traces.begin(), world_.inputs->traces.end(), [&](const trace::Trace& dump) {
-      if (dump.meta.host.empty() || dump.meta.end_ns < c.last_ts + kLivedOn) return false;
+      if (dump.meta.host.empty() || dump.meta.end_ns < c.last_ts + kActiveAfterEnd) return false;
       return std::any_of(dump.events.begin(), dump.events.end(), [&](const trace::Event& e) {
         return e.type == trace::EventType::ps && e.state == trace::ProcessState::crashed && e.signal == SIGKILL &&
                e.ts_ns >= c.first_ts && e.ts_ns <= c.last_ts;
@@ -229,20 +232,20 @@ class Rare {
     });
   }
 
-  // A node whose processes all end at once may have lost power, or its disk may have; then unsynced data is lost: as
-  // observed, or after the node's last actions. A program that never syncs loses everything that way, however it failed
-  // in production, so this comes late.
+  // Proposes power loss, in which unsynced data are lost, for a node all of whose processes were killed at once: at the
+  // observed time, and after the last events of the node. The shares are small (kSharePower): a program that never
+  // syncs loses all its data then, whatever happened in production.
   void power_of(const Candidate& c) {
     const auto& nodes = world_.config->nodes;
     const auto node =
         std::find_if(nodes.begin(), nodes.end(), [&](const auto& other_node) { return other_node.name == c.node; });
     if (!world_.inputs->power || c.own_end || c.fault.signal != SIGKILL || c.fault.scope != schedule::Scope::all ||
-        node == nodes.end() || node->attach || node->container || machine_went_on(c))
+        node == nodes.end() || node->attach || node->container || machine_continued(c))
       return;
     Fault fault = c.fault;
     fault.after.clear();
     fault.lose = schedule::Loss::unsynced;
-    fault.when = when_seen(world_, c);
+    fault.when = when_observed(world_, c);
     propose({fault}, 1, kSharePower * kShareShape * c.weight,
             fmt::format("with power loss, so that unsynced data is gone: {}", c.why));
     const auto number = world_.node_numbers.find(c.node);
@@ -260,22 +263,21 @@ class Rare {
 
   const World& world_;
   std::int64_t limit_ = 0;
-  std::vector<Try> tries_;
+  std::vector<Trial> trials_;
 };
 
 }  // namespace
 
-std::vector<Try> rare_tries(const World& world) {
-  return world.uses("rare") ? Rare(world).build() : std::vector<Try>();
+std::vector<Trial> rare_trials(const World& world) {
+  return world.uses("rare") ? RareTrials(world).build() : std::vector<Trial>();
 }
 
-// A failed call after what its node did before it.
-std::vector<Try> call_context_tries(const World& world) {
+std::vector<Trial> call_context_trials(const World& world) {
   constexpr std::size_t kCalls = 8;
   constexpr std::size_t kEvents = 4;
   constexpr std::uint64_t kOccurrences = 50;
-  std::vector<Try> tries;
-  if (!world.uses("contexts")) return tries;
+  std::vector<Trial> trials;
+  if (!world.uses("contexts")) return trials;
   std::size_t calls = 0;
   for (const Candidate* candidate : by_weight(world.plan)) {
     const Candidate& c = *candidate;
@@ -286,8 +288,8 @@ std::vector<Try> call_context_tries(const World& world) {
     if (number == world.node_numbers.end()) continue;
     if (++calls > kCalls) break;
     double share = kShareCallContext;
-    // From the survey: a call that is never made cannot fail after anything; and if the first call after the context is
-    // the very first one, it is already tried as that.
+    // Leave out, according to the survey, calls that are never made, and contexts that are met before the very first
+    // such call: plain trials already make that one fail.
     const Answer* answer = world.survey.find({c.node, {}, call_condition(c.fault.call)});
     if (answer != nullptr && answer->times == 0) continue;
     const trace::Trace& usual = world.survey.trace;
@@ -302,8 +304,8 @@ std::vector<Try> call_context_tries(const World& world) {
       }
       return times < occurrence;
     };
-    // A window of days, or of several hosts, contains more occurrences than a run does, and nothing before the call
-    // increases their number in a run.
+    // The factor for an occurrence that a run does not have: a dump of days, or of several hosts, contains more
+    // occurrences than a run.
     const auto possible = [&](const ContextEvent& event, std::uint64_t occurrence) {
       if (!world.survey.made || usual.meta.workload_ts == 0) return 1.0;
       std::uint64_t times = 0;
@@ -311,13 +313,13 @@ std::vector<Try> call_context_tries(const World& world) {
         if ((control_event.node != 0 ? usual.str(control_event.node) : std::string_view(usual.meta.node)) == c.node &&
             meets(usual, control_event, event.condition))
           times += times_of(control_event);
-      return times < occurrence ? kOddsNeverHere : 1.0;
+      return times < occurrence ? kOddsNeverCalled : 1.0;
     };
     std::set<std::string> seen;
     for (const ContextEvent& event : world.contexts->before(number->second, INT64_MIN, c.first_ts, 32)) {
       if (!seen.insert(event.key).second) continue;
       if (seen.size() > kEvents) break;
-      Try t;
+      Trial t;
       t.level = 2;
       t.schedule.name = world.config->name;
       t.schedule.faults = {c.fault};
@@ -327,17 +329,17 @@ std::vector<Try> call_context_tries(const World& world) {
       fault.when = {event.condition};
       t.why = fmt::format("{} after {}", fault.id, context_words(event.condition));
       t.yield = share * c.weight * possible(event, 1);
-      if (comes_later(event, 1)) tries.push_back(t);
+      if (comes_later(event, 1)) trials.push_back(t);
       if (event.occurrence > 1 && event.occurrence <= kOccurrences && comes_later(event, event.occurrence)) {
         fault.when[0].count = static_cast<int>(event.occurrence);
         t.why += fmt::format(", {} time", ordinal_text(event.occurrence));
         t.yield = share * c.weight * possible(event, event.occurrence);
-        tries.push_back(std::move(t));
+        trials.push_back(std::move(t));
       }
       share *= kNextStep;
     }
   }
-  return tries;
+  return trials;
 }
 
 }  // namespace rose::diagnose

@@ -1,5 +1,6 @@
-// Sometimes nothing shows which of several nodes a host of production was, because replicas do the same. Its faults
-// were given to one of them; if the bug needs the leader, or the node that serves clients, that may be another one.
+// Trials on other replicas. If several nodes behave alike, it is unknown which of them a production host corresponds
+// to, and its faults were assigned to one of them. If the bug needs the leader, or the node that serves clients,
+// another one may be right.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -9,57 +10,57 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostTurns = 4;        // of one schedule
-constexpr std::size_t kMostOnReplicas = 64;  // trials made on other replicas, the most likely ones
+constexpr std::size_t kMostRotations = 4;    // variants of one schedule
+constexpr std::size_t kMostOnReplicas = 64;  // trials that get variants, the most likely ones
 
 using Names = std::vector<std::string>;
 
-// Replaces the name by the one `by` further in the list, cyclically.
-void turn(const Names& replicas, std::size_t by, std::string& name) {
+// Replaces a name in the list by the one `by` places later, cyclically.
+void rotate(const Names& replicas, std::size_t by, std::string& name) {
   if (const auto at = std::find(replicas.begin(), replicas.end(), name); at != replicas.end())
     name = replicas[(static_cast<std::size_t>(at - replicas.begin()) + by) % replicas.size()];
 }
 
-void turn(const Names& replicas, std::size_t by, Fault& fault) {
-  turn(replicas, by, fault.node);
+void rotate(const Names& replicas, std::size_t by, Fault& fault) {
+  rotate(replicas, by, fault.node);
   for (Names* names : {&fault.side, &fault.peers})
-    for (std::string& name : *names) turn(replicas, by, name);
+    for (std::string& name : *names) rotate(replicas, by, name);
   for (std::vector<Condition>* conditions : {&fault.when, &fault.until})
-    for (Condition& condition : *conditions) turn(replicas, by, condition.node);
+    for (Condition& condition : *conditions) rotate(replicas, by, condition.node);
 }
 
 }  // namespace
 
 std::vector<Schedule> on_replicas(const World& world, const Schedule& schedule) {
-  std::vector<Schedule> turned;
-  if (!world.uses("replicas")) return turned;
+  std::vector<Schedule> rotated;
+  if (!world.uses("replicas")) return rotated;
   std::set<std::string> known{schedule::fingerprint(schedule)};
   for (const Names& replicas : world.plan.replicas)
-    for (std::size_t by = 1; by < replicas.size() && turned.size() < kMostTurns; ++by) {
+    for (std::size_t by = 1; by < replicas.size() && rotated.size() < kMostRotations; ++by) {
       Schedule other = schedule;
-      for (Fault& fault : other.faults) turn(replicas, by, fault);
+      for (Fault& fault : other.faults) rotate(replicas, by, fault);
       const bool possible = std::all_of(other.faults.begin(), other.faults.end(), [&](const Fault& fault) {
         return fault.kind != FaultKind::syscall || can_fail_calls(*world.inputs, fault.node);
       });
-      if (possible && known.insert(schedule::fingerprint(other)).second) turned.push_back(std::move(other));
+      if (possible && known.insert(schedule::fingerprint(other)).second) rotated.push_back(std::move(other));
     }
-  return turned;
+  return rotated;
 }
 
-std::vector<Try> replica_tries(const World& world, const std::vector<Try>& tries) {
-  std::vector<Try> likely(tries);
-  std::stable_sort(likely.begin(), likely.end(), [](const Try& a, const Try& b) { return a.yield > b.yield; });
+std::vector<Trial> replica_trials(const World& world, const std::vector<Trial>& trials) {
+  std::vector<Trial> likely(trials);
+  std::stable_sort(likely.begin(), likely.end(), [](const Trial& a, const Trial& b) { return a.yield > b.yield; });
   if (likely.size() > kMostOnReplicas) likely.resize(kMostOnReplicas);
-  std::vector<Try> turned;
-  for (const Try& t : likely)
+  std::vector<Trial> rotated;
+  for (const Trial& t : likely)
     for (Schedule& schedule : on_replicas(world, t.schedule)) {
-      Try other = t;
+      Trial other = t;
       other.schedule = std::move(schedule);
       other.yield *= kOnReplica;
       other.why += " (on another node that the host may be)";
-      turned.push_back(std::move(other));
+      rotated.push_back(std::move(other));
     }
-  return turned;
+  return rotated;
 }
 
 }  // namespace rose::diagnose

@@ -1,9 +1,10 @@
-#include "diagnose/extract/sifted.h"
+#include "diagnose/extract/extracted.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "diagnose/extract/facts.h"
+#include "diagnose/words.h"
 
 namespace rose::diagnose {
 
@@ -18,7 +19,7 @@ void Discards::add(const Discards& others) {
   for (const auto& [why, events] : others.events_) add(why, events);
 }
 
-void Discards::add_stranger(const std::string& host, std::uint64_t events) {
+void Discards::add_unmatched(const std::string& host, std::uint64_t events) {
   add(host.empty() ? std::string("their host has no name and matches no node of the deployment (see --map)")
                    : fmt::format("host '{}' matches no node of the deployment (see --map)", host),
       events);
@@ -39,7 +40,7 @@ std::string Ids::next(std::string base) {
   do {
     ++n;
     id = n == 1 ? base : fmt::format("{}-{}", base, n);
-  } while (!given_.insert(id).second);  // a node called "n1-2" may exist beside the second fault of "n1"
+  } while (!given_.insert(id).second);  // the second fault of node "n1" must not get the id of a fault of a node "n1-2"
   return id;
 }
 
@@ -54,7 +55,7 @@ Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t 
   return candidate;
 }
 
-void still_so(Candidate& candidate, const Times& times, std::int64_t longest_ns) {
+void add_unended_duration(Candidate& candidate, const Times& times, std::int64_t longest_ns) {
   Fault& other = candidate.other_length.emplace(candidate.fault);
   other.duration_ns = longest_ns;
   if (times.workload == 0) return;

@@ -1,0 +1,59 @@
+// The result type of the stages of extraction. Private to diagnose.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "diagnose/diagnose.h"
+
+namespace rose::diagnose {
+
+struct Times;
+
+// Numbers of events that are no candidates, by reason.
+class Discards {
+ public:
+  void add(std::string_view why, std::uint64_t events);
+  void add(const Discards& others);
+  // For events of a host that corresponds to no node; "": the host has no name.
+  void add_unmatched(const std::string& host, std::uint64_t events);
+  // By number of events, the highest first.
+  [[nodiscard]] std::vector<Discarded> list() const;
+
+ private:
+  std::map<std::string, std::uint64_t, std::less<>> events_;
+};
+
+struct Extracted {
+  std::vector<Candidate> candidates;
+  Discards discards;
+  std::vector<std::string> notes;
+};
+
+// Makes ids of faults that are unique within a stage. Stages use different prefixes.
+class Ids {
+ public:
+  // `base`, with a number if it is used already; shortened to what a schedule allows as an id.
+  [[nodiscard]] std::string next(std::string base);
+
+ private:
+  std::map<std::string, int> used_;  // by base: the last number
+  std::set<std::string> given_;
+};
+
+// A candidate for the fault, with `count` events and neutral values of its other properties.
+[[nodiscard]] Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t ts);
+// Sets the properties of a candidate that was inferred from a message; nullptr: it was not, so nothing changes.
+void from_log(Candidate& candidate, const LogEvidence::OfEvent* evidence);
+// For a fault that had not ended when the dump was written: adds the second duration to try. If the dump contains the
+// start of the workload, it ends with the run, so the fault is first tried until the end of the run, and then with the
+// observed duration; otherwise in the other order. `longest_ns`: the duration that lasts until the end of the run; 0:
+// the fault then needs none.
+void add_unended_duration(Candidate& candidate, const Times& times, std::int64_t longest_ns);
+
+}  // namespace rose::diagnose

@@ -1,0 +1,13 @@
+// Turns a partition into a candidate. Private to diagnose.
+#pragma once
+
+#include "diagnose/extract/extracted.h"
+#include "diagnose/extract/facts.h"
+#include "diagnose/network.h"
+
+namespace rose::diagnose {
+
+[[nodiscard]] Candidate partition_candidate(const Given& given, const Facts& facts, const Partition& partition,
+                                            Ids& ids);
+
+}  // namespace rose::diagnose
