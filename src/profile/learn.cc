@@ -383,7 +383,7 @@ bool learn_restart(Restarts& restarts, const trace::Trace& trace, const std::str
       CallKind call;
       call.node = node_of(trace, event);
       call.syscall = kernel::syscall_name(event.syscall);
-      call.error = kernel::errno_name(event.err);
+      call.error = error_name(event);
       call.path = patterns.path(event.path);
       call.peer = patterns.peer(event.peer);
       const std::string key = call_key(call);

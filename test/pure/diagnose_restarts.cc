@@ -80,6 +80,27 @@ TEST_CASE("a profile with a restart discards failures that follow from a restart
   CHECK(accounted(plan) == plan.failures);
 }
 
+TEST_CASE("a transfer that is short after every restart is a consequence of it") {
+  const auto config = deployment();
+  const auto reads_in_part = [](Dump& dump, double t) {
+    trace::Event& read = dump.scf(t, "n1", "read", 0, "/srv/n1/tail");
+    read.requested = 4096;
+  };
+  Dump restart;
+  restart.started(-2, "n1");
+  restart.crashed(10, "n1", SIGKILL, trace::kMain | trace::kInjected);
+  restart.started(11, "n1");
+  recovers(restart, 11);
+  reads_in_part(restart, 12);
+  restart.ends(30);
+  Dump production = incident();
+  reads_in_part(production, 10);
+  profile::Profile profile = usual();
+  REQUIRE(failed_calls(plan_of(config, production, profile)) == kFiles + 3);
+  REQUIRE(profile::learn_restart(profile.restarts, restart.take(), "n1"));
+  CHECK(failed_calls(plan_of(config, production, profile)) == 1);
+}
+
 TEST_CASE("failures before the restart, or far more frequent than after one, are kept") {
   const auto config = deployment();
   profile::Profile profile = usual();
