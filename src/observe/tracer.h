@@ -36,8 +36,8 @@ struct Target {
   // Watched if they are found here or in the programs that the node executes, because production may use another build
   // in another folder. One warning lists all that are missing.
   std::vector<std::filesystem::path> cgroups;
-  std::vector<std::string> addresses;          // for the dump's header; may be empty
-  std::vector<std::string> labels;             // for the dump's header: "unit:postgresql.service"
+  std::vector<std::string> addresses;  // for the dump's header; may be empty
+  std::vector<std::string> labels;     // for the dump's header: "unit:postgresql.service"
   // No other node shares its network namespace. Connections of such a node to itself never count as silent.
   bool own_network = false;
   // Functions to watch in these files, by name or glob, or by source file.
@@ -69,8 +69,10 @@ struct TracerOptions {
   double infrequent_below = 0;  // profile: > 0 counts functions instead of recording them, and detaches hot ones
   double hot_function_rate =
       0;  // recording: entries per second from which a function is detached; 0: only the total counts
-  double function_share = 0.01;                      // recording: share of one CPU that all functions together may cost
-  bool inlined = false;                              // copies of functions that were inlined are watched, too
+  double function_share = 0.01;  // recording: share of one CPU that all functions together may cost
+  bool inlined = false;          // copies of functions that were inlined are watched, too
+  // Of programs that are not executed themselves: their equals that the targets execute.
+  std::map<std::filesystem::path, std::filesystem::path> copies;
   std::vector<std::filesystem::path> method_agents;  // files of the JVM agent (jvm) whose reported entries are recorded
   std::vector<ValuePlace> values;                    // recorded in addition to the window, see take_values()
   double values_share = 0.05;                        // share of one CPU that all their locations together may cost
@@ -98,8 +100,8 @@ struct SeenValue {
 struct SeenValues {
   std::vector<SeenValue> values;  // in the order of their arrival
   struct Place {
-    std::uint64_t visits = 0;   // how often threads of the targets reached it while it was watched
-    bool detached = false;      // it was detached at times because it was too busy
+    std::uint64_t visits = 0;  // how often threads of the targets reached it while it was watched
+    bool detached = false;     // it was detached at times because it was too busy
   };
   std::vector<Place> places;
   std::uint64_t left_out = 0;  // values that were dropped; the first and last ones of each location and node are kept
