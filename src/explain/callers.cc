@@ -40,13 +40,15 @@ void unwrap(Call& call) {
   call.caller.resize(last);
 }
 
-// Parses a value of "store:callers". What started a goroutine counts as the caller of its function.
+// Parses a value of "store:callers". What started a goroutine counts as the caller of its function, and so does what
+// handed the function to a library: as a thread's, or a callback.
 Call read_call(const std::string& query, const schedule::Value& value) {
   Call call;
   call.function = query.substr(0, query.rfind(':'));
   call.node = value.node;
   std::string_view text = value.text;
-  if (text.starts_with(symbols::kGoStatement)) text.remove_prefix(symbols::kGoStatement.size()), call.starts = true;
+  for (const std::string_view before : {symbols::kGoStatement, symbols::kHandedOver})
+    if (text.starts_with(before)) text.remove_prefix(before.size()), call.starts = true;
   const std::size_t at = text.rfind(" (");
   call.caller = text.substr(0, at);
   unwrap(call);
@@ -149,7 +151,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     if (of == callers.end()) continue;
     for (const Call* call : of->second) {
       const std::string called_by =
-          (call->starts ? "its goroutine is started by " : "called by ") + at_place(frame_at(*call, call->caller));
+          (call->starts ? "handed over (a goroutine, a thread or a callback) by " : "called by ") +
+          at_place(frame_at(*call, call->caller));
       callee.why += "; " + called_by;
       for (StoryLine& line : explanation.story)
         if (const std::string enters = "enters " + callee.function;
@@ -160,7 +163,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     callee.features[Feature::decided_outside] = 1;
   }
   const auto why = [&](const Call& call) {
-    return fmt::format("{}{} {}, {}", side.missing ? "no longer " : "", call.starts ? "starts a goroutine of" : "calls",
+    return fmt::format("{}{} {}, {}", side.missing ? "no longer " : "",
+                       call.starts ? "hands over (as a goroutine, a thread or a callback)" : "calls",
                        at_place(frame_at(call, call.function)), side.why);
   };
   double share = 1;

@@ -14,6 +14,7 @@
 #include "symbols/elf.h"
 #include "symbols/go_prologue.h"
 #include "symbols/symbols.h"
+#include "symbols/users.h"
 
 namespace rose::symbols {
 namespace {
@@ -96,22 +97,40 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   std::string at(std::uint64_t address) const override {
     const Function* found = around(address);
     if (found == nullptr) return {};
-    const DebugInfo::CalledFrom from = debug_ ? debug_->inlined_at(address) : DebugInfo::CalledFrom{};
+    DebugInfo::CalledFrom from = debug_ ? debug_->inlined_at(address) : DebugInfo::CalledFrom{};
+    // Code of a library that was compiled in calls what somebody handed to it.
+    if (!from.name.empty() && is_compiled_in(from.name)) from = {};
+    if (from.name.empty() && is_compiled_in(found->name, found->linkage_name))
+      if (const Function* user = users().only_user(found->address, true)) return std::string(kHandedOver) + user->name;
     return fmt::format("{} ({})", from.name.empty() ? found->name : from.name,
                        from.place.empty() ? fmt::format("+{:#x}", address - found->address) : from.place);
+  }
+
+  std::string handed_over(std::uint64_t address) const override {
+    const Function* user = file_.is_go() ? nullptr : users().only_user(address, false);
+    return user == nullptr ? std::string() : std::string(kHandedOver) + user->name;
   }
 
  private:
   // The function whose code contains the address.
   [[nodiscard]] const Function* around(std::uint64_t address) const {
     if (!file_.file_offset(address)) return nullptr;
-    if (functions_.empty()) functions_ = table().all();
-    auto found = std::upper_bound(functions_.begin(), functions_.end(), address,
+    const std::vector<Function>& all = functions();
+    auto found = std::upper_bound(all.begin(), all.end(), address,
                                   [](std::uint64_t wanted, const Function& one) { return wanted < one.address; });
-    if (found == functions_.begin()) return nullptr;
+    if (found == all.begin()) return nullptr;
     --found;
     if (found->size != 0 && address - found->address >= found->size) return nullptr;
     return &*found;
+  }
+
+  [[nodiscard]] const std::vector<Function>& functions() const {
+    if (functions_.empty()) functions_ = table().all();
+    return functions_;
+  }
+  [[nodiscard]] const Users& users() const {
+    if (!users_) users_.emplace(file_, functions());
+    return *users_;
   }
 
   [[nodiscard]] const Machine& machine() const { return file_.machine(); }
@@ -444,6 +463,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   }
   mutable std::optional<FunctionTable> table_;  // created by the first lookup
   mutable std::vector<Function> functions_;     // all functions by address; filled by the first lookup
+  mutable std::optional<Users> users_;          // the same
   mutable std::optional<std::optional<std::uint64_t>> creator_offset_;  // the same; nothing: not a program of Go
 };
 
@@ -506,6 +526,7 @@ FormattedValue format_value(const Form& form, std::uint64_t bits, std::string_vi
     case Form::Kind::creator: {
       // The value is a return address: the instruction after the call.
       std::string words = form.code ? form.code->at(form.origin + bits - 1) : std::string();
+      if (words.empty() && form.code && form.kind == Form::Kind::code) words = form.code->handed_over(form.origin);
       if (words.empty()) words = kOutsideFile;
       return {form.kind == Form::Kind::creator ? std::string(kGoStatement) + words : std::move(words), false, 0};
     }

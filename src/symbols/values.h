@@ -20,6 +20,9 @@ namespace rose::symbols {
 inline constexpr std::string_view kOutsideFile = "code outside the file";
 // Precedes the caller of a goroutine's function, if it started the goroutine.
 inline constexpr std::string_view kGoStatement = "go statement in ";
+// Precedes the function that handed another one to a library, which calls it: the start routine of a thread, a
+// callback.
+inline constexpr std::string_view kHandedOver = "a library, from ";
 // "Calls" the function of each goroutine.
 inline constexpr std::string_view kGoroutineBegins = "runtime.goexit";
 
@@ -54,6 +57,8 @@ class CodeNames {
   virtual ~CodeNames() = default;
   [[nodiscard]] virtual std::string at(
       std::uint64_t address) const = 0;  // "store (store.c:71)"; "" outside the file's code
+  // For the function at this address, which code of another file calls: "a library, from main"; "" if it is not known.
+  [[nodiscard]] virtual std::string handed_over(std::uint64_t) const { return {}; }
 };
 
 // How the bits are interpreted. `creator`: code that started the goroutine, read at the same time as the code that

@@ -832,8 +832,10 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
     CHECK(callee->features[explain::Feature::decided_outside] == (function == "expire" ? 0 : 0.5));
   }
   CHECK(why("Server::run(int)") ==
-        "starts a goroutine of expire (server.cc:71), which only failing runs enter after the fault");
-  CHECK(why("expire").ends_with("; its goroutine is started by Server::run(int) (server.cc:71)"));
+        "hands over (as a goroutine, a thread or a callback) expire (server.cc:71), which only failing runs enter "
+        "after the fault");
+  CHECK(why("expire").ends_with(
+      "; handed over (a goroutine, a thread or a callback) by Server::run(int) (server.cc:71)"));
   const std::vector<explain::Call> decided =
       add_callers(e, {run, run, call("revoke", "expire (server.cc:90)"), call("expire", "std::__invoke (invoke.h:3)"),
                       call("retry", "loop (server.cc:12)")});
