@@ -458,7 +458,7 @@ class OneRun {
     measure_load();
     if (injector_ && !hit) injector_->catch_up();
     if (!hit) let_faults_run_out();
-    capture();
+    if (hit || !config_.oracle || !options_.traced_answer_ns) capture();
     run_.completed = true;
     // Checked before and after the oracle, which may write something as well.
     run_.result.doubt = full_disk(options_.run_dir);
@@ -470,9 +470,14 @@ class OneRun {
       oracle_note_ = "there is no [oracle] to run";
       return {};
     }
+    const std::int64_t asked_ns = monotonic_ns();
     ROSE_TRY(const OracleResult asked, ask_oracle(config_, *deployment_, options_.run_dir));
     run_.result.oracle = asked.answer;
+    run_.answer_ns = monotonic_ns() - asked_ns;
     if (asked.answer == schedule::OracleAnswer::hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
+    if (options_.traced_answer_ns && run_.answer_ns < *options_.traced_answer_ns)
+      cancel::sleep(*options_.traced_answer_ns - run_.answer_ns);
+    capture();
     oracle_note_ = asked.note;
     run_.oracle_line = asked.last_line;
     return {};
