@@ -23,6 +23,8 @@ inline constexpr std::string_view kGoStatement = "go statement in ";
 // Precedes the function that handed another one to a library, which calls it: the start routine of a thread, a
 // callback.
 inline constexpr std::string_view kHandedOver = "a library, from ";
+// Precedes the caller of the caller that was read before it.
+inline constexpr std::string_view kFurtherOut = "further out: ";
 // "Calls" the function of each goroutine.
 inline constexpr std::string_view kGoroutineBegins = "runtime.goexit";
 
@@ -62,9 +64,9 @@ class CodeNames {
 };
 
 // How the bits are interpreted. `creator`: code that started the goroutine, read at the same time as the code that
-// called; it counts only if that is kGoroutineBegins.
+// called; it counts only if that is kGoroutineBegins. `outer`: code that called the caller that was read before.
 struct Form {
-  enum class Kind { raw, integer, natural, boolean, character, real, pointer, enumeration, text, code, creator };
+  enum class Kind { raw, integer, natural, boolean, character, real, pointer, enumeration, text, code, creator, outer };
   Kind kind = Kind::raw;
   std::uint8_t size = 8;                                             // significant bytes
   std::uint8_t shift = 0;                                            // bits to skip before them
