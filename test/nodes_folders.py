@@ -50,6 +50,7 @@ ELSEWHERE = {
     "inject/stacks.cc": "mapped files, as the kernel names them, for their symbols; whether an agent left a file",
     "replay/cases.cc": "folders of schedules that the user names",
     "replay/launched.cc": "programs of processes, as the kernel names them",
+    "replay/run.cc": "a copy of a program, in a temporary folder that is root's",
     "replay/side_by_side.cc": "what the kernel shows of processors and memory",
     "replay/store.cc": "the report folder and folders of runs, which are root's",
     "replay/work.cc": "how full the run's file system is; the profile",

@@ -227,7 +227,8 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   ROSE_TRY(ReportFolder folder, ReportFolder::make(options.report, options.redact));
   ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder.runs(), options.keep, "explain"));
   ROSE_CHECK(store.start_over(config));
-  ROSE_TRY(config, replay::follow_launchers(config, store, options.allow_attached));
+  ROSE_TRY(const replay::Launched launched, replay::follow_launchers(config, store, options.allow_attached));
+  config = launched.config;
   ROSE_TRY(const replay::Asked asked, replay::ask(config, options.ask));
   ROSE_TRY(const replay::Watchable watchable, replay::watchable_functions(config));
   replay::ContrastOptions contrast_options;

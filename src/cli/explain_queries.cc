@@ -78,7 +78,7 @@ Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& fu
     if (std::find(about.begin(), about.end(), question) != about.end()) questions.push_back(question);
   }
   if (questions.empty()) return std::vector<explain::Call>();
-  const Result<replay::Asked> asked = replay::ask(config, questions, true);
+  const Result<replay::Asked> asked = replay::ask(config, questions, true, true);
   if (!asked) {
     limits.push_back(asked.error().message);
     return std::vector<explain::Call>();

@@ -243,6 +243,7 @@ ComparedRuns::ComparedRuns(const config::Config& config, const replay::Watchable
   run.tracer.inlined = true;
   run.profile = &watchable.functions;
   run.stacks = true;
+  run.traced_answer_ns = 0;
   run.tracer_ready = [this](observe::Tracer&, const std::filesystem::path& run_dir) { logs_->began(run_dir); };
   run.look = [this](const std::filesystem::path& run_dir, schedule::RunResult& result) {
     logs_->ended(run_dir, result.number);

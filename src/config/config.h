@@ -126,6 +126,9 @@ struct Node {
       working_dir;   // "": the node's folder, or the image's; else a path in that folder, absolute in a container
   std::string user;  // "": the user of rose; for a container in the engine's form ("redis", "999:999"), "": the image's
   std::vector<std::string> binaries;  // resolved relative to the file; default: command[0]
+  // Of these, copies of programs that each run makes anew, with their paths below the run's folder; not a key of the
+  // file.
+  std::map<std::string, std::string> made_by_runs;
   std::vector<std::string> sources;
   std::vector<std::string> functions;  // names or globs
   bool exceptions = false;             // also trace exceptions that leave JVM methods among these

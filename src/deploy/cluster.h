@@ -110,6 +110,7 @@ class Cluster final : public Deployment {
   int node_netns_fd(std::size_t node) const override { return network_ ? network_->node_fd(node) : -1; }
   int client_netns_fd() const override { return network_ ? network_->client_fd() : -1; }
 
+  Result<void> prepare() override;
   Result<void> start() override;
   std::filesystem::path commands_cgroup() const override { return cgroup_ / "rose.commands"; }
   Result<std::unique_ptr<RunningCommand>> spawn(const config::Command& command, std::string_view log_name,
@@ -288,6 +289,7 @@ class Cluster final : public Deployment {
   std::set<std::string> shared_volumes_;  // volumes among them that several nodes use
   std::atomic<unsigned> commands_{0};
   std::atomic<bool> stopping_{false};
+  bool prepared_ = false;
   bool started_ = false;
   bool stopped_ = false;
   bool undone_ = true;  // stop() has undone everything created so far

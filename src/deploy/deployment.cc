@@ -463,10 +463,10 @@ void Cluster::run_teardown() {
 
 // Start and readiness
 
-Result<void> Cluster::start() {
-  ROSE_ASSERT(!started_);
+Result<void> Cluster::prepare() {
+  ROSE_ASSERT(!prepared_);
   ROSE_CHECK(cancel::check());
-  started_ = true;
+  prepared_ = true;
   ROSE_TRY(control_, ControlServer::create(run_dir_, [this](const std::string& action, const std::string& node) {
              return request(action, node);
            }));
@@ -475,6 +475,13 @@ Result<void> Cluster::start() {
     ROSE_CHECK(run_setup());
     ROSE_CHECK(check_commands());
   }
+  return {};
+}
+
+Result<void> Cluster::start() {
+  ROSE_ASSERT(!started_);
+  started_ = true;
+  if (!prepared_) ROSE_CHECK(prepare());
   ROSE_CHECK(make_containers());
   hold_containers();
   std::vector<std::size_t> all;
@@ -725,7 +732,7 @@ void Cluster::stop() {
     wake();
     monitor_.join();
   }
-  if (started_) run_teardown();
+  if (prepared_) run_teardown();
   remove_containers();
   if (!cgroup_.empty()) undo(cgroup::destroy(cgroup_));
   for (const auto& state : states_) state->events.reset();

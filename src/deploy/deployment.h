@@ -133,6 +133,8 @@ class Deployment {
   // The v2 folder that holds the cgroups of all commands beside the nodes.
   [[nodiscard]] virtual std::filesystem::path commands_cgroup() const = 0;
 
+  // Runs the setup command; start() does so unless it was done before.
+  [[nodiscard]] virtual Result<void> prepare() = 0;
   // Runs the setup command, starts all nodes in file order, runs `form` and waits until they are ready. Errors are
   // `inconclusive` (a node does not become ready; the hint has the end of its log), `input` (a command does not exist)
   // or `cancelled`.

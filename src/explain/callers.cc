@@ -40,13 +40,16 @@ void unwrap(Call& call) {
   call.caller.resize(last);
 }
 
-// Parses a value of "store:callers". What started a goroutine counts as the caller of its function.
+// Parses a value of "store:callers". What started a goroutine counts as the caller of its function, and so does what
+// handed the function to a library: as a thread's, or a callback.
 Call read_call(const std::string& query, const schedule::Value& value) {
   Call call;
   call.function = query.substr(0, query.rfind(':'));
   call.node = value.node;
   std::string_view text = value.text;
-  if (text.starts_with(symbols::kGoStatement)) text.remove_prefix(symbols::kGoStatement.size()), call.starts = true;
+  if (text.starts_with(symbols::kFurtherOut)) text.remove_prefix(symbols::kFurtherOut.size());
+  for (const std::string_view before : {symbols::kGoStatement, symbols::kHandedOver})
+    if (text.starts_with(before)) text.remove_prefix(before.size()), call.starts = true;
   const std::size_t at = text.rfind(" (");
   call.caller = text.substr(0, at);
   unwrap(call);
@@ -118,14 +121,13 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     return nodes.contains(node) || nodes.contains("") || (node.empty() && !nodes.empty());
   };
   // What calls it on other nodes calls it in all runs.
-  std::erase_if(calls, [&](const Call& call) {
+  const auto tells = [&](const Call& call) {
     const auto callee = find_suspect(suspects, call.function);
-    return callee != suspects.end() && !one_sided(*callee, call.node);
-  });
+    return callee != suspects.end() && one_sided(*callee, call.node);
+  };
   std::map<std::string, std::vector<const Call*>> callers;  // by key of the callee
   for (const Call& call : calls) {
-    if (find_suspect(suspects, call.function) == suspects.end() || key_of(call.caller) == key_of(call.function))
-      continue;
+    if (!tells(call) || key_of(call.caller) == key_of(call.function)) continue;
     std::vector<const Call*>& of = callers[key_of(call.function)];
     const bool again = std::any_of(
         of.begin(), of.end(), [&](const Call* one) { return one->caller == call.caller && one->line == call.line; });
@@ -134,8 +136,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
   // What comes first after the fault may be a decision, what comes later its consequence.
   std::vector<const Call*> decisions;  // the first call that each caller decided on, by time
   for (const Call& call : calls) {
-    const auto callee = find_suspect(suspects, call.function), caller = find_suspect(suspects, call.caller);
-    if (callee == suspects.end() || !may_be_suspect(call)) continue;
+    const auto caller = find_suspect(suspects, call.caller);
+    if (!tells(call) || !may_be_suspect(call)) continue;
     if (caller != suspects.end() && one_sided(*caller, call.node)) continue;
     // An error goes outward along the stack that the fault hit: what its functions then do follows from that.
     if (caller != suspects.end() && caller->features[Feature::arrived] > kOnStack) continue;
@@ -149,7 +151,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     if (of == callers.end()) continue;
     for (const Call* call : of->second) {
       const std::string called_by =
-          (call->starts ? "its goroutine is started by " : "called by ") + at_place(frame_at(*call, call->caller));
+          (call->starts ? "handed over (a goroutine, a thread or a callback) by " : "called by ") +
+          at_place(frame_at(*call, call->caller));
       callee.why += "; " + called_by;
       for (StoryLine& line : explanation.story)
         if (const std::string enters = "enters " + callee.function;
@@ -160,7 +163,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     callee.features[Feature::decided_outside] = 1;
   }
   const auto why = [&](const Call& call) {
-    return fmt::format("{}{} {}, {}", side.missing ? "no longer " : "", call.starts ? "starts a goroutine of" : "calls",
+    return fmt::format("{}{} {}, {}", side.missing ? "no longer " : "",
+                       call.starts ? "hands over (as a goroutine, a thread or a callback)" : "calls",
                        at_place(frame_at(call, call.function)), side.why);
   };
   double share = 1;
@@ -169,6 +173,14 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     if (Features& of = find_suspect(suspects, call->function)->features; !side.missing)
       of[Feature::decided_outside] = std::min(of[Feature::decided_outside], 1 - share);
     accuse(suspects, *call, Feature::decided_first, share, why(*call));
+    // Those further out passed on what it decided by, or decided to call it. What only failing runs enter did not.
+    double outer = share;
+    for (const Call* one = call; one != &calls.back() && key_of(one[1].function) == key_of(one->caller); ++one) {
+      const auto caller = find_suspect(suspects, one[1].caller);
+      if (outer *= kOuter; may_be_suspect(one[1]) && (caller == suspects.end() || !one_sided(*caller, one[1].node)))
+        accuse(suspects, one[1], Feature::decided_first, outer,
+               fmt::format("on the stack of that call: it calls {}", at_place(frame_at(one[1], one[1].function))));
+    }
     share /= 2;
   }
   for (const Call* call : accused)
@@ -201,9 +213,19 @@ std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<
                            std::int64_t since_ns) {
   const std::int64_t from = result.trace.meta.workload_ts + since_ns;
   std::vector<Call> calls;
-  for (const schedule::Value& value : result.values)
-    if (value.question < queries.size() && value.ts_ns > from && value.text != schedule::kNotReadable)
-      calls.push_back(read_call(queries[value.question], value));
+  const schedule::Value* before = nullptr;
+  for (const schedule::Value& value : result.values) {
+    if (value.question >= queries.size() || value.ts_ns <= from || value.text == schedule::kNotReadable) continue;
+    Call call = read_call(queries[value.question], value);
+    if (value.text.starts_with(symbols::kFurtherOut)) {
+      const bool goes_on = before != nullptr && before->ts_ns == value.ts_ns && before->tid == value.tid &&
+                           before->question == value.question;
+      if (!goes_on || calls.back().starts || call.caller == symbols::kGoroutineBegins) continue;
+      call.function = calls.back().caller;
+    }
+    before = &value;
+    calls.push_back(std::move(call));
+  }
   return calls;
 }
 

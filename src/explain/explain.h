@@ -46,7 +46,7 @@ struct Call {
   std::string node;
   std::string file;     // the position of the call; "" if unknown
   int line = 0;         // 0 unknown
-  bool starts = false;  // it starts a goroutine of the function
+  bool starts = false;  // it only hands the function over, for a goroutine, a thread or as a callback
 };
 
 // What followed a call that a fault made fail.

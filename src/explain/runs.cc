@@ -324,8 +324,9 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
     else if (is_exchange(what))
       if (const auto in = last.find(step.tid); in != last.end()) step.in = in->second;
   }
-  if (result.workload_end_ns)
-    run.end_ns = run.zero_ns + std::min(*result.workload_end_ns, result.oracle_ns.value_or(*result.workload_end_ns));
+  // A symptom may show only while the oracle, asked when the workload has ended, looks for it.
+  if (result.oracle_ns) run.end_ns = run.zero_ns + *result.oracle_ns;
+  else if (result.workload_end_ns) run.end_ns = std::max(run.zero_ns + *result.workload_end_ns, trace.meta.end_ns);
   if (run.end_ns == 0) run.end_ns = run.steps.empty() ? run.zero_ns : run.steps.back().ts_ns;
   return run;
 }

@@ -84,7 +84,10 @@ int Binaries::hold(const std::filesystem::path& open, const std::filesystem::pat
   return static_cast<int>(held_.size() - 1);
 }
 
-int Binaries::add(const std::filesystem::path& path) { return hold(path, path); }
+int Binaries::add(const std::filesystem::path& path) {
+  const auto copy = copies_.find(path);
+  return hold(copy == copies_.end() ? path : copy->second, path);
+}
 
 std::vector<int> Binaries::substitutes(const Target& target, const std::filesystem::path& wanted) {
   std::vector<int> found;

@@ -5,7 +5,9 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -21,6 +23,8 @@ namespace rose::observe {
 
 class Binaries {
  public:
+  // For files that are not executed themselves: the path of an equal one that is. Their names stay.
+  void execute_instead(std::map<std::filesystem::path, std::filesystem::path> copies) { copies_ = std::move(copies); }
   // Each file is held once, under the first name given. Returns -1 and sets errno if it cannot be opened.
   int add(const std::filesystem::path& path);
   [[nodiscard]] const std::filesystem::path& name(int binary) const {
@@ -29,6 +33,10 @@ class Binaries {
   // A path that leads to the file even if its name was removed.
   [[nodiscard]] const std::filesystem::path& path(int binary) const {
     return held_[static_cast<std::size_t>(binary)].path;
+  }
+  // Where to look up its functions: what is known of a file that each run copies is known of all copies.
+  [[nodiscard]] const std::filesystem::path& symbols(int binary) const {
+    return copies_.contains(name(binary)) ? name(binary) : path(binary);
   }
 
   // The files in which to look up functions that a profile found in `wanted` on another host: that path, and files with
@@ -45,6 +53,7 @@ class Binaries {
   };
   int hold(const std::filesystem::path& open, const std::filesystem::path& name);
   std::vector<Held> held_;
+  std::map<std::filesystem::path, std::filesystem::path> copies_;
 };
 
 }  // namespace rose::observe

@@ -90,6 +90,7 @@ Result<void> FunctionWatch::find(const std::vector<Target>& targets, const Trace
   infrequent_below_ = options.infrequent_below;
   hot_rate_ = options.hot_function_rate;
   share_ = options.function_share;
+  binaries_.execute_instead(options.copies);
   copies_ = options.inlined ? symbols::Copies::inlined : symbols::Copies::none;
   std::map<std::pair<int, std::uint64_t>, std::uint32_t> known;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> asked;
@@ -158,7 +159,7 @@ void FunctionWatch::find_profiled(const std::vector<Target>& targets, const Add&
         continue;
       }
       std::vector<std::filesystem::path> paths;
-      for (const int file : files) paths.push_back(binaries_.path(file));
+      for (const int file : files) paths.push_back(binaries_.symbols(file));
       auto found = symbols::find_known_functions(paths, names, copies_);
       if (!found) {
         miss(target, names.size(), names.front());

@@ -349,7 +349,7 @@ Result<void> KernelTracer::begin() {
                                          {CAP_PERFMON, "to attach them to system calls and functions"},
                                          {CAP_NET_ADMIN, "to see packets arrive"}}));
   ROSE_CHECK(functions_.find(targets_, options_));
-  ROSE_CHECK(values_.prepare(options_.values, targets_.size(), options_.values_share));
+  ROSE_CHECK(values_.prepare(options_, targets_.size()));
   messages_.prepare(targets_.size());
   ROSE_CHECK(find_targets());
   ROSE_CHECK(load());

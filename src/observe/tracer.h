@@ -68,8 +68,10 @@ struct TracerOptions {
   double infrequent_below = 0;  // profile: if > 0, functions are counted instead of recorded, and hot ones are detached
   double hot_function_rate =
       0;  // recording: entries per second from which a function is detached; 0: only the total is limited
-  double function_share = 0.01;                      // recording: share of one CPU that all functions together may cost
-  bool inlined = false;                              // copies of functions that were inlined are watched, too
+  double function_share = 0.01;  // recording: share of one CPU that all functions together may cost
+  bool inlined = false;          // copies of functions that were inlined are watched, too
+  // Of programs that are not executed themselves: their equals that the targets execute.
+  std::map<std::filesystem::path, std::filesystem::path> copies;
   std::vector<std::filesystem::path> method_agents;  // files of the JVM agent (jvm) whose method entries are recorded
   std::vector<ValuePlace> values;                    // recorded in addition to the window, see take_values()
   double values_share = 0.05;                        // share of one CPU that all their locations together may cost

@@ -54,9 +54,11 @@ rose_fetch fetch_of(const symbols::Fetch& fetch) {
 
 }  // namespace
 
-Result<void> ValueWatch::prepare(const std::vector<ValuePlace>& places, std::size_t nodes, double share) {
+Result<void> ValueWatch::prepare(const TracerOptions& options, std::size_t nodes) {
   nodes_ = nodes;
-  share_ = share;
+  share_ = options.values_share;
+  binaries_.execute_instead(options.copies);
+  const std::vector<ValuePlace>& places = options.values;
   const std::size_t most = kernel::has_uprobe_multi() ? kMostPlaces : kMostAlone;
   if (places.size() > most)
     return fail(

@@ -26,7 +26,7 @@ class ValueWatch {
   ValueWatch& operator=(const ValueWatch&) = delete;
 
   // Returns ErrorKind::input if there are more than the BPF maps can hold or a file cannot be read.
-  [[nodiscard]] Result<void> prepare(const std::vector<ValuePlace>& places, std::size_t nodes, double share);
+  [[nodiscard]] Result<void> prepare(const TracerOptions& options, std::size_t nodes);
   [[nodiscard]] bool empty() const { return places_.empty(); }
   [[nodiscard]] std::size_t fetches() const { return owners_.size(); }
   // For each location: one counter per node and one for all other processes.

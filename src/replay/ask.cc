@@ -142,7 +142,7 @@ void take_creator(std::string creator, const schedule::Value& with, std::vector<
 
 }  // namespace
 
-Result<Asked> ask(const config::Config& config, const std::vector<std::string>& queries, bool proposed) {
+Result<Asked> ask(const config::Config& config, const std::vector<std::string>& queries, bool proposed, bool outer) {
   Asked asked;
   if (queries.empty()) return asked;
   if (queries.size() > kMostQueries)
@@ -158,7 +158,9 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
   }
   std::set<std::string> known;
   for (const std::string& text : queries) {
-    ROSE_TRY(const symbols::Query query, symbols::parse_query(text));
+    ROSE_TRY(symbols::Query query, symbols::parse_query(text));
+    query.outer = outer;
+    query.of_watched = proposed;
     if (!known.insert(query.text).second) continue;
     if (std::vector<std::string> nodes = java_nodes(config, query); !nodes.empty()) {
       ask_java(asked, query, std::move(nodes));

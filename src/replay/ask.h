@@ -44,8 +44,9 @@ struct Asked {
 
 // Looks up every query in the programs of all nodes. Returns ErrorKind::usage or input if a query is invalid or no
 // program contains what it names. `proposed`: rose chose the queries itself, and such a query is noted as refused.
+// `outer`: with callers of callers.
 [[nodiscard]] Result<Asked> ask(const config::Config& config, const std::vector<std::string>& queries,
-                                bool proposed = false);
+                                bool proposed = false, bool outer = false);
 
 // The queries that are possible for a function, over the programs of all nodes: see symbols::ValueFile. For a Java
 // method, its result and its first arguments. Opens each program once. Keeps a reference to `config`.

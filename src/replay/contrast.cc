@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "base/text.h"
+#include "base/units.h"
 
 namespace rose::replay {
 namespace {
@@ -17,6 +18,8 @@ int* count_of(schedule::Fault& fault) {
   return last.kind == schedule::ConditionKind::elapsed || last.kind == schedule::ConditionKind::role ? nullptr
                                                                                                      : &last.count;
 }
+
+constexpr std::int64_t kLongestAnswer = 10 * kSecond;  // of the oracle, that other runs wait for
 
 struct Turn {
   ContrastRun what = ContrastRun::schedule;
@@ -285,8 +288,13 @@ Result<Contrast> contrast(const config::Config& config, const schedule::Schedule
         const bool judged = verdict == schedule::Verdict::reproduced || verdict == schedule::Verdict::not_reproduced;
         turns.tried(*now[i].beside, judged ? std::optional(verdict == schedule::Verdict::reproduced) : std::nullopt);
       }
-      if (now[i].what == ContrastRun::schedule && verdict == schedule::Verdict::reproduced)
+      if (now[i].what == ContrastRun::schedule && verdict == schedule::Verdict::reproduced) {
         turns.reproduced(made[i]->result.faults);
+        // What happens only while the oracle looks for the symptom must not be new only because nobody looked as long
+        // where it found none.
+        if (std::optional<std::int64_t>& traced = run_options.traced_answer_ns; traced)
+          traced = std::clamp(made[i]->answer_ns, *traced, kLongestAnswer);
+      }
       each(*std::move(made[i]), now[i].what, now[i].words);
     }
   }

@@ -14,6 +14,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/leaving.h"
 #include "base/log.h"
 #include "base/units.h"
@@ -132,6 +133,21 @@ bool wait_readable(int fd, std::int64_t ns) {
   const timespec ts{left / kSecond, left % kSecond};
   ::ppoll(watched, cancel::fd() >= 0 ? 2 : 1, &ts, nullptr);
   return (watched[0].revents & POLLIN) != 0;
+}
+
+// True if this open file has the same content as the program at `path`.
+bool same_content(int file, const std::filesystem::path& path) {
+  const Fd other = open_regular(path);
+  if (file < 0 || !other) return false;
+  std::string block(std::size_t{1} << 20, '\0'), others(block);
+  for (off_t at = 0;;) {
+    const ssize_t n = ::pread(file, block.data(), block.size(), at);
+    const ssize_t m = ::pread(other.get(), others.data(), others.size(), at);
+    if (n != m || n < 0 || block.compare(0, static_cast<std::size_t>(n), others, 0, static_cast<std::size_t>(n)) != 0)
+      return false;
+    if (n == 0) return true;
+    at += n;
+  }
 }
 
 class OneRun {
@@ -270,6 +286,7 @@ class OneRun {
         tracer.values = options_.asked->places;
         if (!options_.asked->java.empty()) ROSE_CHECK(ask_jvms(tracer));
       }
+      ROSE_CHECK(find_made_programs(tracer));
       const std::vector<observe::Target> targets = targets_of(config_, *deployment_, options_.profile);
       for (const observe::Target& target : targets) traced_.push_back(target.node);
       ROSE_TRY(tracer_, observe::Tracer::start(tracer, targets));
@@ -282,6 +299,27 @@ class OneRun {
     if (options_.nodes_ready) options_.nodes_ready(*deployment_);
     if (tracer_ && options_.tracer_ready) options_.tracer_ready(*tracer_, options_.run_dir);
     return work();
+  }
+
+  // For nodes that execute copies of a program in this run's folder: setup makes them before the tracer starts, because
+  // probes belong to a file.
+  Result<void> find_made_programs(observe::TracerOptions& tracer) {
+    for (const config::Node& node : config_.nodes) {
+      for (const auto& [known, inside] : node.made_by_runs) {
+        if (made_programs_.empty()) {
+          if (jvms_) ROSE_CHECK(jvms_->write());
+          ROSE_CHECK(deployment_->prepare());
+        }
+        Fd file = open_inside(options_.run_dir, inside);
+        if (!same_content(file.get(), known))
+          log::warn_once(
+              fmt::format("functions of node {} are not watched: {} is not there, or another program, before it starts",
+                          node.name, inside));
+        else tracer.copies[known] = own_path(file.get());
+        made_programs_.push_back(std::move(file));
+      }
+    }
+    return {};
   }
 
   // For nodes with watched functions of Node.js.
@@ -420,7 +458,7 @@ class OneRun {
     measure_load();
     if (injector_ && !hit) injector_->catch_up();
     if (!hit) let_faults_run_out();
-    capture();
+    if (hit || !config_.oracle || !options_.traced_answer_ns) capture();
     run_.completed = true;
     // Checked before and after the oracle, which may write something as well.
     run_.result.doubt = full_disk(options_.run_dir);
@@ -432,9 +470,14 @@ class OneRun {
       oracle_note_ = "there is no [oracle] to run";
       return {};
     }
+    const std::int64_t asked_ns = monotonic_ns();
     ROSE_TRY(const OracleResult asked, ask_oracle(config_, *deployment_, options_.run_dir));
     run_.result.oracle = asked.answer;
+    run_.answer_ns = monotonic_ns() - asked_ns;
     if (asked.answer == schedule::OracleAnswer::hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
+    if (options_.traced_answer_ns && run_.answer_ns < *options_.traced_answer_ns)
+      cancel::sleep(*options_.traced_answer_ns - run_.answer_ns);
+    capture();
     oracle_note_ = asked.note;
     run_.oracle_line = asked.last_line;
     return {};
@@ -602,6 +645,7 @@ class OneRun {
   std::unique_ptr<jvm::Session> jvms_;
   std::unique_ptr<python::Session> python_;
   std::unique_ptr<javascript::Session> javascript_;
+  std::vector<Fd> made_programs_;
   std::vector<std::string> watched_;  // nodes whose methods are watched
   std::vector<std::string> traced_;   // the tracer's targets
   std::unique_ptr<inject::Injector> injector_;

@@ -35,6 +35,9 @@ struct RunOptions {
   bool trace = true;              // trace every node; the window becomes the result's trace
   bool allow_attached = false;    // allow faults on `attach` nodes
   bool stacks = false;            // record stacks of threads affected by faults
+  // The trace also holds what happens until the oracle, asked when the workload has ended, has answered, and at least
+  // this long after it was asked. Nothing: it ends when the oracle is asked, whose requests are no part of the system.
+  std::optional<std::int64_t> traced_answer_ns;
   observe::TracerOptions tracer;
   const Asked* asked = nullptr;                    // values to record in the nodes' programs
   jvm::CodeBook* code_book = nullptr;              // collects calls in watched Java methods
@@ -66,6 +69,7 @@ struct Run {
   std::optional<observe::Exchanged> exchanged;   // between the workload and the nodes; nothing: not known
   std::optional<std::int64_t> last_exchange_ns;  // since the workload began; nothing: not known
   RunLoad load;
+  std::int64_t answer_ns = 0;               // how long the oracle took that was asked when the workload had ended
   std::string disturbed;                    // why the run does not count: parallel runs changed its timing; ""
   std::filesystem::path directory_made_in;  // its run directory, even if that was not kept
   std::optional<deploy::CommandResult> incident;

@@ -154,8 +154,9 @@ bool shows_functions(const std::string& binary) {
 bool runs_python(const config::Node& node) { return runs(node, python::is_python); }
 
 bool shows_no_function(const config::Node& node) {
-  if (!node.functions.empty() || !node.sources.empty() || node.attach || node.container || !jvm::is_launcher(node))
-    return false;
+  if (!node.functions.empty() || !node.sources.empty() || node.attach || node.container) return false;
+  // Without a program it is one that only exists during a run.
+  if (!node.binaries.empty() && !jvm::is_launcher(node)) return false;
   return !runs_python(node) && !runs_node(node) &&
          std::none_of(node.binaries.begin(), node.binaries.end(), shows_functions);
 }

@@ -30,7 +30,8 @@ struct Watchable {
 [[nodiscard]] bool shows_functions(const std::string& binary);
 // True if a program of the node is CPython: its functions of Python can be watched.
 [[nodiscard]] bool runs_python(const config::Node& node);
-// True if the node names no functions, its program has none of its own, and it may launch another program.
+// True if the node names no functions, its program is not known before a run or has none of its own, and it may launch
+// another program.
 [[nodiscard]] bool shows_no_function(const config::Node& node);
 
 // Returns ErrorKind::input if functions or sources named in the configuration do not exist.

@@ -21,6 +21,7 @@ struct Machine {
   std::uint8_t caller = 0;                     // holds the return address at a function's entry, or points to it:
   bool caller_on_stack = false;
   std::uint8_t goroutine = 0;  // in Go functions: points to the runtime's g
+  std::uint8_t frame = 0;      // the frame pointer: points to the caller's, which a return address follows
 };
 
 namespace machine {
@@ -28,8 +29,8 @@ inline constexpr std::array<std::uint8_t, 6> kX86Arguments = {5, 4, 1, 2, 8, 9};
 inline constexpr std::array<std::uint8_t, 9> kX86Go = {0, 3, 2, 5, 4, 8, 9, 10, 11};  // rax rbx rcx rdi rsi r8-r11
 inline constexpr std::array<std::uint8_t, 8> kArm64Arguments = {0, 1, 2, 3, 4, 5, 6, 7};
 inline constexpr std::array<std::uint8_t, 16> kArm64Go = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-inline constexpr Machine kX86 = {EM_X86_64, 16, 7, kX86Arguments, kX86Go, 0, 7, true, 14};
-inline constexpr Machine kArm64 = {EM_AARCH64, 32, 31, kArm64Arguments, kArm64Go, 0, 30, false, 28};
+inline constexpr Machine kX86 = {EM_X86_64, 16, 7, kX86Arguments, kX86Go, 0, 7, true, 14, 6};
+inline constexpr Machine kArm64 = {EM_AARCH64, 32, 31, kArm64Arguments, kArm64Go, 0, 30, false, 28, 29};
 #ifdef __aarch64__
 inline constexpr const Machine& kOwn = kArm64;
 #else

@@ -27,7 +27,11 @@ struct Query {
   std::string name;                  // of the argument or variable
   int number = 0;                    // "arg3": 3, unless a parameter has exactly this name; 0: none
   std::vector<std::string> members;  // members to follow
-  bool contents = false;             // `*name`: the object it points to
+  // callers: also the callers of callers, where frame pointers show them
+  bool outer = false;
+  // callers: of inlined copies, only of those that list_inlined() knows, whose entries are watched
+  bool of_watched = false;
+  bool contents = false;  // `*name`: the object it points to
 };
 
 // The accepted forms, for messages and help texts.

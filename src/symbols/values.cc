@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <optional>
+#include <set>
 
 #include "base/text.h"
 #include "symbols/code.h"
@@ -14,6 +15,7 @@
 #include "symbols/elf.h"
 #include "symbols/go_prologue.h"
 #include "symbols/symbols.h"
+#include "symbols/users.h"
 
 namespace rose::symbols {
 namespace {
@@ -22,6 +24,7 @@ constexpr std::size_t kMostMeant = 16;  // matches per query
 constexpr std::size_t kMostInlinedCopies = 32;
 constexpr std::size_t kMostCalls = 32;  // per function
 constexpr std::uint64_t kCreatorReaderBytes = 64;
+constexpr std::size_t kMostOuter = 4;        // callers of callers
 constexpr std::size_t kMostAskedOfOne = 12;  // arguments and members recorded per function
 
 }  // namespace
@@ -46,7 +49,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     for (const Function& function : functions) {
       if (query.kind == Query::Kind::argument) ROSE_CHECK(argument(query, function, answer));
       else if (query.kind == Query::Kind::calls) ROSE_CHECK(calls(function, answer));
-      else if (query.kind == Query::Kind::callers) callers(function, answer);
+      else if (query.kind == Query::Kind::callers) callers(query, function, answer);
       else ROSE_CHECK(result(query, function, answer));
     }
     if (query.kind == Query::Kind::argument) {
@@ -55,7 +58,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
         answer.remarks.push_back(fmt::format("'{}' was inlined in more than {} places: only those are recorded",
                                              query.function, kMostInlinedCopies));
     } else if (query.kind == Query::Kind::callers) {
-      for (FunctionDie& copy : copies) callers_of_copy(copy, answer);
+      for (FunctionDie& copy : copies)
+        if (!query.of_watched || is_watched(copy.entry)) callers_of_copy(copy, answer);
     } else if (!copies.empty()) {
       const std::string where = fmt::format("'{}' was inlined into {}", query.function, inlined_into(copies));
       const std::string words =
@@ -96,22 +100,40 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   std::string at(std::uint64_t address) const override {
     const Function* found = around(address);
     if (found == nullptr) return {};
-    const DebugInfo::CalledFrom from = debug_ ? debug_->inlined_at(address) : DebugInfo::CalledFrom{};
+    DebugInfo::CalledFrom from = debug_ ? debug_->inlined_at(address) : DebugInfo::CalledFrom{};
+    // Code of a library that was compiled in calls what somebody handed to it.
+    if (!from.name.empty() && is_compiled_in(from.name)) from = {};
+    if (from.name.empty() && is_compiled_in(found->name, found->linkage_name))
+      if (const Function* user = users().only_user(found->address, true)) return std::string(kHandedOver) + user->name;
     return fmt::format("{} ({})", from.name.empty() ? found->name : from.name,
                        from.place.empty() ? fmt::format("+{:#x}", address - found->address) : from.place);
+  }
+
+  std::string handed_over(std::uint64_t address) const override {
+    const Function* user = file_.is_go() ? nullptr : users().only_user(address, false);
+    return user == nullptr ? std::string() : std::string(kHandedOver) + user->name;
   }
 
  private:
   // The function whose code contains the address.
   [[nodiscard]] const Function* around(std::uint64_t address) const {
     if (!file_.file_offset(address)) return nullptr;
-    if (functions_.empty()) functions_ = table().all();
-    auto found = std::upper_bound(functions_.begin(), functions_.end(), address,
+    const std::vector<Function>& all = functions();
+    auto found = std::upper_bound(all.begin(), all.end(), address,
                                   [](std::uint64_t wanted, const Function& one) { return wanted < one.address; });
-    if (found == functions_.begin()) return nullptr;
+    if (found == all.begin()) return nullptr;
     --found;
     if (found->size != 0 && address - found->address >= found->size) return nullptr;
     return &*found;
+  }
+
+  [[nodiscard]] const std::vector<Function>& functions() const {
+    if (functions_.empty()) functions_ = table().all();
+    return functions_;
+  }
+  [[nodiscard]] const Users& users() const {
+    if (!users_) users_.emplace(file_, functions());
+    return *users_;
   }
 
   [[nodiscard]] const Machine& machine() const { return file_.machine(); }
@@ -153,7 +175,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   }
 
   // At the entry, the return address is the word at the top of the stack (x86-64) or in a register (arm64).
-  void callers(const Function& function, Answer& answer) {
+  void callers(const Query& query, const Function& function, Answer& answer) {
     Site site;
     site.offset = function.offset;
     site.function = function.name;
@@ -167,8 +189,25 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       site.fetch.at = {machine().goroutine, {*offset}};
       if (!machine().caller_on_stack) site.fetch.at.offsets.push_back(0);  // code is not read from there, it is there
       site.form.kind = Form::Kind::creator;
-      answer.sites.push_back(std::move(site));
+      answer.sites.push_back(site);
     }
+    // At the entry, the frame pointer is still the caller's. Go keeps it in all functions.
+    for (std::size_t frames = 0; query.outer && file_.is_go() && frames < kMostOuter; ++frames) {
+      site.fetch.at = {machine().frame, std::vector<std::uint64_t>(frames, 0)};
+      site.fetch.at.offsets.push_back(8);
+      if (!machine().caller_on_stack) site.fetch.at.offsets.push_back(0);
+      site.form.kind = Form::Kind::outer;
+      answer.sites.push_back(site);
+    }
+  }
+
+  bool is_watched(std::uint64_t entry) const {
+    if (!watched_) {
+      watched_.emplace();
+      if (const auto copies = list_inlined(path_))
+        for (const Function& copy : *copies) watched_->insert(copy.address);
+    }
+    return watched_->contains(entry);
   }
 
   std::optional<std::uint64_t> creator_offset() const {
@@ -444,6 +483,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   }
   mutable std::optional<FunctionTable> table_;  // created by the first lookup
   mutable std::vector<Function> functions_;     // all functions by address; filled by the first lookup
+  mutable std::optional<std::set<std::uint64_t>> watched_;
+  mutable std::optional<Users> users_;                                  // the same
   mutable std::optional<std::optional<std::uint64_t>> creator_offset_;  // the same; nothing: not a program of Go
 };
 
@@ -503,11 +544,15 @@ FormattedValue format_value(const Form& form, std::uint64_t bits, std::string_vi
       }
       return number(fmt::format("{}", with_sign), static_cast<double>(with_sign));
     case Form::Kind::code:
-    case Form::Kind::creator: {
+    case Form::Kind::creator:
+    case Form::Kind::outer: {
       // The value is a return address: the instruction after the call.
       std::string words = form.code ? form.code->at(form.origin + bits - 1) : std::string();
+      if (words.empty() && form.code && form.kind == Form::Kind::code) words = form.code->handed_over(form.origin);
       if (words.empty()) words = kOutsideFile;
-      return {form.kind == Form::Kind::creator ? std::string(kGoStatement) + words : std::move(words), false, 0};
+      if (form.kind == Form::Kind::creator) words.insert(0, kGoStatement);
+      if (form.kind == Form::Kind::outer) words.insert(0, kFurtherOut);
+      return {std::move(words), false, 0};
     }
     case Form::Kind::text: break;
   }

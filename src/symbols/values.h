@@ -20,6 +20,11 @@ namespace rose::symbols {
 inline constexpr std::string_view kOutsideFile = "code outside the file";
 // Precedes the caller of a goroutine's function, if it started the goroutine.
 inline constexpr std::string_view kGoStatement = "go statement in ";
+// Precedes the function that handed another one to a library, which calls it: the start routine of a thread, a
+// callback.
+inline constexpr std::string_view kHandedOver = "a library, from ";
+// Precedes the caller of the caller that was read before it.
+inline constexpr std::string_view kFurtherOut = "further out: ";
 // "Calls" the function of each goroutine.
 inline constexpr std::string_view kGoroutineBegins = "runtime.goexit";
 
@@ -54,12 +59,14 @@ class CodeNames {
   virtual ~CodeNames() = default;
   [[nodiscard]] virtual std::string at(
       std::uint64_t address) const = 0;  // "store (store.c:71)"; "" outside the file's code
+  // For the function at this address, which code of another file calls: "a library, from main"; "" if it is not known.
+  [[nodiscard]] virtual std::string handed_over(std::uint64_t) const { return {}; }
 };
 
 // How the bits are interpreted. `creator`: code that started the goroutine, read at the same time as the code that
-// called; it counts only if that is kGoroutineBegins.
+// called; it counts only if that is kGoroutineBegins. `outer`: code that called the caller that was read before.
 struct Form {
-  enum class Kind { raw, integer, natural, boolean, character, real, pointer, enumeration, text, code, creator };
+  enum class Kind { raw, integer, natural, boolean, character, real, pointer, enumeration, text, code, creator, outer };
   Kind kind = Kind::raw;
   std::uint8_t size = 8;                                             // significant bytes
   std::uint8_t shift = 0;                                            // bits to skip before them

@@ -815,6 +815,34 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(wrapped.starts);
   CHECK(wrapped.caller == "main.begin");
   CHECK(call("expire", "main.begin.deferwrap2 (shop.go:7)").caller == "main.begin");
+  // The callers of callers that were read at the same time; a goroutine begins with none.
+  schedule::RunResult chain;
+  chain.trace.meta.workload_ts = 1000;
+  for (const auto& [ts_ns, text] :
+       std::vector<std::pair<std::int64_t, std::string>>{{2000, "Server::run(int) (server.cc:71)"},
+                                                         {2000, "further out: Server::serve() (server.cc:9)"},
+                                                         {2000, "further out: Server::loop() (server.cc:3)"},
+                                                         {2000, "further out: runtime.goexit (+0x1)"},
+                                                         {3000, "go statement in Server::begin() (server.cc:1)"},
+                                                         {3000, "further out: Server::loop() (server.cc:3)"}}) {
+    schedule::Value& value = chain.values.emplace_back();
+    value.ts_ns = ts_ns, value.node = "n1", value.tid = 7, value.text = text;
+  }
+  const std::vector<explain::Call> outward = explain::calls_of(chain, {"expire:callers"}, 100);
+  std::vector<std::string> links;
+  for (const explain::Call& link : outward) links.push_back(link.caller + " > " + link.function);
+  CHECK(links == std::vector<std::string>{"Server::run(int) > expire", "Server::serve() > Server::run(int)",
+                                          "Server::loop() > Server::serve()", "Server::begin() > expire"});
+  explain::Explanation further = e;
+  add_callers(further, outward);
+  const auto decided_by = [&](const std::string& function) {
+    const auto found = std::find_if(further.suspects.begin(), further.suspects.end(),
+                                    [&](const auto& s) { return s.function == function; });
+    return found == further.suspects.end() ? 0 : found->features[explain::Feature::decided_first];
+  };
+  CHECK(decided_by("Server::run(int)") == 1);
+  CHECK(decided_by("Server::serve()") == Approx(0.82));
+  CHECK(decided_by("Server::loop()") == Approx(0.82 * 0.82));
   explain::Explanation started = e;
   add_callers(started, {starts});
   const auto why = [&](const std::string& function) {
@@ -832,8 +860,10 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
     CHECK(callee->features[explain::Feature::decided_outside] == (function == "expire" ? 0 : 0.5));
   }
   CHECK(why("Server::run(int)") ==
-        "starts a goroutine of expire (server.cc:71), which only failing runs enter after the fault");
-  CHECK(why("expire").ends_with("; its goroutine is started by Server::run(int) (server.cc:71)"));
+        "hands over (as a goroutine, a thread or a callback) expire (server.cc:71), which only failing runs enter "
+        "after the fault");
+  CHECK(why("expire").ends_with(
+      "; handed over (a goroutine, a thread or a callback) by Server::run(int) (server.cc:71)"));
   const std::vector<explain::Call> decided =
       add_callers(e, {run, run, call("revoke", "expire (server.cc:90)"), call("expire", "std::__invoke (invoke.h:3)"),
                       call("retry", "loop (server.cc:12)")});

@@ -224,6 +224,28 @@ TEST_CASE("a function's caller is found by its return address, also after the fi
   CHECK(describe(std::uint64_t{1} << 40) == "code outside the file");
 }
 
+TEST_CASE("who starts a thread calls its function") {
+  // Its entry is called by the C library.
+  const Site exchange = ask("hostile_files", "exchange:callers").sites.at(0);
+  CHECK(format_value(exchange.form, std::uint64_t{1} << 40, {}).text == "a library, from main");
+  // Called directly as well, from one more function: neither handed it over.
+  const Site plain = ask("value_victim", "plain:callers").sites.at(0);
+  CHECK(format_value(plain.form, std::uint64_t{1} << 40, {}).text == "code outside the file");
+  // The C++ library calls the functions of std::thread, through a class that it makes for each.
+  for (const char* binary : {"value_victim", "value_fast"}) {
+    CAPTURE(binary);
+    const Site work = ask(binary, "negated:callers").sites.at(0);
+    const auto functions = list_functions(victim(binary));
+    REQUIRE(functions);
+    const auto find = [&](const std::string& name) {
+      return std::find_if(functions->begin(), functions->end(),
+                          [&](const Function& one) { return one.name.find(name) != std::string::npos; });
+    };
+    const std::uint64_t runs = find("_M_run")->address, negated = find("negated")->address;
+    CHECK(format_value(work.form, runs + 1 - negated, {}).text == "a library, from main");
+  }
+}
+
 TEST_CASE("where a function was inlined, the code around it is its caller") {
   const Answer callers = ask("stack_victim", "put_line:callers");
   REQUIRE(!callers.sites.empty());
