@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -245,6 +246,65 @@ class AsOwner {
     ::syscall(SYS_setfsgid, ::getegid());
   }
 };
+
+// The same without the groups of root, which could read more.
+class AsReader {
+ public:
+  explicit AsReader(const Owner& owner)
+      : count_(std::max(::getgroups(static_cast<int>(groups_.size()), groups_.data()), 0)), as_(dropped(owner)) {}
+  AsReader(const AsReader&) = delete;
+  AsReader& operator=(const AsReader&) = delete;
+  // By system calls: the functions of the C library would change the groups of all threads.
+  ~AsReader() { ::syscall(SYS_setgroups, count_, groups_.data()); }
+
+ private:
+  static AsOwner dropped(const Owner& owner) {
+    ::syscall(SYS_setgroups, 0, nullptr);
+    return {owner.uid, owner.gid};
+  }
+  std::vector<gid_t> groups_ = std::vector<gid_t>(NGROUPS_MAX);
+  int count_;
+  AsOwner as_;
+};
+
+// The first folder on the way to an entry that belongs to another user, and the way from there.
+struct Theirs {
+  Fd folder;
+  Owner owner;
+  fs::path inside;
+};
+std::optional<Theirs> first_of_another(int top, const fs::path& wanted) {
+  if (::geteuid() != 0) return std::nullopt;
+  Theirs at{Fd(::fcntl(top, F_DUPFD_CLOEXEC, 0)), {}, wanted};
+  for (;;) {
+    struct stat status{};
+    if (!at.folder || ::fstat(at.folder.get(), &status) != 0) return std::nullopt;
+    at.owner = {status.st_uid, status.st_gid};
+    if (status.st_uid != 0) return at;
+    const auto first = at.inside.begin();
+    if (first == at.inside.end() || std::next(first) == at.inside.end()) return std::nullopt;
+    Fd next = open_at(at.folder.get(), first->string(), O_PATH | O_DIRECTORY | O_NOFOLLOW, kInside);
+    fs::path rest;
+    for (auto part = std::next(first); part != at.inside.end(); ++part) rest /= *part;
+    at.folder = std::move(next);
+    at.inside = std::move(rest);
+  }
+}
+
+// Opens what was found for reading. The user of a folder on the way may have moved a folder of root into it, with files
+// that this user cannot read: they are read with that user's rights.
+Fd reopen_to_read(int top, const fs::path& wanted, const Fd& found, const struct stat& status) {
+  constexpr int kHow = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+  const auto theirs = first_of_another(top, wanted);
+  if (!theirs) return reopen(found, kHow);
+  const AsReader as(theirs->owner);
+  const Fd again = open_at(theirs->folder.get(), theirs->inside.string(), O_PATH | O_NOFOLLOW, kInside);
+  struct stat now{};
+  if (!again) return {};
+  if (::fstat(again.get(), &now) != 0 || now.st_dev != status.st_dev || now.st_ino != status.st_ino)
+    return refused(EAGAIN);
+  return reopen(again, kHow);
+}
 
 // By descriptors on both sides: nothing in either folder leads out of it, whatever their users do meanwhile.
 class Copier {
@@ -484,7 +544,7 @@ Fd OpenFolder::file(const fs::path& inside) const {
     }
     if (!S_ISREG(status.st_mode)) return refused(EINVAL);
     if (is_borrowed(status, folder)) return refused(EPERM);
-    return reopen(found, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    return reopen_to_read(fd_.get(), wanted, found, status);
   }
   return refused(ELOOP);
 }

@@ -51,8 +51,8 @@ class OpenFolder {
   [[nodiscard]] Result<void> give(const Owner& owner, mode_t mode) const;
 
   // Opens a regular file for reading (in a way that neither blocks on nor triggers pipes and devices). Invalid with
-  // errno if there is none, if a link leads out of the folder (EXDEV), or if it is a hard link to another user's file
-  // (EPERM).
+  // errno if there is none, if a link leads out of the folder (EXDEV), if it is a hard link to another user's file
+  // (EPERM), or if the user of a folder on the way may not read it (EACCES).
   [[nodiscard]] Fd file(const std::filesystem::path& inside) const;
   // The same, for changes in place: no link is followed.
   [[nodiscard]] Fd file_to_change(const std::filesystem::path& inside) const;
