@@ -74,7 +74,9 @@ class OpenFolder {
   // Stops when `visit` returns false.
   void each(const std::function<bool(const Entry&)>& visit) const;
 
-  // Removes the entry with everything in it, on this file system. Succeeds if it does not exist.
+  // Removes the entry with everything in it, on this file system. Succeeds if it does not exist. Folders of this user
+  // that are older than the entry are kept, with an error, if they are in a folder of another user, who has moved them
+  // there.
   [[nodiscard]] Result<void> remove(const std::string& name) const;
   // Removes all entries except those that `keep` selects. `only`: entries in folders of other users are kept.
   [[nodiscard]] Result<void> clear(const std::function<bool(const std::string& name)>& keep = {},

@@ -89,6 +89,40 @@ TEST_CASE("files that the folder's user may not read are not read", "[base]") {
   CHECK(read_file(scene.top / "node/moved/secret"));
 }
 
+TEST_CASE("a folder of root that another user has moved into a removed one is kept", "[base]") {
+  if (!is_root()) test::skip_case("root");
+  const test::Folder top;
+  fs::create_directories(top / "theirs/closed");
+  REQUIRE(write_file(top / "theirs/closed/file", "text"));
+  REQUIRE(::chown((top / "theirs").c_str(), kStranger, kStranger) == 0);
+  struct statx status{};
+  if (::statx(AT_FDCWD, top.path.c_str(), 0, STATX_BTIME, &status) != 0 || (status.stx_mask & STATX_BTIME) == 0)
+    test::skip_case("a file system that records when files were made");
+  ::usleep(20'000);  // the file system's clock has moved on
+  fs::create_directories(top / "run/node/own");
+  REQUIRE(::chown((top / "run/node").c_str(), kStranger, kStranger) == 0);
+  REQUIRE(write_file(top / "run/node/own/file", "text"));
+  // Also deeper than descriptors reach.
+  fs::path deep = top / "run/node";
+  for (int i = 0; i < 70; ++i) {
+    deep /= "d";
+    fs::create_directory(deep);
+    REQUIRE(::chown(deep.c_str(), kStranger, kStranger) == 0);
+  }
+  const bool is_deep = GENERATE(false, true);
+  fs::rename(top / "theirs", is_deep ? deep / "moved" : top / "run/node/moved");
+  const auto removed = opened(top.path).remove("run");
+  REQUIRE_FALSE(removed);
+  CHECK(removed.error().message.find("is left: a folder of root") != std::string::npos);
+  std::size_t kept = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(top / "run"))
+    if (entry.path().filename() == "file") {
+      CHECK(entry.path().parent_path().filename() == "closed");
+      ++kept;
+    }
+  CHECK(kept == 1);
+}
+
 TEST_CASE("reading follows symbolic links inside the folder, and no others", "[base]") {
   const Scene scene;
   REQUIRE(write_file(scene.top / "node" / "server.1.log", "text", 0644));
