@@ -44,6 +44,7 @@ ELSEWHERE = {
     "inject/caller.cc": "files under /proc",
     "inject/exec_socket.cc": "a socket in the run's folder, which is root's; the program that a command names",
     "inject/file_taker.cc": "files under /proc; /dev/null",
+    "inject/holder.cc": "threads under /proc",
     "inject/limits.cc": "cgroups",
     "inject/link.cc": "devices",
     "inject/plan_places.cc": "programs that the configuration names",

@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <map>
 #include <memory>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 
 namespace rose {
@@ -116,10 +118,23 @@ bool is_name(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
 }
 
+std::optional<statx_timestamp> born(int fd) {
+  struct statx status{};
+  if (::statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &status) != 0 || (status.stx_mask & STATX_BTIME) == 0)
+    return std::nullopt;
+  return status.stx_btime;
+}
+
 // Of what lies deeper than descriptors reach, the way to the top of what is removed.
 class Remover {
  public:
-  explicit Remover(int top, const std::optional<uid_t>& only = std::nullopt) : top_(top), only_(only) {}
+  // `since`: folders of this user that are older, in a folder of another user, are kept. That user has moved them there
+  // with what is around them, and could not remove them.
+  explicit Remover(int top, const std::optional<uid_t>& only = std::nullopt,
+                   const std::optional<statx_timestamp>& since = std::nullopt)
+      : top_(top), only_(only), since_(since) {}
+
+  [[nodiscard]] bool met_older() const { return met_older_; }
 
   // 0, or errno.
   int remove(int folder, const std::string& name, int depth) {
@@ -127,7 +142,10 @@ class Remover {
     if (errno != EISDIR && errno != EPERM) return errno;
     const int cannot_unlink = errno;
     if (depth >= kDeepest) {
-      const std::string moved = fmt::format(".rose-removed-{}", ++moved_);
+      if (const Fd deep = open_at(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW, kSameMount);
+          deep && is_older(folder, deep.get(), name))
+        return EPERM;
+      const std::string moved = fmt::format("{}{}", kMoved, ++moved_);
       return ::renameat(folder, name.c_str(), top_, moved.c_str()) == 0 ? 0 : errno;
     }
     {
@@ -135,6 +153,7 @@ class Remover {
       if (!inner) return errno == ENOTDIR || errno == ELOOP ? cannot_unlink : errno;
       struct stat status{};
       if (only_ && (::fstat(inner.get(), &status) != 0 || status.st_uid != *only_)) return EPERM;
+      if (is_older(folder, inner.get(), name)) return EPERM;
       if (const int error = clear(inner.get(), depth + 1, {}); error != 0) return error;
     }
     if (::unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return 0;
@@ -161,8 +180,23 @@ class Remover {
   }
 
  private:
+  static constexpr std::string_view kMoved = ".rose-removed-";
+
+  bool is_older(int folder, int inner, const std::string& name) {
+    struct stat above{}, status{};
+    if (!since_ || ::fstat(folder, &above) != 0 || ::fstat(inner, &status) != 0) return false;
+    if (status.st_uid != ::geteuid()) return false;
+    if (above.st_uid == status.st_uid && !(folder == top_ && name.starts_with(kMoved))) return false;
+    const auto made = born(inner);
+    const bool older = made && earlier(*made, {since_->tv_sec, static_cast<long>(since_->tv_nsec)});
+    met_older_ = met_older_ || older;
+    return older;
+  }
+
   const int top_;
   const std::optional<uid_t> only_;
+  const std::optional<statx_timestamp> since_;
+  bool met_older_ = false;
   unsigned moved_ = 0;
   int rounds_ = 0;  // at all levels together
 };
@@ -245,6 +279,65 @@ class AsOwner {
     ::syscall(SYS_setfsgid, ::getegid());
   }
 };
+
+// The same without the groups of root, which could read more.
+class AsReader {
+ public:
+  explicit AsReader(const Owner& owner)
+      : count_(std::max(::getgroups(static_cast<int>(groups_.size()), groups_.data()), 0)), as_(dropped(owner)) {}
+  AsReader(const AsReader&) = delete;
+  AsReader& operator=(const AsReader&) = delete;
+  // By system calls: the functions of the C library would change the groups of all threads.
+  ~AsReader() { ::syscall(SYS_setgroups, count_, groups_.data()); }
+
+ private:
+  static AsOwner dropped(const Owner& owner) {
+    ::syscall(SYS_setgroups, 0, nullptr);
+    return {owner.uid, owner.gid};
+  }
+  std::vector<gid_t> groups_ = std::vector<gid_t>(NGROUPS_MAX);
+  int count_;
+  AsOwner as_;
+};
+
+// The first folder on the way to an entry that belongs to another user, and the way from there.
+struct Theirs {
+  Fd folder;
+  Owner owner;
+  fs::path inside;
+};
+std::optional<Theirs> first_of_another(int top, const fs::path& wanted) {
+  if (::geteuid() != 0) return std::nullopt;
+  Theirs at{Fd(::fcntl(top, F_DUPFD_CLOEXEC, 0)), {}, wanted};
+  for (;;) {
+    struct stat status{};
+    if (!at.folder || ::fstat(at.folder.get(), &status) != 0) return std::nullopt;
+    at.owner = {status.st_uid, status.st_gid};
+    if (status.st_uid != 0) return at;
+    const auto first = at.inside.begin();
+    if (first == at.inside.end() || std::next(first) == at.inside.end()) return std::nullopt;
+    Fd next = open_at(at.folder.get(), first->string(), O_PATH | O_DIRECTORY | O_NOFOLLOW, kInside);
+    fs::path rest;
+    for (auto part = std::next(first); part != at.inside.end(); ++part) rest /= *part;
+    at.folder = std::move(next);
+    at.inside = std::move(rest);
+  }
+}
+
+// Opens what was found for reading. The user of a folder on the way may have moved a folder of root into it, with files
+// that this user cannot read: they are read with that user's rights.
+Fd reopen_to_read(int top, const fs::path& wanted, const Fd& found, const struct stat& status) {
+  constexpr int kHow = O_RDONLY | O_NONBLOCK | O_NOCTTY;
+  const auto theirs = first_of_another(top, wanted);
+  if (!theirs) return reopen(found, kHow);
+  const AsReader as(theirs->owner);
+  const Fd again = open_at(theirs->folder.get(), theirs->inside.string(), O_PATH | O_NOFOLLOW, kInside);
+  struct stat now{};
+  if (!again) return {};
+  if (::fstat(again.get(), &now) != 0 || now.st_dev != status.st_dev || now.st_ino != status.st_ino)
+    return refused(EAGAIN);
+  return reopen(again, kHow);
+}
 
 // By descriptors on both sides: nothing in either folder leads out of it, whatever their users do meanwhile.
 class Copier {
@@ -484,7 +577,7 @@ Fd OpenFolder::file(const fs::path& inside) const {
     }
     if (!S_ISREG(status.st_mode)) return refused(EINVAL);
     if (is_borrowed(status, folder)) return refused(EPERM);
-    return reopen(found, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    return reopen_to_read(fd_.get(), wanted, found, status);
   }
   return refused(ELOOP);
 }
@@ -547,8 +640,17 @@ Result<void> OpenFolder::remove(const std::string& name) const {
   if (!is_name(name)) return fail(ErrorKind::environment, fmt::format("'{}' is no name", name));
   {
     const Fd inner = open_at(fd_.get(), name, kFolder, kSameMount);
-    if (inner)
-      if (errno = Remover(inner.get()).clear(inner.get(), 0, {}); errno != 0) return cannot("empty", path_ / name);
+    if (inner) {
+      Remover remover(inner.get(), std::nullopt, born(inner.get()));
+      errno = remover.clear(inner.get(), 0, {});
+      if (errno != 0 && remover.met_older())
+        return fail(ErrorKind::environment,
+                    fmt::format("{} is left: a folder of root in it is older than it, and another user has moved it "
+                                "there",
+                                printable((path_ / name).string())),
+                    "look at what it holds, and remove it yourself");
+      if (errno != 0) return cannot("empty", path_ / name);
+    }
   }
   if (errno = Remover(fd_.get()).remove(fd_.get(), name, 0); errno != 0) return cannot("remove", path_ / name);
   return {};
@@ -593,7 +695,10 @@ std::optional<struct stat> status_inside(const fs::path& folder, const fs::path&
 void remove_tree(const fs::path& folder) {
   const fs::path name = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
   const fs::path above = folder.has_filename() ? folder.parent_path() : folder.parent_path().parent_path();
-  if (const auto parent = OpenFolder::open(above.empty() ? fs::path(".") : above)) (void)parent->remove(name.string());
+  const auto parent = OpenFolder::open(above.empty() ? fs::path(".") : above);
+  if (!parent) return;
+  if (const auto removed = parent->remove(name.string()); !removed && !removed.error().hint.empty())
+    log::warning("{}: {}", removed.error().message, removed.error().hint);
 }
 
 Result<void> make_own_folder(const fs::path& folder, mode_t mode) {

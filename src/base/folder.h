@@ -51,8 +51,8 @@ class OpenFolder {
   [[nodiscard]] Result<void> give(const Owner& owner, mode_t mode) const;
 
   // Opens a regular file for reading (in a way that neither blocks on nor triggers pipes and devices). Invalid with
-  // errno if there is none, if a link leads out of the folder (EXDEV), or if it is a hard link to another user's file
-  // (EPERM).
+  // errno if there is none, if a link leads out of the folder (EXDEV), if it is a hard link to another user's file
+  // (EPERM), or if the user of a folder on the way may not read it (EACCES).
   [[nodiscard]] Fd file(const std::filesystem::path& inside) const;
   // The same, for changes in place: no link is followed.
   [[nodiscard]] Fd file_to_change(const std::filesystem::path& inside) const;
@@ -74,7 +74,9 @@ class OpenFolder {
   // Stops when `visit` returns false.
   void each(const std::function<bool(const Entry&)>& visit) const;
 
-  // Removes the entry with everything in it, on this file system. Succeeds if it does not exist.
+  // Removes the entry with everything in it, on this file system. Succeeds if it does not exist. Folders of this user
+  // that are older than the entry are kept, with an error, if they are in a folder of another user, who has moved them
+  // there.
   [[nodiscard]] Result<void> remove(const std::string& name) const;
   // Removes all entries except those that `keep` selects. `only`: entries in folders of other users are kept.
   [[nodiscard]] Result<void> clear(const std::function<bool(const std::string& name)>& keep = {},

@@ -125,6 +125,7 @@ struct Node {
   std::string
       working_dir;   // "": the node's folder, or the image's; else a path in that folder, absolute in a container
   std::string user;  // "": the user of rose; for a container in the engine's form ("redis", "999:999"), "": the image's
+  bool begins_as_root = false;        // its command changes to `user` by itself, after it has mounted something
   std::vector<std::string> binaries;  // resolved relative to the file; default: command[0]
   // Of these, copies of programs that each run makes anew, with their paths below the run's folder; not a key of the
   // file.

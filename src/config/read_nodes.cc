@@ -178,7 +178,8 @@ void ConfigReader::read_node(toml::Table& table) {
   read_user(table, node);
   read_working_dir(table, node);
   if (has_attach)
-    for (const std::string_view key : {"env", "restart", "user", "working_dir", "record", "record_libc"})
+    for (const std::string_view key :
+         {"env", "restart", "user", "begins_as_root", "working_dir", "record", "record_libc"})
       if (table.has(key))
         table.wrong(key, fmt::format("'{}' is for nodes with a 'command', rose does not start attached nodes", key));
   read_binaries(table, node);
@@ -216,7 +217,13 @@ void ConfigReader::read_record_libc(toml::Table& table, Node& node) {
 }
 
 void ConfigReader::read_user(toml::Table& table, Node& node) {
-  if (!table.string("user", node.user)) return;
+  const bool named = table.string("user", node.user);
+  if (table.boolean("begins_as_root", node.begins_as_root) && node.begins_as_root) {
+    if (node.container) table.wrong("begins_as_root", "'begins_as_root' is not for nodes with an 'image'");
+    else if (!named)
+      table.wrong("begins_as_root", "'begins_as_root' needs the 'user' to which the command changes by itself");
+  }
+  if (!named) return;
   const auto letters = [](std::string_view text) { return std::all_of(text.begin(), text.end(), is_name_char); };
   if (node.container) {
     const std::size_t colon = node.user.find(':');

@@ -324,7 +324,14 @@ Result<void> Cluster::place_folders(std::size_t node) {
   std::vector<std::string> volumes;
   for (const std::string& volume : config.container->volumes) volumes.push_back(expand(volume, facts_, infos_, &info));
   if (mentions(config, "${dir}")) volumes.push_back(fmt::format("{0}:{0}", info.dir.string()));
-  if (mentions(config, "${run_dir}")) volumes.push_back(fmt::format("{0}:{0}", run_dir_.string()));
+  if (mentions(config, "${run_dir}")) {
+    // Root in a container is root in its volumes. What rose and commands write by name is directly in the run's folder,
+    // so only the nodes' folders, in which rose follows no names, can be written.
+    volumes.push_back(fmt::format("{0}:{0}:ro", run_dir_.string()));
+    for (const NodeInfo& one : infos_)
+      if (one.index != info.index || !mentions(config, "${dir}"))
+        volumes.push_back(fmt::format("{0}:{0}", one.dir.string()));
+  }
   if (mentions(config, "${config_dir}")) volumes.push_back(fmt::format("{0}:{0}:ro", config_.directory.string()));
   const auto own_volume = [this](const std::string& name) { return fmt::format("{}-{}", identity_.id(), name); };
   const auto note_volume = [this](const std::string& own) -> Result<void> {

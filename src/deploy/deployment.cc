@@ -268,6 +268,7 @@ Result<void> Cluster::make_nodes() {
     spec.netns = node_netns_fd(info.index);
     spec.names = names_.get();
     spec.user = state.user ? &*state.user : nullptr;
+    spec.changes_user = !state.config->begins_as_root;
     state.events = Fd(::open((info.cgroup / "cgroup.events").c_str(), O_RDONLY | O_CLOEXEC));
     if (!state.events)
       return fail_errno(ErrorKind::environment, fmt::format("cannot watch cgroup {}", info.cgroup.string()), errno);

@@ -393,7 +393,7 @@ Result<Launch> Launch::prepare(const LaunchSpec& spec) {
   plan.out_fd = out_fd.get();
   plan.err_fd = err_fd.get();
   plan.exec_fd = exec_fd.get();
-  if (spec.user != nullptr) {
+  if (spec.user != nullptr && spec.changes_user) {
     plan.change_user = true;
     plan.uid = spec.user->uid;
     plan.gid = spec.user->gid;

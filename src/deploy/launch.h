@@ -37,6 +37,7 @@ struct LaunchSpec {
   int netns = -1;
   int names = -1;                     // the mount namespace with the run's names (deploy/names.h); -1: rose's own
   const Credentials* user = nullptr;  // null: the same as rose
+  bool changes_user = true;           // false: only its logs belong to `user`, the process changes to it by itself
   std::vector<int> notified_syscalls;
   ClockCalls notified_clocks = ClockCalls::none;  // if neither is set, there is no filter
 };

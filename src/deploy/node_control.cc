@@ -41,7 +41,7 @@ Result<void> Cluster::signal(std::size_t node, Scope scope, int number) {
     return fail(ErrorKind::inconclusive, fmt::format("node {} is not running", infos_[node].name));
   if (state.config->attach && !folder.empty()) ROSE_CHECK(check_without_rose(folder));
   if (folder.empty()) {
-    for (const pid_t pid : processes(node)) ::kill(pid, number);
+    for (const pid_t pid : processes(node)) (void)kernel::signal_listed(pid, [&] { return processes(node); }, number);
   } else if (number == SIGKILL) {
     ROSE_CHECK(cgroup::kill(folder));
   } else {

@@ -27,8 +27,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFillRounds = 1000;  // a writer may make it larger between reading and setting its size
-constexpr int kFindRounds = 50;    // another process may rename what leads to a mount while it is searched for
+constexpr int kFillRounds = 1000;        // a writer may make it larger between reading and setting its size
+constexpr int kFindRounds = 50;          // another process may rename what leads to a mount while it is searched for
 constexpr std::size_t kPathPart = 2048;  // bytes: the kernel accepts no path longer than 4096 at once
 constexpr const char* kMark = "trusted.rose";
 
@@ -79,6 +79,11 @@ std::map<std::uint64_t, Line> mounts() {
   return all;
 }
 
+bool is_disk_of(const std::string& device, const std::string& id);
+bool is_of(const Line& line, const std::string& id) {
+  return (line.type == "tmpfs" && line.source == id) || (line.type == "ext4" && is_disk_of(line.source, id));
+}
+
 // True for the device of a Disk (deploy/disk.h), whose loop device contains the deployment's id.
 bool is_disk_of(const std::string& device, const std::string& id) {
   if (!device.starts_with("/dev/loop")) return false;
@@ -116,21 +121,27 @@ Fd open_folder(const std::string& path) {
   return at ? Fd(::open(own_path(at.get()).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) : Fd();
 }
 
-// The root of the mount with this number, and its name in the folder above. The path that the kernel reports may lead
-// elsewhere by the time it is opened, so the number is verified.
+// The root of the deployment's mount with this number, and its name in the folder above. The path that the kernel
+// reports may lead elsewhere by the time it is opened, so the number is verified. The number itself may be another
+// mount's by then, if the node's user has unmounted this one: what is open keeps its number, so a list that is read
+// afterwards describes it.
 struct Root {
   Fd fd;
   std::string name;
 };
-Result<std::optional<Root>> root_of(std::uint64_t number) {
+Result<std::optional<Root>> root_of(const volume::Mounted& mounted) {
   fs::path point;
   for (int round = 0; round < kFindRounds; ++round) {
     const auto all = mounts();
-    const auto line = all.find(number);
-    if (line == all.end()) return std::nullopt;
+    const auto line = all.find(mounted.number);
+    if (line == all.end() || !is_of(line->second, mounted.id)) return std::nullopt;
     point = line->second.point;
     Fd fd = open_folder(point.string());
-    if (fd && mount_number(fd.get()) == number) return Root{std::move(fd), point.filename().string()};
+    if (!fd || mount_number(fd.get()) != mounted.number) continue;
+    const auto now = mounts();
+    const auto still = now.find(mounted.number);
+    if (still == now.end() || !is_of(still->second, mounted.id)) return std::nullopt;
+    return Root{std::move(fd), point.filename().string()};
   }
   return fail(ErrorKind::environment, fmt::format("cannot reach the file system at {}", point.string()),
               "something is mounted over it, or a folder on its path is renamed repeatedly");
@@ -297,8 +308,7 @@ std::vector<volume::Mounted> volume::of(const std::string& id) {
   };
   std::vector<std::pair<int, Mounted>> found;
   for (const auto& [number, line] : all)
-    if ((line.type == "tmpfs" && line.source == id) || (line.type == "ext4" && is_disk_of(line.source, id)))
-      found.emplace_back(depth(line), Mounted{number, line.point, id});
+    if (is_of(line, id)) found.emplace_back(depth(line), Mounted{number, line.point, id});
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<Mounted> mounted;
   for (auto& one : found) mounted.push_back(std::move(one.second));
@@ -306,7 +316,7 @@ std::vector<volume::Mounted> volume::of(const std::string& id) {
 }
 
 Result<volume::Dissolved> volume::dissolve(const Mounted& mounted) {
-  ROSE_TRY(std::optional<Root> root, root_of(mounted.number));
+  ROSE_TRY(std::optional<Root> root, root_of(mounted));
   if (!root) return Dissolved::gone;
   ROSE_TRY(const OpenFolder below, folder_below(*root, mounted.point));
   const OpenFolder files(std::move(root->fd), mounted.point);

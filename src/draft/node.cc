@@ -228,26 +228,50 @@ void mask_words(Making& making, std::vector<std::string>& words, Secrets& secret
         masked == 1 ? "a word" : fmt::format("{} words", masked)));
 }
 
+// Root executes these commands, and some of the paths lead through folders in which the node's user may put links, also
+// at any moment between two commands. So nothing is looked up twice: a folder is entered, the kernel is asked where
+// that is, and what follows works on "." (mount -c, because mount would otherwise look the path up again).
+constexpr std::string_view kAt =
+    "at() {\n"
+    "  cd -- \"$1\"; there=$(readlink /proc/self/cwd)\n"
+    "  [ \"$there\" = \"$1\" ] || { echo \"rose: $1 leads to $there\" >&2; exit 1; }\n"
+    "}\n";
+
 // Creates an overlay of a folder on itself: the node's changes stay in the run, through restarts. The layers of an
 // overlay must not be inside the covered folder: if the run's folder is, the layers are kept in memory, and the run's
 // folder is mounted again. -c, because mount would resolve "..", and that path leads into the overlay.
 constexpr std::string_view kLayOver =
     "lay_over() {\n"
-    "  stays \"$1\"\n"
-    "  layers=$PWD/layers$1; mkdir -p \"$layers\"\n"
-    "  case $PWD/ in \"$1\"/*) mount -t tmpfs tmpfs \"$layers\";; esac\n"
+    "  layers=$over/layers/$1; mkdir -p \"$layers\"\n"
+    "  case $over/ in \"$2\"/*) mount -t tmpfs tmpfs \"$layers\";; esac\n"
     "  mkdir -p \"$layers/changes\" \"$layers/work\"\n"
-    "  chown --reference=\"$1\" \"$layers/changes\"; chmod --reference=\"$1\" \"$layers/changes\"\n"
-    "  mount -t overlay -o \"lowerdir=$1,upperdir=$layers/changes,workdir=$layers/work\" overlay \"$1\"\n"
-    "  case $PWD/ in \"$1\"/*) mount -c --rbind .. \"${PWD%/*}\";; esac\n"
+    "  ( at \"$2\"; chown --reference=. \"$layers/changes\"; chmod --reference=. \"$layers/changes\"\n"
+    "    mount -c -t overlay -o \"lowerdir=.,upperdir=$layers/changes,workdir=$layers/work\" overlay . )\n"
+    "  case $over/ in \"$2\"/*) mount -c --rbind .. \"${over%/*}\";; esac\n"
     "}\n";
 
-// mount follows links, and some of these paths lead through folders in which the node's user may put links, also
-// between two starts of the node. Root executes programs after these mounts, so they must not be where the user wants
-// them.
-constexpr std::string_view kStays =
-    "stays() {\n"
-    "  real=$(realpath \"$1\"); [ \"$real\" = \"$1\" ] || { echo \"rose: $1 leads to $real\" >&2; exit 1; }\n"
+// Mounts a file or folder over another one. The shell cannot open a file without following a link or triggering a pipe
+// or device, so the kernel is asked afterwards where the mount is: in a namespace of its own a wrong one does no harm
+// until root executes a program, which this test does not. Its list of mounts is opened before, because a mount might
+// hide it. The kernel escapes blanks there.
+constexpr std::string_view kPut =
+    "put() {\n"
+    "  if [ -d \"$1\" ]; then ( at \"$2\"; mount -c --bind \"$1\" . ); return; fi\n"
+    "  place=$(printf %s \"$2\" | sed 's/\\\\/\\\\134/g; s/ /\\\\040/g; s/\\t/\\\\011/g'); above=${2%/*}\n"
+    "  exec 7< /proc/self/mountinfo\n"
+    "  ( at \"${above:-/}\"; mount -c --bind \"$1\" \"./${2##*/}\" )\n"
+    "  while read -r _ _ _ _ there _; do last=$there; done <&7\n"
+    "  exec 7<&-\n"
+    "  [ \"$last\" = \"$place\" ] || { echo \"rose: $2 leads to $last\" >&2; exit 1; }\n"
+    "}\n";
+
+// Copies a file, but not what a link leads to.
+constexpr std::string_view kTake =
+    "take() {\n"
+    "  mkdir -p files; rm -rf \"files/$1\"; above=${2%/*}\n"
+    "  ( at \"${above:-/}\"; cp -a \"./${2##*/}\" \"$over/files/$1\" )\n"
+    "  if [ -L \"files/$1\" ] || [ ! -f \"files/$1\" ]; then echo \"rose: $2 is not a file\" >&2; exit 1; fi\n"
+    "  chmod a-s \"files/$1\"\n"
     "}\n";
 
 // Runs the command with mounts over what the running system uses: the folders that it works in over themselves, empty
@@ -256,37 +280,43 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
            const Homes& homes) {
   if (covers.paths.empty() && patches.empty() && homes.folders.empty()) return;
   NodeDraft& node = making.node;
-  // Without `user`, root owns the folder. What root makes at each start is elsewhere: the node's user may put links in
-  // the node's folder. For the same reason, each kind has a folder of its own, because parts of some belong to the
-  // user.
-  std::string script = node.user.empty() ? "" : fmt::format("chown {} .\n", node.user);
-  script += "own=$PWD; mkdir -p \"$ROSE_RUN_DIR/$ROSE_NODE.over\"; cd \"$ROSE_RUN_DIR/$ROSE_NODE.over\"\n";
-  script += kStays;
+  // What root makes at each start is in a folder that only root may enter. Numbers, because a path in it could lead
+  // through a part that belongs to the user.
+  std::string script = "own=$PWD; over=$ROSE_RUN_DIR/$ROSE_NODE.over\nmkdir -p -m 700 \"$over\"; cd \"$over\"\n";
+  // Before anything is mounted over what this needs.
+  if (!node.user.empty()) script += fmt::format("group=$(id -g {})\n", node.user);
+  script += escaped(kAt);
+  int number = 0;
   if (!homes.folders.empty()) {
     script += escaped(kLayOver);
-    for (const std::string& path : homes.folders) script += fmt::format("lay_over {}\n", escaped(shell_word(path)));
+    for (const std::string& path : homes.folders)
+      script += fmt::format("lay_over {} {}\n", ++number, escaped(shell_word(path)));
   }
+  if (!patches.empty() || !covers.paths.empty()) script += escaped(kPut);
+  if (!patches.empty()) script += escaped(kTake);
+  number = 0;
   for (const auto& [path, patch] : patches) {
     std::error_code error;
     const std::filesystem::path real = std::filesystem::canonical(path, error);
     const std::string file = escaped(shell_word(error ? path : real.string()));
-    script += fmt::format("stays {0}; mkdir -p files$(dirname {0}); cp -p {0} files{0}\nsed -E -i", file);
+    script += fmt::format("take {} {}\nsed -E -i", ++number, file);
     for (const std::string& expression : patch.expressions) script += fmt::format(" \\\n  -e '{}'", expression);
-    script += fmt::format(" files{0}\nstays {0}; mount --bind files{0} {0}\n", file);
+    script += fmt::format(" files/{0}\nput \"$over/files/{0}\" {1}\n", number, file);
   }
   if (!covers.paths.empty()) {
-    // "${1%/*}" must reach the shell unchanged.
-    script += escaped(
+    script +=
+        "mkdir -p empty; i=0\n"
         "while [ \"$1\" != -- ]; do\n"
-        "  if [ -d \"$1\" ]; then mkdir -p \"over$1\"; else mkdir -p \"over${1%/*}\"; : >> \"over$1\"; fi\n");
-    if (!node.user.empty()) script += fmt::format("  chown {} \"over$1\"\n", node.user);
-    script += "  stays \"$1\"; mount --bind \"over$1\" \"$1\"; shift\ndone\nshift\n";
+        "  i=$((i + 1))\n"
+        "  if [ -d \"$1\" ]; then mkdir -p empty/$i; else : >> empty/$i; fi\n";
+    if (!node.user.empty()) script += fmt::format("  chown {} empty/$i\n", node.user);
+    script += "  put \"$over/empty/$i\" \"$1\"; shift\ndone\nshift\n";
   }
-  script += fmt::format("cd {}\n", homes.begins_in.empty() ? "\"$own\"" : escaped(shell_word(homes.begins_in)));
+  script += homes.begins_in.empty() ? "cd \"$own\"\n" : fmt::format("at {}\n", escaped(shell_word(homes.begins_in)));
   // unshare and mount require root, so the user is changed after them.
   script += node.user.empty()
                 ? "exec \"$@\""
-                : fmt::format("exec setpriv --reuid {0} --regid \"$(id -g {0})\" --init-groups \"$@\"", node.user);
+                : fmt::format("exec setpriv --reuid {} --regid \"$group\" --init-groups \"$@\"", node.user);
   std::vector<std::string> front = {"unshare", "--mount", "sh", "-ec", script, "sh"};
   for (const std::string& path : covers.paths) front.push_back(escaped(path));
   if (!covers.paths.empty()) front.push_back("--");
@@ -304,7 +334,7 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
         fmt::join(homes.folders, ", ")));
   if (!node.user.empty()) {
     node.changes.push_back(fmt::format("user {}: set with setpriv, because mount requires root", node.user));
-    node.user.clear();
+    node.begins_as_root = true;
   }
 }
 

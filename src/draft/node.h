@@ -38,6 +38,7 @@ struct NodeDraft {
   std::string restart;                // as TOML; "" if none
   std::string restart_note;
   std::string user;
+  bool begins_as_root = false;  // the command changes to `user` by itself
   std::string owner;   // owner of the files that it writes; usually `user`, unless the command changes users itself
   std::string attach;  // as TOML: it is started by `setup` instead of a command
   std::string image;   // it runs in a container of this image; `command` may then be the image's own

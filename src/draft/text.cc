@@ -149,6 +149,7 @@ void write_node(Text& text, const NodeDraft& node, Draft& draft) {
   if (!node.restart.empty()) text.key("restart", 7, node.restart, node.restart_note);
   else if (!node.restart_note.empty()) text.key("# restart", 7, "{ delay = \"1s\", max = 5 }", node.restart_note);
   if (!node.user.empty()) text.key("user", 7, toml::literal(node.user));
+  if (node.begins_as_root) text.key("begins_as_root", 7, "true", "its command changes to the user by itself");
   if (!node.binary.empty()) text.key("binary", 7, toml::literal(node.binary), "where functions are looked up");
   if (!node.functions.empty()) text.comment(node.functions);
 }

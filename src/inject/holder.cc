@@ -9,6 +9,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
 #include "base/log.h"
 #include "kernel/processes.h"
@@ -69,10 +71,11 @@ class Tracer {
       }
       if (watched[0].revents == 0) continue;
       Command command;
-      const auto got = ::recv(kSocket, &command, sizeof command, MSG_DONTWAIT);
+      Fd process;
+      const auto got = receive(command, process);
       if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
       if (got != static_cast<ssize_t>(sizeof command)) break;  // rose has ended, or has no more requests
-      const int answer = obey(command);
+      const int answer = obey(command, process);
       (void)::send(kSocket, &answer, sizeof answer, MSG_NOSIGNAL);
     }
     // A thread in a stop without a signal continues when its tracer ends.
@@ -81,22 +84,54 @@ class Tracer {
   }
 
  private:
+  // With a descriptor of the process, if it concerns one.
   template <typename Command>
-  int obey(const Command& command) {
+  static ssize_t receive(Command& command, Fd& process) {
+    iovec data{&command, sizeof command};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t got = ::recvmsg(kSocket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const cmsghdr* const header = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+    if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+      process = Fd(fd);
+    }
+    return got;
+  }
+
+  template <typename Command>
+  int obey(const Command& command, const Fd& process) {
     switch (command.what) {
-      case What::watch: return watch(command.process);
-      case What::hold: return hold(command.chain, command.process, command.thread);
+      case What::watch: return watch(command.process, process);
+      case What::hold: return hold(command.chain, command.process, process, command.thread);
       case What::release: release(command.chain); return 0;
     }
     return -EINVAL;
   }
 
-  static int seize(pid_t thread) {
-    return ::ptrace(static_cast<__ptrace_request>(PTRACE_SEIZE), thread, nullptr, kOptions) == 0 ? 0 : -errno;
+  static bool is_thread_of(pid_t process, pid_t thread) {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%d/task/%d", process, thread);
+    return ::access(path, F_OK) == 0;
+  }
+
+  // A thread that is traced keeps its id, and so does its process. So this is the time to find out whose it is: the
+  // thread may have ended, and its id may be another program's.
+  int seize(pid_t process, const Fd& pidfd, pid_t thread) {
+    if (::ptrace(static_cast<__ptrace_request>(PTRACE_SEIZE), thread, nullptr, kOptions) != 0) return -errno;
+    if (is_thread_of(process, thread) && !kernel::pidfd_ended(pidfd.get())) return 0;
+    strangers_.insert(thread);
+    (void)::ptrace(static_cast<__ptrace_request>(PTRACE_INTERRUPT), thread, nullptr, nullptr);
+    return -ESRCH;
   }
 
   // Threads created meanwhile are found in the next round; those of traced threads are traced automatically.
-  static int watch(pid_t process) {
+  int watch(pid_t process, const Fd& pidfd) {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/task", process);
     int taken = 0;
@@ -106,7 +141,7 @@ class Tracer {
       if (folder == nullptr) break;
       while (const dirent* entry = ::readdir(folder)) {
         const pid_t thread = std::atoi(entry->d_name);
-        if (thread > 0 && seize(thread) == 0) ++fresh;
+        if (thread > 0 && seize(process, pidfd, thread) == 0) ++fresh;
       }
       ::closedir(folder);
       taken += fresh;
@@ -114,13 +149,13 @@ class Tracer {
     return taken;
   }
 
-  int hold(std::size_t chain, pid_t process, pid_t thread) {
+  int hold(std::size_t chain, pid_t process, const Fd& pidfd, pid_t thread) {
     serve();
     if (__atomic_load_n(&shared_->held[chain], __ATOMIC_ACQUIRE) != 0) return 0;
-    const int got = seize(thread);
+    const int got = seize(process, pidfd, thread);
     // Already traced by us: it will stop by itself.
     if (got == 0 || got == -ESRCH || kernel::tracer_of(thread) == ::getpid()) return 0;
-    ::kill(process, SIGCONT);
+    (void)kernel::pidfd_signal(pidfd.get(), SIGCONT);
     return got;
   }
 
@@ -155,7 +190,12 @@ class Tracer {
       int status = 0;
       const pid_t thread = ::waitpid(-1, &status, __WALL | WNOHANG);
       if (thread <= 0) return;
-      if (WIFSTOPPED(status)) {
+      if (const auto stranger = strangers_.find(thread); stranger != strangers_.end()) {
+        // With the signal that it stopped for, if it did not stop for us.
+        const int signal = WIFSTOPPED(status) && status >> 16 == 0 ? WSTOPSIG(status) : 0;
+        (void)::ptrace(PTRACE_DETACH, thread, nullptr, static_cast<unsigned long>(signal));
+        strangers_.erase(stranger);
+      } else if (WIFSTOPPED(status)) {
         stopped(thread, WSTOPSIG(status), status >> 16);
       } else {
         std::replace(threads_.begin(), threads_.end(), thread, 0);
@@ -186,7 +226,9 @@ class Tracer {
     if (with_process) {
       // The signal has stopped all threads of the process: let the others continue and keep this one.
       if (!over) threads_[chain] = thread;
-      ::kill(static_cast<pid_t>(chains_[chain].pid), SIGCONT);
+      // It cannot end while its thread is held.
+      const auto process = static_cast<pid_t>(chains_[chain].pid);
+      if (is_thread_of(process, thread)) ::kill(process, SIGCONT);
       if (over) resume(thread, 0);
     } else {
       // Move it from the signal stop, without a signal, to a stop that has no effect after the tracer ends.
@@ -204,6 +246,7 @@ class Tracer {
   const std::vector<std::size_t>& which_;
   Shared* shared_;
   std::vector<pid_t>& threads_;  // by chain: threads that are held; 0: none
+  std::set<pid_t> strangers_;    // seized by mistake, to be detached when they have stopped
   std::vector<bool> seen_ = std::vector<bool>(ROSE_MAX_CHAINS);
 };
 
@@ -246,10 +289,24 @@ Result<std::unique_ptr<Holder>> Holder::start(const rose_chain* chains, std::vec
 }
 
 // Returns the answer; -EPIPE if the tracer has ended.
-int Holder::ask(const Command& command) {
+int Holder::ask(const Command& command, int pidfd) {
   const std::lock_guard lock(mutex_);
   int answer = 0;
-  if (!socket_ || ::send(socket_.get(), &command, sizeof command, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof command))
+  iovec data{const_cast<Command*>(&command), sizeof command};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (pidfd >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &pidfd, sizeof pidfd);
+  }
+  if (!socket_ || ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) != static_cast<ssize_t>(sizeof command))
     return -EPIPE;
   ssize_t got = 0;
   do {
@@ -258,15 +315,15 @@ int Holder::ask(const Command& command) {
   return got == static_cast<ssize_t>(sizeof answer) ? answer : -EPIPE;
 }
 
-void Holder::watch(pid_t process) {
-  const int threads = ask({What::watch, 0, process, 0});
+void Holder::watch(pid_t process, int pidfd) {
+  const int threads = ask({What::watch, 0, process, 0}, pidfd);
   log::debug("{} threads of process {} can be held", threads, process);
 }
 
-Result<void> Holder::hold(std::size_t chain, pid_t process, pid_t thread) {
-  const int err = ask({What::hold, static_cast<std::uint32_t>(chain), process, thread});
+Result<void> Holder::hold(std::size_t chain, pid_t process, int pidfd, pid_t thread) {
+  const int err = ask({What::hold, static_cast<std::uint32_t>(chain), process, thread}, pidfd);
   if (err >= 0) return {};
-  if (err == -EPIPE) ::kill(process, SIGCONT);
+  if (err == -EPIPE) (void)kernel::pidfd_signal(pidfd, SIGCONT);
   return fail(ErrorKind::environment, fmt::format("thread {} cannot be held: {}", thread,
                                                   err == -EPIPE ? "rose-holder has ended" : std::strerror(-err)));
 }

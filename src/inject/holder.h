@@ -38,10 +38,11 @@ class Holder {
   [[nodiscard]] pid_t pid() const { return pid_; }
   // Traces all threads of the process and those that it creates, so that a thread which gets the signal is held without
   // effect on others. A process that has ended or is traced by another program is skipped.
-  void watch(pid_t process);
+  // `pidfd`: of this process, so that no other with the same id is traced or continued.
+  void watch(pid_t process, int pidfd);
   // Called when the thread has been sent the signal for this chain. Returns ErrorKind::environment if it cannot be
   // held; its process then continues.
-  [[nodiscard]] Result<void> hold(std::size_t chain, pid_t process, pid_t thread);
+  [[nodiscard]] Result<void> hold(std::size_t chain, pid_t process, int pidfd, pid_t thread);
   [[nodiscard]] Hold held(std::size_t chain) const;
   // Lets the chain's thread continue, or makes it not be held when it arrives.
   void release(std::size_t chain);
@@ -52,7 +53,7 @@ class Holder {
   struct Shared;
   struct Command;
   Holder() = default;
-  int ask(const Command& command);
+  int ask(const Command& command, int pidfd = -1);
 
   std::mutex mutex_;
   Fd socket_;

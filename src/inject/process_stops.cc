@@ -122,11 +122,13 @@ bool ProcessStops::crash(std::size_t i, int signal, pid_t caller) {
     hit = chain.fault->scope == schedule::Scope::all || std::find(pids.begin(), pids.end(), caller) != pids.end();
   } else {
     if (done != 0) watch_end(i, done, signal);
+    const auto listed = [&] { return deployment_->processes(state_.node_of(i)); };
     for (const pid_t pid : pids) {
       if (pid == done) continue;
       watch_end(i, pid, signal);
       const auto& folder = deployment_->nodes()[state_.node_of(i)].cgroup;
-      if (folder.empty() ? ::kill(pid, signal) != 0 : !deploy::cgroup::signal(folder, pid, signal)) continue;
+      if (folder.empty() ? !kernel::signal_listed(pid, listed, signal) : !deploy::cgroup::signal(folder, pid, signal))
+        continue;
       ++count;
       hit = hit || pid == caller;
     }
@@ -220,11 +222,9 @@ void ProcessStops::end_pause(std::size_t i) {
     // The process that the BPF program stopped directly, if it still belongs to the node.
     const auto stopped = static_cast<pid_t>(state_.chain(i).signalled);
     const auto& folder = deployment_->nodes()[state_.node_of(i)].cgroup;
-    const auto pids = deployment_->processes(state_.node_of(i));
-    if (stopped != 0 && std::find(pids.begin(), pids.end(), stopped) != pids.end()) {
-      if (folder.empty()) ::kill(stopped, SIGCONT);
-      else (void)deploy::cgroup::signal(folder, stopped, SIGCONT);
-    }
+    const auto listed = [&] { return deployment_->processes(state_.node_of(i)); };
+    if (stopped != 0 && folder.empty()) (void)kernel::signal_listed(stopped, listed, SIGCONT);
+    else if (stopped != 0) (void)deploy::cgroup::signal(folder, stopped, SIGCONT);
   }
   host_.release_calls(i);
   follow.ended_ns = now_ns();

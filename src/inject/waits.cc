@@ -39,16 +39,32 @@ void Waits::watch(std::size_t i) {
   if (waits_[i].watched.exchange(true)) return;
   const std::size_t node = state_.node_of(i);
   host_.later(node, [this, node] {
-    for (const pid_t pid : host_.processes(node)) holder_->watch(pid);
+    for (const pid_t pid : host_.processes(node)) watch_process(pid);
   });
 }
 
 void Waits::watch_start(std::size_t node, pid_t pid) {
   for (const std::size_t i : plan_.holders) {
     if (!waits_[i].watched || waits_[i].ended_ns != 0 || state_.node_of(i) != node) continue;
-    holder_->watch(pid);
+    watch_process(pid);
     return;
   }
+}
+
+// Of any node: the conditions of an event may be met by another node than its own.
+Fd Waits::open(pid_t pid) const {
+  return kernel::open_listed(pid, [&] {
+    std::vector<pid_t> all;
+    for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
+      const std::vector<pid_t> its = host_.processes(node);
+      all.insert(all.end(), its.begin(), its.end());
+    }
+    return all;
+  });
+}
+
+void Waits::watch_process(pid_t pid) {
+  if (const Fd process = open(pid)) holder_->watch(pid, process.get());
 }
 
 bool Waits::take(std::size_t i) {
@@ -69,9 +85,9 @@ void Waits::hold(std::size_t i) {
     held = fail(ErrorKind::environment,
                 fmt::format("thread {} of process {} cannot wait: {} traces it", tid, pid, debugger_of(tid)),
                 "detach the debugger or strace");
-  } else {
-    held = holder_->hold(i, pid, tid);
-  }
+  } else if (const Fd process = open(pid)) {
+    held = holder_->hold(i, pid, process.get(), tid);
+  }  // otherwise it has ended
   if (held) return;
   waits_[i].failed = true;
   host_.failed(i, held.error());
@@ -129,7 +145,7 @@ void Waits::end() {
     const auto signalled = state_.chain(i).signalled;
     // It arrived at the very end and was not held.
     if (signalled != 0 && signalled != ROSE_NOT_HELD && holder_->held(i) == Hold::none)
-      ::kill(static_cast<pid_t>(signalled), SIGCONT);
+      if (const Fd process = open(static_cast<pid_t>(signalled))) (void)kernel::pidfd_signal(process.get(), SIGCONT);
   }
 }
 

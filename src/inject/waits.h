@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "inject/holder.h"
 #include "inject/plan.h"
@@ -60,6 +61,9 @@ class Waits {
     std::atomic<std::uint64_t> since_ns{0}, ended_ns{0};
   };
   void hold(std::size_t chain);
+  // Invalid if it is not, or no longer, a process of a node.
+  [[nodiscard]] Fd open(pid_t pid) const;
+  void watch_process(pid_t pid);
 
   const Plan& plan_;
   State& state_;

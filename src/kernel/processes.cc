@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -125,13 +126,26 @@ bool trusts_mounts_of(pid_t pid) {
   const Fd mounts(::open(fmt::format("/proc/{}/ns/mnt", pid).c_str(), O_RDONLY | O_CLOEXEC));
   const Fd own(::open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC));
   const Fd owner(mounts ? ::ioctl(mounts.get(), NS_GET_USERNS) : -1);
-  struct stat a {
-  }, b{};
+  struct stat a{}, b{};
   return own && owner && ::fstat(own.get(), &a) == 0 && ::fstat(owner.get(), &b) == 0 && a.st_ino == b.st_ino &&
          a.st_dev == b.st_dev;
 }
 
 Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))); }
+
+Fd open_listed(pid_t pid, const ListProcesses& list) {
+  Fd process = open_pidfd(pid);
+  if (!process) return {};
+  const std::vector<pid_t> all = list();
+  if (std::find(all.begin(), all.end(), pid) != all.end()) return process;
+  errno = ESRCH;
+  return {};
+}
+
+bool signal_listed(pid_t pid, const ListProcesses& list, int signal) {
+  const Fd process = open_listed(pid, list);
+  return process && pidfd_signal(process.get(), signal);
+}
 
 bool pidfd_ended(int pidfd) {
   pollfd one{pidfd, POLLIN, 0};

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -48,5 +49,11 @@ struct ProcessStat {
 [[nodiscard]] bool pidfd_ended(int pidfd);
 // Returns false and sets errno if the process has ended or may not be signalled.
 bool pidfd_signal(int pidfd, int signal);
+// A process of which `list` returns the id; invalid if it is not in there. The id may be another process's by the time
+// it is used, but the descriptor of one that was opened before it was listed is of no process outside of the list: that
+// process, or one that has ended.
+using ListProcesses = std::function<std::vector<pid_t>()>;
+[[nodiscard]] Fd open_listed(pid_t pid, const ListProcesses& list);
+bool signal_listed(pid_t pid, const ListProcesses& list, int signal);
 
 }  // namespace rose::kernel

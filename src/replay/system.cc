@@ -12,6 +12,7 @@ Json or_null(const std::optional<T>& value) {
 
 Json node_json(const config::Node& node) {
   Json json = {{"name", node.name}, {"ip", node.ip}, {"command", node.command}, {"env", node.env}, {"user", node.user}};
+  if (node.begins_as_root) json["begins_as_root"] = true;
   if (!node.working_dir.empty()) json["working_dir"] = node.working_dir;
   if (node.ready)
     json["ready"] = {{"tcp", or_null(node.ready->tcp)},

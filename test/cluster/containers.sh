@@ -110,6 +110,18 @@ grep -q '^mkdir 1 = File exists$' "$run/n2/stdout.log" || fail "n2 lost its file
 nothing_left "after a replay"
 no_containers "after a replay"
 
+# Root in a container that has the run's folder can write in the nodes' folders only: rose writes by name what is beside
+# them.
+sed -e 's|^env = .*|env = { WHERE = "${run_dir}" }|' -e '/^user = /d' -e '/^volumes = /d' \
+  -e 's|^ready = { log = .*|env = { WHERE = "${run_dir}/n1" }\n&|' rose.toml > whole.toml
+printf 'version = 1\n[[fault]]\nid = "stall"\nkind = "pause"\nnode = "n2"\nduration = "10ms"\n' > stall.toml
+expect 1 "$rose" replay stall.toml -c whole.toml --runs 1 --keep --json
+run=$(json 'j["run_results"][0]["directory"]')
+grep -q '^began as 0 ' "$run/n1/stdout.log" && grep -q '^mkdir 1 = Read-only file system$' "$run/n1/stdout.log" ||
+  fail "the run's folder could be written: $(head -3 "$run/n1/stdout.log")"
+grep -q '^mkdir 1 = ok$' "$run/n2/stdout.log" && [ -d "$run/n1/made.1" ] ||
+  fail "another node's folder could not be written: $(head -3 "$run/n2/stdout.log")"
+
 # Nodes reach each other by name; a workload stops, starts and queries nodes. Two runs in parallel.
 cat > asks.sh <<'SH'
 #!/bin/sh

@@ -1,21 +1,24 @@
 #!/usr/bin/env bash
 # A service that 'rose init' drafts runs as another user and attacks what the drafted command does as root when it is
-# started again: it puts links where that command makes and mounts folders.
+# started again: it puts links where that command makes and mounts folders, also at any moment while it does.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 python=/usr/bin/python3
 setpriv --reuid nobody --clear-groups $python -c '' || skip "no Python for the user nobody"
-mkdir -p bin srv/run state victim/folder
+hostile=$build/test/programs/hostile
+[ -x "$hostile" ] || hostile=${ROSE_PROGRAMS:?}/hostile
+mkdir -p bin theirs/srv/run theirs/log state victim/folder
 echo roots > victim/tool
 chmod 755 victim/tool
-chown -R nobody srv state
+chown -R nobody state theirs
 victim() { find victim -printf '%P %u %m\n' | sort; cat victim/tool; }
 before=$(victim)
 cat > bin/service.py <<PY
 import os, socket, time
 work = "$work"
 log = open(work + "/state/log", "a")
-pid = open(work + "/srv/run/pid", "a")
+pid = open(work + "/theirs/srv/run/pid", "a")
+files = [open(work + "/theirs/" + name, "a") for name in ["srv/data", "log/log", "file"]]
 door = socket.socket()
 door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 door.bind(("0.0.0.0", 7345))
@@ -28,11 +31,13 @@ if "ROSE_RUN_DIR" in os.environ:
     own = os.environ["ROSE_RUN_DIR"] + "/" + os.environ["ROSE_NODE"]
     if not os.path.exists(work + "/victim/tool"): print("taken", flush=True)
     if open(work + "/kind").read() == "layers":
-        for changes in [own + "/over" + work + "/srv.layers/changes", own + ".over/layers" + work + "/srv/changes"]:
-            attack(lambda: os.symlink(work + "/victim", changes + "/run"))
+        attack(lambda: os.symlink(work + "/victim", own + ".over/layers/1/changes/run"))
+        # Through the overlay.
+        attack(lambda: os.rename("data", "data.aside"))
+        attack(lambda: os.symlink(work + "/victim/tool", "data"))
     else:
         attack(lambda: os.rename(own + ".over", own + ".aside"))
-        for over in [own + "/over", own + ".over/over"]:
+        for over in [own + "/over", own + ".over/over", own + ".over/empty"]:
             attack(lambda: os.rename(over, over + ".aside"))
             attack(lambda: os.makedirs(over + work))
             attack(lambda: os.symlink(work + "/victim/folder", over + work + "/state"))
@@ -40,7 +45,7 @@ if "ROSE_RUN_DIR" in os.environ:
 time.sleep(1000)
 PY
 cat > start.sh <<START
-cd $work/srv
+cd $work/theirs/srv
 exec env -i PATH=/usr/bin:/bin setpriv --reuid nobody --regid nogroup --clear-groups $python $work/bin/service.py
 START
 cat > workload.sh <<'WORKLOAD'
@@ -54,11 +59,11 @@ WORKLOAD
 chmod +x workload.sh
 # Not as a child of this shell, which would be drafted in its place.
 setsid -f bash start.sh < /dev/null > /dev/null 2>&1
-until_true 20 test -e srv/run/pid
+until_true 20 test -e theirs/srv/run/pid
 service=$(pgrep -f "^$python $work/bin/service.py")
 expect 0 "$rose" init --pid "$service" -o rose.toml
 kill -KILL "$service"
-grep -q "^lay_over $work/srv" rose.toml || fail "its working folder is not drafted"
+grep -q "^lay_over 1 $work/theirs/srv" rose.toml || fail "its working folder is not drafted"
 grep -q "\"$work/state\"" rose.toml || fail "the folder that it writes to is not drafted"
 sed -i -e "s|^command = \"?\"|command = [\"$work/workload.sh\"]|" -e 's/^# restart =/restart =/' \
   -e 's/^# \[oracle\]/[oracle]/' -e 's/^# command = \["grep"/command = ["grep"/' rose.toml
@@ -76,4 +81,52 @@ for kind in over layers; do
     { fail "$kind: files of root have changed:"; diff <(echo "$before") <(victim) >&2 || true; }
   ! grep -q '^taken' $logs/stdout.log || fail "$kind: a folder of the service was mounted over one of root"
 done
+
+# A run whose folder the service's user can exchange is refused, although the command changes to that user by itself.
+grep -q '^user *= "nobody"' rose.toml || fail "the user is not drafted"
+grep -q '^begins_as_root *= true' rose.toml || fail "it is not drafted that the command begins as root"
+expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/report
+says err "its user nobody may replace entries of .*theirs"
+rm -rf theirs/report
+
+# Folders and files are exchanged at any moment while the command mounts over them. Its mounts are listed whether or not
+# it comes to its end. A mount over a file of root may only be made when nothing is executed after it.
+cat > begin.py <<'PY'
+import os, subprocess, sys, tomllib
+work, rounds = sys.argv[1], int(sys.argv[2])
+node = tomllib.load(open("rose.toml", "rb"))["node"][0]
+words = [word.replace("$${", "${") for word in node["command"]]
+words = words[words.index("--mount") + 1 : words.index(work + "/bin/service.py") - 1] + ["true"]
+listed = '"$@"; echo "ended with $?"; while read -r line; do echo "$line"; done < /proc/self/mountinfo'
+os.makedirs("run/service", exist_ok=True)
+begun = refused = 0
+for _ in range(rounds):
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", listed, "sh"] + words, cwd="run/service",
+                          capture_output=True, text=True,
+                          env={"ROSE_RUN_DIR": work + "/run", "ROSE_NODE": "service", "PATH": os.environ["PATH"]})
+    ended, *mounts = done.stdout.splitlines()
+    places = [line.split()[4] for line in mounts]
+    wrong = [place for place in places if place.startswith(work + "/victim")]
+    if work + "/victim/folder" in wrong or wrong and (places[-1:] != wrong or "leads to" not in done.stderr):
+        sys.exit(f"{ended}, mounted over root's {wrong}: {done.stderr}")
+    begun += ended == "ended with 0"
+    refused += ended != "ended with 0"
+print(f"begun {begun} refused {refused}")
+PY
+race() {
+  local target=$1 named=$2
+  "$hostile" flip "$target" "$named" &
+  local attacker=$!
+  python3 begin.py "$work" 100 > out 2> err || { fail "$named is exchanged by a link to $target:"; cat err >&2; }
+  kill $attacker
+  wait $attacker 2> /dev/null || true
+  grep -qs 'refused [1-9]' out || [ -s err ] || fail "$named: no link was met, so the test proves nothing: $(cat out)"
+  [ ! -e "$named.aside" ] || { rm -f "$named"; mv "$named.aside" "$named"; }
+  [ "$(victim)" = "$before" ] || { fail "$named: files of root have changed"; diff <(echo "$before") <(victim) >&2; }
+}
+python3 begin.py "$work" 1 > out
+says out 'begun 1 refused 0'
+race "$work/victim/folder" "$work/theirs/srv"
+race "$work/victim/folder" "$work/theirs/log"
+race "$work/victim/tool" "$work/theirs/file"
 nothing_left "after all"

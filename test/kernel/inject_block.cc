@@ -1,8 +1,13 @@
 // Threads that wait at a call or at a location in the program: only the selected one waits, and it continues when its
 // time has come.
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/wait.h>
 
+#include <utility>
+
+#include "inject/holder.h"
 #include "inject_rig.h"
 #include "state_of.h"
 
@@ -29,7 +34,55 @@ bool stands_in(const schedule::FaultOutcome& held, const std::string& call) {
   return read_file(fmt::format("/proc/{}/task/{}/syscall", held.pid, held.tid)).value_or("").starts_with(call + " ");
 }
 
+// A child process that waits for its end.
+struct Child {
+  Child() : pid(::fork()) {
+    if (pid != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) ::pause();
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() { end(); }
+  void end() {
+    if (std::exchange(reaped, true)) return;
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  }
+  const pid_t pid;
+  bool reaped = false;
+};
+
 }  // namespace
+
+TEST_CASE("a process whose id was reused is neither traced nor continued", "[block]") {
+  Child own, other, ended;  // before the holder, whose socket they would keep open
+  const auto chains = std::make_unique<rose_chain[]>(ROSE_MAX_CHAINS);
+  auto holder = inject::Holder::start(chains.get(), {0});
+  REQUIRE(holder);
+  const Fd theirs = kernel::open_pidfd(own.pid);
+  REQUIRE(theirs);
+  const auto is_traced = [](pid_t pid) { return kernel::tracer_of(pid) != 0; };
+
+  // A thread that has ended: its id belongs to a thread of another process.
+  CHECK((*holder)->hold(0, own.pid, theirs.get(), other.pid));
+  CHECK(eventually([&] { return !is_traced(other.pid); }));
+  // A process that has ended, whose id belongs to another one.
+  const Fd was = kernel::open_pidfd(ended.pid);
+  ended.end();
+  ::kill(other.pid, SIGSTOP);
+  CHECK(eventually([&] { return kernel::process_stat(other.pid)->state == 'T'; }));
+  (*holder)->watch(other.pid, was.get());
+  CHECK((*holder)->hold(0, other.pid, was.get(), other.pid));
+  CHECK(eventually([&] { return !is_traced(other.pid); }));
+  CHECK(kernel::process_stat(other.pid)->state == 'T');
+
+  CHECK(kernel::signal_listed(other.pid, [&] { return std::vector<pid_t>{own.pid}; }, SIGKILL) == false);
+  CHECK(kernel::signal_listed(own.pid, [&] { return std::vector<pid_t>{own.pid}; }, SIGSTOP));
+  CHECK(eventually([&] { return kernel::process_stat(own.pid)->state == 'T'; }));
+  CHECK(kernel::process_stat(other.pid)->state == 'T');
+  (*holder)->stop();
+}
 
 TEST_CASE("the nth thread is held before its call until a condition is met; others continue", "[block]") {
   Rig rig;

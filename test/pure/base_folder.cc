@@ -62,9 +62,70 @@ struct Scene {
 
 }  // namespace
 
+TEST_CASE("files that the folder's user may not read are not read", "[base]") {
+  if (!is_root()) test::skip_case("root");
+  const Scene scene;
+  // The user may rename a folder of its own in which root has written.
+  fs::create_directory(scene.top / "node" / "moved");
+  REQUIRE(::chown((scene.top / "node" / "moved").c_str(), kStranger, kStranger) == 0);
+  fs::create_directory(scene.top / "node" / "moved" / "closed");
+  for (const char* name : {"moved/secret", "moved/of_group", "moved/open", "moved/closed/open"})
+    REQUIRE(write_file(scene.top / "node" / name, "text"));
+  REQUIRE(::chmod((scene.top / "node/moved/secret").c_str(), 0600) == 0);
+  REQUIRE(::chmod((scene.top / "node/moved/of_group").c_str(), 0640) == 0);
+  REQUIRE(::chmod((scene.top / "node/moved/open").c_str(), 0644) == 0);
+  REQUIRE(::chmod((scene.top / "node/moved/closed/open").c_str(), 0644) == 0);
+  REQUIRE(::chmod((scene.top / "node/moved/closed").c_str(), 0700) == 0);
+  const OpenFolder node = opened(scene.top / "node"), above = opened(scene.top.path);
+  for (const char* name : {"moved/secret", "moved/of_group", "moved/closed/open"}) {
+    INFO(name);
+    CHECK_FALSE(node.file(name));
+    CHECK_FALSE(above.file(fs::path("node") / name));
+  }
+  CHECK(text_of(node.file("moved/open")) == "text");
+  CHECK(text_of(above.file("node/moved/open")) == "text");
+  // Afterwards this thread has its rights again.
+  CHECK(text_of(opened(scene.top / "node/moved/closed").file("open")) == "text");
+  CHECK(read_file(scene.top / "node/moved/secret"));
+}
+
+TEST_CASE("a folder of root that another user has moved into a removed one is kept", "[base]") {
+  if (!is_root()) test::skip_case("root");
+  const test::Folder top;
+  fs::create_directories(top / "theirs/closed");
+  REQUIRE(write_file(top / "theirs/closed/file", "text"));
+  REQUIRE(::chown((top / "theirs").c_str(), kStranger, kStranger) == 0);
+  struct statx status{};
+  if (::statx(AT_FDCWD, top.path.c_str(), 0, STATX_BTIME, &status) != 0 || (status.stx_mask & STATX_BTIME) == 0)
+    test::skip_case("a file system that records when files were made");
+  ::usleep(20'000);  // the file system's clock has moved on
+  fs::create_directories(top / "run/node/own");
+  REQUIRE(::chown((top / "run/node").c_str(), kStranger, kStranger) == 0);
+  REQUIRE(write_file(top / "run/node/own/file", "text"));
+  // Also deeper than descriptors reach.
+  fs::path deep = top / "run/node";
+  for (int i = 0; i < 70; ++i) {
+    deep /= "d";
+    fs::create_directory(deep);
+    REQUIRE(::chown(deep.c_str(), kStranger, kStranger) == 0);
+  }
+  const bool is_deep = GENERATE(false, true);
+  fs::rename(top / "theirs", is_deep ? deep / "moved" : top / "run/node/moved");
+  const auto removed = opened(top.path).remove("run");
+  REQUIRE_FALSE(removed);
+  CHECK(removed.error().message.find("is left: a folder of root") != std::string::npos);
+  std::size_t kept = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(top / "run"))
+    if (entry.path().filename() == "file") {
+      CHECK(entry.path().parent_path().filename() == "closed");
+      ++kept;
+    }
+  CHECK(kept == 1);
+}
+
 TEST_CASE("reading follows symbolic links inside the folder, and no others", "[base]") {
   const Scene scene;
-  REQUIRE(write_file(scene.top / "node" / "server.1.log", "text"));
+  REQUIRE(write_file(scene.top / "node" / "server.1.log", "text", 0644));
   scene.link("current.log", "server.1.log");
   scene.link("absolute", (scene.top / "secret/shadow").string());
   scene.link("relative", "../secret/shadow");
@@ -218,7 +279,7 @@ TEST_CASE("names that change during access never lead outside the folder", "[bas
   const Scene scene;
   const fs::path node = scene.top / "node";
   fs::create_directories(node / "d");
-  REQUIRE(write_file(node / "d/shadow", "harmless"));
+  REQUIRE(write_file(node / "d/shadow", "harmless", 0644));
   fs::create_directory_symlink(scene.top / "secret", node / "evil");
   std::atomic<bool> stop{false};
   std::thread attacker([&] {  // `d` alternates between a folder and a link
@@ -321,7 +382,7 @@ TEST_CASE("a folder that replaces one being copied does not change its owner", "
     const auto copied = opened(top / "from").copy_into(opened(to));
     stop = true;
     attacker.join();
-    struct stat status {};
+    struct stat status{};
     REQUIRE(::fstatat(keys.get(), "", &status, AT_EMPTY_PATH) == 0);
     CHECK(status.st_uid == 0);
     CHECK((status.st_mode & 0777) == 0700);

@@ -227,7 +227,7 @@ command = ["./kv"]
 )",
      "2:1: node: unknown key 'nam'",
      "did you mean 'name'? accepted here: name, command, attach, image, volumes, entrypoint, options, aliases, ip, env, ready, restart, user, "
-     "working_dir, binary, sources, functions, exceptions, logs, record, record_libc"},
+     "begins_as_root, working_dir, binary, sources, functions, exceptions, logs, record, record_libc"},
     {R"([[node]]
 name = "../etc"
 command = ["./kv"]
@@ -508,6 +508,9 @@ command = ["./kv"]
     {kNode + "user = \"not a user\"\n",
      "4:8: node.user: 'not a user' is not a user name such as \"nobody\"",
      ""},
+    {kNode + "begins_as_root = true\n",
+     "4:18: node.begins_as_root: 'begins_as_root' needs the 'user' to which the command changes by itself",
+     ""},
     {kNode + "user = 0\n",
      "4:8: node.user: '0' is an integer, a string is needed",
      ""},
@@ -535,7 +538,7 @@ command = ["./kv"]
     {kNode + "function = [\"Raft::*\"]\n",
      "4:1: node: unknown key 'function'",
      "did you mean 'functions'? accepted here: name, command, attach, image, volumes, entrypoint, options, aliases, ip, env, ready, restart, "
-     "user, working_dir, binary, sources, functions, exceptions, logs, record, record_libc"},
+     "user, begins_as_root, working_dir, binary, sources, functions, exceptions, logs, record, record_libc"},
     {kNode + "[workload]\n",
      "4:1: workload: 'command' is missing",
      ""},
