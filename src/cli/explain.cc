@@ -229,7 +229,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   ROSE_CHECK(store.start_over(config));
   ROSE_TRY(const replay::Launched launched, replay::follow_launchers(config, store, options.allow_attached));
   config = launched.config;
-  ROSE_TRY(const replay::Asked asked, replay::ask(config, options.ask));
+  ROSE_TRY(const replay::ValueQueries asked, replay::ask(config, options.ask));
   ROSE_TRY(const replay::Watchable watchable, replay::watchable_functions(config));
   replay::ContrastOptions contrast_options;
   ROSE_TRY(contrast_options.run.usual_work, replay::usual_work(config, ""));
@@ -270,10 +270,10 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     if (folder) kept.input = compared.input;  // comparing changes it
     report.explanation = explain::explain(compared.input);
     report.story = std::move(compared.input.story);
-    replay::Askable askable(config);
+    replay::QueryFinder finder(config);
     const OfOneSide functions(report.explanation);
     if (report.explanation.verdict == explain::Verdict::explained)
-      ROSE_CHECK(ask_callers(config, askable, functions, runs, report, kept));
+      ROSE_CHECK(ask_callers(config, finder, functions, runs, report, kept));
     if (!options.no_deepen) {
       note_made();
       report.first_answer_seconds = kept.seconds;
@@ -283,10 +283,10 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
                 in_one_line(report.explanation));
       const Depth depth{.most = options.deepen ? std::nullopt : std::optional(kDefaultDepth * compared.seconds),
                         .expected = compared.seconds};
-      ROSE_TRY(const bool reported, deepen(config, askable, options.ask, depth, runs, report, kept, bool(folder)));
+      ROSE_TRY(const bool reported, deepen(config, finder, options.ask, depth, runs, report, kept, bool(folder)));
       const OfOneSide further(report.explanation);
       if (reported && further == functions) explain::add_all_callers(kept, report.explanation);
-      else if (reported) ROSE_CHECK(ask_callers(config, askable, further, runs, report, kept));
+      else if (reported) ROSE_CHECK(ask_callers(config, finder, further, runs, report, kept));
     }
   } else {
     report.explanation = unexplained(made);

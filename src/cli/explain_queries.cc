@@ -48,14 +48,14 @@ std::vector<std::string> kept_questions(const std::vector<std::string>& own, con
 
 // The queries of a round: those to repeat, then those about further functions, which are noted in it.
 std::vector<std::string> questions_of(const explain::Explanation& explanation, const std::vector<std::string>& kept,
-                                      std::set<std::string>& asked_about, replay::Askable& askable,
+                                      std::set<std::string>& asked_about, replay::QueryFinder& finder,
                                       explain::Round& round) {
   std::vector<std::string> questions = kept;
   const std::size_t most = kept.size() + kRoundQuestions;
   for (const std::string& function : explain::next_functions(explanation, asked_about, SIZE_MAX)) {
     if (round.functions.size() == kRoundFunctions || questions.size() >= most) break;
     asked_about.insert(function);
-    const std::vector<std::string> about = askable.about(function);
+    const std::vector<std::string> about = finder.about(function);
     if (about.empty()) continue;
     round.functions.push_back(function);
     for (const std::string& question : about)
@@ -67,18 +67,18 @@ std::vector<std::string> questions_of(const explain::Explanation& explanation, c
 
 // Determines the callers of these functions in one more run that `record` makes. Functions that cannot be traced are
 // skipped.
-using RecordCallers = std::function<Result<std::vector<explain::Call>>(const replay::Asked&)>;
+using RecordCallers = std::function<Result<std::vector<explain::Call>>(const replay::ValueQueries&)>;
 Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& functions, const config::Config& config,
-                                              replay::Askable& askable, const RecordCallers& record,
+                                              replay::QueryFinder& finder, const RecordCallers& record,
                                               std::vector<std::string>& limits) {
   std::vector<std::string> questions;
   for (const std::string& function : functions) {
     const std::string question = function + ":callers";
-    const std::vector<std::string> about = askable.about(function);
+    const std::vector<std::string> about = finder.about(function);
     if (std::find(about.begin(), about.end(), question) != about.end()) questions.push_back(question);
   }
   if (questions.empty()) return std::vector<explain::Call>();
-  const Result<replay::Asked> asked = replay::ask(config, questions, true, true);
+  const Result<replay::ValueQueries> asked = replay::ask(config, questions, true, true);
   if (!asked) {
     limits.push_back(asked.error().message);
     return std::vector<explain::Call>();
@@ -88,7 +88,7 @@ Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& fu
 
 }  // namespace
 
-Result<bool> deepen(const config::Config& config, replay::Askable& askable, const std::vector<std::string>& own,
+Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, const std::vector<std::string>& own,
                     Depth depth, ComparedRuns& runs, report::ExplanationReport& report, explain::Kept& kept_runs,
                     bool keeps) {
   bool reported = false;
@@ -108,14 +108,14 @@ Result<bool> deepen(const config::Config& config, replay::Askable& askable, cons
     }
     explain::Round round;
     const std::vector<std::string> kept = kept_questions(own, informative);
-    const std::vector<std::string> questions = questions_of(report.explanation, kept, asked_about, askable, round);
+    const std::vector<std::string> questions = questions_of(report.explanation, kept, asked_about, finder, round);
     if (round.functions.empty()) {
       note(rounds.empty() ? "no query was made: no native program and no JVM contains the functions between the "
                             "fault and the symptom"
                           : "");
       break;
     }
-    Result<replay::Asked> asked = replay::ask(config, questions, true);
+    Result<replay::ValueQueries> asked = replay::ask(config, questions, true);
     if (!asked) {
       note(fmt::format("queries ended: {}", asked.error().message));
       break;
@@ -171,10 +171,10 @@ Result<bool> deepen(const config::Config& config, replay::Askable& askable, cons
   return reported;
 }
 
-Result<void> ask_callers(const config::Config& config, replay::Askable& askable, const OfOneSide& functions,
+Result<void> ask_callers(const config::Config& config, replay::QueryFinder& finder, const OfOneSide& functions,
                          ComparedRuns& runs, report::ExplanationReport& report, explain::Kept& kept) {
   explain::Explanation& explanation = report.explanation;
-  const auto of_schedule = [&](const replay::Asked& asked) -> Result<std::vector<explain::Call>> {
+  const auto of_schedule = [&](const replay::ValueQueries& asked) -> Result<std::vector<explain::Call>> {
     ROSE_TRY(std::vector<explain::Call> calls, runs.callers(asked));
     if (calls.empty())
       kept.caller_limits.emplace_back(
@@ -184,17 +184,19 @@ Result<void> ask_callers(const config::Config& config, replay::Askable& askable,
   kept.caller_limits.clear();
   kept.outer_calls.clear();
   kept.lost_calls.clear();
-  ROSE_TRY(kept.calls, callers_of(functions.fresh, config, askable, of_schedule, kept.caller_limits));
+  ROSE_TRY(kept.calls, callers_of(functions.fresh, config, finder, of_schedule, kept.caller_limits));
   explain::add_handlers(explanation, kept.calls);
   kept.outer = explain::decided_by_clock(report.schedule, explain::add_callers(explanation, kept.calls));
   if (!kept.outer.empty()) {
-    ROSE_TRY(kept.outer_calls, callers_of(kept.outer, config, askable, of_schedule, kept.caller_limits));
+    ROSE_TRY(kept.outer_calls, callers_of(kept.outer, config, finder, of_schedule, kept.caller_limits));
     explain::add_outer_callers(explanation, kept.outer, kept.outer_calls);
   }
   if (const std::optional<std::int64_t> fault = explain::first_fault_ns(report.story);
       fault && !functions.lost.empty()) {
-    const auto without_faults = [&](const replay::Asked& asked) { return runs.callers_without_faults(asked, *fault); };
-    ROSE_TRY(kept.lost_calls, callers_of(functions.lost, config, askable, without_faults, kept.caller_limits));
+    const auto without_faults = [&](const replay::ValueQueries& asked) {
+      return runs.callers_without_faults(asked, *fault);
+    };
+    ROSE_TRY(kept.lost_calls, callers_of(functions.lost, config, finder, without_faults, kept.caller_limits));
     explain::add_lost_callers(explanation, kept.lost_calls);
   }
   explanation.limits.insert(explanation.limits.end(), kept.caller_limits.begin(), kept.caller_limits.end());

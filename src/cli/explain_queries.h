@@ -30,7 +30,7 @@ struct Depth {
 // from there. Reports the last round whose runs could be compared, because it contains all queries that were kept,
 // unless fewer of them distinguished the runs in it. `own`: the user's queries, which are always repeated. Returns
 // whether there was such a round.
-[[nodiscard]] Result<bool> deepen(const config::Config& config, replay::Askable& askable,
+[[nodiscard]] Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder,
                                   const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
                                   report::ExplanationReport& report, explain::Kept& kept, bool keeps);
 
@@ -47,7 +47,7 @@ struct OfOneSide {
 // One more run that records the callers of functions which only failing runs enter or which come next after a failed
 // call, one that records where decisions were based on a wrong clock, and one without faults for the callers of
 // functions which only correct runs enter.
-[[nodiscard]] Result<void> ask_callers(const config::Config& config, replay::Askable& askable,
+[[nodiscard]] Result<void> ask_callers(const config::Config& config, replay::QueryFinder& finder,
                                        const OfOneSide& functions, ComparedRuns& runs,
                                        report::ExplanationReport& report, explain::Kept& kept);
 

@@ -34,10 +34,10 @@ constexpr int kMostCallerRuns = 3;
 constexpr double kFunctionShare = 0.05;
 
 // Reports which values were not recorded completely.
-void add_value_limits(const replay::Run& run, const replay::Asked& asked, explain::Input& input) {
+void add_value_limits(const replay::Run& run, const replay::ValueQueries& asked, explain::Input& input) {
   for (std::size_t i = 0; i < run.seen.places.size(); ++i) {
     if (!run.seen.places[i].detached) continue;
-    for (const replay::Asked::Meaning& meaning : asked.meanings[i])
+    for (const replay::ValueQueries::Meaning& meaning : asked.meanings[i])
       input.limits.push_back(
           fmt::format("values of '{}' are not all recorded: its location in the code is reached too often to be "
                       "watched all the time",
@@ -223,7 +223,7 @@ void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs
   if (story_taken || group != explain::Group::failing) return;
   story_taken = true;
   input.story_run = input.runs.size() - 1;
-  input.oracle_said = std::move(files.oracle);
+  input.oracle_output = std::move(files.oracle);
   input.run_dir = std::move(files.run_dir);
   input.lines = std::move(files.lines);
   input.story = std::move(run.result);
@@ -251,8 +251,8 @@ ComparedRuns::ComparedRuns(const config::Config& config, const replay::Watchable
 }
 ComparedRuns::~ComparedRuns() = default;
 
-Result<void> ComparedRuns::add(const replay::Asked& asked, const replay::ContrastOptions& options, bool& story_taken,
-                               Compared& out) {
+Result<void> ComparedRuns::add(const replay::ValueQueries& asked, const replay::ContrastOptions& options,
+                               bool& story_taken, Compared& out) {
   int shown = out.made.reproduced;
   const int wanted = shown + options.wanted;
   const auto each = [&](replay::Run&& run, replay::ContrastRun what, const std::string& words) {
@@ -278,7 +278,7 @@ Result<void> ComparedRuns::add(const replay::Asked& asked, const replay::Contras
   return {};
 }
 
-Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besides) {
+Result<Compared> ComparedRuns::make(const replay::ValueQueries& asked, std::size_t besides) {
   const std::int64_t began = monotonic_ns();
   replay::ContrastOptions options = options_;
   options.besides = besides;
@@ -287,7 +287,7 @@ Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besi
   Compared out;
   out.input.schedule = schedule_;
   out.input.unseen = watchable_.unseen;
-  for (const replay::Asked::Question& one : asked.questions)
+  for (const replay::ValueQueries::Question& one : asked.questions)
     out.input.questions.push_back({one.text, one.function, one.type, one.refused, one.remarks});
   bool story_taken = false;
   ROSE_CHECK(add(asked, options, story_taken, out));
@@ -302,7 +302,7 @@ Result<Compared> ComparedRuns::make(const replay::Asked& asked, std::size_t besi
     options.run.number = made_ + 1;
     ROSE_CHECK(add(asked, options, story_taken, out));
   }
-  for (const replay::Asked::OfJava& one : asked.java)
+  for (const replay::ValueQueries::OfJava& one : asked.java)
     if (out.input.questions[one.question].type.empty())
       out.input.questions[one.question].refused = replay::unanswered(asked, one.question, out.refusals);
   out.comparable = comparable();
@@ -347,18 +347,18 @@ Result<void> ComparedRuns::complete_java_stacks(explain::Input& input) {
   return {};
 }
 
-Result<std::vector<explain::Call>> ComparedRuns::callers(const replay::Asked& asked) {
+Result<std::vector<explain::Call>> ComparedRuns::callers(const replay::ValueQueries& asked) {
   return record_callers(asked, schedule_, schedule::Verdict::reproduced, {});
 }
 
-Result<std::vector<explain::Call>> ComparedRuns::callers_without_faults(const replay::Asked& asked,
+Result<std::vector<explain::Call>> ComparedRuns::callers_without_faults(const replay::ValueQueries& asked,
                                                                         std::int64_t since_ns) {
   schedule::Schedule none = schedule_;
   none.faults.clear();
   return record_callers(asked, none, schedule::Verdict::not_reproduced, since_ns);
 }
 
-Result<std::vector<explain::Call>> ComparedRuns::record_callers(const replay::Asked& asked,
+Result<std::vector<explain::Call>> ComparedRuns::record_callers(const replay::ValueQueries& asked,
                                                                 const schedule::Schedule& schedule,
                                                                 schedule::Verdict wanted,
                                                                 std::optional<std::int64_t> since_ns) {
@@ -377,7 +377,7 @@ Result<std::vector<explain::Call>> ComparedRuns::record_callers(const replay::As
     const std::optional<std::int64_t> since = since_ns ? since_ns : explain::first_fault_ns(run.result);
     if (run.result.verdict != wanted || !since) continue;
     std::vector<std::string> queries;
-    for (const replay::Asked::Question& question : asked.questions) queries.push_back(question.text);
+    for (const replay::ValueQueries::Question& question : asked.questions) queries.push_back(question.text);
     calls = explain::calls_of(run.result, queries, *since);
     break;
   }

@@ -14,9 +14,9 @@ struct Compared {
   replay::Contrast made;
   explain::Input input;
   std::vector<replay::JavaAnswer> refusals;  // from JVMs: why they cannot answer a query
-  bool comparable = false;               // there are both failing and correct runs
-  double seconds = 0;                    // wall-clock time in total
-  double run_seconds = 0;                // sum over the runs
+  bool comparable = false;                   // there are both failing and correct runs
+  double seconds = 0;                        // wall-clock time in total
+  double run_seconds = 0;                    // sum over the runs
   double value_seconds = 0;  // part of run_seconds spent on reading values, estimated from the cost per read
 };
 
@@ -31,12 +31,12 @@ class ComparedRuns {
 
   // Makes runs in which `asked` is recorded; the result refers to it. If differences may be noise, makes a few more
   // runs of each side.
-  [[nodiscard]] Result<Compared> make(const replay::Asked& asked, std::size_t besides);
+  [[nodiscard]] Result<Compared> make(const replay::ValueQueries& asked, std::size_t besides);
   // Records callers (`asked`) from the first fault on, in runs of the schedule until one of a few reproduces the bug.
   // Empty if none did.
-  [[nodiscard]] Result<std::vector<explain::Call>> callers(const replay::Asked& asked);
+  [[nodiscard]] Result<std::vector<explain::Call>> callers(const replay::ValueQueries& asked);
   // The same in runs without faults, from `since_ns` after the workload began on. Empty if the bug occurred in all.
-  [[nodiscard]] Result<std::vector<explain::Call>> callers_without_faults(const replay::Asked& asked,
+  [[nodiscard]] Result<std::vector<explain::Call>> callers_without_faults(const replay::ValueQueries& asked,
                                                                           std::int64_t since_ns);
   // Whether more runs than requested may be made because of noise. Not if the user has given a number.
   void may_add(bool may) { may_add_ = may; }
@@ -44,14 +44,14 @@ class ComparedRuns {
 
  private:
   class RunLogs;
-  [[nodiscard]] Result<std::vector<explain::Call>> record_callers(const replay::Asked& asked,
+  [[nodiscard]] Result<std::vector<explain::Call>> record_callers(const replay::ValueQueries& asked,
                                                                   const schedule::Schedule& schedule,
                                                                   schedule::Verdict wanted,
                                                                   std::optional<std::int64_t> since_ns);
   // Completes stacks without Java frames (explain/stacks_before.h), for which it makes a run when it is first called.
   [[nodiscard]] Result<void> complete_java_stacks(explain::Input& input);
-  [[nodiscard]] Result<void> add(const replay::Asked& asked, const replay::ContrastOptions& options, bool& story_taken,
-                                 Compared& out);
+  [[nodiscard]] Result<void> add(const replay::ValueQueries& asked, const replay::ContrastOptions& options,
+                                 bool& story_taken, Compared& out);
   static void take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input,
                        bool& story_taken);
 

@@ -173,7 +173,7 @@ std::vector<std::string> folder_setup(const std::vector<NodeDraft>& nodes) {
   return {"sh", "-ec", fmt::format("{}", fmt::join(commands, "\n"))};
 }
 
-Asked example_for(const std::vector<NodeDraft>& nodes) {
+ValueQueries example_for(const std::vector<NodeDraft>& nodes) {
   for (const bool any : {false, true})
     for (const NodeDraft& node : nodes) {
       if (node.system == nullptr || (node.follows && !any) || node.port == 0) continue;
@@ -184,7 +184,7 @@ Asked example_for(const std::vector<NodeDraft>& nodes) {
 }
 
 Draft write_draft(const std::vector<std::string>& origins, const std::vector<NodeDraft>& nodes,
-                  const Surroundings& around, const Asked& asked, const Host& host) {
+                  const Surroundings& around, const ValueQueries& asked, const Host& host) {
   Draft draft;
   Text text;
   const Example& example = asked.example;

@@ -26,18 +26,18 @@ struct Surroundings {
 };
 
 // Example scripts; generic ones if no system of the nodes has any.
-struct Asked {
+struct ValueQueries {
   Example example;
   std::string system;  // the system for which it was written: "Redis"
 };
 
 [[nodiscard]] Draft write_draft(const std::vector<std::string>& origins, const std::vector<NodeDraft>& nodes,
-                                const Surroundings& around, const Asked& asked, const Host& host);
+                                const Surroundings& around, const ValueQueries& asked, const Host& host);
 
 // A setup command that creates the folders that nodes need before they start; empty if none.
 [[nodiscard]] std::vector<std::string> folder_setup(const std::vector<NodeDraft>& nodes);
 
 // An example for the first node whose system has one and which is not a replica.
-[[nodiscard]] Asked example_for(const std::vector<NodeDraft>& nodes);
+[[nodiscard]] ValueQueries example_for(const std::vector<NodeDraft>& nodes);
 
 }  // namespace rose::draft

@@ -235,7 +235,7 @@ Explanation explain(Input& input) {
         fmt::format("{}: {}", outcome->id, fault != nullptr ? schedule::in_words(*fault) : outcome->detail));
     tell_stacks(*outcome, out.stacks);
   }
-  out.symptom = input.oracle_said;
+  out.symptom = input.oracle_output;
   tell_limits(input, comparison, out);
   out.recorded = recorded_divergences(input, out.limits);
   if (!merged.none())

@@ -91,8 +91,8 @@ struct Input {
   schedule::RunResult story;
   std::vector<LogLine> lines;
   std::size_t story_run = 0;
-  std::string run_dir;      // where that run was, to shorten its paths
-  std::string oracle_said;  // its last lines in that run
+  std::string run_dir;        // where that run was, to shorten its paths
+  std::string oracle_output;  // its last lines in that run
   std::string workload_ended;
   std::vector<Question> questions;                                                   // that the runs were asked
   std::function<Place(const std::string& node, const std::string& function)> place;  // may be empty

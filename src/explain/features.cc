@@ -599,7 +599,7 @@ std::map<std::string, Evidence> evidence_of(const Input& input, const Comparison
   from_use(input, evidences);
   std::vector<std::string> names;
   for (const auto& [key, evidence] : evidences.all()) names.push_back(evidence.name);
-  const std::map<std::string, std::string> named = named_by(input.oracle_said, names);
+  const std::map<std::string, std::string> named = named_by(input.oracle_output, names);
   for (auto& [key, evidence] : evidences.all()) {
     add_name(evidence.name, evidence.features);
     const auto word = named.find(evidence.name);

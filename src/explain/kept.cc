@@ -473,7 +473,7 @@ void fields(A& a, Kept& v) {
   list(a, input.lines, [&](LogLine& one) { fields(a, one); });
   value(a, input.story_run);
   value(a, input.run_dir);
-  value(a, input.oracle_said);
+  value(a, input.oracle_output);
   value(a, input.workload_ended);
   list(a, input.questions, [&](Question& one) { fields(a, one); });
   texts(a, input.unseen);

@@ -357,7 +357,7 @@ class Teller {
   void symptom() {
     const std::int64_t at = input_.story.oracle_ns ? run_.zero_ns + *input_.story.oracle_ns : run_.end_ns;
     std::string text = "the oracle finds the bug";
-    if (!input_.oracle_said.empty()) text += fmt::format(": '{}'", one_line(input_.oracle_said));
+    if (!input_.oracle_output.empty()) text += fmt::format(": '{}'", one_line(input_.oracle_output));
     add(1000, StoryLine::Kind::symptom, std::max(at, run_.end_ns), "", std::move(text), "oracle.log");
   }
 

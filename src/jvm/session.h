@@ -88,14 +88,14 @@ class Session {
   [[nodiscard]] std::filesystem::path state(const std::string& node) const;
 
  private:
-  struct Asked {
+  struct Requests {
     std::vector<PlaceRequest> places;
     std::optional<WatchRequest> watch;
     bool stacks = false;
     std::vector<AskRequest> asks;
   };
   std::filesystem::path run_dir_, folder_, agent_;
-  std::map<std::string, Asked> asked_;
+  std::map<std::string, Requests> asked_;
 };
 
 }  // namespace rose::jvm

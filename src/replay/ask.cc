@@ -25,12 +25,12 @@ std::map<std::string, std::string> programs_of(const config::Config& config) {
 }
 
 // Collects the answers of all files to one query.
-class Asking {
+class QueryPlaces {
  public:
-  Asking(Asked& asked, std::uint32_t question) : asked_(asked), question_(question) {}
+  QueryPlaces(ValueQueries& asked, std::uint32_t question) : asked_(asked), question_(question) {}
 
   void take(const std::string& binary, const symbols::Answer& answer) {
-    Asked::Question& question = asked_.questions[question_];
+    ValueQueries::Question& question = asked_.questions[question_];
     for (const std::string& remark : answer.remarks)
       if (std::find(question.remarks.begin(), question.remarks.end(), remark) == question.remarks.end())
         question.remarks.push_back(remark);
@@ -61,7 +61,7 @@ class Asking {
     asked_.meanings[at].push_back({question_, site.form});
   }
 
-  Asked& asked_;
+  ValueQueries& asked_;
   std::uint32_t question_;
   bool any_ = false;
 };
@@ -77,7 +77,7 @@ std::vector<std::string> java_nodes(const config::Config& config, const symbols:
   return nodes;
 }
 
-void ask_java(Asked& asked, const symbols::Query& query, std::vector<std::string> nodes) {
+void ask_java(ValueQueries& asked, const symbols::Query& query, std::vector<std::string> nodes) {
   using Kind = symbols::Query::Kind;
   const auto question = static_cast<std::uint32_t>(asked.questions.size());
   asked.questions.push_back({.text = query.text, .function = query.function, .type = {}, .refused = {}, .remarks = {}});
@@ -142,8 +142,9 @@ void take_creator(std::string creator, const schedule::Value& with, std::vector<
 
 }  // namespace
 
-Result<Asked> ask(const config::Config& config, const std::vector<std::string>& queries, bool proposed, bool outer) {
-  Asked asked;
+Result<ValueQueries> ask(const config::Config& config, const std::vector<std::string>& queries, bool proposed,
+                         bool outer) {
+  ValueQueries asked;
   if (queries.empty()) return asked;
   if (queries.size() > kMostQueries)
     return fail(ErrorKind::usage,
@@ -176,7 +177,7 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
       return Unexpected(std::move(error));
     }
     asked.questions.push_back({.text = query.text, .function = {}, .type = {}, .refused = {}, .remarks = {}});
-    Asking asking(asked, static_cast<std::uint32_t>(asked.questions.size() - 1));
+    QueryPlaces asking(asked, static_cast<std::uint32_t>(asked.questions.size() - 1));
     std::optional<Error> missing;
     bool found = false;
     for (auto& [binary, file] : files) {
@@ -199,11 +200,11 @@ Result<Asked> ask(const config::Config& config, const std::vector<std::string>& 
   std::uint32_t fetches = 0;
   for (const observe::ValuePlace& place : asked.places)
     first.push_back(fetches), fetches += static_cast<std::uint32_t>(place.fetches.size());
-  for (Asked::OfJava& one : asked.java) one.request.fetch = first[one.request.place];
+  for (ValueQueries::OfJava& one : asked.java) one.request.fetch = first[one.request.place];
   return asked;
 }
 
-std::vector<JavaAnswer> java_answers(const Asked& asked, const std::filesystem::path& state) {
+std::vector<JavaAnswer> java_answers(const ValueQueries& asked, const std::filesystem::path& state) {
   std::vector<JavaAnswer> out;
   for (const jvm::JvmState& jvm : jvm::read_states(state)) {
     for (const jvm::AskedNote& note : jvm.asked) {
@@ -218,13 +219,13 @@ std::vector<JavaAnswer> java_answers(const Asked& asked, const std::filesystem::
     // Reports why it cannot set breakpoints at all.
     if (jvm.breakpoints) continue;
     for (const jvm::Note& note : jvm.notes)
-      for (const Asked::OfJava& one : asked.java)
+      for (const ValueQueries::OfJava& one : asked.java)
         if (note.entry == jvm::kNoEntry) out.push_back({one.question, {}, {}, note.text});
   }
   return out;
 }
 
-std::string unanswered(const Asked& asked, std::uint32_t question, const std::vector<JavaAnswer>& answers) {
+std::string unanswered(const ValueQueries& asked, std::uint32_t question, const std::vector<JavaAnswer>& answers) {
   for (const JavaAnswer& one : answers)
     if (one.question == question && !one.why.empty()) return one.why;
   const auto java =
@@ -238,14 +239,14 @@ std::string unanswered(const Asked& asked, std::uint32_t question, const std::ve
                      request.what);
 }
 
-Askable::Askable(const config::Config& config) : config_(&config) {
+QueryFinder::QueryFinder(const config::Config& config) : config_(&config) {
   for (const auto& [binary, node] : programs_of(config))
     if (Result<symbols::ValueFile> file = symbols::ValueFile::open(binary); file) files_.push_back(*std::move(file));
 }
-Askable::Askable(Askable&&) noexcept = default;
-Askable::~Askable() = default;
+QueryFinder::QueryFinder(QueryFinder&&) noexcept = default;
+QueryFinder::~QueryFinder() = default;
 
-std::vector<std::string> Askable::about(const std::string& function) {
+std::vector<std::string> QueryFinder::about(const std::string& function) {
   for (symbols::ValueFile& file : files_)
     if (std::vector<std::string> questions = file.questions(function); !questions.empty()) return questions;
   const bool java = std::any_of(config_->nodes.begin(), config_->nodes.end(),
@@ -259,7 +260,7 @@ std::vector<std::string> Askable::about(const std::string& function) {
   return questions;
 }
 
-std::vector<schedule::Value> recorded_values(const Asked& asked, const observe::SeenValues& seen,
+std::vector<schedule::Value> recorded_values(const ValueQueries& asked, const observe::SeenValues& seen,
                                              const std::vector<std::string>& nodes, std::int64_t wall_offset_ns) {
   std::vector<schedule::Value> out;
   out.reserve(seen.values.size());
@@ -267,7 +268,7 @@ std::vector<schedule::Value> recorded_values(const Asked& asked, const observe::
     if (value.place >= asked.meanings.size() || value.fetch >= asked.meanings[value.place].size() ||
         value.node >= nodes.size())
       continue;
-    const Asked::Meaning& meaning = asked.meanings[value.place][value.fetch];
+    const ValueQueries::Meaning& meaning = asked.meanings[value.place][value.fetch];
     schedule::Value one;
     one.ts_ns = value.ts_ns + wall_offset_ns;
     one.node = nodes[value.node];

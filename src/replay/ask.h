@@ -18,7 +18,7 @@ namespace rose::replay {
 
 inline constexpr std::size_t kMostQueries = 64;  // limit for simultaneous queries
 
-struct Asked {
+struct ValueQueries {
   struct Question {
     std::string text;                  // as the user wrote it
     std::string function;              // full name of its function; "" if unknown
@@ -45,16 +45,16 @@ struct Asked {
 // Looks up every query in the programs of all nodes. Returns ErrorKind::usage or input if a query is invalid or no
 // program contains what it names. `proposed`: rose chose the queries itself, and such a query is noted as refused.
 // `outer`: with callers of callers.
-[[nodiscard]] Result<Asked> ask(const config::Config& config, const std::vector<std::string>& queries,
-                                bool proposed = false, bool outer = false);
+[[nodiscard]] Result<ValueQueries> ask(const config::Config& config, const std::vector<std::string>& queries,
+                                       bool proposed = false, bool outer = false);
 
 // The queries that are possible for a function, over the programs of all nodes: see symbols::ValueFile. For a Java
 // method, its result and its first arguments. Opens each program once. Keeps a reference to `config`.
-class Askable {
+class QueryFinder {
  public:
-  explicit Askable(const config::Config& config);
-  Askable(Askable&&) noexcept;
-  ~Askable();
+  explicit QueryFinder(const config::Config& config);
+  QueryFinder(QueryFinder&&) noexcept;
+  ~QueryFinder();
   [[nodiscard]] std::vector<std::string> about(const std::string& function);
 
  private:
@@ -69,13 +69,13 @@ struct JavaAnswer {
   std::string why;             // why it is not read
 };
 // Reads what the JVMs of a node left in their files.
-[[nodiscard]] std::vector<JavaAnswer> java_answers(const Asked& asked, const std::filesystem::path& state);
+[[nodiscard]] std::vector<JavaAnswer> java_answers(const ValueQueries& asked, const std::filesystem::path& state);
 // Why no JVM answered a query, as a sentence. `answers`: the JVMs' reports on it.
-[[nodiscard]] std::string unanswered(const Asked& asked, std::uint32_t question,
+[[nodiscard]] std::string unanswered(const ValueQueries& asked, std::uint32_t question,
                                      const std::vector<JavaAnswer>& answers);
 
 // The recorded values by time. `nodes`: the tracer's targets. `wall_offset_ns` is added to the times.
-[[nodiscard]] std::vector<schedule::Value> recorded_values(const Asked& asked, const observe::SeenValues& seen,
+[[nodiscard]] std::vector<schedule::Value> recorded_values(const ValueQueries& asked, const observe::SeenValues& seen,
                                                            const std::vector<std::string>& nodes,
                                                            std::int64_t wall_offset_ns);
 

@@ -392,7 +392,7 @@ class OneRun {
 
   Result<void> ask_jvms(observe::TracerOptions& tracer) {
     ROSE_CHECK(open_jvms());
-    for (const Asked::OfJava& one : options_.asked->java)
+    for (const ValueQueries::OfJava& one : options_.asked->java)
       for (const std::string& node : one.nodes) jvms_->ask(node, one.request);
     tracer.value_agents = {jvms_->agent()};
     return {};

@@ -39,7 +39,7 @@ struct RunOptions {
   // this long after it was asked. Nothing: it ends when the oracle is asked, whose requests are no part of the system.
   std::optional<std::int64_t> traced_answer_ns;
   observe::TracerOptions tracer;
-  const Asked* asked = nullptr;                    // values to record in the nodes' programs
+  const ValueQueries* asked = nullptr;             // values to record in the nodes' programs
   jvm::CodeBook* code_book = nullptr;              // collects calls in watched Java methods
   const profile::Profile* profile = nullptr;       // functions that it calls frequent are not watched
   std::optional<profile::WorkloadUse> usual_work;  // what workloads do in fault-free runs, if known

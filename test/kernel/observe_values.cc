@@ -16,11 +16,11 @@ using namespace rose::observe::test;
 namespace {
 
 // Queries, looked up in one program; each answered by one or more locations.
-struct Asked {
+struct ValueQueries {
   std::vector<ValuePlace> places;
   std::vector<std::vector<std::pair<std::string, symbols::Form>>> meanings;  // by location and fetch
 
-  Asked(const std::string& program, const std::vector<std::string>& queries) {
+  ValueQueries(const std::string& program, const std::vector<std::string>& queries) {
     const std::filesystem::path binary = std::filesystem::path(ROSE_PROGRAMS_DIR) / program;
     auto file = symbols::ValueFile::open(binary);
     REQUIRE(file);
@@ -107,7 +107,8 @@ std::vector<std::string> each(const std::function<std::string(long)>& value) {
 TEST_CASE("raw arguments and results of a thousand calls by four threads are right, then probes are gone") {
   const TestCgroup cgroup("values");
   const std::set<std::uint32_t> before = own_programs();
-  const Asked asked("value_bare", {"plain(arg1)", "plain(arg2)", "plain(arg7)", "negated:return", "negated(arg1)"});
+  const ValueQueries asked("value_bare",
+                           {"plain(arg1)", "plain(arg2)", "plain(arg7)", "negated:return", "negated(arg1)"});
   Victim victim(&cgroup, {}, "value_bare");
   REQUIRE(victim.number("ready") == 1);
   std::vector<std::string> code;
@@ -155,11 +156,12 @@ TEST_CASE("with debug information values of all types are right, optimised or no
   for (const char* program : {"value_victim", "value_fast"}) {
     CAPTURE(program);
     const TestCgroup cgroup("values");
-    const Asked asked(program, {"plain(number)", "plain(large)", "plain(small)", "plain(text)", "plain(box->width)",
-                                "plain(box->inner.weight)", "plain(box->inner.label)", "plain(box->title)",
-                                "plain(box->next->inner.weight)", "plain(box->next->next)", "plain(shade)",
-                                "plain(flag)", "plain(last)", "negated:return", "Ledger::enter(title)",
-                                "Ledger::enter(this->total_)", "Ledger::enter:return", "plain:callers"});
+    const ValueQueries asked(
+        program,
+        {"plain(number)", "plain(large)", "plain(small)", "plain(text)", "plain(box->width)",
+         "plain(box->inner.weight)", "plain(box->inner.label)", "plain(box->title)", "plain(box->next->inner.weight)",
+         "plain(box->next->next)", "plain(shade)", "plain(flag)", "plain(last)", "negated:return",
+         "Ledger::enter(title)", "Ledger::enter(this->total_)", "Ledger::enter:return", "plain:callers"});
     Victim victim(&cgroup, {}, program);
     TracerOptions options;
     options.values = asked.places;
@@ -216,7 +218,7 @@ TEST_CASE("with debug information values of all types are right, optimised or no
 
 TEST_CASE("a frequently reached place is detached, and the number of its values is bounded") {
   const TestCgroup cgroup("values-busy");
-  const Asked asked("trace_victim", {"rose_victim_often(arg1)"});
+  const ValueQueries asked("trace_victim", {"rose_victim_often(arg1)"});
   Victim victim(&cgroup, {"functions", "400000"});
   TracerOptions options;
   options.values = asked.places;

@@ -22,7 +22,7 @@ config::Config deployment(const std::string& java, const std::vector<std::string
 }
 
 struct Answers {
-  replay::Asked asked;
+  replay::ValueQueries asked;
   replay::Run run;
   std::map<std::string, std::vector<schedule::Value>> values;
   std::map<std::string, std::string> type, why;
@@ -104,27 +104,19 @@ TEST_CASE("arguments, variables and fields of all Java types are right, from sev
                                        "Bare.plain(arg1)",
                                        "Bare.plain(arg2)",
                                        "Values.loop(left)"});
-    answers.all(
-        plain + "(number)", [](int i) { return std::to_string(i); }, "int");
-    answers.all(
-        plain + "(arg2)", [](int i) { return std::to_string(3'000'000'000L * i); }, "long");
-    answers.all(
-        plain + "(text)", [](int i) { return quoted("text-" + std::to_string(i)); }, "String");
-    answers.all(
-        plain + "(share)", [](int i) { return number(i / 2.0); }, "double");
-    answers.all(
-        plain + "(flag)", [](int i) { return i % 2 == 0 ? "true" : "false"; }, "boolean");
+    answers.all(plain + "(number)", [](int i) { return std::to_string(i); }, "int");
+    answers.all(plain + "(arg2)", [](int i) { return std::to_string(3'000'000'000L * i); }, "long");
+    answers.all(plain + "(text)", [](int i) { return quoted("text-" + std::to_string(i)); }, "String");
+    answers.all(plain + "(share)", [](int i) { return number(i / 2.0); }, "double");
+    answers.all(plain + "(flag)", [](int i) { return i % 2 == 0 ? "true" : "false"; }, "boolean");
     answers.all(plain + "(shade)", [](int i) { return i % 2 == 1 ? "DEEP" : "LIGHT"; });
     answers.all(
         plain + "(letter)", [](int i) { return "'" + std::string(1, static_cast<char>('a' + i % 26)) + "'"; }, "char");
-    answers.all(
-        plain + "(small)", [](int i) { return std::to_string(-i); }, "byte");
+    answers.all(plain + "(small)", [](int i) { return std::to_string(-i); }, "byte");
     answers.all(plain + "(arg9)", [](int) { return "null"; });
-    answers.all(
-        line + "twice", [](int i) { return std::to_string(2 * i); }, "int");
+    answers.all(line + "twice", [](int i) { return std::to_string(2 * i); }, "int");
     answers.all("org/rose/test/" + line + "number", [](int i) { return std::to_string(i); });
-    answers.all(
-        weigh + "(by)", [](int i) { return std::to_string(i); }, "int");
+    answers.all(weigh + "(by)", [](int i) { return std::to_string(i); }, "int");
     answers.all(weigh + "(this)", [](int) { return "(org.rose.test.Values$Box)"; });
     answers.all(weigh + "(this.label)", [](int i) { return quoted("box-" + std::to_string(i)); });
     answers.all(weigh + "(this.epoch)", [](int i) { return std::to_string(1000 + i); });
@@ -136,8 +128,7 @@ TEST_CASE("arguments, variables and fields of all Java types are right, from sev
     answers.all(weigh + "(this.next.next.label)", [](int) { return "(not readable)"; });
     answers.all(weigh + "(this.parts)", [](int) { return "(int[3])"; });
     answers.all(weigh + "(this.parts.length)", [](int) { return "3"; });
-    answers.all(
-        "Bare.plain(arg1)", [](int i) { return std::to_string(i); }, "int");
+    answers.all("Bare.plain(arg1)", [](int i) { return std::to_string(i); }, "int");
     answers.all("Bare.plain(arg2)", [](int i) { return quoted("bare-" + std::to_string(i)); });
     // Once per call, not each time its loop returns to its first instruction.
     answers.all("Values.loop(left)", [](int) { return "(int[1])"; });
@@ -159,18 +150,15 @@ TEST_CASE("results of Java methods are right, and an exception is not a result",
                                        values + "shares:return", values + "odd:return", values + "shades:return",
                                        values + "lists:return", values + "failing:return", values + "inner:return",
                                        values + "narrow:return", values + "Box.weigh:return"});
-    answers.all(
-        values + "plain:return", [](int i) { return std::to_string(2 * i + 1); }, "int");
+    answers.all(values + "plain:return", [](int i) { return std::to_string(2 * i + 1); }, "int");
     answers.all(
         values + "longs:return", [](int i) { return std::to_string(i % 2 == 0 ? -1L * i : 1'000'000'000'000L + i); },
         "long");
     answers.all(
         values + "texts:return", [](int i) { return i % 3 == 0 ? "null" : quoted("text-" + std::to_string(i)); },
         "String");
-    answers.all(
-        values + "shares:return", [](int i) { return number(i / 4.0); }, "double");
-    answers.all(
-        values + "odd:return", [](int i) { return i % 2 == 1 ? "true" : "false"; }, "boolean");
+    answers.all(values + "shares:return", [](int i) { return number(i / 4.0); }, "double");
+    answers.all(values + "odd:return", [](int i) { return i % 2 == 1 ? "true" : "false"; }, "boolean");
     answers.all(values + "lists:return", [](int) { return "(java.util.ArrayList)"; });
     answers.all(values + "failing:return", [](int i) { return i % 2 == 1 ? "-" : std::to_string(i + 5); });
     answers.all(values + "inner:return", [](int i) { return i % 2 == 1 ? "-" : std::to_string(i + 5); });

@@ -15,9 +15,9 @@ using namespace rose;
 namespace {
 
 // A child process, because cancellation cannot be undone; its stderr is read.
-class Asked {
+class ValueQueries {
  public:
-  explicit Asked(const std::function<int()>& does) {
+  explicit ValueQueries(const std::function<int()>& does) {
     auto pipe = make_pipe();
     REQUIRE(pipe);
     pid_ = ::fork();
@@ -28,9 +28,9 @@ class Asked {
     }
     stderr_ = std::move(pipe->read);
   }
-  Asked(const Asked&) = delete;
-  Asked& operator=(const Asked&) = delete;
-  ~Asked() {
+  ValueQueries(const ValueQueries&) = delete;
+  ValueQueries& operator=(const ValueQueries&) = delete;
+  ~ValueQueries() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
@@ -71,7 +71,7 @@ void until(const std::function<bool()>& condition) {
 }  // namespace
 
 TEST_CASE("a hanging cleanup is reported at the next Ctrl-C and aborted at the one after it", "[cancel]") {
-  Asked rose([] {
+  ValueQueries rose([] {
     print("ready\n");
     until(cancel::requested);
     print("cleaning up\n");
@@ -93,7 +93,7 @@ TEST_CASE("a hanging cleanup is reported at the next Ctrl-C and aborted at the o
 }
 
 TEST_CASE("each further Ctrl-C ends only the current wait of the cleanup", "[cancel]") {
-  Asked rose([] {
+  ValueQueries rose([] {
     {
       const cancel::Patience from_before;
       print("ready\n");

@@ -17,7 +17,7 @@ Case sample_case() {
   Case one;
   one.input.schedule.name = "kv";
   one.input.questions.push_back({"save(len)", "save", "int", "", {"only its first 8 bytes"}});
-  one.input.oracle_said = "record 7 is lost on host-a.example.com";
+  one.input.oracle_output = "record 7 is lost on host-a.example.com";
   one.input.run_dir = "/srv/machine/runs/run-2";
   for (int i = 0; i < 4; ++i) {
     one.add(Group::failing, script::Run(2 * i)
@@ -124,7 +124,7 @@ TEST_CASE("kept runs name no folder of the machine, and on request no address, h
   const auto has = [&](std::string_view text) {
     const auto in = [&](std::string_view whole) { return whole.find(text) != std::string_view::npos; };
     const explain::Input& input = again->input;
-    bool found = in(input.oracle_said) || in(input.run_dir);
+    bool found = in(input.oracle_output) || in(input.run_dir);
     for (const explain::LogLine& line : input.lines) found = found || in(line.text);
     for (std::string_view one_of_trace : input.story.trace.strings.all()) found = found || in(one_of_trace);
     for (std::uint32_t id = 0; id < input.kinds.size(); ++id) found = found || in(input.kinds[id].words);

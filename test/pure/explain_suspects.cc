@@ -723,7 +723,7 @@ TEST_CASE("a thread that waits for a partitioned node is reported as such", "[ex
 
 TEST_CASE("the story lists steps from the fault to the symptom, in order, each with its evidence", "[explain]") {
   Case one;
-  one.input.oracle_said = "100 messages acknowledged, 3 of them gone";
+  one.input.oracle_output = "100 messages acknowledged, 3 of them gone";
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing,
             failing(2 * i).enters(103, "give_up").prints(104, 9, "warning: not saved").enters(400, "drop", 7, "n2"));
@@ -1105,7 +1105,7 @@ TEST_CASE("of functions that come with the bug, those that the symptom names ran
       one.add(Group::failing, run);
       one.add(Group::sound, sound(2 * i + 1));
     }
-    one.input.oracle_said = symptom;
+    one.input.oracle_output = symptom;
     const explain::Explanation e = one.explain();
     const auto at = std::find_if(e.suspects.begin(), e.suspects.end(),
                                  [](const auto& s) { return s.function == "etcd.watchableStore.Restore"; });

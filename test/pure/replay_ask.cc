@@ -30,10 +30,10 @@ TEST_CASE("the caller of a goroutine's function is what started the goroutine") 
                                : "main.sell (+0x2)";
     }
   };
-  replay::Asked asked;
+  replay::ValueQueries asked;
   asked.questions.push_back({"main.fill:callers", "main.fill", {}, {}, {}});
   asked.places.push_back({"/shop", 0x100, {{}, {}}});
-  replay::Asked::Meaning caller, creator;
+  replay::ValueQueries::Meaning caller, creator;
   caller.form.kind = symbols::Form::Kind::code;
   creator.form.kind = symbols::Form::Kind::creator;
   caller.form.code = creator.form.code = std::make_shared<Names>();

@@ -319,8 +319,8 @@ void Agent::on_breakpoint(Jni jni, Object thread, MethodId method, Location loca
   t_jumping = thrown ? nullptr : place->jumps_to;
 }
 
-void Agent::report_values(Jni jni, const std::vector<const Asking*>& all) {
-  for (const Asking* asking : all) {
+void Agent::report_values(Jni jni, const std::vector<const PlacedQuery*>& all) {
+  for (const PlacedQuery* asking : all) {
     std::string missing;
     if (asking->spec->where == AskWhere::caller) report_caller(jvmti_, jni, *asking);
     else report_variable(jvmti_, jni, *asking, missing);
@@ -335,7 +335,7 @@ void Agent::on_method_exit(Jni jni, Object thread, MethodId method, bool by_exce
   t_returning = nullptr;
   (void)jvmti_.set_event(false, Event::method_exit, thread);
   if (place == nullptr || place->method != method || by_exception) return;
-  for (const Asking* asking : place->at_return) {
+  for (const PlacedQuery* asking : place->at_return) {
     std::string missing;
     report_returned(jvmti_, jni, *asking, value, missing);
     if (missing.empty()) continue;

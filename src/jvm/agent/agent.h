@@ -50,10 +50,10 @@ class Agent {
   void places_of(const Class& klass, std::size_t index, PlaceSpec& spec, Wanted& wanted);
   [[nodiscard]] std::vector<Location> stretches_of(MethodId method, Code code, std::int64_t wanted, bool calls) const;
   void asks_of(const Class& klass, std::size_t index, Wanted& wanted);
-  bool variable(const Class& klass, std::size_t index, AskSpec& ask, Location location, Asking& asking);
+  bool variable(const Class& klass, std::size_t index, AskSpec& ask, Location location, PlacedQuery& asking);
   void placed(const Class& klass, std::size_t index, AskSpec& ask, std::string_view type);
   void complain(AskSpec& ask, std::string_view text);
-  void report_values(Jni jni, const std::vector<const Asking*>& all);
+  void report_values(Jni jni, const std::vector<const PlacedQuery*>& all);
   void guard(const Class& klass, std::size_t index, Wanted& wanted);
   void publish(Class& klass, std::size_t index, Wanted& wanted);
   void write_code(const Class& klass);

@@ -11,7 +11,7 @@
 
 namespace rose::jvm {
 
-struct Asking;
+struct PlacedQuery;
 struct Watched;
 
 // What a visit reports to the BPF program. Immutable after construction.
@@ -29,7 +29,7 @@ struct Place {
   Visit passed;                      // reported whenever a thread reaches it
   const Watched* watched = nullptr;  // if it is the entry of a watched method
   // Values to read on entry of the method, whenever a thread reaches the location, and on return.
-  std::vector<const Asking*> at_entry, at_pass, at_return;
+  std::vector<const PlacedQuery*> at_entry, at_pass, at_return;
   // Set if the method contains jumps back to its entry: a breakpoint there is hit by calls and by jumps. Breakpoints on
   // those jumps, and on the instructions after them, tell the two apart.
   Place* jumps_to = nullptr;

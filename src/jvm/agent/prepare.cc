@@ -72,7 +72,7 @@ struct Agent::Wanted {
   struct Target {
     Location location = 0;
     std::vector<const PlaceSpec*> entered, passed;
-    std::vector<const Asking*> at_entry, at_pass, at_return;
+    std::vector<const PlacedQuery*> at_entry, at_pass, at_return;
     bool guard = false, jumps = false, watched = false;
   };
   std::vector<Target> places;
@@ -294,7 +294,7 @@ static std::string type_name(std::string_view signature) {
 }
 
 // Finds the slot of a variable at a location. Returns false and reports it if it is not known there.
-bool Agent::variable(const Class& klass, std::size_t index, AskSpec& ask, Location location, Asking& asking) {
+bool Agent::variable(const Class& klass, std::size_t index, AskSpec& ask, Location location, PlacedQuery& asking) {
   const auto& own = klass.methods[index];
   const bool is_static = (own.flags & static_cast<std::uint32_t>(kStatic)) != 0;
   if (ask.name == "this") {
@@ -360,7 +360,7 @@ void Agent::asks_of(const Class& klass, std::size_t index, Wanted& wanted) {
     }
     if (ask->where == AskWhere::caller) {
       placed(klass, index, *ask, "a caller");
-      wanted.at(0).at_entry.push_back(new Asking{ask});
+      wanted.at(0).at_entry.push_back(new PlacedQuery{ask});
       continue;
     }
     if (!(ask->where == AskWhere::returned ? exits_ : variables_)) {
@@ -369,8 +369,8 @@ void Agent::asks_of(const Class& klass, std::size_t index, Wanted& wanted) {
       continue;
     }
     if (ask->where == AskWhere::argument) {
-      Asking asking{ask};
-      if (variable(klass, index, *ask, 0, asking)) wanted.at(0).at_entry.push_back(new Asking(asking));
+      PlacedQuery asking{ask};
+      if (variable(klass, index, *ask, 0, asking)) wanted.at(0).at_entry.push_back(new PlacedQuery(asking));
       continue;
     }
     if (ask->where == AskWhere::returned) {
@@ -383,14 +383,16 @@ void Agent::asks_of(const Class& klass, std::size_t index, Wanted& wanted) {
       for (std::size_t at = 0; at < code.size();) {
         const std::size_t size = instruction_size(code, at);
         if (size == 0) break;
-        if (is_return(code[at])) wanted.at(static_cast<Location>(at)).at_return.push_back(new Asking{ask, 0, type[0]});
+        if (is_return(code[at]))
+          wanted.at(static_cast<Location>(at)).at_return.push_back(new PlacedQuery{ask, 0, type[0]});
         at += size;
       }
       continue;
     }
     for (const Location location : stretches_of(own.id, code, ask->number, false)) {
-      Asking asking{ask};
-      if (variable(klass, index, *ask, location, asking)) wanted.at(location).at_pass.push_back(new Asking(asking));
+      PlacedQuery asking{ask};
+      if (variable(klass, index, *ask, location, asking))
+        wanted.at(location).at_pass.push_back(new PlacedQuery(asking));
     }
   }
 }

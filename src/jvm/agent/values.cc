@@ -209,7 +209,7 @@ void put_object(Jvmti jvmti, Jni jni, Object object, Report& report) {
 }
 
 // Follows the members and reports the value found there.
-void report_value(Jvmti jvmti, Jni jni, const Asking& asking, Value value, char type, std::string& missing) {
+void report_value(Jvmti jvmti, Jni jni, const PlacedQuery& asking, Value value, char type, std::string& missing) {
   Report report;
   for (const std::string& member : asking.spec->members) {
     if (!is_object(type)) {
@@ -284,7 +284,7 @@ std::string_view returned(std::string_view descriptor) {
   return end == std::string_view::npos ? std::string_view("V") : descriptor.substr(end + 1);
 }
 
-void report_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& missing) {
+void report_variable(Jvmti jvmti, Jni jni, const PlacedQuery& asking, std::string& missing) {
   if (!may_report(*asking.spec)) return;
   const LocalFrame frame(jni);
   Value value;
@@ -309,7 +309,7 @@ void report_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& mi
   report_value(jvmti, jni, asking, value, asking.type, missing);
 }
 
-void report_caller(Jvmti jvmti, Jni jni, const Asking& asking) {
+void report_caller(Jvmti jvmti, Jni jni, const PlacedQuery& asking) {
   if (!may_report(*asking.spec)) return;
   const LocalFrame frame(jni);
   Report report;
@@ -329,7 +329,7 @@ void report_caller(Jvmti jvmti, Jni jni, const Asking& asking) {
   send(*asking.spec, report);
 }
 
-void report_returned(Jvmti jvmti, Jni jni, const Asking& asking, Value value, std::string& missing) {
+void report_returned(Jvmti jvmti, Jni jni, const PlacedQuery& asking, Value value, std::string& missing) {
   if (!may_report(*asking.spec)) return;
   const LocalFrame frame(jni);
   // A narrow value is valid only in its first bytes.

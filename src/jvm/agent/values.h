@@ -14,7 +14,7 @@
 namespace rose::jvm {
 
 // One request at one location. Never freed, because threads may use it at any time.
-struct Asking {
+struct PlacedQuery {
   AskSpec* spec = nullptr;
   std::int32_t slot = 0;  // slot of the variable
   char type = 'I';        // first letter of the signature of the variable or return value
@@ -30,9 +30,9 @@ struct Asking {
 
 // For the topmost frame of the calling thread. `missing`: why the value cannot be read in any object of this type, or
 // "".
-void report_variable(Jvmti jvmti, Jni jni, const Asking& asking, std::string& missing);
+void report_variable(Jvmti jvmti, Jni jni, const PlacedQuery& asking, std::string& missing);
 // The caller of the method that the thread enters.
-void report_caller(Jvmti jvmti, Jni jni, const Asking& asking);
-void report_returned(Jvmti jvmti, Jni jni, const Asking& asking, Value value, std::string& missing);
+void report_caller(Jvmti jvmti, Jni jni, const PlacedQuery& asking);
+void report_returned(Jvmti jvmti, Jni jni, const PlacedQuery& asking, Value value, std::string& missing);
 
 }  // namespace rose::jvm
