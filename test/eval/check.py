@@ -345,8 +345,15 @@ def check_explain(work):
     check(f"damaged runs: exit {status}, {err!r}", status == 2 and err.count("\n") == 1)
 
 
+def check_size():
+    """Every clone has the corpora."""
+    size = sum(one.stat().st_size for one in (HERE / "corpora").rglob("*") if one.is_file() and not one.is_symlink())
+    check(f"the corpora have {size} bytes, at most 20 MB", size <= 20_000_000)
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="eval-check-") as work:
+        check_size()
         check_ranks()
         check_fit()
         check_mix()
