@@ -10,7 +10,7 @@
 namespace rose {
 
 Result<void> check_loadable(const std::filesystem::path& run_dir, std::string_view loader) {
-  struct statvfs system {};
+  struct statvfs system{};
   if (::statvfs(run_dir.c_str(), &system) != 0 || (system.f_flag & ST_NOEXEC) == 0) return {};
   return fail(
       ErrorKind::environment,

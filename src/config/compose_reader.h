@@ -138,15 +138,15 @@ class ComposeReader {
   std::map<std::string, std::string> subnets_;  // by network
   std::string addressed_;                       // the network that nodes have addresses in
   std::map<std::string, Handed> secrets_, configs_;
-  std::set<std::string> left_out_;               // services that are not started
-  std::set<std::string> profiles_;               // theirs
+  std::set<std::string> left_out_;                 // services that are not started
+  std::set<std::string> profiles_;                 // theirs
   std::map<std::string, std::string> containers_;  // services by `container_name`
   std::set<std::string> named_containers_;         // those services
   std::map<std::string, const Yaml*> shared_;      // by service: a `network_mode` that names another container
   std::map<std::string, const Yaml*> shared_pid_, shared_ipc_;  // the same for `pid` and `ipc`
   std::map<std::string, std::string> pid_modes_, ipc_modes_;    // by service: what `pid` and `ipc` say otherwise
-  std::map<std::string, int> replicas_;          // for services with more than one replica
-  std::vector<std::set<std::string>> networks_;  // by node
+  std::map<std::string, int> replicas_;                         // for services with more than one replica
+  std::vector<std::set<std::string>> networks_;                 // by node
   std::map<std::string, std::vector<std::pair<std::string, std::string>>>
       linked_names_;  // by service: aliases from `links`, and the services that know it by each alias
 };

@@ -99,7 +99,7 @@ struct TornFile {
   bool operator==(const TornFile&) const = default;
 };
 std::optional<TornFile> torn_file_of(int fd) {
-  struct stat info {};
+  struct stat info{};
   TornFile source;
   if (::fstat(fd, &info) != 0 || ::ioctl(fd, FS_IOC_GETVERSION, &source.generation) != 0) return std::nullopt;
   source.number = info.st_ino;
@@ -113,7 +113,7 @@ std::optional<TornFile> torn_file_of(int fd) {
 // there were any to write. Only the same file is written to: its name may now refer to another one, perhaps root's,
 // because the node may rename files. An inode number may be reused, but not with the same generation.
 bool tear(const Fd& from, const TornFile& source, const Fd& to, const Torn& torn) {
-  struct stat info {};
+  struct stat info{};
   if (!from || !to || ::fstat(from.get(), &info) != 0) return false;
   const std::optional<TornFile> target = torn_file_of(to.get());
   if (!target || *target != source || (source.mode & (S_ISUID | S_ISGID)) != 0) return false;

@@ -36,8 +36,8 @@ struct Difference {
   // The share of all ways to label as many runs as failing in which some step separates both sides as well. Nothing for
   // successions, values and messages between nodes.
   std::optional<double> by_chance;
-  bool clean = false;   // all failing runs, however long the fault lasts, no sound one; or the other way round
-  double earlier = 0;   // share of the correct runs that have it before the moment of the fault: it is nothing new
+  bool clean = false;  // all failing runs, however long the fault lasts, no sound one; or the other way round
+  double earlier = 0;  // share of the correct runs that have it before the moment of the fault: it is nothing new
   bool harmless =
       // runs in which the fault did no harm are in this respect like failing ones, more often than correct runs are
       false;
@@ -63,13 +63,13 @@ struct Swapped {
 struct Comparison {
   // clean ones and nearly clean ones, heaviest first; empty if chance explains them
   std::vector<Difference> differences;
-  std::vector<Swapped> orders;          // filled by swapped(), not by compare()
-  bool enough = true;                   // there were runs on both sides
-  double chance = 1;                    // probability that noise alone makes a clean difference
-  bool hidden = false;    // something separates the sides except for one run, and there are too few runs to trust it
-  bool unproven = false;  // only the order of threads separates the bug, and there are too few runs to prove it
-  std::size_t noisy = 0;       // kinds that equal runs disagree on
-  std::size_t unsure = 0;      // functions that were entered too often to be watched
+  std::vector<Swapped> orders;  // filled by swapped(), not by compare()
+  bool enough = true;           // there were runs on both sides
+  double chance = 1;            // probability that noise alone makes a clean difference
+  bool hidden = false;     // something separates the sides except for one run, and there are too few runs to trust it
+  bool unproven = false;   // only the order of threads separates the bug, and there are too few runs to prove it
+  std::size_t noisy = 0;   // kinds that equal runs disagree on
+  std::size_t unsure = 0;  // functions that were entered too often to be watched
   double exchange_chance = 1;  // like `chance`, for messages between nodes
   [[nodiscard]] bool none() const { return differences.empty() && orders.empty(); }
 };

@@ -49,7 +49,7 @@ inline constexpr std::uint32_t kNoKind = 0xffffffff;
 // Equal for steps of different runs that are to be compared.
 struct Kind {
   StepKind what = StepKind::function;
-  std::string node;      // "": whichever
+  std::string node;  // "": whichever
   // function: its name; thrown: the method's; value: the function in which it was read, or that calls,
   std::string function;
   // where that is known
@@ -61,8 +61,8 @@ struct Kind {
       {};  // failed_call: a file was not found; the call, and the suffix of files of this kind (".class"); else ""
   bool out_of_memory = false;  // process: the kernel ended it for its memory
   bool unsure = false;         // not all of it is known, so its presence or absence is no evidence
-  bool sampled = false;  // function: some run lacks entries of it, so its position among other steps proves nothing
-  std::string peer = {};            // sent, taken: the other node, the second word of `words`; "": whichever
+  bool sampled = false;   // function: some run lacks entries of it, so its position among other steps proves nothing
+  std::string peer = {};  // sent, taken: the other node, the second word of `words`; "": whichever
   std::uint32_t as_sent = kNoKind;  // taken: the kind of the same message when it is sent
 };
 [[nodiscard]] inline bool is_exchange(StepKind what) { return what == StepKind::sent || what == StepKind::taken; }

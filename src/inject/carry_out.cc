@@ -39,7 +39,7 @@ bool depends_on_caller(int fd) {
   constexpr std::array<unsigned long, 10> kKernels = {
       PROC_SUPER_MAGIC, SYSFS_MAGIC,      CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
       TRACEFS_MAGIC,    SECURITYFS_MAGIC, SELINUX_MAGIC,      BPF_FS_MAGIC,        BINFMTFS_MAGIC};
-  struct statfs system {};
+  struct statfs system{};
   return ::fstatfs(fd, &system) != 0 ||
          std::find(kKernels.begin(), kKernels.end(), static_cast<unsigned long>(system.f_type)) != kKernels.end();
 }

@@ -25,8 +25,8 @@ struct Follow {
   std::atomic<bool> paused{false};
   std::atomic<bool> crashed{false};
   std::atomic<std::uint64_t> changed{0};  // calls: answered, executed in part or late; clocks: read while it was wrong
-  std::atomic<bool> begun{false};  // a step of the workload that has been started
-  bool ending = false;             // the injector's thread has ordered the end of a pause
+  std::atomic<bool> begun{false};         // a step of the workload that has been started
+  bool ending = false;                    // the injector's thread has ordered the end of a pause
 };
 
 // A fault that fires is not always complete at once: processes are still being signalled or stopped, packets are still

@@ -45,8 +45,8 @@ struct Instruction {
   std::optional<std::uint32_t> number;  // mov $number,%eax: possibly the number of a system call
   // arm64: a page's address (adrp), and the offset from a register of the word that is read (ldr)
   std::optional<std::uint64_t> page, within_page;
-  bool probed = true;                   // the kernel accepts a probe on it
-  std::string_view mnemonic;            // valid only during the callback
+  bool probed = true;         // the kernel accepts a probe on it
+  std::string_view mnemonic;  // valid only during the callback
 };
 
 class Decoder {

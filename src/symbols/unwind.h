@@ -28,7 +28,7 @@ struct Mapping {
 struct Snapshot {
   // By DWARF register number (psABI); the last is the instruction pointer. Of this machine.
   std::array<std::uint64_t, machine::kOwn.instruction + 1> registers{};
-  std::vector<std::uint8_t> stack;            // from the stack pointer upwards
+  std::vector<std::uint8_t> stack;  // from the stack pointer upwards
   std::vector<Mapping> maps;
   std::filesystem::path runtime_list;  // the runtime's list of generated code (runtime_names.h); "" if there is none
 };

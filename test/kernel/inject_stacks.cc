@@ -72,10 +72,10 @@ void check_frames(const schedule::Stack& stack, const std::vector<ExpectedFrame>
 }
 
 const std::vector<ExpectedFrame> kEven = {{"stacks::put_line", "write"},
-                                     {"stacks::Store::append(std::string const&)", "put_line"},
-                                     {"stacks::even_way(stacks::Store&, int)", "even"},
-                                     {"stacks::work(int, int, std::string const&)", "work"},
-                                     {"main", ""}};
+                                          {"stacks::Store::append(std::string const&)", "put_line"},
+                                          {"stacks::even_way(stacks::Store&, int)", "even"},
+                                          {"stacks::work(int, int, std::string const&)", "work"},
+                                          {"main", ""}};
 
 schedule::FaultOutcome one_outcome(Rig& rig, const std::string& schedule) {
   rig.start(schedule);

@@ -151,8 +151,7 @@ services:
   CHECK_FALSE(has(draft.text, "hunter2"));
   CHECK(has(draft.text, "/srv/postgres does not exist: each run uses an empty folder instead"));
   CHECK(draft.doubts.size() == 2);
-  for (const char* not_there : {"attach", "setup", "how is it started"})
-    CHECK_FALSE(has(draft.text, not_there));
+  for (const char* not_there : {"attach", "setup", "how is it started"}) CHECK_FALSE(has(draft.text, not_there));
 }
 
 TEST_CASE("a running container is drafted as a new one of its image, without secrets and volumes") {

@@ -155,7 +155,7 @@ Result<PidFile> read_pid_file(const std::filesystem::path& run_dir, const std::f
     may_choose(status);
   }
   const Fd file = at.file(inside.filename());
-  struct stat status {};
+  struct stat status{};
   if (!file || ::fstat(file.get(), &status) != 0)
     return fail(ErrorKind::environment,
                 fmt::format("cannot open {}: {}", (run_dir / inside).string(), std::strerror(errno)));
@@ -168,7 +168,7 @@ Result<PidFile> read_pid_file(const std::filesystem::path& run_dir, const std::f
 
 // Faults must not reach a process that the writer of the number may not signal itself.
 Result<void> check_writer(const std::filesystem::path& path, uid_t writer, pid_t pid) {
-  struct stat process {};
+  struct stat process{};
   if (::stat(fmt::format("/proc/{}", pid).c_str(), &process) != 0 || process.st_uid == writer) return {};
   return fail(ErrorKind::inconclusive,
               fmt::format("pid file {}: {} may have written it, and process {} belongs to user {}", path.string(),
@@ -185,9 +185,8 @@ Result<Attached> find_attached(const config::Attach& attach, const std::filesyst
     const std::filesystem::path inside = path.lexically_normal().lexically_relative(run_dir.lexically_normal());
     const bool of_run = !inside.empty() && *inside.begin() != "..";
     const Result<PidFile> read =
-        of_run ? read_pid_file(run_dir, inside) : read_file(path, 4096).map([](std::string content) {
-          return PidFile{std::move(content), {}};
-        });
+        of_run ? read_pid_file(run_dir, inside)
+               : read_file(path, 4096).map([](std::string content) { return PidFile{std::move(content), {}}; });
     if (!read)
       return fail(ErrorKind::inconclusive, fmt::format("pid file: {}", read.error().message),
                   "the setup command must write it; a relative path is relative to the run directory");
