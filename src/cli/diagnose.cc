@@ -92,6 +92,9 @@ class ClusterRunner final : public diagnose::Runner {
 
   std::vector<Result<schedule::RunResult>> run_all(const std::vector<const schedule::Schedule*>& schedules,
                                                    const diagnose::Decides& decides) override {
+    // What is decided from now on about the number of parallel runs is for later requests, so that a resumed search
+    // makes this request in the same way.
+    handed_out_ += static_cast<int>(schedules.size());
     std::vector<std::optional<Result<schedule::RunResult>>> results(schedules.size());
     std::vector<const schedule::Schedule*> todo;
     std::vector<std::size_t> places;
@@ -133,7 +136,6 @@ class ClusterRunner final : public diagnose::Runner {
     std::vector<Result<schedule::RunResult>> all;
     for (std::optional<Result<schedule::RunResult>>& result : results) all.push_back(*std::move(result));
     if (decides) set_aside(schedules, decides, all);
-    handed_out_ += static_cast<int>(all.size());
     return all;
   }
 

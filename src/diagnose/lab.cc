@@ -27,7 +27,7 @@ void note_hit(Tried& tried, const schedule::RunResult& result) {
 Lab::Entry Lab::enter(const schedule::Schedule& schedule, int of_level, std::string why) {
   const auto [known, fresh] = known_.try_emplace(schedule::fingerprint(schedule), d_.tried.size());
   if (fresh) d_.tried.push_back({schedule, of_level, {}, std::move(why)});
-  return {known->second, fresh};
+  return {known->second, fresh || not_run_.contains(known->second)};
 }
 
 Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, const std::string& doing,
@@ -68,6 +68,11 @@ Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& t
 // an error ends this trial, not the diagnosis, unless no schedule at all can be armed.
 Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> result) {
   Tried& entry = d_.tried[tried];
+  not_run_.erase(tried);
+  if (result && result->ended_early) {
+    if (entry.tally.runs() == 0) not_run_.insert(tried);
+    return Made{true, *std::move(result)};
+  }
   if (!result) {
     const ErrorKind kind = result.error().kind;
     const bool unarmable = kind == ErrorKind::input || kind == ErrorKind::environment;
@@ -87,7 +92,6 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
     made.result.reason = result.error().message;
     return made;
   }
-  if (result->ended_early) return Made{true, *std::move(result)};
   ++d_.runs;
   // A run with a doubt (its workload failed, or its disk was full) is no evidence either way.
   if (!result->doubt.empty()) result->oracle = schedule::OracleAnswer::unknown;

@@ -24,7 +24,7 @@ class Lab {
 
   struct Entry {
     std::size_t index = 0;  // index into Diagnosis::tried
-    bool fresh = true;      // the schedule was not in the record yet
+    bool fresh = true;      // it was not run yet
   };
   // Adds a schedule to the record, or finds it there. `why`: for people.
   [[nodiscard]] Entry enter(const schedule::Schedule& schedule, int level, std::string why);
@@ -43,7 +43,10 @@ class Lab {
                                                      const std::set<std::size_t>& once, const Decides& decides);
 
   [[nodiscard]] bool knows(const schedule::Schedule& schedule) const { return knows(schedule::fingerprint(schedule)); }
-  [[nodiscard]] bool knows(const std::string& fingerprint) const { return known_.contains(fingerprint); }
+  [[nodiscard]] bool knows(const std::string& fingerprint) const {
+    const auto known = known_.find(fingerprint);
+    return known != known_.end() && !not_run_.contains(known->second);
+  }
   // For runners that make runs ahead of time: room() is the number of schedules that they can use, and expect()
   // announces the schedules that will probably be requested after the next run().
   [[nodiscard]] std::size_t room() const {
@@ -84,6 +87,7 @@ class Lab {
   const std::function<void(const Progress&)>& progress_;
   Diagnosis& d_;
   std::map<std::string, std::size_t> known_;  // by fingerprint: index into d_.tried
+  std::set<std::size_t> not_run_;             // of these: their only run was stopped
   // by fault ids (ids_of()): total seconds and number of runs
   std::map<std::string, std::pair<double, int>> seconds_;
   std::pair<double, int> all_seconds_;

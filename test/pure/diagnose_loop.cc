@@ -197,6 +197,25 @@ TEST_CASE("trials stopped beside one that reproduced the bug are made later, if 
   }
 }
 
+TEST_CASE("a part whose trial was stopped is run when faults are narrowed down") {
+  for (const int jobs : {2, 4, 8}) {
+    const auto config = deployment_with(jobs);
+    Record runner([&](const Schedule& s, int) {
+      return Answer{hit_if(std::any_of(s.faults.begin(), s.faults.end(),
+                                       [](const schedule::Fault& f) { return f.call.syscall == "openat"; })),
+                    {},
+                    {}};
+    });
+    runner.stops = true;
+    const Diagnosis d = diagnosis_of(config, calls_dump(), runner);
+    INFO(jobs << " jobs");
+    CHECK(d.target_reached);
+    REQUIRE(d.found);
+    CHECK(d.found->faults.size() == 1);
+    CHECK(runner.stopped > 0);
+  }
+}
+
 TEST_CASE("a diagnosis interrupted at any run resumes from its record and ends equally") {
   Dump dump = calls_dump();
   dump.crashed(6, "n1");
