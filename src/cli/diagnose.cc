@@ -104,7 +104,7 @@ class ClusterRunner final : public diagnose::Runner {
         decided = decided || (decides && decides(i, *known));
         results[i] = *std::move(known);
       } else if (decided) {
-        results[i] = replay::ended_early();
+        results[i] = replay::stopped_run();
       } else {
         todo.push_back(schedules[i]);
         places.push_back(i);
@@ -119,7 +119,7 @@ class ClusterRunner final : public diagnose::Runner {
         results[places[i]] = Unexpected(std::move(made[i]).error());
         continue;
       }
-      if (made[i]->result.ended_early) {
+      if (made[i]->result.stopped) {
         results[places[i]] = std::move(made[i]->result);
         continue;
       }
@@ -203,8 +203,8 @@ class ClusterRunner final : public diagnose::Runner {
         decided = results[i] && decides(i, *results[i]);
         continue;
       }
-      if (results[i] && !results[i]->ended_early) give(*schedules[i], *std::move(results[i]));
-      results[i] = replay::ended_early();
+      if (results[i] && !results[i]->stopped) give(*schedules[i], *std::move(results[i]));
+      results[i] = replay::stopped_run();
     }
   }
 
@@ -288,7 +288,7 @@ class ClusterRunner final : public diagnose::Runner {
       std::erase_if(left, [&](std::size_t i) {
         if (i <= decided) return false;
         made[i] = replay::Run();
-        (*made[i])->result = replay::ended_early();
+        (*made[i])->result = replay::stopped_run();
         return true;
       });
     }

@@ -234,7 +234,7 @@ class Runner {
   [[nodiscard]] virtual Result<schedule::RunResult> run(const schedule::Schedule& schedule) = 0;
   // Makes one run of each schedule, in parallel if the runner can. Returns one result for each, in the same order.
   // Once `decides(i, result)` is true for the result of the ith schedule, the runner may stop the runs of later
-  // schedules, or not start them; their results then have ended_early. Several threads may call `decides`. It may be
+  // schedules, or not start them; their results then have `stopped` set. Several threads may call `decides`. It may be
   // empty.
   [[nodiscard]] virtual std::vector<Result<schedule::RunResult>> run_all(
       const std::vector<const schedule::Schedule*>& schedules, const Decides& decides) {

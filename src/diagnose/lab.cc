@@ -69,7 +69,7 @@ Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& t
 Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> result) {
   Tried& entry = d_.tried[tried];
   not_run_.erase(tried);
-  if (result && result->ended_early) {
+  if (result && result->stopped) {
     if (entry.tally.runs() == 0) not_run_.insert(tried);
     return Made{true, *std::move(result)};
   }

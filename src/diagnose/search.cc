@@ -361,7 +361,7 @@ class Search {
       }
       ROSE_CHECK(make(batch));
       const auto stopped = std::stable_partition(batch.begin(), batch.end(),
-                                                 [](const RunningTrial& trial) { return !trial.result.ended_early; });
+                                                 [](const RunningTrial& trial) { return !trial.result.stopped; });
       std::move(stopped, batch.end(), std::back_inserter(stopped_));
       batch.erase(stopped, batch.end());
       for (RunningTrial& trial : batch) {
@@ -634,7 +634,6 @@ class Search {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       batch[i].armed = made[i].armed;
       batch[i].result = std::move(made[i].result);
-      if (batch[i].result.ended_early) continue;
       Tried& entry = d_.tried[batch[i].tried];
       const std::string& reason = batch[i].result.reason;
       if (!reason.empty() && !batch[i].what.exploratory && entry.note.find(reason) == std::string::npos)

@@ -56,7 +56,7 @@ std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config&
     Result<Run>& run = *made[i];
     if (!run && run.error().kind == ErrorKind::cancelled && parts[i].requested() && !cancel::requested()) {
       run = Run();
-      run->result = ended_early();
+      run->result = stopped_run();
     } else if (run && decides && decides(i, run->result)) {
       for (std::size_t later = i + 1; later < parts.size(); ++later) parts[later].request();
     }
@@ -70,9 +70,9 @@ std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config&
   return runs;
 }
 
-schedule::RunResult ended_early() {
+schedule::RunResult stopped_run() {
   schedule::RunResult result;
-  result.ended_early = true;
+  result.stopped = true;
   result.reason = "stopped, because a run beside it had reproduced the bug";
   return result;
 }

@@ -28,13 +28,13 @@ struct Repeated {
 using Decides = std::function<bool(std::size_t index, const schedule::RunResult& result)>;
 
 // Makes one run of each schedule in parallel, numbered from options.number. Results are in their order. Runs that
-// `decides` made superfluous are stopped and leave nothing; their result has ended_early.
+// `decides` made superfluous are stopped and leave nothing; their result has `stopped` set.
 [[nodiscard]] std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                                         const std::vector<const schedule::Schedule*>& schedules,
                                                         const RunOptions& options, const Decides& decides = {});
 
 // The result of a run that was stopped, or not begun, because another one had decided.
-[[nodiscard]] schedule::RunResult ended_early();
+[[nodiscard]] schedule::RunResult stopped_run();
 
 // Makes one run in a directory of `store` and records it.
 [[nodiscard]] Result<Run> run_in(RunStore& store, const config::Config& config, const schedule::Schedule& schedule,

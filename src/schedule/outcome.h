@@ -125,8 +125,8 @@ struct RunResult {
   Verdict verdict = Verdict::inconclusive;
   std::string reason;  // the reason for the verdict, in one sentence
   OracleAnswer oracle = OracleAnswer::unknown;
-  bool ended_early = false;  // stopped before its end, because a run beside it had decided: no verdict
-  std::string doubt;         // a sentence: why the run proves nothing, whatever the oracle answered; "": no reason
+  bool stopped = false;  // before its end, because a run beside it had decided: no verdict
+  std::string doubt;     // a sentence: why the run proves nothing, whatever the oracle answered; "": no reason
   std::vector<FaultOutcome> faults;
   std::vector<OrderOutcome> order;  // in the order of the schedule's `order`
   std::string order_broken;         // what came too early, as a sentence; "": nothing did

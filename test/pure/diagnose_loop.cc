@@ -42,7 +42,7 @@ class Record final : public Runner {
     for (std::size_t i = 0; i < schedules.size(); ++i) {
       if (decided) {
         schedule::RunResult result;
-        result.ended_early = true;
+        result.stopped = true;
         results.emplace_back(std::move(result));
         ++stopped;
         continue;
