@@ -91,7 +91,7 @@ class ClusterRunner final : public diagnose::Runner {
   }
 
   std::vector<Result<schedule::RunResult>> run_all(const std::vector<const schedule::Schedule*>& schedules,
-                                                   const diagnose::Decides& decides) override {
+                                                   const schedule::Decides& decides) override {
     // What is decided from now on about the number of parallel runs is for later requests, so that a resumed search
     // makes this request in the same way.
     handed_out_ += static_cast<int>(schedules.size());
@@ -110,9 +110,9 @@ class ClusterRunner final : public diagnose::Runner {
         places.push_back(i);
       }
     }
-    const replay::Decides decides_todo =
+    const schedule::Decides decides_todo =
         decides ? [&](std::size_t i, const schedule::RunResult& result) { return decides(places[i], result); }
-                : replay::Decides();
+                : schedule::Decides();
     std::vector<Result<replay::Run>> made = ahead_ == nullptr ? run_here(todo, decides_todo) : run_elsewhere(todo);
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (!made[i]) {
@@ -192,10 +192,9 @@ class ClusterRunner final : public diagnose::Runner {
       logs.look(run_dir, result);
     };
   }
-  // Supplies a run that was made ahead as the next run of this schedule.
   // Whether a run beside the one that decided ended before it was stopped is chance, which must not steer the search.
   // So its result is kept until the search requests that schedule again.
-  void set_aside(const std::vector<const schedule::Schedule*>& schedules, const diagnose::Decides& decides,
+  void set_aside(const std::vector<const schedule::Schedule*>& schedules, const schedule::Decides& decides,
                  std::vector<Result<schedule::RunResult>>& results) {
     bool decided = false;
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -208,6 +207,7 @@ class ClusterRunner final : public diagnose::Runner {
     }
   }
 
+  // Supplies a run that was made ahead as the next run of this schedule.
   void give(const schedule::Schedule& schedule, schedule::RunResult result) {
     given_[schedule::fingerprint(schedule)].push_back(std::move(result));
   }
@@ -246,7 +246,7 @@ class ClusterRunner final : public diagnose::Runner {
 
   // Runs that were slowed down by parallel runs do not count. They are repeated with fewer runs in parallel.
   std::vector<Result<replay::Run>> run_here(const std::vector<const schedule::Schedule*>& todo,
-                                            const replay::Decides& decides) {
+                                            const schedule::Decides& decides) {
     std::vector<std::optional<Result<replay::Run>>> made(todo.size());
     std::vector<std::size_t> left(todo.size());
     std::iota(left.begin(), left.end(), std::size_t{0});
@@ -262,9 +262,9 @@ class ClusterRunner final : public diagnose::Runner {
         options_.check = [this](replay::Run& run, const schedule::Schedule& schedule) {
           run.disturbed = range_.outside(run.load, !schedule.faults.empty());
         };
-      const replay::Decides decides_batch =
+      const schedule::Decides decides_batch =
           decides ? [&](std::size_t i, const schedule::RunResult& result) { return decides(left[i], result); }
-                  : replay::Decides();
+                  : schedule::Decides();
       std::vector<Result<replay::Run>> runs = replay::run_side_by_side(store_, config_, batch, options_, decides_batch);
       std::vector<std::size_t> again;
       std::size_t decided = todo.size();  // the first of them that decides

@@ -223,7 +223,7 @@ void leave_out_evidence(Inputs& inputs);
 // The plan's candidates by rank, the most likely first.
 [[nodiscard]] std::vector<const Candidate*> by_rank(const Plan& plan);
 
-using Decides = std::function<bool(std::size_t index, const schedule::RunResult& result)>;
+using schedule::Decides;
 
 class Runner {
  public:

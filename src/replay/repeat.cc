@@ -43,7 +43,7 @@ Result<void> check_jobs(const config::Config& config, int jobs) {
 
 std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                           const std::vector<const schedule::Schedule*>& schedules,
-                                          const RunOptions& options, const Decides& decides) {
+                                          const RunOptions& options, const schedule::Decides& decides) {
   std::vector<std::optional<Result<Run>>> made(schedules.size());
   std::vector<cancel::Part> parts(schedules.size());
   const auto one = [&](std::size_t i) {

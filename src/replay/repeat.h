@@ -24,14 +24,12 @@ struct Repeated {
 // would conflict for ports.
 [[nodiscard]] Result<void> check_jobs(const config::Config& config, int jobs);
 
-// True if the runs after the `index`th one are not needed any more, given its result. Called by several threads.
-using Decides = std::function<bool(std::size_t index, const schedule::RunResult& result)>;
-
 // Makes one run of each schedule in parallel, numbered from options.number. Results are in their order. Runs that
 // `decides` made superfluous are stopped and leave nothing; their result has `stopped` set.
 [[nodiscard]] std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                                         const std::vector<const schedule::Schedule*>& schedules,
-                                                        const RunOptions& options, const Decides& decides = {});
+                                                        const RunOptions& options,
+                                                        const schedule::Decides& decides = {});
 
 // The result of a run that was stopped, or not begun, because another one had decided.
 [[nodiscard]] schedule::RunResult stopped_run();

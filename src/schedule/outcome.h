@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -142,6 +143,10 @@ struct RunResult {
   std::vector<std::filesystem::path> recordings;  // of its nodes, as far as they were kept
   std::vector<std::string> shown;                 // keys of the evidence's messages that also occur in this run's logs
 };
+
+// Of runs of several schedules in parallel: true if those after the `index`th one are not needed any more, given its
+// result. Several threads may call it.
+using Decides = std::function<bool(std::size_t index, const RunResult& result)>;
 
 // Determines the verdict. A hit is `reproduced` if at least one fault was effective (or none was planned). A miss is
 // `not-reproduced` only if every planned fault that is not optional (one of each group) was effective. Sets verdict and
