@@ -11,6 +11,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/clock.h"
@@ -92,11 +93,11 @@ Result<void> FunctionWatch::find(const std::vector<Target>& targets, const Trace
   share_ = options.function_share;
   binaries_.execute_instead(options.copies);
   copies_ = options.inlined ? symbols::Copies::inlined : symbols::Copies::none;
-  std::map<std::pair<int, std::uint64_t>, std::uint32_t> known;
+  std::map<std::tuple<int, std::uint64_t, std::string>, std::uint32_t> known;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> asked;
   const auto add = [&](int binary, const symbols::Function& function, std::uint32_t node) {
-    const auto [it, fresh] =
-        known.emplace(std::pair(binary, function.probe_offset), static_cast<std::uint32_t>(functions_.size()));
+    const auto [it, fresh] = known.emplace(std::tuple(binary, function.probe_offset, function.name),
+                                           static_cast<std::uint32_t>(functions_.size()));
     if (fresh) functions_.push_back({function.name, binary, function.probe_offset});
     asked.emplace_back(it->second, node);
   };
@@ -280,7 +281,8 @@ void FunctionWatch::stop() {
 
 bool FunctionWatch::entered(std::uint32_t function, std::uint32_t link, std::uint32_t tid) {
   if (monotonic_ns() < doubled_until_ns_) {
-    auto& last = last_[tid % last_.size()];
+    // Two functions may begin at the same address, so a thread's entries of one function may alternate with another's.
+    auto& last = last_[(tid + function) % last_.size()];
     if (last.tid == tid && last.function == function && last.link != link && last.link != 0) {
       last = {};
       return false;

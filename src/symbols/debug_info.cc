@@ -191,6 +191,11 @@ class Namespaces {
   std::size_t seen_ = 0;
 };
 
+bool is_go(Dwarf_Die& die) {
+  Dwarf_Die unit;
+  return dwarf_diecu(&die, &unit, nullptr, nullptr) != nullptr && dwarf_srclang(&unit) == DW_LANG_Go;
+}
+
 bool has_linkage_name(Dwarf_Die& die) {
   Dwarf_Attribute attribute;
   return dwarf_attr_integrate(&die, DW_AT_linkage_name, &attribute) != nullptr;
@@ -250,25 +255,56 @@ std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t
 
 namespace {
 
-// "store.c:71", the place that an inlined copy was called from; "" if unknown.
-std::string call_place(Dwarf_Die& copy) {
+// The path of the source file from which an inlined copy was called, as in the line table; "" if unknown.
+std::string_view call_file(Dwarf_Die& copy) {
   Dwarf_Attribute attribute;
-  Dwarf_Word file = 0, line = 0;
+  Dwarf_Word file = 0;
   Dwarf_Die unit;
   Dwarf_Files* files = nullptr;
   std::size_t known = 0;
   if (dwarf_formudata(dwarf_attr(&copy, DW_AT_call_file, &attribute), &file) != 0 ||
-      dwarf_formudata(dwarf_attr(&copy, DW_AT_call_line, &attribute), &line) != 0 ||
       dwarf_diecu(&copy, &unit, nullptr, nullptr) == nullptr || dwarf_getsrcfiles(&unit, &files, &known) != 0 ||
       file >= known)
     return {};
   const char* path = dwarf_filesrc(files, file, nullptr, nullptr);
-  if (path == nullptr) return {};
-  const std::string_view name = path;
-  return fmt::format("{}:{}", name.substr(name.rfind('/') + 1).substr(0, kMostScopeBytes), line);
+  return path != nullptr ? std::string_view(path).substr(0, kMostScopeBytes) : std::string_view();
 }
 
-bool is_library_source(std::string_view file) { return file.starts_with("/usr/") || of_rust_library(file); }
+// "store.c:71", the place that an inlined copy was called from; "" if unknown.
+std::string call_place(Dwarf_Die& copy) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word line = 0;
+  const std::string_view file = call_file(copy);
+  if (file.empty() || dwarf_formudata(dwarf_attr(&copy, DW_AT_call_line, &attribute), &line) != 0) return {};
+  return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
+}
+
+// The path of the source file that defines an inlined function; "" if unknown. `origin`: the function, `copy`: one of
+// its copies. Go's compiler writes no file for functions that it inlines. But what a copy calls inline is called from
+// that file, and if it calls nothing inline, its first instruction is of that file.
+std::string_view source_of_inlined(Dwarf_Die& origin, Dwarf_Die& copy) {
+  if (const char* file = dwarf_decl_file(&origin)) return std::string_view(file).substr(0, kMostScopeBytes);
+  if (!is_go(origin)) return {};
+  Dwarf_Die inner;
+  if (dwarf_child(&copy, &inner) == 0) {
+    std::size_t seen = 0;
+    do {
+      if (dwarf_tag(&inner) == DW_TAG_inlined_subroutine) return call_file(inner);
+    } while (++seen < kMostParameters && dwarf_siblingof(&inner, &inner) == 0);
+  }
+  Dwarf_Die unit;
+  const auto entry = first_address(&copy);
+  if (!entry || dwarf_diecu(&copy, &unit, nullptr, nullptr) == nullptr) return {};
+  Dwarf_Line* line = dwarf_getsrc_die(&unit, *entry);
+  const char* file = line != nullptr ? dwarf_linesrc(line, nullptr, nullptr) : nullptr;
+  return file != nullptr ? std::string_view(file).substr(0, kMostScopeBytes) : std::string_view();
+}
+
+// True if a function belongs to the libraries of compilers and distributions. `file`: its source file.
+bool is_of_library(std::string_view name, std::string_view file) {
+  const bool go = file.ends_with(".go");  // whose modules may lie in /usr/src
+  return of_go_library(name, file) || (!go && (file.starts_with("/usr/") || of_rust_library(file)));
+}
 
 }  // namespace
 
@@ -299,8 +335,7 @@ DebugInfo::CalledFrom DebugInfo::inlined_at(std::uint64_t address) const {
       continue;
     const char* source = dwarf_decl_file(&origin);
     std::string name = full_name(&scope);
-    if (!name.empty() && !is_library_source(source != nullptr ? source : "") &&
-        !of_go_library(name, source != nullptr ? source : "")) {
+    if (!name.empty() && !is_of_library(name, source != nullptr ? source : "")) {
       out.name = std::move(name);
       return out;
     }
@@ -318,16 +353,15 @@ std::vector<DebugInfo::Inlined> DebugInfo::all_inlined(std::size_t most) const {
   for_each_inlined([&](Dwarf_Die& copy, Dwarf_Die& origin, const std::string&) {
     const auto [function, fresh] = known.try_emplace(dwarf_dieoffset(&origin));
     if (fresh) {
-      const char* source = dwarf_decl_file(&origin);
-      const std::string_view file = source != nullptr ? source : "";
-      if (!file.empty() && !is_library_source(file)) {
-        std::string name = full_name(&origin);
+      const std::string_view file = source_of_inlined(origin, copy);
+      std::string name = full_name(&origin);
+      if (!file.empty() && !is_of_library(name, file)) {
         Dwarf_Die unit;
         if (!has_linkage_name(origin) && dwarf_diecu(&origin, &unit, nullptr, nullptr) != nullptr) {
           if (!around || dwarf_dieoffset(&unit) != around_of) around.emplace(unit), around_of = dwarf_dieoffset(&unit);
           name.insert(0, around->around(origin));
         }
-        function->second = {std::move(name), std::string(file.substr(0, kMostScopeBytes)), 0};
+        function->second = {std::move(name), std::string(file), 0};
       }
     }
     if (function->second.name.empty()) return true;

@@ -50,7 +50,7 @@ std::vector<Entry> load(const ElfFile& file, bool with_sources) {
   return entries;
 }
 
-constexpr int kInlinedRank = 16;  // if a copy begins with a function, that one is shown
+constexpr int kInlinedRank = 16;  // after the names of the function that begins at the same address
 
 void add_inlined(const std::vector<Function>& copies, std::vector<Entry>& entries) {
   for (const Function& copy : copies) {
@@ -263,13 +263,16 @@ Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional
   }
   std::vector<Located> located;
   for (Binary& file : files) {
-    // Each address once, under the requested name with the best rank.
+    // Each function once, under the requested name with the best rank. Several may begin at one address: a function and
+    // a copy that was inlined at its very beginning, and in that copy others.
     std::stable_sort(file.found.begin(), file.found.end(), [](const Entry* a, const Entry* b) {
-      return std::tie(a->function.address, a->rank) < std::tie(b->function.address, b->rank);
+      return std::tie(a->function.address, a->rank, a->function.name) <
+             std::tie(b->function.address, b->rank, b->function.name);
     });
     const Entry* last = nullptr;
     for (const Entry* entry : file.found) {
-      if (last != nullptr && last->function.address == entry->function.address) continue;
+      const bool here = last != nullptr && last->function.address == entry->function.address;
+      if (here && (entry->rank < kInlinedRank || last->function.name == entry->function.name)) continue;
       last = entry;
       located.push_back({file.path, entry->function});
     }

@@ -16,6 +16,7 @@
 #include "base/subprocess.h"
 #include "observe_support.h"
 #include "skip.h"
+#include "symbols/symbols.h"
 #include "symbols/values.h"
 
 using namespace rose;
@@ -62,10 +63,11 @@ pid_t run_in(const TestCgroup& cgroup, const fs::path& program) {
 }
 
 // Runs `program` in the cgroup while `node` is traced; returns how often each function was entered.
-std::map<std::string, std::uint64_t> watch(Target node, const TestCgroup& cgroup, const fs::path& program) {
+std::map<std::string, std::uint64_t> watch(Target node, const TestCgroup& cgroup, const fs::path& program,
+                                           const TracerOptions& options = {}) {
   node.node = "n1";
   node.cgroups = {cgroup.path()};
-  auto tracer = start({node});
+  auto tracer = start({node}, options);
   const pid_t pid = run_in(cgroup, program);
   std::map<std::string, std::uint64_t> seen;
   const auto trace = snapshot(*tracer);
@@ -144,6 +146,15 @@ struct Sources {
   Folder folder;
   TestCgroup cgroup{"compilers"};
 };
+
+// `go build` in the folder "go" of `made`, without the network. Not `go build -C`, which Go 1.20 brought.
+Command go_build(const Sources& made) {
+  Command go = {"env",         "--chdir",      made.at("go"), "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local",
+                "GOPROXY=off", "CGO_ENABLED=0"};
+  if (std::getenv("HOME") == nullptr && std::getenv("GOCACHE") == nullptr) go.push_back("GOCACHE=" + made.at("cache"));
+  go.insert(go.end(), {"go", "build"});
+  return go;
+}
 
 }  // namespace
 
@@ -299,11 +310,7 @@ func main() {
 	e.rare()
 }
 )");
-  // Not `go build -C`, which Go 1.20 brought.
-  Command go = {"env",         "--chdir",      made.at("go"), "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local",
-                "GOPROXY=off", "CGO_ENABLED=0"};
-  if (std::getenv("HOME") == nullptr && std::getenv("GOCACHE") == nullptr) go.push_back("GOCACHE=" + made.at("cache"));
-  go.insert(go.end(), {"go", "build"});
+  const Command go = go_build(made);
   const Seen expected = {{"main.small", 500}, {"main.middle", 300}, {"main.large", 100}, {"main.(*engine).rare", 1}};
   const std::vector<std::pair<std::string, Command>> kinds = {
       {"plain", {}}, {"stripped", {"-ldflags", "-s -w"}}, {"unoptimised", {"-gcflags", "-N -l"}}};
@@ -329,4 +336,69 @@ func main() {
     CHECK(alone[0].starts_with("runtime.goexit"));
     CHECK(alone[1].starts_with("go statement in main.main ("));
   }
+}
+
+// Go's debug information names no source file for functions that the compiler inlines, so the file is found by the
+// code.
+TEST_CASE("functions that Go's compiler inlines are counted and have a source file") {
+  need("go");
+  const Sources made;
+  fs::create_directory(made.at("go"));
+  write(made.at("go/go.mod"), "module example.org/victim\n\ngo 1.19\n");
+  write(made.at("go/main.go"), R"(package main
+
+import "strings"
+
+type store struct{ total int }
+
+func (s *store) add(n int) { s.total += scaled(n) }
+
+//go:noinline
+func first(s *store) {
+	for i := 0; i < 200; i++ {
+		s.add(i)
+	}
+}
+
+//go:noinline
+func second(s *store, text string) {
+	if strings.Contains(text, "v") {
+		s.add(len(text))
+	}
+}
+
+func main() {
+	var s store
+	first(&s)
+	second(&s, "victim")
+	println(s.total)
+}
+)");
+  write(made.at("go/scale.go"), R"(package main
+
+var factor = 3
+
+func scaled(n int) int { return n * factor }
+)");
+  Command command = go_build(made);
+  command.insert(command.end(), {"-o", made.at("victim"), "."});
+  build(command);
+
+  const auto copies = symbols::list_inlined(made.at("victim"));
+  REQUIRE(copies);
+  std::map<std::string, std::string> sources;
+  for (const symbols::Function& copy : *copies) sources[copy.name] = fs::path(copy.source).filename();
+  CHECK(sources.size() == 2);
+  CHECK(sources["main.(*store).add"] == "main.go");
+  CHECK(sources["main.scaled"] == "scale.go");
+
+  Target node;
+  node.binaries = {made.at("victim")};
+  node.functions = {"main.first", "main.second", "main.scaled", "main.(*store).add"};
+  TracerOptions options;
+  options.inlined = true;
+  const Seen seen = watch(node, made.cgroup, made.at("victim"), options);
+  std::string counts;
+  for (const auto& [name, count] : seen) counts += fmt::format("{} {}; ", name, count);
+  CHECK(counts == "main.(*store).add 201; main.first 1; main.scaled 201; main.second 1; ");
 }
