@@ -68,6 +68,9 @@ std::vector<std::string> parts_of_the_search() {
   return names;
 }
 
+// Runs that were made ahead, each with its trace, that are kept in memory.
+constexpr std::size_t kMostGuessed = 16;
+
 // Makes runs in the test deployment. With --resume, recorded runs of a schedule are returned first. The search is
 // deterministic: with the same answers it makes the same requests, so an interrupted search continues where it was.
 class ClusterRunner final : public diagnose::Runner {
@@ -114,6 +117,7 @@ class ClusterRunner final : public diagnose::Runner {
         decides ? [&](std::size_t i, const schedule::RunResult& result) { return decides(places[i], result); }
                 : schedule::Decides();
     std::vector<Result<replay::Run>> made = ahead_ == nullptr ? run_here(todo, decides_todo) : run_elsewhere(todo);
+    expected_.clear();
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (!made[i]) {
         results[places[i]] = Unexpected(std::move(made[i]).error());
@@ -182,7 +186,9 @@ class ClusterRunner final : public diagnose::Runner {
 
   // From now on, workers make the runs.
   void work_with(engine::Ahead& ahead) { ahead_ = &ahead; }
-  [[nodiscard]] int room() const override { return ahead_ == nullptr ? 0 : ahead_->room(); }
+  [[nodiscard]] int room() const override {
+    return ahead_ != nullptr ? ahead_->room() : config_.diagnose.jobs.value_or(side_by_side()) - 1;
+  }
   void expect(std::vector<schedule::Schedule> next) override { expected_ = std::move(next); }
 
   // From now on, the logs of each run are evaluated.
@@ -209,7 +215,15 @@ class ClusterRunner final : public diagnose::Runner {
 
   // Supplies a run that was made ahead as the next run of this schedule.
   void give(const schedule::Schedule& schedule, schedule::RunResult result) {
-    given_[schedule::fingerprint(schedule)].push_back(std::move(result));
+    given_[schedule::fingerprint(schedule)].push_back({std::move(result)});
+  }
+
+  // The number of runs that were made ahead and not requested.
+  [[nodiscard]] int made_for_nothing() const {
+    int runs = forgotten_;
+    for (const auto& [schedule, left] : given_)
+      for (const Given& given : left) runs += given.guessed ? 1 : 0;
+    return runs;
   }
 
   // The number of recorded runs that the search did not request.
@@ -244,28 +258,74 @@ class ClusterRunner final : public diagnose::Runner {
     return store_.record_jobs(jobs_);
   }
 
-  // Runs that were slowed down by parallel runs do not count. They are repeated with fewer runs in parallel.
+  struct Given {
+    schedule::RunResult result;
+    bool guessed = false;   // made because the search would probably request it
+    bool recorded = false;  // its trace is only in the record
+  };
+
+  // Keeps a run that was made ahead until the search requests it. Many never are, so their traces are kept only in the
+  // record. Without a record, the oldest are forgotten.
+  void give_guessed(const schedule::Schedule& schedule, schedule::RunResult result) {
+    const std::string fingerprint = schedule::fingerprint(schedule);
+    if (store_.has_report()) result.trace = {};
+    given_[fingerprint].push_back({std::move(result), true, store_.has_report()});
+    if (store_.has_report()) return;
+    guessed_.push_back(fingerprint);
+    if (guessed_.size() <= kMostGuessed) return;
+    std::deque<Given>& oldest = given_[guessed_.front()];
+    guessed_.pop_front();
+    const auto forgotten = std::find_if(oldest.begin(), oldest.end(), [](const Given& given) { return given.guessed; });
+    if (forgotten == oldest.end()) return;  // the search has requested it
+    oldest.erase(forgotten);
+    ++forgotten_;
+  }
+
+  // The expected runs that were not made yet, at most `most`.
+  std::vector<schedule::Schedule> to_make_ahead(std::size_t most) {
+    std::map<std::string, std::size_t> known;
+    for (const auto& [fingerprint, left] : recorded_) known[fingerprint] += left.size();
+    for (const auto& [fingerprint, left] : given_) known[fingerprint] += left.size();
+    std::vector<schedule::Schedule> next = std::exchange(expected_, {});
+    std::erase_if(next, [&](const schedule::Schedule& schedule) {
+      const auto left = known.find(schedule::fingerprint(schedule));
+      return left != known.end() && left->second > 0 && left->second-- > 0;
+    });
+    if (next.size() > most) next.resize(most);
+    return next;
+  }
+
+  // Runs that were slowed down by parallel runs do not count. They are repeated with fewer runs in parallel. If fewer
+  // are requested than the machine can carry, those that will probably be requested next are made beside them.
   std::vector<Result<replay::Run>> run_here(const std::vector<const schedule::Schedule*>& todo,
                                             const schedule::Decides& decides) {
     std::vector<std::optional<Result<replay::Run>>> made(todo.size());
     std::vector<std::size_t> left(todo.size());
     std::iota(left.begin(), left.end(), std::size_t{0});
     int most = config_.diagnose.jobs ? static_cast<int>(todo.size()) : std::max(1, side_by_side());
+    const auto fitting = static_cast<std::size_t>(config_.diagnose.jobs.value_or(most));
     while (!left.empty()) {
       const std::size_t now = std::min(left.size(), static_cast<std::size_t>(most));
       std::vector<const schedule::Schedule*> batch;
       for (std::size_t i = 0; i < now; ++i) batch.push_back(todo[left[i]]);
+      const std::vector<schedule::Schedule> ahead = to_make_ahead(fitting - std::min(fitting, now));
+      for (const schedule::Schedule& schedule : ahead) batch.push_back(&schedule);
       options_.number = next_number_;
-      next_number_ += static_cast<int>(now);
+      next_number_ += static_cast<int>(batch.size());
       options_.check = {};
-      if (!config_.diagnose.jobs && now > 1)
+      if (!config_.diagnose.jobs && batch.size() > 1)
         options_.check = [this](replay::Run& run, const schedule::Schedule& schedule) {
           run.disturbed = range_.outside(run.load, !schedule.faults.empty());
         };
       const schedule::Decides decides_batch =
-          decides ? [&](std::size_t i, const schedule::RunResult& result) { return decides(left[i], result); }
-                  : schedule::Decides();
-      std::vector<Result<replay::Run>> runs = replay::run_side_by_side(store_, config_, batch, options_, decides_batch);
+          decides
+              ? [&](std::size_t i, const schedule::RunResult& result) { return i < now && decides(left[i], result); }
+              : schedule::Decides();
+      std::vector<Result<replay::Run>> runs =
+          replay::run_side_by_side(store_, config_, batch, options_, decides_batch, ahead.size());
+      for (std::size_t i = now; i < runs.size(); ++i)
+        if (runs[i] && !runs[i]->result.stopped && runs[i]->disturbed.empty())
+          give_guessed(ahead[i - now], std::move(runs[i]->result));
       std::vector<std::size_t> again;
       std::size_t decided = todo.size();  // the first of them that decides
       for (std::size_t i = 0; i < now; ++i) {
@@ -302,15 +362,7 @@ class ClusterRunner final : public diagnose::Runner {
     options_.number = next_number_;
     next_number_ += static_cast<int>(todo.size());
     if (todo.empty()) return made;
-    // Recorded runs do not have to be made again.
-    std::map<std::string, std::size_t> known;
-    for (const auto* runs : {&recorded_, &given_})
-      for (const auto& [fingerprint, left] : *runs) known[fingerprint] += left.size();
-    std::erase_if(expected_, [&](const schedule::Schedule& schedule) {
-      const auto left = known.find(schedule::fingerprint(schedule));
-      return left != known.end() && left->second > 0 && left->second-- > 0;
-    });
-    ahead_->expect(std::exchange(expected_, {}));
+    ahead_->expect(to_make_ahead(expected_.size()));
     Result<std::vector<engine::Done>> done = ahead_->make(todo);
     for (std::size_t i = 0; i < todo.size(); ++i)
       made.push_back(done ? take_in((*done)[i], options_.number + static_cast<int>(i), *todo[i])
@@ -336,9 +388,11 @@ class ClusterRunner final : public diagnose::Runner {
   std::optional<schedule::RunResult> next_recorded(const schedule::Schedule& schedule) {
     if (const auto given = given_.find(schedule::fingerprint(schedule));
         given != given_.end() && !given->second.empty()) {
-      schedule::RunResult result = std::move(given->second.front());
+      Given next = std::move(given->second.front());
       given->second.pop_front();
-      return result;
+      remember(schedule, next.result);
+      if (next.recorded) next.result.trace = store_.recorded_trace(next.result.number);
+      return std::move(next.result);
     }
     const auto found = recorded_.find(schedule::fingerprint(schedule));
     if (found == recorded_.end() || found->second.empty()) return std::nullopt;
@@ -357,10 +411,12 @@ class ClusterRunner final : public diagnose::Runner {
   std::vector<schedule::Schedule> expected_;
   int next_number_ = 1;
   std::map<std::string, std::deque<schedule::RunResult>> recorded_;  // by the schedule's fingerprint
-  std::map<std::string, std::deque<schedule::RunResult>> given_;     // by fingerprint
-  std::map<std::string, schedule::RunResult> reproducing_;           // by fingerprint
-  std::vector<replay::RunStore::Jobs> jobs_;                         // with jobs = "auto"
-  int handed_out_ = 0;                                               // runs that the search got
+  std::map<std::string, std::deque<Given>> given_;                   // by fingerprint
+  std::deque<std::string> guessed_;  // without a record: the fingerprints of the latest given runs that were made ahead
+  int forgotten_ = 0;
+  std::map<std::string, schedule::RunResult> reproducing_;  // by fingerprint
+  std::vector<replay::RunStore::Jobs> jobs_;                // with jobs = "auto"
+  int handed_out_ = 0;                                      // runs that the search got
   replay::TimingRange range_;
   std::string backend_;
   double recorded_seconds_ = 0;
@@ -776,8 +832,12 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   fleet.reset();
   ROSE_TRY(const diagnose::Diagnosis diagnosis, std::move(made));
   if (runner.unused() > 0)
-    log::info("{} recorded runs were not needed: the dump, profile or [diagnose] differ from when they were made",
-              runner.unused());
+    log::info(
+        "{} recorded runs were not needed: they were made ahead, or the dump, profile or [diagnose] differ from when "
+        "they were made",
+        runner.unused());
+  if (runner.made_for_nothing() > 0)
+    log::info("{} further runs were made ahead, beside others, and were not needed", runner.made_for_nothing());
 
   std::string schedule_path;
   if (diagnosis.found) {

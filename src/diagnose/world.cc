@@ -46,6 +46,7 @@ const std::vector<Part>& parts() {
       {"mixed", "calls together with the process and network faults", Of::generator},
       {"pairs", "two calls together", Of::generator},
       {"survey", "counting in advance what the test deployment does"},
+      {"ahead", "making runs that are probably requested next beside others, if the machine can carry more"},
       {"narrowing", "halving schedules with many faults before testing them"},
       {"moments", "treating schedules whose faults occur at the same moment as one"},
       {"feedback", "learning from which evidence runs reproduce"},

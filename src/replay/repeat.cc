@@ -1,6 +1,9 @@
 #include "replay/repeat.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -8,6 +11,13 @@
 #include "base/clock.h"
 
 namespace rose::replay {
+namespace {
+
+// Runs made ahead may take longer than the others by this part of their time. Runs of one deployment mostly take as
+// long as its workload, so a run that needs longer probably hangs because of its fault.
+constexpr std::int64_t kAheadMayTakeLonger = 4;
+
+}  // namespace
 
 Result<Run> run_in(RunStore& store, const config::Config& config, const schedule::Schedule& schedule,
                    RunOptions options) {
@@ -43,7 +53,14 @@ Result<void> check_jobs(const config::Config& config, int jobs) {
 
 std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                           const std::vector<const schedule::Schedule*>& schedules,
-                                          const RunOptions& options, const schedule::Decides& decides) {
+                                          const RunOptions& options, const schedule::Decides& decides,
+                                          std::size_t ahead) {
+  if (ahead > 0 && ahead >= schedules.size()) ROSE_BUG("runs that are made ahead, beside none that is needed");
+  const std::size_t needed = schedules.size() - ahead;
+  const std::int64_t began = monotonic_ns();
+  std::mutex mutex;  // protects `ended`
+  std::condition_variable any_ended;
+  std::size_t ended = 0;
   std::vector<std::optional<Result<Run>>> made(schedules.size());
   std::vector<cancel::Part> parts(schedules.size());
   const auto one = [&](std::size_t i) {
@@ -60,11 +77,22 @@ std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config&
     } else if (run && decides && decides(i, run->result)) {
       for (std::size_t later = i + 1; later < parts.size(); ++later) parts[later].request();
     }
+    const std::lock_guard lock(mutex);
+    ++ended;
+    any_ended.notify_all();
   };
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < schedules.size(); ++i) others.emplace_back(one, i);
   if (!schedules.empty()) one(0);
-  for (std::thread& other : others) other.join();
+  for (std::size_t i = 1; i < needed; ++i) others[i - 1].join();
+  if (ahead > 0) {
+    std::unique_lock lock(mutex);
+    any_ended.wait_for(lock, std::chrono::nanoseconds((monotonic_ns() - began) / kAheadMayTakeLonger),
+                       [&] { return ended == schedules.size(); });
+    for (std::size_t i = needed; i < parts.size(); ++i) parts[i].request();
+  }
+  for (std::thread& other : others)
+    if (other.joinable()) other.join();
   std::vector<Result<Run>> runs;
   for (std::optional<Result<Run>>& run : made) runs.push_back(*std::move(run));
   return runs;

@@ -81,12 +81,29 @@ SH
   head -1 dump.jsonl
   grep -e /two -e /three dump.jsonl
 } > two.jsonl
-"$rose" diagnose --trace two.jsonl -c waits.toml --jobs 3 --stop-after found --report waits --without survey \
+"$rose" diagnose --trace two.jsonl -c waits.toml --jobs 3 --stop-after found --report waits --without survey ahead \
   -o waits-found.toml > waits.out 2> waits.err || fail "--jobs 3: $(tail -3 waits.err)"
 grep -q '"\*/three"' waits-found.toml || fail "a run beside it: the schedule is not of the third file"
 grep -q ' (and 2 more in parallel)' waits.err || fail "the faults were not tried side by side: $(cat waits.err)"
 grep '/two' waits/record.jsonl | grep -qv /three && fail "the run beside it was not stopped"
 [ ! -e waits/runs/run-0004 ] || fail "the stopped run left its folder"
+
+# Runs that the search will probably request next are made beside those that it requests: the control run ends only once
+# another run has begun.
+cat > meets.sh <<SH
+touch "$work/begun.\$ROSE_RUN"
+until [ \$(ls "$work" | grep -c '^begun') -ge 2 ]; do sleep 0.05; done
+. "$work/rounds.sh"
+SH
+sed "s#$work/rounds.sh#$work/meets.sh#" rose.toml > meets.toml
+"$rose" diagnose --trace dump.jsonl -c meets.toml --jobs 2 --stop-after found --report meets -o meets-found.toml \
+  > meets.out 2> meets.err || fail "runs made ahead: $(tail -3 meets.err)"
+grep -q '"\*/three"' meets-found.toml || fail "runs made ahead: the schedule is not of the third file"
+before=$(wc -l < meets/record.jsonl)
+"$rose" diagnose --trace dump.jsonl -c meets.toml --jobs 2 --stop-after found --report meets -o meets-again.toml \
+  --resume > meets-again.out 2>&1 || fail "runs made ahead, resumed: $(tail -3 meets-again.out)"
+[ "$(wc -l < meets/record.jsonl)" -eq "$before" ] || fail "a resumed search made runs ahead again"
+cmp -s meets-found.toml meets-again.toml || fail "runs made ahead: the resumed search found a different schedule"
 
 # Only the first reproduction.
 "$rose" diagnose --trace dump.jsonl -c rose.toml --jobs 1 --stop-after found -o found.toml \
