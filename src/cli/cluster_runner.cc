@@ -1,0 +1,318 @@
+#include "cli/cluster_runner.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/log.h"
+#include "report/results.h"
+
+namespace rose::cli {
+namespace {
+
+// Runs that were made ahead, each with its trace, that are kept in memory.
+constexpr std::size_t kMostGuessed = 16;
+
+}  // namespace
+
+ClusterRunner::ClusterRunner(const config::Config& config, const std::optional<profile::Profile>& profile,
+                             replay::RunStore& store, jvm::CodeBook& methods, bool allow_attached,
+                             std::vector<replay::RunStore::Recorded> recorded)
+    : config_(config), store_(store) {
+  options_.tracer = replay::tracer_options(config);
+  options_.allow_attached = allow_attached;
+  options_.code_book = &methods;
+  if (profile) options_.profile = &*profile, options_.usual_work = profile->workload;
+  for (replay::RunStore::Recorded& run : recorded) {
+    next_number_ = std::max(next_number_, run.result.number + 1);
+    if (!run.backend.empty()) backend_ = run.backend;
+    recorded_[run.fingerprint].push_back(std::move(run.result));
+  }
+}
+
+Result<schedule::RunResult> ClusterRunner::run(const schedule::Schedule& schedule) {
+  return std::move(run_all({&schedule}, {}).front());
+}
+
+std::vector<Result<schedule::RunResult>> ClusterRunner::run_all(const std::vector<const schedule::Schedule*>& schedules,
+                                                                const schedule::Decides& decides) {
+  // What is decided from now on about the number of parallel runs is for later requests, so that a resumed search
+  // makes this request in the same way.
+  handed_out_ += static_cast<int>(schedules.size());
+  std::vector<std::optional<Result<schedule::RunResult>>> results(schedules.size());
+  std::vector<const schedule::Schedule*> todo;
+  std::vector<std::size_t> places;
+  bool decided = false;  // by a recorded run: the runs after it were stopped, and have no record
+  for (std::size_t i = 0; i < schedules.size(); ++i) {
+    if (std::optional<schedule::RunResult> known = next_recorded(*schedules[i])) {
+      decided = decided || (decides && decides(i, *known));
+      results[i] = *std::move(known);
+    } else if (decided) {
+      results[i] = replay::stopped_run();
+    } else {
+      todo.push_back(schedules[i]);
+      places.push_back(i);
+    }
+  }
+  const schedule::Decides decides_todo =
+      decides ? [&](std::size_t i, const schedule::RunResult& result) { return decides(places[i], result); }
+              : schedule::Decides();
+  std::vector<Result<replay::Run>> made = ahead_ == nullptr ? run_here(todo, decides_todo) : run_elsewhere(todo);
+  expected_.clear();
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    if (!made[i]) {
+      results[places[i]] = Unexpected(std::move(made[i]).error());
+      continue;
+    }
+    if (made[i]->result.stopped) {
+      results[places[i]] = std::move(made[i]->result);
+      continue;
+    }
+    log::debug("run {}: {} ({})\n{}", made[i]->result.number, schedule::verdict_name(made[i]->result.verdict),
+               made[i]->result.reason, report::fault_table(*todo[i], made[i]->result));
+    if (!made[i]->backend.empty()) backend_ = made[i]->backend;
+    // If this happens without faults, later runs would not exercise the system either, so warn. With faults, it may
+    // be their effect.
+    if (todo[i]->faults.empty() && made[i]->completed && !made[i]->workload.ok())
+      log::warning("control run without faults: the workload {}", made[i]->workload.note);
+    remember(*todo[i], made[i]->result);
+    results[places[i]] = std::move(made[i]->result);
+  }
+  std::vector<Result<schedule::RunResult>> all;
+  for (std::optional<Result<schedule::RunResult>>& result : results) all.push_back(*std::move(result));
+  if (decides) set_aside(schedules, decides, all);
+  return all;
+}
+
+int ClusterRunner::side_by_side() const {
+  // An interrupted diagnosis is resumed with the same number of parallel runs, so that it makes the same requests as
+  // its record.
+  int jobs = 1;
+  for (const replay::RunStore::Jobs& decided : jobs_)
+    if (decided.after_runs <= handed_out_) jobs = decided.jobs;
+  return jobs;
+}
+
+int ClusterRunner::most_side_by_side() const {
+  if (config_.diagnose.jobs) return *config_.diagnose.jobs;
+  int most = 1;
+  for (const replay::RunStore::Jobs& decided : jobs_) most = std::max(most, decided.jobs);
+  return most;
+}
+
+Result<void> ClusterRunner::choose_jobs(bool resumed) {
+  if (config_.diagnose.jobs) return {};
+  if (resumed) {
+    ROSE_TRY(jobs_, store_.recorded_jobs());
+  }
+  if (!jobs_.empty()) {
+    log::info("parallel runs: {}, as before", jobs_.back().jobs);
+    return {};
+  }
+  schedule::Schedule none;
+  none.name = config_.name;
+  options_.number = next_number_;
+  log::info("control runs without faults, alone and in parallel: how many runs can this machine carry?");
+  ROSE_TRY(replay::SideBySide made, replay::measure_side_by_side(store_, config_, none, options_));
+  next_number_ = made.next_number;
+  range_ = made.range;
+  for (replay::Run& run : made.control_runs) {
+    if (run.completed && !run.workload.ok())
+      log::warning("control run without faults: the workload {}", run.workload.note);
+    give(none, std::move(run.result));
+  }
+  log::info("parallel runs: {} ({})", made.jobs, made.words);
+  return decide(made.jobs);
+}
+
+int ClusterRunner::room() const {
+  return ahead_ != nullptr ? ahead_->room() : config_.diagnose.jobs.value_or(side_by_side()) - 1;
+}
+
+void ClusterRunner::look_with(LogEvidence& logs, bool here) {
+  if (here) options_.begin = [&logs](const std::filesystem::path& run_dir) { logs.begin(run_dir); };
+  options_.look = [&logs](const std::filesystem::path& run_dir, schedule::RunResult& result) {
+    logs.look(run_dir, result);
+  };
+}
+
+void ClusterRunner::set_aside(const std::vector<const schedule::Schedule*>& schedules, const schedule::Decides& decides,
+                              std::vector<Result<schedule::RunResult>>& results) {
+  bool decided = false;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!decided) {
+      decided = results[i] && decides(i, *results[i]);
+      continue;
+    }
+    if (results[i] && !results[i]->stopped) give(*schedules[i], *std::move(results[i]));
+    results[i] = replay::stopped_run();
+  }
+}
+
+int ClusterRunner::made_for_nothing() const {
+  int runs = forgotten_;
+  for (const auto& [schedule, left] : given_)
+    for (const Given& given : left) runs += given.guessed ? 1 : 0;
+  return runs;
+}
+
+std::size_t ClusterRunner::unused() const {
+  std::size_t runs = 0;
+  for (const auto& [schedule, left] : recorded_) runs += left.size();
+  return runs;
+}
+
+const schedule::RunResult* ClusterRunner::reproducing(const schedule::Schedule& schedule) const {
+  const auto known = reproducing_.find(schedule::fingerprint(schedule));
+  return known == reproducing_.end() ? nullptr : &known->second;
+}
+
+void ClusterRunner::remember(const schedule::Schedule& schedule, schedule::RunResult& result) {
+  if (result.verdict != schedule::Verdict::reproduced) return;
+  std::string key = schedule::fingerprint(schedule);
+  if (reproducing_.contains(key)) return;
+  // Runs whose timing was changed by parallel runs do not count: they are repeated with fewer at once.
+  trace::Trace trace = std::exchange(result.trace, {});
+  reproducing_.emplace(std::move(key), result);
+  result.trace = std::move(trace);
+}
+
+Result<void> ClusterRunner::decide(int jobs) {
+  jobs_.push_back({handed_out_, jobs});
+  return store_.record_jobs(jobs_);
+}
+
+void ClusterRunner::give_guessed(const schedule::Schedule& schedule, schedule::RunResult result) {
+  const std::string fingerprint = schedule::fingerprint(schedule);
+  if (store_.has_report()) result.trace = {};
+  given_[fingerprint].push_back({std::move(result), true, store_.has_report()});
+  if (store_.has_report()) return;
+  guessed_.push_back(fingerprint);
+  if (guessed_.size() <= kMostGuessed) return;
+  std::deque<Given>& oldest = given_[guessed_.front()];
+  guessed_.pop_front();
+  const auto forgotten = std::find_if(oldest.begin(), oldest.end(), [](const Given& given) { return given.guessed; });
+  if (forgotten == oldest.end()) return;  // the search has requested it
+  oldest.erase(forgotten);
+  ++forgotten_;
+}
+
+std::vector<schedule::Schedule> ClusterRunner::to_make_ahead(std::size_t most) {
+  std::map<std::string, std::size_t> known;
+  for (const auto& [fingerprint, left] : recorded_) known[fingerprint] += left.size();
+  for (const auto& [fingerprint, left] : given_) known[fingerprint] += left.size();
+  std::vector<schedule::Schedule> next = std::exchange(expected_, {});
+  std::erase_if(next, [&](const schedule::Schedule& schedule) {
+    const auto left = known.find(schedule::fingerprint(schedule));
+    return left != known.end() && left->second > 0 && left->second-- > 0;
+  });
+  if (next.size() > most) next.resize(most);
+  return next;
+}
+
+std::vector<Result<replay::Run>> ClusterRunner::run_here(const std::vector<const schedule::Schedule*>& todo,
+                                                         const schedule::Decides& decides) {
+  std::vector<std::optional<Result<replay::Run>>> made(todo.size());
+  std::vector<std::size_t> left(todo.size());
+  std::iota(left.begin(), left.end(), std::size_t{0});
+  int most = config_.diagnose.jobs ? static_cast<int>(todo.size()) : std::max(1, side_by_side());
+  const auto fitting = static_cast<std::size_t>(config_.diagnose.jobs.value_or(most));
+  while (!left.empty()) {
+    const std::size_t now = std::min(left.size(), static_cast<std::size_t>(most));
+    std::vector<const schedule::Schedule*> batch;
+    for (std::size_t i = 0; i < now; ++i) batch.push_back(todo[left[i]]);
+    const std::vector<schedule::Schedule> ahead = to_make_ahead(fitting - std::min(fitting, now));
+    for (const schedule::Schedule& schedule : ahead) batch.push_back(&schedule);
+    options_.number = next_number_;
+    next_number_ += static_cast<int>(batch.size());
+    options_.check = {};
+    if (!config_.diagnose.jobs && batch.size() > 1)
+      options_.check = [this](replay::Run& run, const schedule::Schedule& schedule) {
+        run.disturbed = range_.outside(run.load, !schedule.faults.empty());
+      };
+    const schedule::Decides decides_batch =
+        decides ? [&](std::size_t i, const schedule::RunResult& result) { return i < now && decides(left[i], result); }
+                : schedule::Decides();
+    std::vector<Result<replay::Run>> runs =
+        replay::run_side_by_side(store_, config_, batch, options_, decides_batch, ahead.size());
+    for (std::size_t i = now; i < runs.size(); ++i)
+      if (runs[i] && !runs[i]->result.stopped && runs[i]->disturbed.empty())
+        give_guessed(ahead[i - now], std::move(runs[i]->result));
+    std::vector<std::size_t> again;
+    std::size_t decided = todo.size();  // the first of them that decides
+    for (std::size_t i = 0; i < now; ++i) {
+      if (runs[i] && decides && decides(left[i], runs[i]->result)) decided = std::min(decided, left[i]);
+      if (runs[i] && !runs[i]->disturbed.empty()) {
+        log::debug("run {}: {}", runs[i]->result.number, runs[i]->result.reason);
+        again.push_back(left[i]);
+      } else {
+        made[left[i]] = std::move(runs[i]);
+      }
+    }
+    if (!again.empty()) {
+      most = std::max(1, most / 2);
+      log::info("parallel runs: {} from now on ({} of {} runs were slower than the control runs and are made again)",
+                most, again.size(), now);
+      if (const Result<void> kept = decide(most); !kept) log::warning("{}", kept.error().message);
+    }
+    left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(now));
+    left.insert(left.begin(), again.begin(), again.end());
+    std::erase_if(left, [&](std::size_t i) {
+      if (i <= decided) return false;
+      made[i] = replay::Run();
+      (*made[i])->result = replay::stopped_run();
+      return true;
+    });
+  }
+  std::vector<Result<replay::Run>> all;
+  for (std::optional<Result<replay::Run>>& run : made) all.push_back(*std::move(run));
+  return all;
+}
+
+std::vector<Result<replay::Run>> ClusterRunner::run_elsewhere(const std::vector<const schedule::Schedule*>& todo) {
+  std::vector<Result<replay::Run>> made;
+  options_.number = next_number_;
+  next_number_ += static_cast<int>(todo.size());
+  if (todo.empty()) return made;
+  ahead_->expect(to_make_ahead(expected_.size()));
+  Result<std::vector<engine::Done>> done = ahead_->make(todo);
+  for (std::size_t i = 0; i < todo.size(); ++i)
+    made.push_back(done ? take_in((*done)[i], options_.number + static_cast<int>(i), *todo[i])
+                        : Result<replay::Run>(Unexpected(Error(done.error()))));
+  return made;
+}
+
+Result<replay::Run> ClusterRunner::take_in(const engine::Done& done, int number, const schedule::Schedule& schedule) {
+  ROSE_TRY(const std::filesystem::path run_dir, store_.next(number));
+  Result<replay::Run> run = done.open(run_dir);
+  if (!run) {
+    store_.abandoned(run_dir);
+    return run;
+  }
+  run->result.number = number;
+  run->result.directory = run_dir;
+  if (options_.look) options_.look(run_dir, run->result);
+  ROSE_CHECK(store_.done(*run, schedule));
+  return run;
+}
+
+std::optional<schedule::RunResult> ClusterRunner::next_recorded(const schedule::Schedule& schedule) {
+  if (const auto given = given_.find(schedule::fingerprint(schedule));
+      given != given_.end() && !given->second.empty()) {
+    Given next = std::move(given->second.front());
+    given->second.pop_front();
+    remember(schedule, next.result);
+    if (next.recorded) next.result.trace = store_.recorded_trace(next.result.number);
+    return std::move(next.result);
+  }
+  const auto found = recorded_.find(schedule::fingerprint(schedule));
+  if (found == recorded_.end() || found->second.empty()) return std::nullopt;
+  schedule::RunResult result = std::move(found->second.front());
+  found->second.pop_front();
+  remember(schedule, result);
+  recorded_seconds_ += result.seconds;
+  result.trace = store_.recorded_trace(result.number);
+  return result;
+}
+
+}  // namespace rose::cli

@@ -1,0 +1,102 @@
+// Makes the runs of a search in the test deployment: here, several in parallel, or by workers. With --resume, recorded
+// runs of a schedule are returned first. The search is deterministic: with the same answers it makes the same requests,
+// so an interrupted search continues where it was. Private to cli.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/log_evidence.h"
+#include "diagnose/diagnose.h"
+#include "engine/ahead.h"
+#include "replay/repeat.h"
+#include "replay/side_by_side.h"
+
+namespace rose::cli {
+
+class ClusterRunner final : public diagnose::Runner {
+ public:
+  // All references must outlive it. `recorded`: the runs of the search that is resumed.
+  ClusterRunner(const config::Config& config, const std::optional<profile::Profile>& profile, replay::RunStore& store,
+                jvm::CodeBook& methods, bool allow_attached, std::vector<replay::RunStore::Recorded> recorded);
+
+  Result<schedule::RunResult> run(const schedule::Schedule& schedule) override;
+  std::vector<Result<schedule::RunResult>> run_all(const std::vector<const schedule::Schedule*>& schedules,
+                                                   const schedule::Decides& decides) override;
+  [[nodiscard]] int side_by_side() const override;
+  [[nodiscard]] int room() const override;
+  void expect(std::vector<schedule::Schedule> next) override { expected_ = std::move(next); }
+
+  // Determines by measurement how many runs are made in parallel; the runs made for it are the search's control runs.
+  [[nodiscard]] Result<void> choose_jobs(bool resumed);
+  // The largest number of runs that were made in parallel so far.
+  [[nodiscard]] int most_side_by_side() const;
+  // From now on, workers make the runs.
+  void work_with(engine::Ahead& ahead) { ahead_ = &ahead; }
+  // From now on, the logs of each run are evaluated.
+  void look_with(LogEvidence& logs, bool here);
+  // Supplies a run that was made before as the next run of this schedule.
+  void give(const schedule::Schedule& schedule, schedule::RunResult result) {
+    given_[schedule::fingerprint(schedule)].push_back({std::move(result)});
+  }
+
+  // The number of runs that were made ahead and not requested.
+  [[nodiscard]] int made_for_nothing() const;
+  // The number of recorded runs that the search did not request.
+  [[nodiscard]] std::size_t unused() const;
+  // The first run in which the schedule reproduced the bug, without its trace; nullptr if there is none.
+  [[nodiscard]] const schedule::RunResult* reproducing(const schedule::Schedule& schedule) const;
+  [[nodiscard]] const std::string& backend() const { return backend_; }
+  // The time that the recorded runs took which the search requested.
+  [[nodiscard]] double recorded_seconds() const { return recorded_seconds_ / std::max(1, side_by_side()); }
+
+ private:
+  struct Given {
+    schedule::RunResult result;
+    bool guessed = false;   // made because the search would probably request it
+    bool recorded = false;  // its trace is only in the record
+  };
+
+  // Whether a run beside the one that decided ended before it was stopped is chance, which must not steer the search.
+  // So its result is kept until the search requests that schedule again.
+  void set_aside(const std::vector<const schedule::Schedule*>& schedules, const schedule::Decides& decides,
+                 std::vector<Result<schedule::RunResult>>& results);
+  void remember(const schedule::Schedule& schedule, schedule::RunResult& result);
+  [[nodiscard]] Result<void> decide(int jobs);
+  // Keeps a run that was made ahead until the search requests it. Many never are, so their traces are kept only in the
+  // record. Without a record, the oldest are forgotten.
+  void give_guessed(const schedule::Schedule& schedule, schedule::RunResult result);
+  // The expected runs that were not made yet, at most `most`.
+  [[nodiscard]] std::vector<schedule::Schedule> to_make_ahead(std::size_t most);
+  // Runs that were slowed down by parallel runs do not count. They are repeated with fewer runs in parallel. If fewer
+  // are requested than the machine can carry, those that will probably be requested next are made beside them.
+  [[nodiscard]] std::vector<Result<replay::Run>> run_here(const std::vector<const schedule::Schedule*>& todo,
+                                                          const schedule::Decides& decides);
+  [[nodiscard]] std::vector<Result<replay::Run>> run_elsewhere(const std::vector<const schedule::Schedule*>& todo);
+  // Adds a run that a worker made to this record.
+  [[nodiscard]] Result<replay::Run> take_in(const engine::Done& done, int number, const schedule::Schedule& schedule);
+  [[nodiscard]] std::optional<schedule::RunResult> next_recorded(const schedule::Schedule& schedule);
+
+  const config::Config& config_;
+  replay::RunStore& store_;
+  replay::RunOptions options_;
+  engine::Ahead* ahead_ = nullptr;
+  std::vector<schedule::Schedule> expected_;
+  int next_number_ = 1;
+  std::map<std::string, std::deque<schedule::RunResult>> recorded_;  // by the schedule's fingerprint
+  std::map<std::string, std::deque<Given>> given_;                   // by fingerprint
+  std::deque<std::string> guessed_;  // without a record: the fingerprints of the latest given runs that were made ahead
+  int forgotten_ = 0;
+  std::map<std::string, schedule::RunResult> reproducing_;  // by fingerprint
+  std::vector<replay::RunStore::Jobs> jobs_;                // with jobs = "auto"
+  int handed_out_ = 0;                                      // runs that the search got
+  replay::TimingRange range_;
+  std::string backend_;
+  double recorded_seconds_ = 0;
+};
+
+}  // namespace rose::cli
