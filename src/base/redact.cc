@@ -115,7 +115,8 @@ std::string Redactor::word(std::string_view text) {
   while (!text.empty() && (outside(text.back()) || (text.back() == ':' && !text.ends_with("::"))))
     after.insert(after.begin(), text.back()), text.remove_suffix(1);
   const auto whole = [&](const std::string& made) { return before + made + after; };
-  if (text.empty() || own_address(text) || made_.contains(text)) return whole(std::string(text));
+  if (text.empty() || own_address(text) || made_.contains(text) || kept_.contains(text))
+    return whole(std::string(text));
   if (ipv6(text)) return whole(known("address6", text));
   // "HOST:PORT", "key=VALUE" and the like.
   for (const char sign : {'=', ':'})

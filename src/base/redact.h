@@ -20,6 +20,8 @@ class Redactor {
 
   // Another name to replace; "" and "localhost" are ignored.
   void add_host(std::string_view name);
+  // A word that stays as it is.
+  void keep(std::string_view word) { kept_.emplace(word); }
   // Text that is already redacted is returned unchanged.
   [[nodiscard]] std::string operator()(std::string_view text);
 
@@ -31,6 +33,7 @@ class Redactor {
   std::map<std::string, std::string, std::less<>> replaced_;
   std::map<std::string, int, std::less<>> count_;  // of each sort
   std::set<std::string, std::less<>> made_;        // what it replaces others by
+  std::set<std::string, std::less<>> kept_;
 };
 
 }  // namespace rose

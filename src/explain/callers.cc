@@ -40,13 +40,12 @@ void unwrap(Call& call) {
   call.caller.resize(last);
 }
 
-// Parses a value of "store:callers". What started a goroutine counts as the caller of its function, and so does what
-// handed the function to a library: as a thread's, or a callback.
-Call read_call(const std::string& query, const schedule::Value& value) {
+// Parses a caller in a value of "store:callers". What started a goroutine counts as the caller of its function, and so
+// does what handed the function to a library: as a thread's, or a callback.
+Call read_call(std::string callee, const std::string& node, std::string_view text) {
   Call call;
-  call.function = query.substr(0, query.rfind(':'));
-  call.node = value.node;
-  std::string_view text = value.text;
+  call.function = std::move(callee);
+  call.node = node;
   if (text.starts_with(symbols::kFurtherOut)) text.remove_prefix(symbols::kFurtherOut.size());
   for (const std::string_view before : {symbols::kGoStatement, symbols::kHandedOver})
     if (text.starts_with(before)) text.remove_prefix(before.size()), call.starts = true;
@@ -216,7 +215,10 @@ std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<
   const schedule::Value* before = nullptr;
   for (const schedule::Value& value : result.values) {
     if (value.question >= queries.size() || value.ts_ns <= from || value.text == schedule::kNotReadable) continue;
-    Call call = read_call(queries[value.question], value);
+    const std::string& query = queries[value.question];
+    std::string_view text = value.text;
+    std::size_t end = text.find(symbols::kInlinedInto);
+    Call call = read_call(query.substr(0, query.rfind(':')), value.node, text.substr(0, end));
     if (value.text.starts_with(symbols::kFurtherOut)) {
       const bool goes_on = before != nullptr && before->ts_ns == value.ts_ns && before->tid == value.tid &&
                            before->question == value.question;
@@ -225,6 +227,12 @@ std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<
     }
     before = &value;
     calls.push_back(std::move(call));
+    // The functions into which the caller was inlined called it.
+    while (end != std::string_view::npos) {
+      text.remove_prefix(end + symbols::kInlinedInto.size());
+      end = text.find(symbols::kInlinedInto);
+      calls.push_back(read_call(calls.back().caller, value.node, text.substr(0, end)));
+    }
   }
   return calls;
 }

@@ -37,7 +37,9 @@ class Evidences {
  public:
   Evidence& operator[](const std::string& function) {
     Evidence& evidence = all_[key_of(function)];
-    if (function.size() > evidence.name.size()) evidence.name = function;
+    // The fullest name, whatever the type arguments.
+    if (const std::size_t size = without_type_arguments(function).size(); size > evidence.name_size)
+      evidence.name = function, evidence.name_size = size;
     return evidence;
   }
   Evidence* find(const std::string& function) {

@@ -33,7 +33,8 @@ using FeatureEntry = FeatureDescription<Feature>;
 // All that is known of one function.
 struct Evidence {
   Features features;
-  std::string name;  // the longest form that was seen
+  std::string name;           // the longest form that was seen
+  std::size_t name_size = 0;  // without type arguments
   std::string file;
   int line = 0;
   std::set<std::string> nodes;

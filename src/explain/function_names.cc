@@ -2,12 +2,27 @@
 
 #include <fmt/format.h>
 
+#include "base/ascii.h"
 #include "base/text.h"
 
 namespace rose::explain {
 
+std::string without_type_arguments(std::string function) {
+  if (function.find("operator") != std::string::npos) return function;
+  std::string out;
+  int depth = 0;
+  for (const char c : function) {
+    const bool opens = c == '[' || c == '<',
+               after_name = !out.empty() && (is_alpha(out.back()) || is_digit(out.back()) || out.back() == '_');
+    if (opens && (depth > 0 || after_name)) ++depth;
+    if (depth == 0) out += c;
+    if (depth > 0 && (c == ']' || c == '>')) --depth;
+  }
+  return depth == 0 ? out : function;
+}
+
 std::string key_of(std::string function) {
-  function = replaced(std::move(function), "(anonymous namespace)::", "");
+  function = without_type_arguments(replaced(std::move(function), "(anonymous namespace)::", ""));
   if (function.find("operator") != std::string::npos) return function;
   for (std::size_t at = function.find('('); at != std::string::npos; at = function.find('(', at + 1))
     if (at > 0 && function.compare(at, 2, "(*") != 0) return function.substr(0, at);

@@ -557,9 +557,23 @@ void check(const Input& input) {
   }
 }
 
+// The names of functions are not redacted. Go's begin with the host of their module ("github.com/x/y.run"), and values
+// and messages mention them, too: without this, one function would get two names.
+void keep_hosts_of_code(const Kept& kept, Redactor& redact) {
+  const auto keep = [&](std::string_view function) {
+    const std::size_t slash = function.find('/');
+    if (slash != std::string_view::npos && function.substr(0, slash).find('.') != std::string_view::npos)
+      redact.keep(function.substr(0, slash));
+  };
+  for (std::uint32_t id = 0; id < kept.input.kinds.size(); ++id) keep(kept.input.kinds[id].function);
+  for (const std::vector<Call>* calls : {&kept.calls, &kept.outer_calls, &kept.lost_calls})
+    for (const Call& call : *calls) keep(call.function), keep(call.caller);
+}
+
 }  // namespace
 
 Result<std::string> pack(const Kept& kept, const Scrub& scrub) {
+  if (scrub.redact != nullptr && kept.comparable) keep_hosts_of_code(kept, *scrub.redact);
   Writer to(scrub);
   // Writing changes nothing: the lists of fields are shared by both directions.
   auto& all = const_cast<Kept&>(kept);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "symbols/names.h"
@@ -26,6 +27,7 @@ constexpr std::size_t kMostParameters = 64;
 constexpr std::size_t kMostScopeNames = 24;
 constexpr int kNextLines = 20;  // lines searched after one that has no code
 constexpr std::size_t kMostScopeBytes = 4096;
+constexpr std::size_t kMostInlinedPlaces = 8;                     // of one address
 constexpr std::size_t kMostInlinedBytes = std::size_t{16} << 20;  // of the names and files of all copies
 
 using ScopeList = std::unique_ptr<Dwarf_Die, decltype(&std::free)>;
@@ -308,40 +310,45 @@ bool is_of_library(std::string_view name, std::string_view file) {
 
 }  // namespace
 
-DebugInfo::CalledFrom DebugInfo::called_from(FunctionDie& copy) {
-  CalledFrom out;
-  Dwarf_Die* around = nullptr;
-  const int count = dwarf_getscopes_die(&copy.die, &around);
-  for (int i = 1; i < count && out.name.empty(); ++i) {
-    Dwarf_Die& outer = around[i];
-    if (dwarf_tag(&outer) == DW_TAG_subprogram) break;
-    if (dwarf_tag(&outer) == DW_TAG_inlined_subroutine) out.name = full_name(&outer);
-  }
-  std::free(around);
-  out.place = call_place(copy.die);
-  return out;
-}
+namespace {
 
-DebugInfo::CalledFrom DebugInfo::inlined_at(std::uint64_t address) const {
-  CalledFrom out{{}, source_of(address)};
-  auto unit = unit_at(address);
-  if (!unit) return out;
-  for (Dwarf_Die& scope : scopes_at(&*unit, address)) {
-    if (dwarf_tag(&scope) == DW_TAG_subprogram) break;
+// `scopes`: those around some code, innermost first. `place`: of that code.
+template <class Scopes>
+std::vector<DebugInfo::InlinedPlace> places_in(Scopes& scopes, std::string place) {
+  std::vector<DebugInfo::InlinedPlace> out;
+  for (Dwarf_Die& scope : scopes) {
+    if (dwarf_tag(&scope) == DW_TAG_subprogram || out.size() + 1 == kMostInlinedPlaces) break;
     if (dwarf_tag(&scope) != DW_TAG_inlined_subroutine) continue;
     Dwarf_Attribute attribute;
     Dwarf_Die origin;
     if (dwarf_formref_die(dwarf_attr_integrate(&scope, DW_AT_abstract_origin, &attribute), &origin) == nullptr)
       continue;
     const char* source = dwarf_decl_file(&origin);
-    std::string name = full_name(&scope);
-    if (!name.empty() && !is_of_library(name, source != nullptr ? source : "")) {
-      out.name = std::move(name);
-      return out;
-    }
-    if (std::string place = call_place(scope); !place.empty()) out.place = std::move(place);
+    std::string name = full_name(&scope), call = call_place(scope);
+    if (!name.empty() && !is_of_library(name, source != nullptr ? source : ""))
+      out.push_back({std::move(name), std::exchange(place, std::move(call))});
+    else if (!call.empty()) place = std::move(call);
   }
+  out.push_back({{}, std::move(place)});
   return out;
+}
+
+}  // namespace
+
+std::vector<DebugInfo::InlinedPlace> DebugInfo::called_from(FunctionDie& copy) {
+  Dwarf_Die* around = nullptr;
+  const int count = dwarf_getscopes_die(&copy.die, &around);
+  const std::span<Dwarf_Die> outer(around, around != nullptr && count > 0 ? static_cast<std::size_t>(count) : 0);
+  std::span<Dwarf_Die> without_copy = outer.subspan(std::min<std::size_t>(outer.size(), 1));
+  std::vector<InlinedPlace> out = places_in(without_copy, call_place(copy.die));
+  std::free(around);
+  return out;
+}
+
+std::vector<DebugInfo::InlinedPlace> DebugInfo::inlined_at(std::uint64_t address) const {
+  auto unit = unit_at(address);
+  std::vector<Dwarf_Die> scopes = unit ? scopes_at(&*unit, address) : std::vector<Dwarf_Die>();
+  return places_in(scopes, source_of(address));
 }
 
 std::vector<DebugInfo::Inlined> DebugInfo::all_inlined(std::size_t most) const {

@@ -55,15 +55,15 @@ class DebugInfo {
   [[nodiscard]] std::optional<FunctionDie> function_at(std::uint64_t address) const;
   // The inlined copies of functions with that name, at most `most`.
   [[nodiscard]] std::vector<FunctionDie> inlined(const std::string& name, std::size_t most) const;
-  // Where an inlined copy was called: the name of the copy around it ("": the function that contains the code) and
-  // "store.c:71" ("" if unknown).
-  struct CalledFrom {
+  // Code of an inlined copy is at several places at once: in the copy, and at its call in each copy around it and in
+  // the function that contains all of them. Innermost first, ends with that function, whose name is "". `place`:
+  // "store.c:71", "" if unknown. Copies of library functions belong to what they were inlined into: it called them.
+  struct InlinedPlace {
     std::string name, place;
   };
-  [[nodiscard]] static CalledFrom called_from(FunctionDie& copy);
-  // The inlined copy that contains an address ("": none, only the function itself), and the place in it. Copies of
-  // library functions belong to what they were inlined into: it called them there.
-  [[nodiscard]] CalledFrom inlined_at(std::uint64_t address) const;
+  [[nodiscard]] std::vector<InlinedPlace> inlined_at(std::uint64_t address) const;
+  // The places at which a copy was called.
+  [[nodiscard]] static std::vector<InlinedPlace> called_from(FunctionDie& copy);
   // Inlined copies of all functions, except those defined in the header folders of compilers and distributions: `name`,
   // `entry` and the source file of the function.
   struct Inlined {

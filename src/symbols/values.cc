@@ -100,13 +100,14 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   std::string at(std::uint64_t address) const override {
     const Function* found = around(address);
     if (found == nullptr) return {};
-    DebugInfo::CalledFrom from = debug_ ? debug_->inlined_at(address) : DebugInfo::CalledFrom{};
+    std::vector<DebugInfo::InlinedPlace> places =
+        debug_ ? debug_->inlined_at(address) : std::vector<DebugInfo::InlinedPlace>(1);
     // Code of a library that was compiled in calls what somebody handed to it.
-    if (!from.name.empty() && is_compiled_in(from.name)) from = {};
-    if (from.name.empty() && is_compiled_in(found->name, found->linkage_name))
+    std::erase_if(places, [&](const auto& one) { return !one.name.empty() && is_compiled_in(one.name); });
+    if (places.size() == 1 && is_compiled_in(found->name, found->linkage_name))
       if (const Function* user = users().only_user(found->address, true)) return std::string(kHandedOver) + user->name;
-    return fmt::format("{} ({})", from.name.empty() ? found->name : from.name,
-                       from.place.empty() ? fmt::format("+{:#x}", address - found->address) : from.place);
+    if (places.front().place.empty()) places.front().place = fmt::format("+{:#x}", address - found->address);
+    return callers_text(places, found->name);
   }
 
   std::string handed_over(std::uint64_t address) const override {
@@ -222,17 +223,28 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   void callers_of_copy(FunctionDie& copy, Answer& answer) const {
     const auto offset = file_.file_offset(copy.entry);
     if (!offset) return;
-    DebugInfo::CalledFrom from = DebugInfo::called_from(copy);
     const Function* whole = around(copy.entry);
-    if (from.name.empty()) from.name = whole == nullptr ? copy.inlined_into : whole->name;
+    const std::string callers =
+        callers_text(DebugInfo::called_from(copy), whole == nullptr ? copy.inlined_into : whole->name);
     Site site;
     site.offset = *offset;
     site.function = copy.name;
     site.fetch.at = {kNoRegister, {0}};
     site.form.kind = Form::Kind::enumeration;
-    site.form.names = std::make_shared<const std::map<std::int64_t, std::string>>(std::map<std::int64_t, std::string>{
-        {0, from.place.empty() ? from.name : fmt::format("{} ({})", from.name, from.place)}});
+    site.form.names =
+        std::make_shared<const std::map<std::int64_t, std::string>>(std::map<std::int64_t, std::string>{{0, callers}});
     answer.sites.push_back(std::move(site));
+  }
+
+  // "put (store.c:71), inlined into save (store.c:12)". `function`: contains the code.
+  static std::string callers_text(const std::vector<DebugInfo::InlinedPlace>& places, const std::string& function) {
+    std::string out;
+    for (const auto& [name, place] : places) {
+      if (!out.empty()) out += kInlinedInto;
+      out += name.empty() ? function : name;
+      if (!place.empty()) out += fmt::format(" ({})", place);
+    }
+    return out;
   }
 
   static std::string inlined_into(const std::vector<FunctionDie>& copies) {

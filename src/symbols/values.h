@@ -23,6 +23,8 @@ inline constexpr std::string_view kGoStatement = "go statement in ";
 // Precedes the function that handed another one to a library, which calls it: the start routine of a thread, a
 // callback.
 inline constexpr std::string_view kHandedOver = "a library, from ";
+// Between a caller and the function into which it was inlined: "put (store.c:71), inlined into save (store.c:12)".
+inline constexpr std::string_view kInlinedInto = ", inlined into ";
 // Precedes the caller of the caller that was read before it.
 inline constexpr std::string_view kFurtherOut = "further out: ";
 // "Calls" the function of each goroutine.

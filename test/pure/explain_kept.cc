@@ -138,6 +138,20 @@ TEST_CASE("kept runs name no folder of the machine, and on request no address, h
   CHECK(has("give_up"));
 }
 
+TEST_CASE("redaction keeps the host names with which names of functions begin", "[explain]") {
+  Case one = sample_case();
+  one.input.oracle_output = "lost on host-a.example.com; see github.com/x/shop.save";
+  explain::Kept kept = kept_of(one);
+  kept.calls.push_back({"github.com/x/shop.save", "github.com/x/shop.order", "n1", "shop.go", 12});
+  Redactor redact({}, {});
+  explain::Scrub scrub;
+  scrub.redact = &redact;
+  const auto again = explain::unpack(explain::pack(kept, scrub).value(), "x");
+  REQUIRE(again);
+  CHECK(again->calls.back().function == "github.com/x/shop.save");
+  CHECK(again->input.oracle_output == "lost on host-1; see github.com/x/shop.save");
+}
+
 TEST_CASE("damaged and foreign files are refused", "[explain]") {
   Case one = sample_case();
   const std::string bytes = explain::pack(kept_of(one), kNothing).value();

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <functional>
 
+#include "explain/function_names.h"
 #include "explain/model.h"
 #include "explain/symptom.h"
 #include "explain_runs.h"
@@ -449,6 +450,27 @@ TEST_CASE("a function named by a stack and by a symbol is one suspect", "[explai
   CHECK(e.suspects[0].score > 0.95);
 }
 
+TEST_CASE("the instances of a generic function are one suspect, without the words of their types", "[explain]") {
+  Case one;
+  one.input.oracle_output = "the ledger is empty";
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i)
+                                .enters(103, "example.org/shop.(*queue[*example.org/shop.order]).drain")
+                                .enters(104, "example.org/shop.(*queue[go.shape.struct { Ledger []uint8 }]).drain"));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  std::vector<explain::Suspect> drains = e.suspects;
+  std::erase_if(drains, [](const auto& other) { return other.function.find("drain") == std::string::npos; });
+  REQUIRE(drains.size() == 1);
+  CHECK(drains[0].function == "example.org/shop.(*queue[*example.org/shop.order]).drain");
+  CHECK(drains[0].features[explain::Feature::named] == 0);
+  CHECK(explain::key_of("Queue<std::pair<int, int>>::push(int)") == "Queue::push");
+  CHECK(explain::key_of("<Store<u8> as Log>::append") == "<Store as Log>::append");
+  CHECK(explain::key_of("Queue<int>::operator<(Queue<int> const&)") == "Queue<int>::operator<(Queue<int> const&)");
+  CHECK(explain::key_of("<module>") == "<module>");
+}
+
 TEST_CASE("without a stack, the functions that the thread had entered are reported when runs differ", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
@@ -833,6 +855,17 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   for (const explain::Call& link : outward) links.push_back(link.caller + " > " + link.function);
   CHECK(links == std::vector<std::string>{"Server::run(int) > expire", "Server::serve() > Server::run(int)",
                                           "Server::loop() > Server::serve()", "Server::begin() > expire"});
+  // The functions into which a caller was inlined called it.
+  schedule::RunResult inlined = chain;
+  inlined.values.resize(2);
+  inlined.values[0].text =
+      "put (store.cc:5), inlined into save (store.cc:8), inlined into Server::run(int) (server.cc:71)";
+  links.clear();
+  for (const explain::Call& link : explain::calls_of(inlined, {"expire:callers"}, 100))
+    links.push_back(fmt::format("{} > {} at {}:{}", link.caller, link.function, link.file, link.line));
+  CHECK(links == std::vector<std::string>{"put > expire at store.cc:5", "save > put at store.cc:8",
+                                          "Server::run(int) > save at server.cc:71",
+                                          "Server::serve() > Server::run(int) at server.cc:9"});
   explain::Explanation further = e;
   add_callers(further, outward);
   const auto decided_by = [&](const std::string& function) {
