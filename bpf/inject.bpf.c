@@ -9,7 +9,7 @@
 char LICENSE[] SEC("license") = "GPL";
 
 /* io_uring_complete: (ring, request, completion) since Linux 6.11; 1: (ring, request, user data, result, ...) since
- * 5.19; 2: (ring, user data, result, ...) before, which does not tell the request. */
+ * 5.19; 2: (ring, user data, result, ...) before, which does not identify the request. */
 ROSE_FIXED __u8 rose_uring_form = 0;
 
 struct {

@@ -54,7 +54,7 @@ static __always_inline struct sock *rose_sock_of(struct file *file)
 		(long)taken_;                                                        \
 	})
 
-/* For a long loop: a global function that also says whether `count` is reached. The verifier follows 8,192 jumps. */
+/* For a long loop: a global function that also reports whether `count` is reached. The verifier follows 8,192 jumps. */
 #define rose_long_loop(count, most, step)                                            \
 	do {                                                                         \
 		__u32 taken_ = 0, wanted_ = (count);                                 \

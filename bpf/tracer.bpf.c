@@ -8,7 +8,7 @@
 #include "tracer/network.h"
 #include "tracer/processes.h"
 #include "tracer/records.h"
-#include "tracer/spoken.h"
+#include "tracer/transfers.h"
 #include "tracer/values.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

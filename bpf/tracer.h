@@ -56,7 +56,7 @@ enum { ROSE_COUNTED = 16 /* struct rose_counted */ };
 /* A requested value; never an event in the window. */
 enum { ROSE_VALUE = 17 /* struct rose_value */ };
 /* Data sent or received on a connection; never an event in the window. */
-enum { ROSE_SPOKEN = 18 /* struct rose_spoken */ };
+enum { ROSE_TRANSFER = 18 /* struct rose_transfer */ };
 
 struct rose_head {
 	rose_u32 size; /* of the record, including its parts */
@@ -151,7 +151,7 @@ struct rose_storm {
 	rose_u64 busy;
 	rose_u32 seen;     /* in this second */
 	rose_u32 pending;  /* counted but not reported yet */
-	rose_u32 told;     /* a record with this key has been sent */
+	rose_u32 reported; /* a record with this key has been sent */
 	rose_u32 node, tgid, tid;
 };
 ROSE_SIZE(struct rose_storm, 64);
@@ -232,7 +232,7 @@ ROSE_SIZE(struct rose_value, 104);
 /* The cookie of a location: its number, the index of its first fetch from bit 16, and their number from bit 32. */
 
 /* io_uring_complete: (ring, request, completion) since Linux 6.11; (ring, request, user data, result, ...) since 5.19;
- * (ring, user data, result, ...) before, which does not tell the request. */
+ * (ring, user data, result, ...) before, which does not identify the request. */
 enum rose_uring_form { ROSE_URING_COMPLETION = 0, ROSE_URING_RESULT = 1, ROSE_URING_DATA = 2 };
 
 enum rose_process_flag {
@@ -377,7 +377,7 @@ static inline int rose_unanswered(const struct rose_pair_state *state, rose_u64 
 }
 
 /* The length of a silence of `gap` up to `now` to be reported; 0: none. `tcp` and `delay` belong to the pair. */
-static inline rose_u64 rose_told_ns(const struct rose_pair_state *state, int tcp, rose_u64 now, rose_u64 gap,
+static inline rose_u64 rose_reported_ns(const struct rose_pair_state *state, int tcp, rose_u64 now, rose_u64 gap,
 				    rose_u64 delay)
 {
 	int asked = rose_unanswered(state, now);
@@ -426,7 +426,7 @@ struct rose_tcp {
 	struct rose_connection conn;
 	rose_u32 node;
 	rose_u32 tgid;
-	rose_u32 heard;      /* jiffies since something arrived */
+	rose_u32 received;   /* jiffies since something arrived */
 	rose_u32 sent;       /* jiffies since data was sent, the first time or again */
 	rose_u32 unanswered; /* bytes that were written and are not acknowledged */
 	rose_u32 segments;   /* that arrived, modulo 2^32 */
@@ -448,11 +448,11 @@ ROSE_SIZE(struct rose_closing, 48);
 
 /* ---- messages between nodes: bytes that a call sent to or received from a connection ---- */
 enum {
-	ROSE_SPOKEN_BYTES = 64,   /* this many bytes of a message are recorded */
-	ROSE_SPOKEN_RATE = 4000,  /* messages per node and second; further ones are counted as dropped */
-	ROSE_SPOKEN_AT_ONCE = 8,  /* datagrams per call */
+	ROSE_TRANSFER_BYTES = 64,   /* this many bytes of a message are recorded */
+	ROSE_TRANSFER_RATE = 4000,  /* messages per node and second; further ones are counted as dropped */
+	ROSE_TRANSFER_AT_ONCE = 8,  /* datagrams per call */
 };
-struct rose_spoken {
+struct rose_transfer {
 	struct rose_head head;
 	struct rose_connection conn;
 	rose_u32 end;      /* TCP: sequence number after the last byte, equal on both sides */
@@ -462,17 +462,17 @@ struct rose_spoken {
 	rose_u8 length;    /* recorded bytes */
 	rose_u8 pad;
 	rose_u32 pad2;
-	rose_u8 data[ROSE_SPOKEN_BYTES];
+	rose_u8 data[ROSE_TRANSFER_BYTES];
 };
-ROSE_SIZE(struct rose_spoken, 144);
+ROSE_SIZE(struct rose_transfer, 144);
 /* By node. */
-struct rose_spoken_gate {
+struct rose_transfer_gate {
 	rose_u64 begin_ns; /* start of the second that is being counted */
 	rose_u64 left_out;
 	rose_u32 count;
 	rose_u32 pad;
 };
-ROSE_SIZE(struct rose_spoken_gate, 24);
+ROSE_SIZE(struct rose_transfer_gate, 24);
 
 struct rose_service {
 	rose_u8 address[16];
@@ -525,7 +525,7 @@ struct rose_syn {
 };
 ROSE_SIZE(struct rose_syn, 16);
 
-/* Value of rose_attached: the node + 1, or 0 for none, and flags that say how to determine it. */
+/* Value of rose_attached: the node + 1, or 0 for none, and flags for how to determine it. */
 #define ROSE_ATTACHED_NODE 0xffffull
 #define ROSE_BY_SOCKET (1ull << 32) /* processes share the cgroup: see rose_sockets */
 #define ROSE_BY_LEVEL (1ull << 33)  /* it contains cgroups of nodes: the deepest one counts */
@@ -545,7 +545,7 @@ ROSE_SIZE(struct rose_silent, 80);
 /* What the success of a call means: 0: nothing. */
 enum rose_call_class {
 	ROSE_CHANGES = 1, /* it changes state */
-	ROSE_SIZED = 2,   /* it moves at most as many bytes as its third argument says */
+	ROSE_SIZED = 2,   /* it moves at most as many bytes as its third argument */
 };
 /* Descriptors that are not regular files, by thread and descriptor: there, reads are short all the time. Emptied by the
  * reader, because descriptors are reused. */

@@ -39,7 +39,7 @@ static __always_inline void limit_met(__u64 *count, __u32 chain)
 }
 
 /* Which argument is the descriptor of the file that needs room; ON_PATH: the call names a path; ELSEWHERE: it needs
- * none, and lacks something else when it says so. */
+ * none; this error then means that something else is lacking. */
 enum { ON_PATH = 6, ELSEWHERE = 7 };
 
 static __always_inline int room_of(__u32 number)

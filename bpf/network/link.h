@@ -376,7 +376,7 @@ static __always_inline void turn_a_bit(struct __sk_buff *skb, const struct packe
 }
 
 /* Passes a packet over the bad links whose rules apply to it, starting at `first`. TCX_NEXT: it continues unchanged.
- * `back` says how a duplicate gets to the same place, `way` where the packet continues after a delay. */
+ * `back`: how a duplicate gets to the same place, `way`: where the packet continues after a delay. */
 static __always_inline int over_links(struct __sk_buff *skb, const struct rose_settings *set, struct packet *packet,
 				      __u32 first, __u64 back, __u32 way)
 {

@@ -6,7 +6,7 @@
 
 #include "tracer/processes.h"
 
-static __always_inline void tell_cgroup(__u32 node, __u64 id, __u32 place, bool gone)
+static __always_inline void report_cgroup(__u32 node, __u64 id, __u32 place, bool gone)
 {
 	struct rose_cgroup record = {.id = id, .place = place, .gone = gone};
 
@@ -49,7 +49,7 @@ int BPF_PROG(rose_cgroup_mkdir, struct cgroup *cgroup, const char *path)
 		if (stats)
 			__sync_fetch_and_add(&stats->lost, 1);
 	}
-	tell_cgroup(place->node, id, place->place, false);
+	report_cgroup(place->node, id, place->place, false);
 	return 0;
 }
 
@@ -70,7 +70,7 @@ int BPF_PROG(rose_cgroup_rmdir, struct cgroup *cgroup, const char *path)
 	end_pause(id | ROSE_FROZEN, bpf_ktime_get_ns());
 	bpf_map_delete_elem(&rose_freezable, &id);
 	bpf_map_delete_elem(&rose_cgroups, &id);
-	tell_cgroup(owner, id, 0, true);
+	report_cgroup(owner, id, 0, true);
 	return 0;
 }
 

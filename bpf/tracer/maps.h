@@ -154,12 +154,12 @@ struct {
 	__uint(max_entries, 1024);
 	__type(key, struct in6_addr);
 	__type(value, __u8);
-} rose_hearers SEC(".maps");
+} rose_node_addrs SEC(".maps");
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct rose_spoken_gate);
+	__type(value, struct rose_transfer_gate);
 } rose_gates SEC(".maps");
 
 /* Expected failures by call << 16 | errno. */

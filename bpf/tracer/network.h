@@ -140,7 +140,7 @@ static __noinline int follow_connection(struct rose_connection *conn, struct ros
 		bpf_map_delete_elem(&rose_over, conn);
 	else if (is_over(conn))
 		return 0;
-	/* Count before inserting, so that whoever finds the entry knows it has been counted. */
+	/* Count before inserting, so that every reader of the entry can rely on its being counted. */
 	count_open(conn, pair, node, 1);
 	if (!bpf_map_update_elem(&rose_conns, conn, &fresh, BPF_NOEXIST))
 		__sync_fetch_and_add(&rose_network_counts.connections, 1);
@@ -266,23 +266,23 @@ static __noinline int settle_pair(struct rose_pair *pair, struct rose_pair_state
 static __noinline int end_silence(struct rose_pair *pair, struct rose_pair_state *state, __u64 now, __u64 gap)
 {
 	__u64 usual = state->usual_ns;
-	__u64 told = rose_told_ns(state, pair->protocol == IPPROTO_TCP, now, gap, rose_network.delay_ns);
+	__u64 reported_ns = rose_reported_ns(state, pair->protocol == IPPROTO_TCP, now, gap, rose_network.delay_ns);
 
-	if (told) {
+	if (reported_ns) {
 		struct rose_silent record = {};
 
 		record.head.size = sizeof(record);
 		record.head.kind = ROSE_SILENT;
 		record.head.node = pair->node;
 		record.head.ts_ns = now;
-		record.duration_ns = told;
+		record.duration_ns = reported_ns;
 		record.packets = state->packets;
 		record.pair = *pair;
 		emit(pair->node, &record, sizeof(record), false);
 	}
 	/* Repeated silences are the normal use of this pair, except those during which we asked in vain. */
 	if (gap > usual && !rose_unanswered(state, now))
-		state->usual_ns = usual + (gap - usual) / (told ? 4 : 2);
+		state->usual_ns = usual + (gap - usual) / (reported_ns ? 4 : 2);
 	return 0;
 }
 
@@ -587,7 +587,7 @@ int rose_socket_scan(struct bpf_iter__task_file *ctx)
 	return task && file ? 0 : 0;
 }
 
-static __always_inline __u32 heard_jiffies(struct sock *sk, __u32 now)
+static __always_inline __u32 jiffies_since_received(struct sock *sk, __u32 now)
 {
 	__u32 data = now - BPF_CORE_READ((struct inet_connection_sock *)sk, icsk_ack.lrcvtime);
 	__u32 ack = now - BPF_CORE_READ((struct tcp_sock *)sk, rcv_tstamp);
@@ -629,7 +629,7 @@ int rose_connections(struct bpf_iter__task_file *ctx)
 	tcp.node = node;
 	tcp.tgid = tgid;
 	if (tcp.state != TCP_LISTEN) {
-		tcp.heard = heard_jiffies(sk, now);
+		tcp.received = jiffies_since_received(sk, now);
 		tcp.sent = now - BPF_CORE_READ((struct tcp_sock *)sk, lsndtime);
 		tcp.unanswered = BPF_CORE_READ((struct tcp_sock *)sk, write_seq) - BPF_CORE_READ((struct tcp_sock *)sk, snd_una);
 		tcp.segments = BPF_CORE_READ((struct tcp_sock *)sk, segs_in);
@@ -774,7 +774,7 @@ static __noinline int note_closing(struct sock *sk, int before, int after)
 		return 0;
 	}
 	if (before != TCP_SYN_SENT &&
-	    heard_jiffies(sk, (__u32)bpf_jiffies64()) * rose_network.tick_ns < ROSE_QUIET_NS)
+	    jiffies_since_received(sk, (__u32)bpf_jiffies64()) * rose_network.tick_ns < ROSE_QUIET_NS)
 		return 0;
 	if (!connection_of(sk, &closing.conn))
 		return 0;

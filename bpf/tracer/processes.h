@@ -217,7 +217,7 @@ static __noinline int note_signal(struct kernel_siginfo *info, struct task_struc
 }
 
 /* What is known of the signal that ended the process, or asked it to end. */
-static __always_inline void tell_signal(struct task_struct *task, struct rose_process *process, __u64 now)
+static __always_inline void report_signal(struct task_struct *task, struct rose_process *process, __u64 now)
 {
 	__u32 tgid = process->head.tgid;
 	struct rose_signalled *noted = bpf_map_lookup_elem(&rose_signalled, &tgid);
@@ -269,7 +269,7 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 		bpf_map_delete_elem(&rose_procs, &tgid);
 		return 0;
 	}
-	tell_signal(task, &process, process.head.ts_ns);
+	report_signal(task, &process, process.head.ts_ns);
 	process.flags = process_flags(node, tgid, is_main);
 	if (process.signal && (code & 0x80))
 		process.flags |= ROSE_CORE;

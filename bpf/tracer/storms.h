@@ -49,7 +49,7 @@ static __always_inline bool is_raging(const struct rose_storm *storm, __u64 now)
 	return storm->seen > ROSE_STORM_FEW && now - storm->last_ns < ROSE_STORM_NS;
 }
 
-static __noinline bool tell_counted(struct rose_storm *storm)
+static __noinline bool report_counted(struct rose_storm *storm)
 {
 	struct rose_counted counted = {};
 
@@ -74,7 +74,7 @@ ROSE_ONCE bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 	struct rose_storm_mark *mark;
 	__u32 size, first, second;
 	struct rose_head *head;
-	bool tells;
+	bool reports;
 	__u64 now;
 
 	if (!s)
@@ -96,20 +96,20 @@ ROSE_ONCE bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 	if (!rose_try(&storm->busy))
 		goto plain;
 	if (storm->key != key) {
-		if (is_raging(storm, now) || (storm->pending && !tell_counted(storm)))
+		if (is_raging(storm, now) || (storm->pending && !report_counted(storm)))
 			goto leave;
 		storm->key = key;
 		storm->begin_ns = now;
 		storm->seen = 0;
 		storm->pending = 0;
-		storm->told = 0;
+		storm->reported = 0;
 	}
-	tells = false;
+	reports = false;
 	if (now - storm->begin_ns >= ROSE_STORM_NS) {
 		/* A storm that continues is reported once per second; one that ended starts again. */
 		storm->seen = is_raging(storm, now) ? ROSE_STORM_FEW : 0;
 		storm->begin_ns = now;
-		tells = storm->pending;
+		reports = storm->pending;
 	}
 	storm->last_ns = now;
 	storm->seen++;
@@ -117,7 +117,7 @@ ROSE_ONCE bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 		goto leave;
 	if (!storm->pending)
 		storm->first_ns = now;
-	if (!storm->told || tells) {
+	if (!storm->reported || reports) {
 		if (size > ROSE_RECORD_LIMIT - sizeof(struct rose_piece))
 			goto leave; /* without space for a mark, it is never counted */
 		mark = (void *)&s->record[size + sizeof(struct rose_piece)];
@@ -128,13 +128,13 @@ ROSE_ONCE bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 		put_head(s, size, ROSE_STORM, 0, sizeof(*mark));
 		head->size = size + sizeof(struct rose_piece) + sizeof(*mark);
 		if (send(s->record, size + sizeof(struct rose_piece) + sizeof(*mark), vital)) {
-			storm->told = 1;
+			storm->reported = 1;
 			storm->pending = 0;
 			rose_leave(&storm->busy);
 			return true;
 		}
 		head->size = size;
-		if (!storm->told)
+		if (!storm->reported)
 			goto leave;
 	}
 	storm->pending++;

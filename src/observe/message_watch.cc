@@ -33,8 +33,8 @@ Result<void> MessageWatch::fill(int receivers_map, const std::vector<Target>& ta
   return {};
 }
 
-bool MessageWatch::take(const rose_spoken& message) {
-  if (message.head.node >= left_out_.size() || message.length > ROSE_SPOKEN_BYTES ||
+bool MessageWatch::take(const rose_transfer& message) {
+  if (message.head.node >= left_out_.size() || message.length > ROSE_TRANSFER_BYTES ||
       (message.protocol != kTcp && message.protocol != kUdp))
     return false;
   if (all_.size() >= kMostMessages) {
@@ -66,7 +66,7 @@ SeenMessages MessageWatch::seen(int gates_map) const {
                    [](const SeenMessage& a, const SeenMessage& b) { return a.ts_ns < b.ts_ns; });
   out.left_out = left_out_;
   for (std::uint32_t node = 0; node < left_out_.size(); ++node) {
-    rose_spoken_gate gate{};
+    rose_transfer_gate gate{};
     if (bpf_map_lookup_elem(gates_map, &node, &gate) == 0 && gate.left_out > 0) out.left_out[node] = true;
   }
   return out;

@@ -1,4 +1,4 @@
-// Stores, up to a limit, the messages between nodes that BPF programs record (bpf/tracer/spoken.h). Owned by the tracer
+// Stores, up to a limit, the messages between nodes that BPF programs record (bpf/tracer/transfers.h). Owned by the tracer
 // and called by its reader thread.
 #pragma once
 
@@ -17,8 +17,8 @@ class MessageWatch {
   // Writes the nodes' addresses to a hash map by address; for a node without addresses, the loopback addresses.
   [[nodiscard]] static Result<void> fill(int receivers_map, const std::vector<Target>& targets);
   // Returns false if the record is malformed.
-  bool take(const rose_spoken& message);
-  // The messages so far. `gates_map`: an array of rose_spoken_gate by node, which counts messages that were left out.
+  bool take(const rose_transfer& message);
+  // The messages so far. `gates_map`: an array of rose_transfer_gate by node, which counts messages that were left out.
   [[nodiscard]] SeenMessages seen(int gates_map) const;
 
  private:

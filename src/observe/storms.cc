@@ -64,7 +64,7 @@ void Storms::fetch(rose_storm& storm, bool all, bool reset, std::int64_t now_ns,
   if (reset) {
     storm.key = 0;
     storm.seen = 0;
-    storm.told = 0;
+    storm.reported = 0;
   }
   busy.fetch_sub(1,
                  std::memory_order_release);  // not a store: programs on old kernels add to it for a moment (rose_try)

@@ -71,7 +71,7 @@ void TcpSilences::take(const rose_tcp& tcp) {
 
   if (tcp.state != kSynSent) {
     // Ages are rounded to whole jiffies, so take the earliest possible time.
-    std::int64_t received = now_ns - (std::int64_t{tcp.heard} + 1) * options_.tick_ns;
+    std::int64_t received = now_ns - (std::int64_t{tcp.received} + 1) * options_.tick_ns;
     const std::uint32_t arrived = tcp.segments - connection.segments;
     // A segment without data that acknowledges nothing new, such as a keep-alive, changes only the number of segments.
     if (!fresh && arrived != 0 && received <= connection.received_ns + options_.tick_ns) received = now_ns;

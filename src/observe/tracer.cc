@@ -198,7 +198,7 @@ void KernelTracer::size_maps() {
   bpf_map__set_max_entries(maps.rose_fetches, at_least_one(values_.fetches()));
   bpf_map__set_max_entries(maps.rose_comings, at_least_one(values_.counters()));
   bpf_map__set_max_entries(maps.rose_gates, nodes);
-  bpf_map__set_max_entries(maps.rose_hearers, options_.messages ? 1024 : 1);
+  bpf_map__set_max_entries(maps.rose_node_addrs, options_.messages ? 1024 : 1);
   // For short-lived entries (handshakes, processes that start and end), and for the ports of services.
   for (bpf_map* map : {maps.rose_began, maps.rose_ended, maps.rose_syns, maps.rose_services, maps.rose_signalled})
     bpf_map__set_max_entries(map, kernel::lru_entries(1024));
@@ -219,7 +219,7 @@ void KernelTracer::choose_programs() {
   uprobe(progs.rose_value, !values_.empty());
   uprobe(progs.rose_java_value, !options_.value_agents.empty());
   bpf_program__set_autoload(progs.rose_sys_count, options_.count_syscalls);
-  bpf_program__set_autoload(progs.rose_spoken, options_.messages);
+  bpf_program__set_autoload(progs.rose_transfers, options_.messages);
   bpf_program__set_autoload(progs.rose_cgroup_mkdir, !places_.empty());
   bpf_program__set_autoload(progs.rose_cgroup_rmdir, !places_.empty() || !surrounding_.empty());
 }
@@ -232,7 +232,7 @@ Result<void> KernelTracer::fill_maps() {
     const std::uint32_t value = node;
     bpf_map_update_elem(bpf_map__fd(maps.rose_freezable), &id, &value, BPF_NOEXIST);
   }
-  if (options_.messages) ROSE_CHECK(MessageWatch::fill(bpf_map__fd(maps.rose_hearers), targets_));
+  if (options_.messages) ROSE_CHECK(MessageWatch::fill(bpf_map__fd(maps.rose_node_addrs), targets_));
   return {};
 }
 
@@ -266,7 +266,7 @@ Result<void> KernelTracer::attach() {
       {progs.rose_continued, false},    {progs.rose_frozen, true},        {progs.rose_emptied, true},
       {progs.rose_victim, true},        {progs.rose_waits, true},         {progs.rose_closed, true},
       {progs.rose_resent, true},        {progs.rose_uring, true},         {progs.rose_sys_exit, false},
-      {progs.rose_sys_count, false},    {progs.rose_spoken, false}};
+      {progs.rose_sys_count, false},    {progs.rose_transfers, false}};
   for (const auto& [program, optional] : tracepoints) {
     if (!bpf_program__autoload(program)) continue;
     bpf_link* link = bpf_program__attach(program);

@@ -91,9 +91,9 @@ void KernelTracer::take(std::span<const std::byte> record) {
       return;
     }
   }
-  if (rose_spoken message; record.size() >= sizeof message) {
+  if (rose_transfer message; record.size() >= sizeof message) {
     std::memcpy(&message, record.data(), sizeof message);
-    if (message.head.kind == ROSE_SPOKEN) {
+    if (message.head.kind == ROSE_TRANSFER) {
       if (!messages_.take(message)) ++unreadable_;
       return;
     }

@@ -21,7 +21,7 @@ var forgotten int
 
 var noted int
 
-// Called all the time where it was inlined, which is not watched, and by its own code only when something is forgotten.
+// Called all the time where it was inlined, and by its own code only when something is forgotten.
 func note() { noted++ }
 
 var indirect = note

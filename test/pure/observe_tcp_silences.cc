@@ -49,7 +49,7 @@ struct Socket {
     tcp.socket = id;
     tcp.ts_ns = static_cast<std::uint64_t>(now);
     tcp.conn = conn;
-    tcp.heard = static_cast<std::uint32_t>(now / kTick - received_ns / kTick);
+    tcp.received = static_cast<std::uint32_t>(now / kTick - received_ns / kTick);
     tcp.sent = static_cast<std::uint32_t>(now / kTick - sent / kTick);
     tcp.unanswered = unanswered;
     tcp.segments = segments;

@@ -2,8 +2,8 @@
  * socket whose peer has a node's address. Loaded only on request. Does not see data moved by io_uring, splice and
  * similar.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
-#ifndef ROSE_TRACER_SPOKEN_H
-#define ROSE_TRACER_SPOKEN_H
+#ifndef ROSE_TRACER_TRANSFERS_H
+#define ROSE_TRACER_TRANSFERS_H
 
 #include "tracer/records.h"
 
@@ -17,7 +17,7 @@ struct rose_user_iovec {
 	__u64 base, length;
 };
 
-struct speaking {
+struct transfer_call {
 	struct pt_regs *regs;
 	struct sock *sk;
 	__u64 headers; /* of several messages */
@@ -29,7 +29,7 @@ struct speaking {
 	__u8 taken;
 };
 
-static __always_inline bool speaks(unsigned long nr)
+static __always_inline bool transfers_bytes(unsigned long nr)
 {
 	switch (nr) {
 	case NR_READ: case NR_WRITE: case NR_READV: case NR_WRITEV: case NR_SENDFILE: case NR_SENDTO: case NR_RECVFROM:
@@ -39,7 +39,7 @@ static __always_inline bool speaks(unsigned long nr)
 	return false;
 }
 
-static __always_inline bool takes(unsigned long nr)
+static __always_inline bool receives(unsigned long nr)
 {
 	return nr == NR_READ || nr == NR_READV || nr == NR_RECVFROM || nr == NR_RECVMSG || nr == NR_RECVMMSG;
 }
@@ -91,20 +91,20 @@ static __always_inline void other_end(struct rose_connection *conn, __u64 at)
 }
 
 /* As many of the first bytes as fit after those already there. */
-static __always_inline void put_said(struct scratch *s, __u64 from, __u64 length)
+static __always_inline void put_bytes(struct scratch *s, __u64 from, __u64 length)
 {
-	struct rose_spoken *record = (void *)s->record;
+	struct rose_transfer *record = (void *)s->record;
 	__u32 have = record->length;
 
-	if (have >= ROSE_SPOKEN_BYTES || !from)
+	if (have >= ROSE_TRANSFER_BYTES || !from)
 		return;
-	if (length > ROSE_SPOKEN_BYTES - have)
-		length = ROSE_SPOKEN_BYTES - have;
+	if (length > ROSE_TRANSFER_BYTES - have)
+		length = ROSE_TRANSFER_BYTES - have;
 	length = rose_unknown(length);
-	if (length == 0 || length > ROSE_SPOKEN_BYTES)
+	if (length == 0 || length > ROSE_TRANSFER_BYTES)
 		return;
-	have = rose_unknown(have) & (ROSE_SPOKEN_BYTES - 1);
-	if (bpf_probe_read_user(&s->record[__builtin_offsetof(struct rose_spoken, data) + have], length, (void *)from))
+	have = rose_unknown(have) & (ROSE_TRANSFER_BYTES - 1);
+	if (bpf_probe_read_user(&s->record[__builtin_offsetof(struct rose_transfer, data) + have], length, (void *)from))
 		return;
 	record->length = have + length;
 }
@@ -118,15 +118,15 @@ static __always_inline void put_parts(struct scratch *s, __u64 parts, __u64 coun
 			return;
 		if (part.length > bytes)
 			part.length = bytes;
-		put_said(s, part.base, part.length);
+		put_bytes(s, part.base, part.length);
 		bytes -= part.length;
 	}
 }
 
 /* True if another message of this node may be recorded. */
-static __always_inline bool may_be_told(__u32 node, __u64 now)
+static __always_inline bool may_be_recorded(__u32 node, __u64 now)
 {
-	struct rose_spoken_gate *gate = bpf_map_lookup_elem(&rose_gates, &node);
+	struct rose_transfer_gate *gate = bpf_map_lookup_elem(&rose_gates, &node);
 
 	if (!gate)
 		return false;
@@ -136,7 +136,7 @@ static __always_inline bool may_be_told(__u32 node, __u64 now)
 	}
 	/* Leave space in the ring for other records. */
 	__sync_fetch_and_add(&gate->count, 1);
-	if (gate->count <= ROSE_SPOKEN_RATE && bpf_ringbuf_query(&rose_ring, BPF_RB_AVAIL_DATA) < rose_ring_limit / 2)
+	if (gate->count <= ROSE_TRANSFER_RATE && bpf_ringbuf_query(&rose_ring, BPF_RB_AVAIL_DATA) < rose_ring_limit / 2)
 		return true;
 	__sync_fetch_and_add(&gate->left_out, 1);
 	return false;
@@ -144,91 +144,91 @@ static __always_inline bool may_be_told(__u32 node, __u64 now)
 
 static __always_inline void left_out(__u32 node)
 {
-	struct rose_spoken_gate *gate = bpf_map_lookup_elem(&rose_gates, &node);
+	struct rose_transfer_gate *gate = bpf_map_lookup_elem(&rose_gates, &node);
 
 	if (gate)
 		__sync_fetch_and_add(&gate->left_out, 1);
 }
 
 /* One message of a call: `bytes` of it, from the arguments or the header at `header`. */
-static __noinline int tell_spoken(struct speaking *speaking, __u64 header, __u32 bytes)
+static __noinline int record_transfer(struct transfer_call *call, __u64 header, __u32 bytes)
 {
 	struct rose_user_msghdr message = {};
-	struct rose_connection conn = speaking->conn;
-	struct rose_spoken *record;
+	struct rose_connection conn = call->conn;
+	struct rose_transfer *record;
 	__u64 now = bpf_ktime_get_ns();
 	struct scratch *s;
 
 	if (header && bpf_probe_read_user(&message, sizeof(message), (void *)header))
 		return 0;
-	if (speaking->protocol == IPPROTO_UDP) {
+	if (call->protocol == IPPROTO_UDP) {
 		if (header)
 			other_end(&conn, message.name);
-		else if (speaking->nr == NR_SENDTO || speaking->nr == NR_RECVFROM)
-			other_end(&conn, rose_argument(speaking->regs, 4));
+		else if (call->nr == NR_SENDTO || call->nr == NR_RECVFROM)
+			other_end(&conn, rose_argument(call->regs, 4));
 	}
 	/* A receiver need not ask for the sender of a datagram; then any node may have sent it. */
-	if (!(speaking->taken && speaking->protocol == IPPROTO_UDP && conn.remote_port == 0) &&
-	    !bpf_map_lookup_elem(&rose_hearers, conn.remote))
+	if (!(call->taken && call->protocol == IPPROTO_UDP && conn.remote_port == 0) &&
+	    !bpf_map_lookup_elem(&rose_node_addrs, conn.remote))
 		return 0;
-	if (!may_be_told(speaking->node, now))
+	if (!may_be_recorded(call->node, now))
 		return 0;
-	s = take_scratch(speaking->node);
+	s = take_scratch(call->node);
 	if (!s) {
-		left_out(speaking->node);
+		left_out(call->node);
 		return 0;
 	}
 	record = (void *)s->record;
-	fill_head(&record->head, ROSE_SPOKEN, sizeof(*record), speaking->node);
+	fill_head(&record->head, ROSE_TRANSFER, sizeof(*record), call->node);
 	record->conn = conn;
 	record->end = 0;
 	record->bytes = bytes;
-	record->protocol = speaking->protocol;
-	record->taken = speaking->taken;
+	record->protocol = call->protocol;
+	record->taken = call->taken;
 	record->length = 0;
 	record->pad = 0;
 	record->pad2 = 0;
 	__builtin_memset(record->data, 0, sizeof(record->data));
-	if (speaking->protocol == IPPROTO_TCP) {
-		struct tcp_sock *tcp = (void *)speaking->sk;
+	if (call->protocol == IPPROTO_TCP) {
+		struct tcp_sock *tcp = (void *)call->sk;
 
-		record->end = speaking->taken ? BPF_CORE_READ(tcp, copied_seq) : BPF_CORE_READ(tcp, write_seq);
+		record->end = call->taken ? BPF_CORE_READ(tcp, copied_seq) : BPF_CORE_READ(tcp, write_seq);
 	}
 	if (header)
 		put_parts(s, message.iov, message.iovlen, bytes);
-	else if (speaking->nr == NR_READV || speaking->nr == NR_WRITEV)
-		put_parts(s, rose_argument(speaking->regs, 1), rose_argument(speaking->regs, 2), bytes);
-	else if (speaking->nr != NR_SENDFILE)
-		put_said(s, rose_argument(speaking->regs, 1), bytes);
+	else if (call->nr == NR_READV || call->nr == NR_WRITEV)
+		put_parts(s, rose_argument(call->regs, 1), rose_argument(call->regs, 2), bytes);
+	else if (call->nr != NR_SENDFILE)
+		put_bytes(s, rose_argument(call->regs, 1), bytes);
 	if (bpf_ringbuf_output(&rose_ring, record, sizeof(*record), BPF_RB_NO_WAKEUP))
-		left_out(speaking->node);
+		left_out(call->node);
 	give_back(s);
 	return 0;
 }
 
-static long tell_one_of(__u32 i, struct speaking *speaking)
+static long record_one_of(__u32 i, struct transfer_call *call)
 {
-	__u64 header = speaking->headers + i * ROSE_MMSGHDR;
+	__u64 header = call->headers + i * ROSE_MMSGHDR;
 	__u32 bytes = 0;
 
-	if (i >= speaking->count || bpf_probe_read_user(&bytes, sizeof(bytes), (void *)(header + ROSE_MMSG_LENGTH)))
+	if (i >= call->count || bpf_probe_read_user(&bytes, sizeof(bytes), (void *)(header + ROSE_MMSG_LENGTH)))
 		return 1;
 	if (bytes)
-		tell_spoken(speaking, header, bytes);
+		record_transfer(call, header, bytes);
 	return 0;
 }
 
-static __noinline int look_at_spoken(struct pt_regs *regs, __u64 nr, __u64 count)
+static __noinline int examine_call(struct pt_regs *regs, __u64 nr, __u64 count)
 {
-	struct speaking speaking = {.regs = regs, .nr = nr, .count = count};
+	struct transfer_call call = {.regs = regs, .nr = nr, .count = count};
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct socket *socket;
 	struct file *file;
 	struct sock *sk;
 	__u16 mode;
 
-	speaking.node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
-	if (speaking.node < 0 || (BPF_CORE_READ(task, thread_info.ROSE_THREAD_FLAGS) & ROSE_COMPAT))
+	call.node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
+	if (call.node < 0 || (BPF_CORE_READ(task, thread_info.ROSE_THREAD_FLAGS) & ROSE_COMPAT))
 		return 0;
 	file = rose_file_of(task, (__s32)rose_argument(regs, 0));
 	if (!file)
@@ -238,37 +238,37 @@ static __noinline int look_at_spoken(struct pt_regs *regs, __u64 nr, __u64 count
 		return 0;
 	socket = BPF_CORE_READ(file, private_data);
 	sk = BPF_CORE_READ(socket, sk);
-	if (!sk || !socket_connection(sk, &speaking.conn))
+	if (!sk || !socket_connection(sk, &call.conn))
 		return 0;
-	speaking.sk = sk;
-	speaking.protocol = BPF_CORE_READ(sk, sk_protocol);
-	if (speaking.protocol != IPPROTO_TCP && speaking.protocol != IPPROTO_UDP)
+	call.sk = sk;
+	call.protocol = BPF_CORE_READ(sk, sk_protocol);
+	if (call.protocol != IPPROTO_TCP && call.protocol != IPPROTO_UDP)
 		return 0;
-	speaking.taken = takes(nr);
+	call.taken = receives(nr);
 	/* Data that is only peeked at is received later. */
 	if ((nr == NR_RECVFROM && (rose_argument(regs, 3) & MSG_PEEK_)) ||
 	    (nr == NR_RECVMSG && (rose_argument(regs, 2) & MSG_PEEK_)) ||
 	    (nr == NR_RECVMMSG && (rose_argument(regs, 3) & MSG_PEEK_)))
 		return 0;
 	if (nr == NR_SENDMMSG || nr == NR_RECVMMSG) {
-		speaking.headers = rose_argument(regs, 1);
-		if (speaking.count > ROSE_SPOKEN_AT_ONCE)
-			left_out(speaking.node);
-		rose_loop(ROSE_SPOKEN_AT_ONCE, ROSE_SPOKEN_AT_ONCE, tell_one_of, &speaking);
+		call.headers = rose_argument(regs, 1);
+		if (call.count > ROSE_TRANSFER_AT_ONCE)
+			left_out(call.node);
+		rose_loop(ROSE_TRANSFER_AT_ONCE, ROSE_TRANSFER_AT_ONCE, record_one_of, &call);
 	} else {
-		tell_spoken(&speaking, nr == NR_SENDMSG || nr == NR_RECVMSG ? rose_argument(regs, 1) : 0, count);
+		record_transfer(&call, nr == NR_SENDMSG || nr == NR_RECVMSG ? rose_argument(regs, 1) : 0, count);
 	}
 	return 0;
 }
 
 SEC("tp_btf/sys_exit")
-int BPF_PROG(rose_spoken, struct pt_regs *regs, long ret)
+int BPF_PROG(rose_transfers, struct pt_regs *regs, long ret)
 {
 	unsigned long nr = rose_number_of(regs);
 
-	if (ret <= 0 || !speaks(nr))
+	if (ret <= 0 || !transfers_bytes(nr))
 		return 0;
-	return look_at_spoken(regs, nr, ret);
+	return examine_call(regs, nr, ret);
 }
 
 #endif
