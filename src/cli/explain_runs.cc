@@ -253,16 +253,16 @@ ComparedRuns::~ComparedRuns() = default;
 
 Result<void> ComparedRuns::add(const replay::ValueQueries& asked, const replay::ContrastOptions& options,
                                bool& story_taken, Compared& out) {
-  int shown = out.made.reproduced;
-  const int wanted = shown + options.wanted;
+  int reproduced = out.made.reproduced;
+  const int wanted = reproduced + options.wanted;
   const auto each = [&](replay::Run&& run, replay::ContrastRun what, const std::string& words) {
-    shown += run.result.verdict == schedule::Verdict::reproduced && what == replay::ContrastRun::schedule ? 1 : 0;
+    reproduced += run.result.verdict == schedule::Verdict::reproduced && what == replay::ContrastRun::schedule ? 1 : 0;
     const bool sound = what == replay::ContrastRun::sound;
     const std::string_view verdict =
         sound ? (run.result.oracle == schedule::OracleAnswer::miss ? "correct" : "not correct")
               : schedule::verdict_name(run.result.verdict);
     log::progress(fmt::format("explain: run {} ({}): {}; {} of {} failing runs", run.result.number, words, verdict,
-                              shown, wanted));
+                              reproduced, wanted));
     out.run_seconds += run.result.seconds;
     for (const observe::SeenValues::Place& place : run.seen.places)
       out.value_seconds += static_cast<double>(place.visits) * kernel::uprobe_seconds();

@@ -112,7 +112,7 @@ void LogEvidence::look(const std::filesystem::path& run_dir, schedule::RunResult
   if (matcher_ != nullptr) {
     const std::vector<logs::Input> files = logs_of(run_dir);
     const std::set<std::string> observed = matcher_->observed_in(files);
-    result.shown.assign(observed.begin(), observed.end());
+    result.messages_seen.assign(observed.begin(), observed.end());
     if (result.verdict != schedule::Verdict::reproduced) return;
     std::vector<logs::SideBySide> both = matcher_->side_by_side(files, watch.get());
     std::lock_guard lock(mutex_);

@@ -83,7 +83,7 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
   run_options.tracer.infrequent_below = config.profile.infrequent_below;
   // Records shorter silences too, so that the profile is reliable well below the threshold.
   run_options.tracer.network_delay_ns = std::max<std::int64_t>(config.trace.network_delay_ns / 2, 100'000'000);
-  int shown = 0;
+  int hits = 0;
   std::int64_t workload_ns = 0;
   ROSE_TRY(const int jobs, jobs_of(options.jobs ? *options.jobs : std::string("1"), config, false));
   std::deque<Result<replay::Run>> batch;
@@ -107,7 +107,7 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
     if (config.oracle && made.result.oracle == schedule::OracleAnswer::unknown)
       log::warning("run {}: {}", i, made.result.reason);
     workload_ns = std::max(workload_ns, made.load.workload_ns);
-    shown += made.result.oracle == schedule::OracleAnswer::hit ? 1 : 0;
+    hits += made.result.oracle == schedule::OracleAnswer::hit ? 1 : 0;
     profile::learn(profile, made.result.trace, made.counts);
     const auto bytes = [&](std::uint64_t observe::Exchanged::* which) {
       return made.exchanged ? std::optional(*made.exchanged.*which) : std::nullopt;
@@ -120,8 +120,8 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
   }
   if (options.restarts) ROSE_CHECK(learn_restarts(profile, config, store, run_options, options.runs + 1, workload_ns));
   log::end_progress();
-  if (shown > 0)
-    log::warning("the bug occurred in {} of {} runs without faults: the oracle may be wrong", shown, options.runs);
+  if (hits > 0)
+    log::warning("the bug occurred in {} of {} runs without faults: the oracle may be wrong", hits, options.runs);
   ROSE_CHECK(profile::write_profile(profile, options.out));
   for (const config::Node& node : config.nodes) {
     const jvm::Names methods = jvm::methods_of(node);

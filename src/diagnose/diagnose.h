@@ -36,7 +36,7 @@ enum class Known { seen, stated, inferred };
 
 // An event or message that the evidence contains and fault-free runs do not: the right schedule causes it again.
 struct Observable {
-  std::string key;  // as in signs_of() for traces, as in RunResult::shown for logs
+  std::string key;  // as in signs_of() for traces, as in RunResult::messages_seen for logs
   std::string node;
   std::int64_t first_ts = 0;
   std::string words{};  // for a message that reports a problem: its position in the log and its text; otherwise ""

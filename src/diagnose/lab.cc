@@ -18,7 +18,7 @@ std::string ids_of(const schedule::Schedule& schedule) {
 }  // namespace
 
 void note_hit(Tried& tried, const schedule::RunResult& result) {
-  tried.brought_back.insert(result.shown.begin(), result.shown.end());
+  tried.brought_back.insert(result.messages_seen.begin(), result.messages_seen.end());
   tried.brought_back.merge(signs_of(result.trace));
   tried.traced = tried.traced || !result.trace.events.empty();
   tried.longest_hit_ns = std::max(tried.longest_hit_ns, result.workload_end_ns.value_or(0));
@@ -103,7 +103,7 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
   // Every run in which no fault had an effect counts as a control run, whatever its purpose was.
   if (!schedule::any_effective(*result) && result->oracle != schedule::OracleAnswer::unknown) {
     ++d_.control_runs;
-    d_.without_faults.insert(result->shown.begin(), result->shown.end());
+    d_.without_faults.insert(result->messages_seen.begin(), result->messages_seen.end());
     d_.usual_signs.merge(signs_of(result->trace));
     if (result->oracle == schedule::OracleAnswer::hit && d_.control_hits++ == 0)
       d_.plan.warnings.push_back(fmt::format(

@@ -679,7 +679,7 @@ class Search {
       if (feedback_ && world_.uses("feedback") && !trial.what.exploratory &&
           trial.result.oracle != OracleAnswer::unknown) {
         std::set<std::string> signs = signs_of(trial.result.trace);
-        signs.insert(trial.result.shown.begin(), trial.result.shown.end());
+        signs.insert(trial.result.messages_seen.begin(), trial.result.messages_seen.end());
         outcome.observables = feedback_->share(signs);
         if (trial.result.oracle == OracleAnswer::miss) feedback_->missed(tested_part(trial), signs);
         world_.factors = feedback_->factors();

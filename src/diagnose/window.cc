@@ -51,7 +51,7 @@ RunResult as_if_alone(const std::vector<Alternative>& alternatives, std::size_t 
   run.oracle = result.oracle;
   run.reason = result.reason;
   run.seconds = result.seconds;
-  run.shown = result.shown;
+  run.messages_seen = result.messages_seen;
   if (const FaultOutcome* outcome = outcome_of(result, alternative_id(which))) {
     run.faults.push_back(*outcome);
     run.faults[0].id = alternatives[which].what.schedule.faults[0].id;

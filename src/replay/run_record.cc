@@ -60,7 +60,7 @@ Json run_json(const Run& run, const schedule::Schedule& schedule) {
   if (!result.order.empty()) json["order"] = schedule::order_json(result.order);
   if (!result.order_broken.empty()) json["order_broken"] = result.order_broken;
   if (!result.doubt.empty()) json["doubt"] = result.doubt;
-  if (!result.shown.empty()) json["shown"] = result.shown;
+  if (!result.messages_seen.empty()) json["messages_seen"] = result.messages_seen;
   if (!run.disturbed.empty()) json["disturbed"] = run.disturbed;
   if (run.incident) json["incident"] = command_json(*run.incident);
   return json;
@@ -90,7 +90,7 @@ Result<RecordedRun> run_from(const Json& json) {
     result.seconds = json.at("seconds").get<double>();
     if (const auto ns = json.value("workload_end_ns", std::int64_t{0}); ns != 0) result.workload_end_ns = ns;
     if (const auto ns = json.value("oracle_ns", std::int64_t{0}); ns != 0) result.oracle_ns = ns;
-    result.shown = json.value("shown", std::vector<std::string>{});
+    result.messages_seen = json.value("messages_seen", std::vector<std::string>{});
     read.run.backend = json.value("backend", std::string());
     if (const auto workload = json.find("workload"); workload != json.end())
       read.run.workload = command_from(*workload);

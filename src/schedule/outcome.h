@@ -141,7 +141,7 @@ struct RunResult {
   int number = 0;
   std::filesystem::path directory;                // empty if it was not kept
   std::vector<std::filesystem::path> recordings;  // of its nodes, as far as they were kept
-  std::vector<std::string> shown;                 // keys of the evidence's messages that also occur in this run's logs
+  std::vector<std::string> messages_seen;         // keys of the evidence's messages that also occur in this run's logs
 };
 
 // Of runs of several schedules in parallel: true if those after the `index`th one are not needed any more, given its

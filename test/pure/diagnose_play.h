@@ -104,7 +104,7 @@ class Play final : public Runner {
     schedule::RunResult result;
     result.oracle = dead && dead(hits_) ? schedule::OracleAnswer::unknown : hit_if(bug_(hits_, number));
     result.seconds = 20;
-    if (messages) result.shown = messages(hits_);
+    if (messages) result.messages_seen = messages(hits_);
     result.trace = trace.take();
     for (const State& state : states_) result.faults.push_back(state.outcome);
     schedule::judge(result, schedule, "scripted");

@@ -371,7 +371,7 @@ void NodeReports::add_last_end() {
         found_.add(Hint::Kind::end, n_, *report.first, (&report == &unclean_ ? kUnclean : kTorn) * report.weight);
     hint.signal = SIGKILL;
     hint.missed = true;
-    hint.words += "; its last end left that behind";
+    hint.words += "; the previous end of this node may have caused it";
   }
   if (torn_.first == nullptr) return;
   Hint& read = found_.add(Hint::Kind::call, n_, torn_, kTornRead);
