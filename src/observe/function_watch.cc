@@ -52,7 +52,7 @@ constexpr std::size_t kCountedGroup = 128;
 constexpr std::size_t kRecordedGroup = 1024;
 constexpr std::size_t kMostGroups = 96;   // above this number, small groups are merged
 constexpr std::size_t kMostSamples = 64;  // functions attached again at once
-constexpr std::size_t kMostReported = 8;  // detached functions that are reported
+constexpr std::size_t kMostReported = 8;  // detached functions that are reported, by all tracers of a command
 constexpr auto kCountingLook = 10ms;
 constexpr auto kRecordingLook = 250ms;
 // Without uprobe_multi links, each function needs a perf event, and detaching costs 0.1 s each.
@@ -82,6 +82,8 @@ RateLimits recording_limits(double hot_rate, double share, double entry_seconds)
   limits.longest_pause_seconds = 600;
   return limits;
 }
+
+std::atomic<std::size_t> reported_busy{0};  // number of functions reported as busy
 
 }  // namespace
 
@@ -316,8 +318,8 @@ void FunctionWatch::look() {
   for (const auto index : gone) {
     const auto own = counts.begin() + static_cast<std::ptrdiff_t>(index * (nodes_.size() + 1));
     const auto others = own + static_cast<std::ptrdiff_t>(nodes_.size());
-    if (reported_ <= kMostReported && log::is_first_report("busy: " + functions_[index].name)) {
-      if (++reported_ <= kMostReported)
+    if (reported_busy <= kMostReported && log::is_first_report("busy: " + functions_[index].name)) {
+      if (++reported_busy <= kMostReported)
         log::warning("'{}' is entered {:.0f} times a second{}: not recorded for {} s at a time while it is that busy",
                      functions_[index].name, rates_->last_rate(index),
                      *others > *std::max_element(own, others) ? ", mostly by processes that are not traced" : "",

@@ -98,7 +98,6 @@ class FunctionWatch {
   std::int64_t merge_after_ns_ = 0;
   kernel::LinkCloser closer_;
   std::unique_ptr<FunctionRates> rates_;
-  std::size_t reported_ = 0;                            // number of functions reported as detached
   std::unique_ptr<std::uint64_t, UnmapCounts> mapped_;  // counters of the BPF programs
 
   // The last entry of each thread while two links may report the same entry.
