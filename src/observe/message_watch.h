@@ -1,5 +1,5 @@
-// Stores, up to a limit, the messages between nodes that BPF programs record (bpf/tracer/transfers.h). Owned by the tracer
-// and called by its reader thread.
+// Stores, up to a limit, the messages between nodes that BPF programs record (bpf/tracer/transfers.h). Owned by the
+// tracer and called by its reader thread.
 #pragma once
 
 #include <cstdint>

@@ -81,7 +81,7 @@ SH
   head -1 dump.jsonl
   grep -e /two -e /three dump.jsonl
 } > two.jsonl
-"$rose" diagnose --trace two.jsonl -c waits.toml --jobs 3 --stop-after found --report waits --without survey ahead \
+"$rose" diagnose --trace two.jsonl -c waits.toml --jobs 3 --stop-after found --report waits --without survey,ahead \
   -o waits-found.toml > waits.out 2> waits.err || fail "--jobs 3: $(tail -3 waits.err)"
 grep -q '"\*/three"' waits-found.toml || fail "a run beside it: the schedule is not of the third file"
 grep -q ' (and 2 more in parallel)' waits.err || fail "the faults were not tried side by side: $(cat waits.err)"
