@@ -208,6 +208,10 @@ std::optional<std::int64_t> first_fault_ns(const schedule::RunResult& result) {
   return first;
 }
 
+std::string caller_in(std::string_view text) {
+  return read_call({}, {}, text.substr(0, text.find(symbols::kInlinedInto))).caller;
+}
+
 std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries,
                            std::int64_t since_ns) {
   const std::int64_t from = result.trace.meta.workload_ts + since_ns;

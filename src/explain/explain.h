@@ -191,6 +191,9 @@ void drop_silent_values(Explanation& explanation, const std::vector<std::string>
 void add_handlers(Explanation& explanation, const std::vector<Call>& calls);
 // When the first fault began, since the workload began; nothing if none did.
 [[nodiscard]] std::optional<std::int64_t> first_fault_ns(const schedule::RunResult& result);
+// The name of the function that called, in the text of a value of "store:callers": "save" of "go statement in save
+// (store.c:71), inlined into main (main.c:9)".
+[[nodiscard]] std::string caller_in(std::string_view text);
 // The calls from `since_ns` after the workload began on, in a run with queries about callers. `queries`:
 // "store:callers", by number.
 [[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries,

@@ -82,7 +82,7 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
       }
       if (question.about_callers()) {
         kind.words = fmt::format("{} is called by {}", question.text.substr(0, question.text.size() - 8), value.text);
-        kind.function = value.text.substr(0, value.text.rfind(" ("));  // it was decided there
+        kind.function = caller_in(value.text);  // it was decided there
       }
       run.steps.push_back({.ts_ns = value.ts_ns,
                            .kind = kinds.of(std::move(kind)),
