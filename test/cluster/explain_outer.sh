@@ -29,9 +29,12 @@ var indirect = note
 //go:noinline
 func idle() { note() }
 
+// The compiler inlines it.
+func count(number int) { forgotten += number }
+
 //go:noinline
 func forget(number int) {
-	forgotten += number
+	count(number)
 	indirect()
 }
 
@@ -106,6 +109,7 @@ TOML
 expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --no-deepen -o why.md --report report --json
 decided='[(s["function"], round(s["features"].get("decided-first", 0), 2)) for s in j["suspects"]]'
 json_is "sorted(s for s in $decided if s[1] > 0)" "[('main.main', 0.67), ('main.order', 0.82), ('main.settle', 1.0)]"
+json_is 'any(s["function"] == "main.count" and s["features"].get("differs", 0) > 0 for s in j["suspects"])' True
 outer='next(s["why"] for s in j["suspects"] if s["function"] == "main.order")'
 json_is "\"on the stack of that call: it calls main.settle (shop.go:\" in $outer" True
 cp "$work/out" "$work/first.json"
