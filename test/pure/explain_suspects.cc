@@ -876,6 +876,15 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(decided_by("Server::run(int)") == 1);
   CHECK(decided_by("Server::serve()") == Approx(0.82));
   CHECK(decided_by("Server::loop()") == Approx(0.82 * 0.82));
+  // What functions on the stack that the fault hit do then follows from the error.
+  further = e;
+  explain::Suspect& hit = further.suspects.emplace_back();
+  hit.function = "Server::serve()";
+  hit.features[explain::Feature::arrived] = 1;
+  add_callers(further, outward);
+  CHECK(decided_by("Server::run(int)") == 1);
+  CHECK(decided_by("Server::serve()") == 0);
+  CHECK(decided_by("Server::loop()") == 0);
   explain::Explanation started = e;
   add_callers(started, {starts});
   const auto why = [&](const std::string& function) {
