@@ -169,8 +169,10 @@ Found MessageReader::find_error() const {
   if (const Found found = stated_error(false); found.error != 0) return found;
   if (const Found name = error_name(text_); name.error != 0) return name;
   if (const Found atom = error_atom(low()); atom.error != 0) return atom;
-  if (has(Says::in_vain))
-    if (const Found number = error_in_brackets(low()); number.error != 0) return number;
+  if (const Statement* in_vain = first(Says::in_vain)) {
+    if (const Found number = error_at_end(low()); number.error != 0) return number;
+    if (const Found number = error_in_brackets(low(), in_vain->begin); number.error != 0) return number;
+  }
   if (const Found number = error_before_failure(); number.error != 0) return number;
   return stated_error(true);
 }
