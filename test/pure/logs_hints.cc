@@ -405,6 +405,25 @@ TEST_CASE("the clock that differs from most others is wrong, whichever node repo
   CHECK((usual == nullptr || usual->weight < 0.1));
 }
 
+TEST_CASE("a node named as the place of a clock skew may have the wrong clock", "[logs]") {
+  const Hinted one({"2026-01-02 03:04:05.000 WARN clock skew detected on mon.n2\n"}, {});
+  CHECK(one.find(Hint::Kind::clock, "n2") != nullptr);
+  const Hinted own({"2026-01-02 03:04:05.000 WARN clock skew detected, n2 is asked next\n"}, {});
+  CHECK(own.find(Hint::Kind::clock, "n2") == nullptr);
+}
+
+TEST_CASE("an address of IPv6 names its node, with and without a port", "[logs]") {
+  Templates kinds;
+  for (const std::string peer : {"[fd00::2]:7000", "fd00::2", "[fd00:0:0::2]:7000"}) {
+    INFO(peer);
+    const Logs failure =
+        read_text("2026-01-02 03:04:05 WARN no heartbeat from " + peer + " for 31s\n", {"a.log", "n1"}, {}, kinds);
+    const std::vector<Hint> hints = find_hints(failure, {}, compare(failure, {}, kinds),
+                                               {{"n1", {"fd00::1"}}, {"n2", {"fd00::2"}}, {"n3", {"fd00::3"}}});
+    CHECK(std::any_of(hints.begin(), hints.end(), [](const Hint& hint) { return hint.peer == "n2" && !hint.unnamed; }));
+  }
+}
+
 TEST_CASE("errors during a successful start and debug messages give no hints", "[logs]") {
   const auto line = [](int second, const std::string& text) {
     return fmt::format("2026-01-02 03:{:02}:{:02} {}\n", 4 + second / 60, second % 60, text);
@@ -533,7 +552,9 @@ TEST_CASE("nodes that joined the cluster again had not ended", "[logs]") {
 
 TEST_CASE("a node that finds traces of an interrupted life had ended", "[logs]") {
   const Hinted one({"2026-01-02 03:04:45 INFO Unclean shutdown detected\n"}, {});
-  CHECK(one.find(Hint::Kind::end, "n1") != nullptr);
+  REQUIRE(one.find(Hint::Kind::end, "n1") != nullptr);
+  // The message is the next life's, so later failures do not belong to that end.
+  CHECK(one.find(Hint::Kind::end, "n1")->until_ns == one.find(Hint::Kind::end, "n1")->ts_ns);
   const Hinted torn({"2026-01-02 03:04:45 ERROR block checksum mismatch in /srv/db/1.sst\n"}, {});
   REQUIRE(torn.find(Hint::Kind::end, "n1") != nullptr);
   REQUIRE(torn.find(Hint::Kind::call, "n1") != nullptr);

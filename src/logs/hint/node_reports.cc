@@ -371,6 +371,7 @@ void NodeReports::add_last_end() {
         found_.add(Hint::Kind::end, n_, *report.first, (&report == &unclean_ ? kUnclean : kTorn) * report.weight);
     hint.signal = SIGKILL;
     hint.missed = true;
+    hint.until_ns = hint.ts_ns;  // what the program logs after that is no consequence of its last end
     hint.words += "; its last end left that behind";
   }
   if (torn_.first == nullptr) return;
