@@ -424,6 +424,23 @@ TEST_CASE("an address of IPv6 names its node, with and without a port", "[logs]"
   }
 }
 
+TEST_CASE("if the only node misses a peer outside the deployment, its calls to that peer are suspected", "[logs]") {
+  Templates kinds;
+  const auto hints_of = [&](const std::string& text) {
+    const Logs failure = read_text("2026-01-02 03:04:05 " + text + "\n", {"a.log", "n1"}, {}, kinds);
+    return find_hints(failure, {}, compare(failure, {}, kinds), {{"n1", {"10.0.0.1"}}});
+  };
+  const std::vector<Hint> silent = hints_of("WARN no heartbeat from 10.0.0.9:7000 for 31s");
+  REQUIRE(!silent.empty());
+  CHECK(silent[0].kind == Hint::Kind::call);
+  CHECK(silent[0].error == ETIMEDOUT);
+  CHECK(silent[0].peer == "10.0.0.9:7000");
+  CHECK(silent[0].unnamed);
+  const std::vector<Hint> closed = hints_of("WARN 10.0.0.9:7000: connection closed by peer");
+  REQUIRE(!closed.empty());
+  CHECK(closed[0].error == ECONNRESET);
+}
+
 TEST_CASE("errors during a successful start and debug messages give no hints", "[logs]") {
   const auto line = [](int second, const std::string& text) {
     return fmt::format("2026-01-02 03:{:02}:{:02} {}\n", 4 + second / 60, second % 60, text);
