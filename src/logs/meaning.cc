@@ -478,6 +478,12 @@ bool MessageReader::is_outcast() const {
   });
 }
 
+// True if the message speaks of a connection, and of no disk: "An I/O error occurred while sending to the backend."
+bool is_of_connection(std::string_view low) {
+  return mentions(low, {"connection", "socket", "sending to", "receiving from", "backend", "remote host"}) &&
+         !mentions(low, {"disk", "sector", " dev ", "device", "block", "journal", "file", "volume"});
+}
+
 // Draws conclusions about the peer from the error. A refused or reset connection means that the peer's machine
 // answered; a timeout or a missing route means that it did not.
 void MessageReader::conclude_from_error() {
@@ -493,7 +499,8 @@ void MessageReader::conclude_from_error() {
       meaning_.closed = false;
       break;
     case EIO:  // "I/O error: tcp://10.0.0.2:9000: r/w timeout": the failed read or write was one of a connection
-      if (meaning_.peer.empty() || !meaning_.path.empty() || !(meaning_.late || meaning_.lost)) break;
+      if (!meaning_.path.empty()) break;
+      if ((meaning_.peer.empty() || !(meaning_.late || meaning_.lost)) && !is_of_connection(low())) break;
       meaning_.error = 0;
       meaning_.operation = Operation::unknown;
       meaning_.lost = true;

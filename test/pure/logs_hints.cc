@@ -424,6 +424,24 @@ TEST_CASE("an address of IPv6 names its node, with and without a port", "[logs]"
   }
 }
 
+TEST_CASE("a slow disk is that of the writer, or of the node that the message names", "[logs]") {
+  Templates kinds;
+  const auto slow = [&](const std::string& text) {
+    const Logs failure = read_text("2026-01-02 03:04:05 " + text + "\n", {"a.log", "n1"}, {}, kinds);
+    std::string nodes;
+    std::vector<Hint> hints =
+        find_hints(failure, {}, compare(failure, {}, kinds), {{"n1", {"10.0.0.1"}}, {"n2", {"10.0.0.2"}}});
+    std::stable_sort(hints.begin(), hints.end(), [](const Hint& a, const Hint& b) { return a.weight > b.weight; });
+    for (const Hint& hint : hints)
+      if (hint.kind == Hint::Kind::limit && hint.limit == Hint::Limit::disk_slow) nodes += hint.node + " ";
+    return nodes;
+  };
+  CHECK(slow("WARN slow disk: fsync took 2.4s") == "n1 ");
+  CHECK(slow("WARN slow disk detected on n2: fsync took 2.4s") == "n2 n1 ");
+  CHECK(slow("WARN disk I/O of 10.0.0.2 is stalled for 32s") == "n2 n1 ");
+  CHECK(slow("WARN no heartbeat to n2 in time: slow fsync took 2.4s") == "n1 n2 ");
+}
+
 TEST_CASE("if the only node misses a peer outside the deployment, its calls to that peer are suspected", "[logs]") {
   Templates kinds;
   const auto hints_of = [&](const std::string& text) {

@@ -1220,3 +1220,16 @@ TEST_CASE("a run's logs show which of the failure's messages recur") {
   CHECK(matcher.observed_in({{log_file("redis.failure"), "n2"}}).size() == evidence.difference.observed.size());
   CHECK(matcher.observed_in({{"/nowhere/at/all.log", "n1"}}).empty());
 }
+
+TEST_CASE("an I/O error of a connection is that of no disk") {
+  for (const char* text :
+       {"An I/O error occurred while sending to the backend.", "This connection has been closed: I/O error"}) {
+    INFO(text);
+    CHECK(read_meaning(text).error == 0);
+    CHECK(read_meaning(text).lost);
+  }
+  for (const char* text : {"connection 7 to the disk: I/O error, dev sdb, sector 8", "disk I/O error"}) {
+    INFO(text);
+    CHECK(read_meaning(text).error == EIO);
+  }
+}
