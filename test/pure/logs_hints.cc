@@ -439,6 +439,7 @@ TEST_CASE("a slow disk is that of the writer, or of the node that the message na
   CHECK(slow("WARN slow disk: fsync took 2.4s") == "n1 ");
   CHECK(slow("WARN slow disk detected on n2: fsync took 2.4s") == "n2 n1 ");
   CHECK(slow("WARN disk I/O of 10.0.0.2 is stalled for 32s") == "n2 n1 ");
+  CHECK(slow("WARN 3 slow ops, oldest one blocked for 34 sec, n2 has slow ops") == "n2 n1 ");
   CHECK(slow("WARN no heartbeat to n2 in time: slow fsync took 2.4s") == "n1 n2 ");
 }
 

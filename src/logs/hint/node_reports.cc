@@ -408,11 +408,17 @@ void NodeReports::add_standstill() {
   hint.ts_ns = hint.until_ns - longest_.meaning.own_pause_ns;
 }
 
-// True if the message says at which other node: "slow disk detected on n2".
+// True if the message says at which other node: "slow disk detected on n2", "n2 has slow ops".
 bool has_place(const std::vector<NodeName>& names, std::string_view by, std::string_view text) {
   for (const std::string_view word : {" on", " of", " at"})
     for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
       if (is_object(names, by, text.substr(at + word.size()))) return true;
+  for (const std::string_view verb : {" has slow", " is slow"}) {
+    const std::size_t at = text.find(verb);
+    if (at == std::string_view::npos) continue;
+    const std::size_t blank = text.substr(0, at).rfind(' ');
+    if (is_object(names, by, text.substr(blank == std::string_view::npos ? 0 : blank))) return true;
+  }
   return false;
 }
 
