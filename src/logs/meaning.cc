@@ -480,8 +480,10 @@ bool MessageReader::is_outcast() const {
 
 // True if the message speaks of a connection, and of no disk: "An I/O error occurred while sending to the backend."
 bool is_of_connection(std::string_view low) {
-  return mentions(low, {"connection", "socket", "sending to", "receiving from", "backend", "remote host"}) &&
-         !mentions(low, {"disk", "sector", " dev ", "device", "block", "journal", "file", "volume"});
+  // "End of file" is what a closed connection yields.
+  const bool file = low.find("file") != std::string_view::npos && low.find("end of file") == std::string_view::npos;
+  return !file && mentions(low, {"connection", "socket", "sending to", "receiving from", "backend", "remote host"}) &&
+         !mentions(low, {"disk", "sector", " dev ", "device", "block", "journal", "volume"});
 }
 
 // Draws conclusions about the peer from the error. A refused or reset connection means that the peer's machine

@@ -1223,7 +1223,8 @@ TEST_CASE("a run's logs show which of the failure's messages recur") {
 
 TEST_CASE("an I/O error of a connection is that of no disk") {
   for (const char* text :
-       {"An I/O error occurred while sending to the backend.", "This connection has been closed: I/O error"}) {
+       {"An I/O error occurred while sending to the backend.", "This connection has been closed: I/O error",
+        "virNetSocketReadWire:1801 : End of file while reading data: Input/output error"}) {
     INFO(text);
     CHECK(read_meaning(text).error == 0);
     CHECK(read_meaning(text).lost);
