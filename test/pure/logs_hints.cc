@@ -441,6 +441,8 @@ TEST_CASE("a slow disk is that of the writer, or of the node that the message na
   CHECK(slow("WARN disk I/O of 10.0.0.2 is stalled for 32s") == "n2 n1 ");
   CHECK(slow("WARN 3 slow ops, oldest one blocked for 34 sec, n2 has slow ops") == "n2 n1 ");
   CHECK(slow("WARN no heartbeat to n2 in time: slow fsync took 2.4s") == "n1 n2 ");
+  CHECK(slow("DEBUG slow disk: fsync took 2.4s") == "n1 ");  // where nothing else is found
+  CHECK(slow("DEBUG slow disk: fsync took 2.4s\n2026-01-02 03:04:06 WARN n2 refused the connection") == "");
 }
 
 TEST_CASE("if the only node misses a peer outside the deployment, its calls to that peer are suspected", "[logs]") {

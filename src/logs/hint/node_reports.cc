@@ -195,11 +195,14 @@ bool NodeReports::reports_nothing(const Message& message, const Meaning& meaning
          (here_.messages.size() >= kLongLog && found_.occurs_throughout(n_, message.kind));
 }
 
-// True if the message reports, at the level "debug", that a named node is missing.
+// True if the message reports, at a level for debugging, that a named node is missing or that a disk is slow.
 bool NodeReports::misses_at_debug(const Message& message, const Kind& kind) const {
+  if ((message.level != Level::debug && message.level != Level::trace) || found_.occurs_throughout(n_, message.kind) ||
+      found_.belongs_to_start(n_, message))
+    return false;
+  if (kind.meaning.slow_disk_ns > 0) return true;
   const bool of_connection = kind.meaning.error == 0 || kind.meaning.error == ECONNREFUSED;
-  return message.level == Level::debug && kind.meaning.lost && of_connection && !kind.other.empty() &&
-         !kind.meaning.clock && !found_.occurs_throughout(n_, message.kind) && !found_.belongs_to_start(n_, message);
+  return kind.meaning.lost && of_connection && !kind.other.empty() && !kind.meaning.clock;
 }
 
 // Adds the message to the report of each fact in it. Its weight is lower if runs without faults also have such
