@@ -95,7 +95,10 @@ bool Sentence::read_name(std::size_t begin, std::size_t end, bool in_frame) {
     stop = last;
     if (stop + 1 < end && text_[stop] == ':' && is_digit(text_[stop + 1]))  // the port
       for (++stop; stop < end && is_digit(text_[stop]);) ++stop;
-    if (at > begin) read_compound(begin, at, in_frame);
+    std::size_t before = at;  // the scheme of a URL is no word: "dead peers: tcp://10.0.0.2:7000"
+    if (text_.substr(begin, at - begin).ends_with("://"))
+      for (before -= 3; before > begin && (letter(text_[before - 1]) || is_digit(text_[before - 1]));) --before;
+    if (before > begin) read_compound(begin, before, in_frame);
     add(at, last, true, false);
     words_.back().node = known->second ? kOwnNode : kOtherNode;
     words_.back().after = next_char(stop);

@@ -79,13 +79,22 @@ Found error_atom(std::string_view low) {
   return {};
 }
 
-Found error_in_brackets(std::string_view low) {
-  for (std::size_t at = low.find('('); at != std::string_view::npos; at = low.find('(', at + 1)) {
+Found error_in_brackets(std::string_view low, std::size_t from) {
+  for (std::size_t at = low.find('(', from); at != std::string_view::npos; at = low.find('(', at + 1)) {
     const int number = number_at(low, at + 1);
     const std::size_t end = at + 1 + (number < 10 ? 1 : number < 100 ? 2 : 3);
     if (number > 0 && number < kErrnoEnd && at > 0 && low[at - 1] == ' ' && end < low.size() && low[end] == ')')
       return {number, at, end + 1 - at};
   }
+  return {};
+}
+
+Found error_at_end(std::string_view low) {
+  const std::size_t first = low.find_last_not_of("0123456789") + 1;  // npos + 1 is 0
+  const int number = number_at(low, first);
+  if (number <= 0 || number >= kErrnoEnd) return {};
+  for (const std::string_view words : {", error ", ", error: ", ", error code ", ", error code: "})
+    if (low.substr(0, first).ends_with(words)) return {number, first, low.size() - first};
   return {};
 }
 

@@ -34,8 +34,10 @@ struct Found {
 // An atom of Erlang that names an error, as in "{error,enospc}": a whole word between punctuation.
 [[nodiscard]] Found error_atom(std::string_view low);
 // An error number alone in parentheses: "Can't connect to MySQL server on '10.0.0.2' (111)". Only for messages that
-// report a failed attempt, since other numbers look the same.
-[[nodiscard]] Found error_in_brackets(std::string_view low);
+// report a failed attempt, since other numbers look the same. Numbers before `from` do not count: "peer (1) failed".
+[[nodiscard]] Found error_in_brackets(std::string_view low, std::size_t from);
+// An error number after a comma at the end of a message: "failed to connect to 10.0.0.2:9444, error 111".
+[[nodiscard]] Found error_at_end(std::string_view low);
 // The name of an error as a word: "ENOSPC".
 [[nodiscard]] Found error_name(std::string_view text);
 // The signal whose name is a word of the message: "SIGKILL"; 0 if there is none.

@@ -169,8 +169,10 @@ Found MessageReader::find_error() const {
   if (const Found found = stated_error(false); found.error != 0) return found;
   if (const Found name = error_name(text_); name.error != 0) return name;
   if (const Found atom = error_atom(low()); atom.error != 0) return atom;
-  if (has(Says::in_vain))
-    if (const Found number = error_in_brackets(low()); number.error != 0) return number;
+  if (const Statement* in_vain = first(Says::in_vain)) {
+    if (const Found number = error_at_end(low()); number.error != 0) return number;
+    if (const Found number = error_in_brackets(low(), in_vain->begin); number.error != 0) return number;
+  }
   if (const Found number = error_before_failure(); number.error != 0) return number;
   return stated_error(true);
 }
@@ -476,6 +478,14 @@ bool MessageReader::is_outcast() const {
   });
 }
 
+// True if the message speaks of a connection, and of no disk: "An I/O error occurred while sending to the backend."
+bool is_of_connection(std::string_view low) {
+  // "End of file" is what a closed connection yields.
+  const bool file = low.find("file") != std::string_view::npos && low.find("end of file") == std::string_view::npos;
+  return !file && mentions(low, {"connection", "socket", "sending to", "receiving from", "backend", "remote host"}) &&
+         !mentions(low, {"disk", "sector", " dev ", "device", "block", "journal", "volume"});
+}
+
 // Draws conclusions about the peer from the error. A refused or reset connection means that the peer's machine
 // answered; a timeout or a missing route means that it did not.
 void MessageReader::conclude_from_error() {
@@ -491,7 +501,8 @@ void MessageReader::conclude_from_error() {
       meaning_.closed = false;
       break;
     case EIO:  // "I/O error: tcp://10.0.0.2:9000: r/w timeout": the failed read or write was one of a connection
-      if (meaning_.peer.empty() || !meaning_.path.empty() || !(meaning_.late || meaning_.lost)) break;
+      if (!meaning_.path.empty()) break;
+      if ((meaning_.peer.empty() || !(meaning_.late || meaning_.lost)) && !is_of_connection(low())) break;
       meaning_.error = 0;
       meaning_.operation = Operation::unknown;
       meaning_.lost = true;

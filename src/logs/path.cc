@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <optional>
 
+#include "base/address.h"
 #include "base/ascii.h"
 #include "logs/found.h"
 
@@ -200,9 +203,51 @@ std::string find_path(std::string_view text, const Found& error) {
   return path;
 }
 
+namespace {
+
+// An address of IPv6 at the beginning of a text: "fd00::2", "[fd00::2]:7000". `length` of the text; 0: there is none.
+struct LongAddress {
+  std::string peer;  // "" if it is that of no host: "[::]:7000"
+  std::size_t length = 0;
+};
+LongAddress read_long_address(std::string_view text) {
+  const bool bracket = text.starts_with('[');
+  const std::size_t begin = bracket ? 1 : 0;
+  std::size_t end = std::min(text.find_first_not_of("0123456789abcdefABCDEF:.", begin), text.size());
+  std::string_view digits = text.substr(begin, end - begin);
+  if (end < text.size() && text[end] == '%')  // the interface: "fe80::1%eth0"
+    while (++end < text.size() && is_name_char(text[end])) {
+    }
+  // "fd00::2: connection refused", "lost fd00::2."
+  if (!bracket && (digits.ends_with('.') || (digits.ends_with(':') && !digits.ends_with("::"))))
+    digits.remove_suffix(1), --end;
+  if (std::count(digits.begin(), digits.end(), ':') < 2 || (end < text.size() && word_char(text[end])) ||
+      (bracket && (end == text.size() || text[end] != ']')))
+    return {};
+  const std::optional<Address> address = parse_address(digits);
+  if (!address) return {};
+  end += begin;
+  int port = -1;
+  if (bracket && end + 1 < text.size() && text[end] == ':') port = number_at(text, end + 1);
+  if (port > 0 && port < 65536) end = std::min(text.find_first_not_of("0123456789", end + 1), text.size());
+  if (*address == Address()) return {{}, end};
+  return {port > 0 && port < 65536 ? address->with_port(static_cast<std::uint16_t>(port)) : address->text(), end};
+}
+
+}  // namespace
+
 std::string find_peer(std::string_view text) {
   std::string best;
   for (std::size_t at = 0; at < text.size(); ++at) {
+    if ((std::isxdigit(static_cast<unsigned char>(text[at])) != 0 || text[at] == ':' || text[at] == '[') &&
+        (at == 0 || (!word_char(text[at - 1]) && text[at - 1] != ':' && text[at - 1] != '.'))) {
+      const LongAddress address = read_long_address(text.substr(at));
+      if (address.length != 0) {
+        if (!address.peer.empty() && (address.peer.starts_with('[') || !of_request(text, at))) best = address.peer;
+        at += address.length - 1;
+        continue;
+      }
+    }
     // A letter may precede an address, "S10.0.0.1:11111" or "ip10.0.0.1", but not the "v" of a version.
     if (!is_digit(text[at]) ||
         (at != 0 && (is_digit(text[at - 1]) || std::string_view("._-vV").find(text[at - 1]) < 5)))

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "logs/line/header.h"
 #include "logs/line/lines.h"
+#include "logs/line/wrap.h"
 #include "logs/meaning.h"
 #include "logs/time_keeper.h"
 
@@ -385,16 +386,21 @@ class FileReader {
     if (source_.problem.empty()) {
       IsNode is_node;
       if (names_nodes()) is_node = [&](std::string_view host) { return !options_.node_of(host).empty(); };
-      form_ = Form::choose(sample_, custom_, is_node);
-      if (is_node) find_writer(is_node);
+      // A pattern describes the lines as they are in the file.
+      if (custom_ == nullptr || custom_->pattern.empty()) wrap_ = Wrap::find(sample_, is_node);
+      const std::vector<std::string> whole = wrap_ ? wrap_->join(sample_) : std::vector<std::string>();
+      const std::vector<std::string>& first_lines = wrap_ ? whole : sample_;
+      form_ = Form::choose(first_lines, custom_, is_node);
+      if (is_node) find_writer(first_lines, is_node);
       source_.form = form_->words();
       add_sink("", "");
       if (form_->is_journal_export()) {
         read_journal();
       } else {
         std::string_view line;
-        for (const std::string& sample_line : sample_) take(sample_line);
-        while (lines_.next(line)) take(line);
+        for (const std::string& sample_line : sample_) take_unwrapped(sample_line);
+        while (lines_.next(line)) take_unwrapped(line);
+        take_pending();
       }
     }
     close();
@@ -426,6 +432,26 @@ class FileReader {
     }
   }
 
+  // Takes a line as it is in the file. One that was cut is kept until its continuations have been read.
+  void take_unwrapped(std::string_view line) {
+    if (!wrap_) return take(line);
+    if (pending_lines_ != 0 && wrap_->continues(before_, line) &&
+        pending_.size() + line.size() < LineReader::kLongestLine) {
+      pending_.append(wrap_->removed()).append(line);
+      ++pending_lines_;
+    } else {
+      take_pending();
+      pending_.assign(line);
+      pending_lines_ = 1;
+    }
+    before_.assign(line);
+  }
+  void take_pending() {
+    if (pending_lines_ == 0) return;
+    take(pending_);
+    line_ += std::exchange(pending_lines_, 0) - 1;
+  }
+
   void take(std::string_view line) {
     ++line_;
     if (is_part_heading(line) || is_omission(line) || is_prompt(line)) return;
@@ -439,12 +465,12 @@ class FileReader {
 
   // Determines which part of a line names the node that wrote it: the part that contains a node's name in most lines of
   // the sample. Only if no layer names the host.
-  void find_writer(const IsNode& is_node) {
+  void find_writer(const std::vector<std::string>& sample, const IsNode& is_node) {
     std::size_t messages = 0;
     std::array<std::size_t, 3> named{};
     constexpr std::array kParts = {Writer::thread, Writer::logger, Writer::bracket};
-    Form form = Form::choose(sample_, custom_, is_node);
-    for (const std::string& line : sample_) {
+    Form form = Form::choose(sample, custom_, is_node);
+    for (const std::string& line : sample) {
       Parts parts;
       if (form.take(line, parts) != LineRole::message || !parts.time) continue;
       if (!parts.host.empty()) return;
@@ -655,6 +681,9 @@ class FileReader {
   std::size_t most_messages_, most_text_;
   const CustomForm* custom_ = nullptr;
   std::optional<Form> form_;
+  std::optional<Wrap> wrap_;
+  std::string pending_, before_;  // wrap_: the joined lines that were not taken yet, and the last line of the file
+  std::uint64_t pending_lines_ = 0;
   std::vector<std::string> sample_;
   TimeKeeper clock_{0, 0};
   Parts parts_;

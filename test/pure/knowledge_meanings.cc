@@ -123,6 +123,7 @@ TEST_CASE("a node's name or address is a word that patterns can require") {
   CHECK(named("(n2) is gone, asked n1") == "@node is gone asked @self");
   CHECK(named("peer=10.0.0.2:7000 lost") == "peer @node lost");
   CHECK(named("tcp://10.0.0.2:7000 lost") == "@node lost");
+  CHECK(Sentence("peers: tcp://10.0.0.2:7000", &nodes).words().size() == 2);  // the scheme is no word between them
   CHECK(named("n2.cluster.local lost") == "@node lost");
   CHECK(named("db-main lost") == "@node lost");
   CHECK(named("n22 and xn2 and 10.0.0.21") == "n22 and xn2 and");

@@ -405,6 +405,63 @@ TEST_CASE("the clock that differs from most others is wrong, whichever node repo
   CHECK((usual == nullptr || usual->weight < 0.1));
 }
 
+TEST_CASE("a node named as the place of a clock skew may have the wrong clock", "[logs]") {
+  const Hinted one({"2026-01-02 03:04:05.000 WARN clock skew detected on mon.n2\n"}, {});
+  CHECK(one.find(Hint::Kind::clock, "n2") != nullptr);
+  const Hinted own({"2026-01-02 03:04:05.000 WARN clock skew detected, n2 is asked next\n"}, {});
+  CHECK(own.find(Hint::Kind::clock, "n2") == nullptr);
+}
+
+TEST_CASE("an address of IPv6 names its node, with and without a port", "[logs]") {
+  Templates kinds;
+  for (const std::string peer : {"[fd00::2]:7000", "fd00::2", "[fd00:0:0::2]:7000"}) {
+    INFO(peer);
+    const Logs failure =
+        read_text("2026-01-02 03:04:05 WARN no heartbeat from " + peer + " for 31s\n", {"a.log", "n1"}, {}, kinds);
+    const std::vector<Hint> hints = find_hints(failure, {}, compare(failure, {}, kinds),
+                                               {{"n1", {"fd00::1"}}, {"n2", {"fd00::2"}}, {"n3", {"fd00::3"}}});
+    CHECK(std::any_of(hints.begin(), hints.end(), [](const Hint& hint) { return hint.peer == "n2" && !hint.unnamed; }));
+  }
+}
+
+TEST_CASE("a slow disk is that of the writer, or of the node that the message names", "[logs]") {
+  Templates kinds;
+  const auto slow = [&](const std::string& text) {
+    const Logs failure = read_text("2026-01-02 03:04:05 " + text + "\n", {"a.log", "n1"}, {}, kinds);
+    std::string nodes;
+    std::vector<Hint> hints =
+        find_hints(failure, {}, compare(failure, {}, kinds), {{"n1", {"10.0.0.1"}}, {"n2", {"10.0.0.2"}}});
+    std::stable_sort(hints.begin(), hints.end(), [](const Hint& a, const Hint& b) { return a.weight > b.weight; });
+    for (const Hint& hint : hints)
+      if (hint.kind == Hint::Kind::limit && hint.limit == Hint::Limit::disk_slow) nodes += hint.node + " ";
+    return nodes;
+  };
+  CHECK(slow("WARN slow disk: fsync took 2.4s") == "n1 ");
+  CHECK(slow("WARN slow disk detected on n2: fsync took 2.4s") == "n2 n1 ");
+  CHECK(slow("WARN disk I/O of 10.0.0.2 is stalled for 32s") == "n2 n1 ");
+  CHECK(slow("WARN 3 slow ops, oldest one blocked for 34 sec, n2 has slow ops") == "n2 n1 ");
+  CHECK(slow("WARN no heartbeat to n2 in time: slow fsync took 2.4s") == "n1 n2 ");
+  CHECK(slow("DEBUG slow disk: fsync took 2.4s") == "n1 ");  // where nothing else is found
+  CHECK(slow("DEBUG slow disk: fsync took 2.4s\n2026-01-02 03:04:06 WARN n2 refused the connection") == "");
+}
+
+TEST_CASE("if the only node misses a peer outside the deployment, its calls to that peer are suspected", "[logs]") {
+  Templates kinds;
+  const auto hints_of = [&](const std::string& text) {
+    const Logs failure = read_text("2026-01-02 03:04:05 " + text + "\n", {"a.log", "n1"}, {}, kinds);
+    return find_hints(failure, {}, compare(failure, {}, kinds), {{"n1", {"10.0.0.1"}}});
+  };
+  const std::vector<Hint> silent = hints_of("WARN no heartbeat from 10.0.0.9:7000 for 31s");
+  REQUIRE(!silent.empty());
+  CHECK(silent[0].kind == Hint::Kind::call);
+  CHECK(silent[0].error == ETIMEDOUT);
+  CHECK(silent[0].peer == "10.0.0.9:7000");
+  CHECK(silent[0].unnamed);
+  const std::vector<Hint> closed = hints_of("WARN 10.0.0.9:7000: connection closed by peer");
+  REQUIRE(!closed.empty());
+  CHECK(closed[0].error == ECONNRESET);
+}
+
 TEST_CASE("errors during a successful start and debug messages give no hints", "[logs]") {
   const auto line = [](int second, const std::string& text) {
     return fmt::format("2026-01-02 03:{:02}:{:02} {}\n", 4 + second / 60, second % 60, text);
@@ -533,7 +590,9 @@ TEST_CASE("nodes that joined the cluster again had not ended", "[logs]") {
 
 TEST_CASE("a node that finds traces of an interrupted life had ended", "[logs]") {
   const Hinted one({"2026-01-02 03:04:45 INFO Unclean shutdown detected\n"}, {});
-  CHECK(one.find(Hint::Kind::end, "n1") != nullptr);
+  REQUIRE(one.find(Hint::Kind::end, "n1") != nullptr);
+  // The message is the next life's, so later failures do not belong to that end.
+  CHECK(one.find(Hint::Kind::end, "n1")->until_ns == one.find(Hint::Kind::end, "n1")->ts_ns);
   const Hinted torn({"2026-01-02 03:04:45 ERROR block checksum mismatch in /srv/db/1.sst\n"}, {});
   REQUIRE(torn.find(Hint::Kind::end, "n1") != nullptr);
   REQUIRE(torn.find(Hint::Kind::call, "n1") != nullptr);

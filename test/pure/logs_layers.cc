@@ -51,6 +51,61 @@ TEST_CASE("a program's usual leading blanks are stripped, and deeper indentation
   CHECK(one.text(2).find("Table.compact") != std::string::npos);
 }
 
+TEST_CASE("lines that were cut at a width are joined", "[logs]") {
+  const Texts whole = {
+      "2026-01-02 03:04:05 INFO compaction of 41 tables in /srv/kv/data is done, 812 MB were freed by it on this node",
+      "2026-01-02 03:04:06 ERROR cannot append to the log: write /srv/kv/wal/0000000100000007.log: no space left on "
+      "device",
+      "2026-01-02 03:04:07 INFO ready",
+      "2026-01-02 03:04:08 WARN replica 10.0.0.2:7000 is behind: dial tcp 10.0.0.2:7000: connect: connection refused"};
+  std::string columns, words;
+  for (const std::string& line : whole) {
+    for (std::size_t at = 0; at < line.size(); at += 72) columns += line.substr(at, 72) + "\n";
+    std::size_t end = line.size() > 90 ? line.rfind(' ', 90) : line.size();
+    words += line.substr(0, end) + "\n" + (end < line.size() ? line.substr(end + 1) + "\n" : "");
+  }
+  for (const std::string& text : {columns, words}) {
+    INFO(text);
+    const Read one(text);
+    REQUIRE(one.messages().size() == whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) CHECK(whole[i].ends_with(one.text(i)));
+    CHECK(one.messages()[1].line == 3);
+    CHECK(one.source().lines == static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')));
+  }
+  // One sentence that was cut; it occurs twice.
+  const std::string sentence = "WARN replication: dial tcp 10.0.0.2:7000: connect: connection\nrefused\n";
+  const Read twice("2026-01-02 03:04:05 " + sentence + "2026-01-02 03:04:09 " + sentence);
+  REQUIRE(twice.messages().size() == 2);
+  CHECK(twice.text(0).ends_with("connection refused"));
+}
+
+TEST_CASE("messages of several lines are not taken for lines that were cut", "[logs]") {
+  const std::string trace =
+      " ERROR the query for the report of the month failed on this server: java.io.IOException: x\n"
+      "\tat org.x.Y.z(Y.java:7)\n";
+  const Read frames("2026-01-02 03:04:05" + trace + "2026-01-02 03:04:06" + trace);
+  CHECK(frames.text(0).find('\n') != std::string::npos);
+  const std::string detail =
+      " ERROR the query for the report of the month failed on this server, see below:\nCause: 7\n";
+  const Read details("2026-01-02 03:04:05" + detail + "2026-01-02 03:04:06" + detail);
+  CHECK(details.text(0).find('\n') != std::string::npos);
+}
+
+TEST_CASE("a frame around pasted lines is removed", "[logs]") {
+  const Read one(
+      "\u2502 2026-01-02 03:04:05 ERROR write /x.db: no space left on device   \u2502\n"
+      "\u2502 2026-01-02 03:04:06 INFO ready                                 \u2502\n");
+  REQUIRE(one.messages().size() == 2);
+  CHECK(one.text(0) == "write /x.db: no space left on device");
+}
+
+TEST_CASE("a single object with a service's name before it is no header of a table", "[logs]") {
+  const Read one(
+      "web | {\"level\":\"error\",\"ts\":1710151200.12,\"msg\":\"dial tcp 10.0.0.2:80: connection refused\"}\n");
+  REQUIRE(one.messages().size() == 1);
+  CHECK(one.text(0) == "dial tcp 10.0.0.2:80: connection refused");
+}
+
 TEST_CASE("systemd's lines between a program's lines are separate messages") {
   const Read one(
       "Oct 15 10:32:55 kv1 kvd[811]: INFO listening on 10.9.0.11:9042\n"

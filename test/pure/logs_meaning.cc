@@ -181,6 +181,16 @@ TEST_CASE("a message's error, call, path and peer are read") {
       {"index [shop] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has read-only "
        "block]",
        ENOSPC, "write", "", ""},
+      // Numbers in brackets before the words for the failure, and after a comma at the end
+      {"RaftInstance: peer (1) response error: failed to connect to peer 1, 10.80.32.1:9444, error 111", ECONNREFUSED,
+       "connect", "", "10.80.32.1:9444"},
+      {"session 1 failed to read the header from 10.0.0.2:40728 due to error 2", 0, "", "", "10.0.0.2:40728"},
+      {"Server refused connection: http://10.0.0.5:8080/v1/info", ECONNREFUSED, "connect", "", "10.0.0.5:8080"},
+      // Addresses of IPv6
+      {"read tcp [fd00::1]:40122->[fd00:0::2]:7000: i/o timeout", ETIMEDOUT, "read", "", "[fd00::2]:7000"},
+      {"cannot reach fd00::2: connection refused", ECONNREFUSED, "connect", "", "fd00::2"},
+      {"killing connection to peer [::ffff:10.0.0.2]:36494: i/o timeout", ETIMEDOUT, "connect", "", "10.0.0.2:36494"},
+      {"std::fs::add at 10:00:00 on [::]:80: connection refused", ECONNREFUSED, "connect", "", ""},
   };
   for (const Row& row : rows) {
     INFO(row.text);
@@ -519,6 +529,7 @@ TEST_CASE("the length of a pause that a program reports is read") {
   };
   const Row rows[] = {
       {"Not marking nodes down due to local pause of 8123456789ns > 5000000000ns", 8123},      // Cassandra
+      {"A thread timer expired 11.812034 seconds ago", 11812},                                 // Keepalived
       {"Detected pause in JVM or host machine (eg GC): pause of approximately 5210ms", 5210},  // Hadoop
       {"Can't keep up! Did the system time change, or is the server overloaded? Running 2823ms behind, skipping 56 "
        "tick(s)",
@@ -636,6 +647,8 @@ TEST_CASE("messages about clocks give whose clock is wrong and by how much", "[l
       {"Local clock is 93.2s behind the reference", -93'200, false, true, false},
       {"remote clock is 7s ahead of ours", 7'000, false, false, false},
       {"clock of peer n2 is off by 12.5s", 12'500, true, false, false},
+      {"Health check failed: clock skew detected on mon.c (MON_CLOCK_SKEW)", 30'000, true, false, false},
+      {"Clock skew detected", 30'000, true, true, false},
       // No amount, a limit, too small an amount, a setting.
       {"System clock is synchronized, next check in 60s", 0, false, false, false},
       {"Clock skew too great (37)", 0, false, false, false},
@@ -1206,4 +1219,18 @@ TEST_CASE("a run's logs show which of the failure's messages recur") {
   CHECK(matcher.observed_in({{log_file("redis.normal"), "n1"}}).empty());
   CHECK(matcher.observed_in({{log_file("redis.failure"), "n2"}}).size() == evidence.difference.observed.size());
   CHECK(matcher.observed_in({{"/nowhere/at/all.log", "n1"}}).empty());
+}
+
+TEST_CASE("an I/O error of a connection is that of no disk") {
+  for (const char* text :
+       {"An I/O error occurred while sending to the backend.", "This connection has been closed: I/O error",
+        "virNetSocketReadWire:1801 : End of file while reading data: Input/output error"}) {
+    INFO(text);
+    CHECK(read_meaning(text).error == 0);
+    CHECK(read_meaning(text).lost);
+  }
+  for (const char* text : {"connection 7 to the disk: I/O error, dev sdb, sector 8", "disk I/O error"}) {
+    INFO(text);
+    CHECK(read_meaning(text).error == EIO);
+  }
 }

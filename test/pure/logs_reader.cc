@@ -130,6 +130,17 @@ TEST_CASE("a tool's timestamp before the program's own is stripped") {
   CHECK(json.messages()[0].level == Level::error);
 }
 
+TEST_CASE("a phrase in brackets that ends a line is the message and no thread") {
+  for (const std::string line : {"2026-01-02 03:04:05 ERROR [connection to 10.0.0.2:7000 refused]",
+                                 "2026-01-02 03:04:05 [ERROR] [connection to 10.0.0.2:7000 refused]",
+                                 "[2026-01-02 03:04:05] [worker-1] [connection to 10.0.0.2:7000 refused]"}) {
+    INFO(line);
+    const Read one(line + "\n");
+    REQUIRE(one.messages().size() == 1);
+    CHECK(one.text(0).find("connection to 10.0.0.2:7000 refused") != std::string_view::npos);
+  }
+}
+
 TEST_CASE("a stack trace is one message, and the exception distinguishes its template") {
   const Read one(
       "2026-01-02 03:04:05,678 [main] ERROR o.x.Store - cannot save\n"

@@ -399,7 +399,8 @@ class FromLogs {
         if (!hint.peer.empty() && (of_connection || is_network_call(call))) failed.peer = out_.intern(hint.peer);
         failed.count =
             hint.count > 1 ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hint.count - 1, 100'000)) : 1;
-        const bool inferred = !path.empty() && hint.path.empty();  // one of the files that the node uses
+        // One of the files that the node uses, or one of the calls that lose a peer.
+        const bool inferred = (!path.empty() && hint.path.empty()) || hint.unnamed;
         out_.put(failed, {weight, hint.words, 0, false, inferred});
         if (hint.count > 1) {
           failed.ts_ns = std::max(failed.ts_ns + 1, hint.until_ns != kNoTime ? hint.until_ns : ts);

@@ -84,13 +84,14 @@ class Complaints {
   }
 
   void find() {
-    if (about_another(false) || about_itself(false)) return;
+    if (about_another(false) || about_outsider() || about_itself(false)) return;
     if (excerpt_ && !levels_ && !about_another(true)) about_itself(true);
   }
 
  private:
   static constexpr std::size_t kExcerpt = 20;  // messages
-  static constexpr double kAboutAnother = 0.3, kAboutItself = 0.2, kPausedInstead = 0.15, kCutInstead = 0.12;
+  static constexpr double kAboutAnother = 0.3, kAboutOutsider = 0.3, kAboutItself = 0.2, kPausedInstead = 0.15,
+                          kCutInstead = 0.12;
   static constexpr double kWithoutLevel = 0.5;  // factor: the message has no level
   static constexpr std::int64_t kAssumedPauseLength = 10 * kSecond;
 
@@ -115,6 +116,28 @@ class Complaints {
         hint.peer = other;
         hint.unnamed = hint.timed_out = true;
         find_missed_ends(found_);
+        return true;
+      }
+    return false;
+  }
+
+  // The peer that the only node misses is not part of the deployment. What can be injected is what the node's calls to
+  // that peer return then.
+  bool about_outsider() {
+    if (found_.names.size() != 1) return false;
+    for (std::size_t n = 0; n < found_.failure.nodes.size(); ++n)
+      for (const Message& message : found_.node(n).messages) {
+        const Meaning meaning = found_.meaning(n, message);
+        if (!meaning.lost || meaning.error != 0 || meaning.clock || found_.node(n).node.empty() ||
+            found_.belongs_to_start(n, message) || found_.occurs_throughout(n, message.kind) ||
+            found_.is_normal(n, message.kind))
+          continue;
+        Hint& hint = found_.add(Hint::Kind::call, n, message, kAboutOutsider);
+        hint.error = meaning.closed ? ECONNRESET : ETIMEDOUT;
+        hint.syscalls = meaning.closed ? std::vector<std::string_view>{"recvfrom", "sendto"}
+                                       : std::vector<std::string_view>{"connect", "recvfrom"};
+        hint.peer = meaning.peer;
+        hint.unnamed = true;
         return true;
       }
     return false;

@@ -47,7 +47,7 @@ struct Hint {
   bool no_route = false;           // silence: the peer was unreachable because the writer had no route to it
   bool itself = false;             // end: caused by the process itself
   bool reported = false;   // end: a message reports it; false: the hint's message is the last one before the end
-  bool unnamed = false;    // silence, end: the message does not name the peer
+  bool unnamed = false;    // silence, end: the message does not name the peer; call: it names no failed call
   bool missed = false;     // end, stop: the only evidence is that other nodes miss the node
   bool timed_out = false;  // silence: a timeout expired; a peer that is only reported as gone may have left on request
   bool ended_early = false;    // end: the only evidence is that the node logs nothing more

@@ -236,6 +236,12 @@ void add_own_endpoints(std::vector<NodeName>& names, const Logs& logs) {
     }
 }
 
+// The address in "10.0.0.2:7000", "10.0.0.2", "[fd00::2]:7000" or "fd00::2".
+std::string_view address_of(std::string_view peer) {
+  if (peer.starts_with('[')) return peer.substr(1, std::min(peer.find(']'), peer.size()) - 1);
+  return std::count(peer.begin(), peer.end(), ':') > 1 ? peer : peer.substr(0, peer.rfind(':'));
+}
+
 // A failed lookup: "lookup n2 on 10.0.0.53:53: read udp ...: i/o timeout". The missing peer is the resolver and not n2.
 // Only if the resolver answered that there is no such name (`unknown`), the message is about n2. Nothing if the message
 // reports no failed lookup.
@@ -310,7 +316,7 @@ std::string mentioned_node(const std::vector<NodeName>& names, std::string_view 
   if (const std::size_t about = text.find(" about ");
       about != std::string_view::npos && text.substr(0, about).find(" from ") != std::string_view::npos)
     text = text.substr(about);
-  std::string_view address = std::string_view(meaning.peer).substr(0, meaning.peer.rfind(':'));
+  std::string_view address = address_of(meaning.peer);
   if (master != std::string_view::npos && text.find(address) == std::string_view::npos) address = {};
   if (const std::optional<std::string> node = one_of_several(names, by, meaning, text)) return *node;
   const auto first = [&](const auto& speaks_of) {

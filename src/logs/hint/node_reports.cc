@@ -24,11 +24,12 @@ constexpr std::size_t kHeading = 32;      // longest first line, in characters, 
 constexpr std::size_t kErrorAlone = 60;   // characters of a message that only states the error of the message before it
 
 // Weights of hints, by what a message reports; factors are marked. "The writer" is the node that logs the message.
-constexpr double kReportsPause = 0.6;       // the writer was paused
-constexpr double kOwnClock = 0.8;           // the writer's clock is wrong
-constexpr double kOneOfTwoClocks = 0.6;     // two clocks differ: the weight for each of them
-constexpr double kMissedByOthers = 0.6;     // a named peer is missing
-constexpr double kUnnamedOfTwo = 0.4;       // factor: the missing peer is not named, of two nodes; it may be a client
+constexpr double kReportsPause = 0.6;    // the writer was paused
+constexpr double kOwnClock = 0.8;        // the writer's clock is wrong
+constexpr double kOtherDisk = 0.7;       // a slow disk is that of the writer or of a node in the message: the other one
+constexpr double kOneOfTwoClocks = 0.6;  // two clocks differ: the weight for each of them
+constexpr double kMissedByOthers = 0.6;  // a named peer is missing
+constexpr double kUnnamedOfTwo = 0.4;    // factor: the missing peer is not named, of two nodes; it may be a client
 constexpr double kUnnamedOfSeveral = 0.25;  // factor: the same, of more nodes
 // The writer's interface is down. It may not be the one that connects it to the other nodes.
 constexpr double kOwnInterface = 0.7;
@@ -128,7 +129,8 @@ class NodeReports {
   Report torn_, unclean_;                  // traces of its previous life
   Report unresolved_;                      // the first name that was not resolved
   std::set<std::string> names_looked_up_;  // the nodes whose names were not resolved
-  Report slowest_;                         // the slowest disk operation
+  // The slowest disk operation; key: the node that the message names besides the writer, "" none.
+  std::map<std::string, Report> slowest_;
   std::uint64_t following_lines_read_ = 0;
 };
 
@@ -193,11 +195,14 @@ bool NodeReports::reports_nothing(const Message& message, const Meaning& meaning
          (here_.messages.size() >= kLongLog && found_.occurs_throughout(n_, message.kind));
 }
 
-// True if the message reports, at the level "debug", that a named node is missing.
+// True if the message reports, at a level for debugging, that a named node is missing or that a disk is slow.
 bool NodeReports::misses_at_debug(const Message& message, const Kind& kind) const {
+  if ((message.level != Level::debug && message.level != Level::trace) || found_.occurs_throughout(n_, message.kind) ||
+      found_.belongs_to_start(n_, message))
+    return false;
+  if (kind.meaning.slow_disk_ns > 0) return true;
   const bool of_connection = kind.meaning.error == 0 || kind.meaning.error == ECONNREFUSED;
-  return message.level == Level::debug && kind.meaning.lost && of_connection && !kind.other.empty() &&
-         !kind.meaning.clock && !found_.occurs_throughout(n_, message.kind) && !found_.belongs_to_start(n_, message);
+  return kind.meaning.lost && of_connection && !kind.other.empty() && !kind.meaning.clock;
 }
 
 // Adds the message to the report of each fact in it. Its weight is lower if runs without faults also have such
@@ -233,10 +238,12 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
     longest_ = {};
     put(longest_, message, meaning, weight);
   }
-  if (meaning.slow_disk_ns > 0 && (slowest_.first == nullptr || meaning.slow_disk_ns > slowest_.meaning.slow_disk_ns)) {
-    slowest_ = {};
-    put(slowest_, message, meaning, weight);
-  }
+  if (meaning.slow_disk_ns > 0)
+    if (Report& slowest = slowest_[kind.other];
+        slowest.first == nullptr || meaning.slow_disk_ns > slowest.meaning.slow_disk_ns) {
+      slowest = {};
+      put(slowest, message, meaning, weight);
+    }
   if (!meaning.ended || meaning.panic) return;
   // The exit codes of child processes that end during an orderly stop mean nothing.
   const auto at = static_cast<std::size_t>(&message - here_.messages.data());
@@ -371,6 +378,7 @@ void NodeReports::add_last_end() {
         found_.add(Hint::Kind::end, n_, *report.first, (&report == &unclean_ ? kUnclean : kTorn) * report.weight);
     hint.signal = SIGKILL;
     hint.missed = true;
+    hint.until_ns = hint.ts_ns;  // what the program logs after that is no consequence of its last end
     hint.words += "; the previous end of this node may have caused it";
   }
   if (torn_.first == nullptr) return;
@@ -403,13 +411,39 @@ void NodeReports::add_standstill() {
   hint.ts_ns = hint.until_ns - longest_.meaning.own_pause_ns;
 }
 
+// True if the message says at which other node: "slow disk detected on n2", "n2 has slow ops".
+bool has_place(const std::vector<NodeName>& names, std::string_view by, std::string_view text) {
+  for (const std::string_view word : {" on", " of", " at"})
+    for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
+      if (is_object(names, by, text.substr(at + word.size()))) return true;
+  for (const std::string_view verb : {" has slow", " is slow"}) {
+    const std::size_t at = text.find(verb);
+    if (at == std::string_view::npos) continue;
+    const std::size_t blank = text.substr(0, at).rfind(' ');
+    if (is_object(names, by, text.substr(blank == std::string_view::npos ? 0 : blank))) return true;
+  }
+  return false;
+}
+
 void NodeReports::add_slow_disk() {
-  if (slowest_.first == nullptr) return;
-  Hint& hint = found_.add(Hint::Kind::limit, n_, slowest_, kExplicit);
-  hint.limit = Hint::Limit::disk_slow;
-  hint.took_ns = slowest_.meaning.slow_disk_ns;
-  // The call is reported at its end, or while it is still waiting.
-  if (hint.ts_ns != kNoTime) hint.ts_ns -= hint.took_ns;
+  const Report* own = nullptr;
+  const auto add = [this](const Report& report, double weight) -> Hint& {
+    Hint& hint = found_.add(Hint::Kind::limit, n_, report, weight);
+    hint.limit = Hint::Limit::disk_slow;
+    hint.took_ns = report.meaning.slow_disk_ns;
+    // The call is reported at its end, or while it is still waiting.
+    if (hint.ts_ns != kNoTime) hint.ts_ns -= hint.took_ns;
+    return hint;
+  };
+  for (const auto& [other, report] : slowest_) {
+    if (own == nullptr || report.meaning.slow_disk_ns > own->meaning.slow_disk_ns) own = &report;
+    if (!other.empty())
+      add(report, has_place(found_.names, here_.node, found_.failure.text(*report.first)) ? kExplicit : kOtherDisk)
+          .node = other;
+  }
+  // A coordinator that names the place watches the disks of others.
+  if (own != nullptr)
+    add(*own, has_place(found_.names, here_.node, found_.failure.text(*own->first)) ? kOtherDisk : kExplicit);
 }
 
 void NodeReports::add_processes() {

@@ -92,6 +92,11 @@ class Header {
     if (!parts_.time && !strong_level_) return false;
     while (at_ < line_.size() && (blank(line_[at_]))) ++at_;
     parts_.text = line_.substr(at_);
+    // "ERROR [connection to 10.0.0.2 refused]": a phrase in brackets that ends the line is the message.
+    if (parts_.text.empty() && std::count(last_bracket_.begin(), last_bracket_.end(), ' ') > 1) {
+      if (parts_.thread == last_bracket_) parts_.thread = {};
+      parts_.text = last_bracket_;
+    }
     read_trailing_logger();
     describe("message");
     return true;
@@ -166,8 +171,10 @@ class Header {
     const std::size_t end = closing(line_, at_, open, close);
     if (end == std::string_view::npos) return false;
     const std::string_view inside = trimmed(line_.substr(at_ + 1, end - at_ - 1));
+    const std::string_view thread = parts_.thread;
     if (!content(inside, open, close)) return false;
     at_ = end + 1;
+    last_bracket_ = at_ == line_.size() && parts_.thread != thread ? inside : std::string_view();
     if (at_ < line_.size() && line_[at_] == ':') ++at_;
     return true;
   }
@@ -610,8 +617,9 @@ class Header {
   Parts& parts_;
   std::string* layout_;
   std::size_t at_ = 0;
-  bool over_ = false;          // the header is complete
-  bool strong_level_ = false;  // a level that is sufficient for a header without a timestamp
+  std::string_view last_bracket_;  // what was taken for a thread, in a bracket that ends the line
+  bool over_ = false;              // the header is complete
+  bool strong_level_ = false;      // a level that is sufficient for a header without a timestamp
   bool just_timed_ = false;
   bool redis_ = false, ceph_ = false, pipes_ = false;
 };

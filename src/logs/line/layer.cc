@@ -373,6 +373,14 @@ bool read_file_name(std::string_view line, LayerFields& out) {
 
 // A line quoted in a mail or an issue: "> text".
 bool read_quote(std::string_view line, LayerFields& out) {
+  constexpr std::string_view kBar = "\xe2\x94\x82";  // of the frame that a terminal program draws
+  if (line.starts_with(kBar)) {
+    line.remove_prefix(kBar.size());
+    if (line.starts_with(' ')) line.remove_prefix(1);
+    if (line.ends_with(kBar)) line.remove_suffix(kBar.size());
+    out.text = line.substr(0, line.find_last_not_of(' ') + 1);  // npos + 1 is 0
+    return true;
+  }
   if (line != ">" && !line.starts_with("> ")) return false;
   out.text = line.substr(std::min<std::size_t>(2, line.size()));
   return true;
@@ -675,6 +683,8 @@ bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
     }
   }
   if (lines == 0 || fit * 10 < lines * 7) return false;
+  // A single line with names of columns is no table, but may be an object: "web | {"ts":1,"msg":"up"}".
+  if (kind_ == Kind::csv && !head_.empty() && lines == 1) return false;
   if (kind_ == Kind::timestamp) return further != 0 && fit * 10 >= lines * 9;
   // The first words of a sentence differ from line to line; names of pods or streams are repeated.
   if (kind_ == Kind::stern || kind_ == Kind::stream)
