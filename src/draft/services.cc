@@ -53,6 +53,9 @@ std::vector<std::vector<std::string>> commands_of(const config::Node& taken) {
   return commands;
 }
 
+// Of these systems the program with the name of the image is the client.
+bool is_client(std::string_view program) { return program == "mongo" || program == "mysql" || program == "mariadb"; }
+
 // Files often start a client, a producer or a preparation from the image of a server, with a command of its own. Such a
 // service has no port of its own, and its command names neither the server nor a word with which servers are started.
 bool runs_the_server(const config::Node& taken, const System* system) {
@@ -67,7 +70,7 @@ bool runs_the_server(const config::Node& taken, const System* system) {
     for (const char* part : {"server", "entrypoint", "start", "sentinel"})
       if (lower_case(word).find(part) != std::string::npos) return true;
     for (const std::string& known : {image, image + "d", std::string("run"), std::string("agent")})
-      if (word == known || word == known + ".sh") return true;
+      if (word == known || word == known + ".sh") return !is_client(word);
     return false;
   };
   const auto commands = commands_of(taken);

@@ -282,6 +282,7 @@ services:
   backup: {image: "postgres:16", command: ["sh", "-c", "while pg_dump -h db x > /b/x; do sleep 60; done"]}
   setup: {image: "confluentinc/cp-kafka:7.4", command: kafka-topics --create --topic x --bootstrap-server kafka:9092}
   kafka: {image: "confluentinc/cp-kafka:7.4", command: "bash -c '/prepare; /etc/confluent/docker/run'"}
+  replicas: {image: mongo, command: ["/bin/bash", "-c", "sleep 5; mongo --host mongo1 /x.js"]}
   store: {image: minio/minio, command: server /data}
   files: {image: minio/minio, command: "sh -c 'exec mc mirror a b'", expose: [9000]}
   worker: {build: ., command: celery -A app worker}
@@ -297,5 +298,5 @@ services:
   CHECK(waiting == Texts{"broker", "cache", "sentinel", "db", "kafka", "store", "files", "worker"});
   CHECK(services.nodes.back().ready == "{ log = \"celery@[^ ]+ ready\", timeout = \"120s\" }");
   REQUIRE(!services.around.doubts.empty());
-  CHECK(has(services.around.doubts.front(), "nothing shows when sensor, cluster, backup, setup are ready"));
+  CHECK(has(services.around.doubts.front(), "nothing shows when sensor, cluster, backup, setup, replicas are ready"));
 }
