@@ -274,7 +274,7 @@ class Manifests {
     return {};
   }
 
-  // Whoever is given rights to the cluster's API needs it: to elect a leader in it, or to find its peers.
+  // A pod that is given rights to the API of the cluster needs it: to elect a leader in it, or to find its peers.
   void report_callers() {
     std::vector<std::string> callers;
     for (const Pod& pod : pods_)
