@@ -39,7 +39,9 @@ name = "proxy"
 command = ["python3", "${config_dir}/proxy.py"]
 ready = { log = "ok" }
 [workload]
-command = ["sh", "-c", "until [ $(wc -l < proxy/stdout.log) -ge 60 ] || [ $(grep -c failed proxy/stdout.log) -ge 9 ]; do sleep 0.1; done"]
+command = ["sh", "-c", '''
+until [ $(wc -l < proxy/stdout.log) -ge 60 ] || [ $(grep -c failed proxy/stdout.log) -ge 9 ]; do sleep 0.1; done
+''']
 [oracle]
 command = ["grep", "-q", "failed", "proxy/stdout.log"]
 [trace]
