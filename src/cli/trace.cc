@@ -403,7 +403,10 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   };
   ROSE_TRY(const observe::WrittenDump last,
            write_last(options.recording.out, [&] { return dumps.write(why, wall_ns(), write); }));
-  if (!made.workload.ok()) log::info("the workload {}", made.workload.note);
+  // It may be the reason why the oracle could not decide.
+  if (!made.workload.ok() && made.result.verdict == schedule::Verdict::inconclusive)
+    log::warning("the workload {}", made.workload.note);
+  else if (!made.workload.ok()) log::info("the workload {}", made.workload.note);
   if (made.incident && !made.incident->ok()) log::warning("the incident {}", made.incident->note);
 
   // No fault is planned here, so the oracle alone decides.

@@ -224,6 +224,7 @@ Result<ComposeNodes> ComposeReader::read() {
     share_memory();
     check_dependencies();
     check_networks();
+    settle_name_servers();
     make_replicas();
   } catch (const Wrong& wrong) {
     return Unexpected(problem(wrong));
@@ -578,6 +579,19 @@ void ComposeReader::check_dependencies() {
   for (const Node& node : found_.nodes)
     if (!standing.contains(node.name))
       throw Wrong{0, node.line, fmt::format("'{}' depends on itself through other services", node.name), ""};
+}
+
+// Only nodes can be asked: a run's network has no way to the outside.
+void ComposeReader::settle_name_servers() {
+  const auto is_node = [this](const std::string& address) {
+    return std::any_of(found_.nodes.begin(), found_.nodes.end(), [&](const Node& node) { return node.ip == address; });
+  };
+  for (Node& node : found_.nodes) {
+    for (const std::string& address : node.container->asks)
+      if (!is_node(address))
+        say(fmt::format("'dns: {}' has no effect: it is no node, and a run's network is isolated", address));
+    std::erase_if(node.container->asks, [&](const std::string& address) { return !is_node(address); });
+  }
 }
 
 // Each replica becomes a node. References to the service refer to all of them.

@@ -353,6 +353,14 @@ bool is_remote(std::string_view context) {
          context.starts_with("github.com/");
 }
 
+bool belongs_to_machine(const std::filesystem::path& source) {
+  for (const char* machine :
+       {"/proc", "/sys", "/dev", "/run", "/var/run", "/boot", "/lib/modules", "/var/lib/docker", "/var/lib/containers"})
+    if (source == machine || source.string().starts_with(std::string(machine) + '/')) return true;
+  std::error_code error;
+  return source == "/" || std::filesystem::canonical(source, error) == "/";
+}
+
 bool is_folder(std::string_view source) {
   return source.starts_with('/') || source.starts_with('.') || source.starts_with('~');
 }

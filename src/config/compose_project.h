@@ -37,6 +37,8 @@ struct Project {
 [[nodiscard]] std::string path_from(const std::filesystem::path& folder, const std::string& text);
 // True if a build context is downloaded: "https://...", "git@...".
 [[nodiscard]] bool is_remote(std::string_view context);
+// True for kernel and system folders, of which no run can have its own version.
+[[nodiscard]] bool belongs_to_machine(const std::filesystem::path& source);
 // True if the source of a volume is a folder rather than a named volume.
 [[nodiscard]] bool is_folder(std::string_view source);
 

@@ -82,6 +82,7 @@ class ComposeReader {
   void read_namespace(const Yaml& value, const std::string& key, Service& service);
   [[nodiscard]] const Node* service_of_container(const std::string& name) const;
   void check_networks();
+  void settle_name_servers();
   void make_replicas();
 
   struct Service {  // state while a service is read

@@ -213,6 +213,7 @@ ComposeReader::Keys ComposeReader::option_keys(Service& service) {
            refuse(member, fmt::format("'{}': '{}' was found", key, word), "only host is possible");
          service.container().host_name_of_machine = word == "host";
        }},
+      {"dns", [&container](const Yaml& member, const std::string& key) { container.asks = texts(member, key); }},
       {"blkio_config", [this, &service](const Yaml& member, const std::string&) { read_blocks(member, service); }},
   };
 }
@@ -224,9 +225,8 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
   const Known fine = [](const Yaml&, const std::string&) {};
   return {
       {"logging", left_out("'logging' has no effect: output goes to the nodes' stdout.log and stderr.log")},
-      {"dns", left_out("'dns' has no effect: nodes' names are in /etc/hosts, and a run's network is isolated")},
-      {"dns_search", left_out("'dns_search' has no effect: nodes' names are in /etc/hosts")},
-      {"dns_opt", left_out("'dns_opt' has no effect: nodes' names are in /etc/hosts")},
+      {"dns_search", left_out("'dns_search' has no effect: a run has no domain of its own")},
+      {"dns_opt", left_out("'dns_opt' has no effect: the run has its own name server")},
       {"mac_address", left_out("'mac_address' has no effect: rose assigns addresses")},
       {"cgroup_parent", left_out("'cgroup_parent' has no effect: nodes are in the run's cgroups")},
       {"storage_opt", left_out("'storage_opt' has no effect: the engine's configuration applies")},
@@ -379,8 +379,15 @@ void ComposeReader::read_bind(const Yaml& value, std::string source, const std::
   if (source.find(':') != std::string::npos || target.find(':') != std::string::npos)
     refuse(value, "a volume whose path contains a ':'");
   std::error_code error;
-  if (options.find("ro") == std::string::npos && std::filesystem::is_directory(source, error))
-    say(fmt::format("{} is a folder of this machine: all runs share it and see what earlier ones left in it", source));
+  const bool writes = options.find("ro") == std::string::npos;
+  if (std::filesystem::is_socket(source, error))
+    warn(fmt::format(
+        "{} is a socket of this machine: what the service asks for there is answered by this machine, not by the run",
+        source));
+  else if (writes && compose::belongs_to_machine(source) && std::filesystem::exists(source, error))
+    warn(fmt::format("{} is mounted as it is: what the service writes there changes this machine", source));
+  else if (writes && std::filesystem::is_directory(source, error))
+    say(fmt::format("{} is a folder of this machine: each run has its own version of it", source));
   service.container().volumes.push_back(fmt::format("{}:{}{}", kept(source), kept(target), options));
 }
 
@@ -602,6 +609,8 @@ void ComposeReader::read_health(const Yaml& value, Container& container) {
 
 namespace {
 
+constexpr std::uint16_t kNamePort = 53;
+
 // The first port of "127.0.0.1:8080:80/tcp", "8080:80" or "9000-9001:80-81" in the container; 0 if it is not TCP.
 std::uint16_t port_of(std::string_view text) {
   if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
@@ -614,6 +623,8 @@ std::uint16_t port_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
   return error == std::errc() && end == text.data() + text.size() ? port : 0;
 }
+
+bool is_name_port(std::string_view text) { return port_of(text.substr(0, text.find('/'))) == kNamePort; }
 
 void add_port(std::vector<std::uint16_t>& ports, std::uint16_t port) {
   if (port != 0 && std::find(ports.begin(), ports.end(), port) == ports.end()) ports.push_back(port);
@@ -631,12 +642,17 @@ void ComposeReader::read_ports(const Yaml& value, Container& container) {
     else if (item.is_scalar()) add_port(ports, port_of(item.text));
     else if (item.scalar("protocol").empty() || item.scalar("protocol") == "tcp")
       add_port(ports, port_of(item.scalar("target")));
+  for (const Yaml& item : value.items)
+    if (is_name_port(item.is_scalar() ? item.text : item.scalar("target"))) container.name_server = true;
   for (const std::uint16_t port : container.ports) add_port(ports, port);
   container.ports = std::move(ports);
 }
 
 void ComposeReader::read_exposed(const Yaml& value, Container& container) {
-  for (const Yaml& item : value.items) add_port(container.ports, port_of(item.text));
+  for (const Yaml& item : value.items) {
+    add_port(container.ports, port_of(item.text));
+    if (is_name_port(item.text)) container.name_server = true;
+  }
 }
 
 // "name:address" or "name=address"; addresses may be of IPv6.

@@ -101,6 +101,8 @@ struct Container {
   std::string pull;                   // "": if missing; "always": once per command; "never"
   std::vector<HandedFile> files;      // secrets and configs whose content is in the Compose file
   std::vector<std::uint16_t> ports;   // TCP ports of the service, those for clients first
+  bool name_server = false;           // it declares port 53
+  std::vector<std::string> asks;      // the name servers of its `dns` that are nodes, by address
   bool host_network = false;          // requires [deployment] network = "host"
   bool host_name_of_machine = false;  // it shares the UTS namespace of the machine
   std::string pid_of, ipc_of;         // the node whose PID or IPC namespace it joins; "": none

@@ -22,6 +22,7 @@
 #include "deploy/environment.h"
 #include "deploy/identity.h"
 #include "deploy/launch.h"
+#include "deploy/name_server.h"
 #include "deploy/names.h"
 #include "deploy/network.h"
 #include "deploy/ready.h"
@@ -176,7 +177,8 @@ class Cluster final : public Deployment {
   [[nodiscard]] ContainerSpec named_spec(std::size_t node) const;
   Result<std::filesystem::path> memory_volume(const std::string& name, const std::string& options);
   Result<void> write_handed(std::size_t node, std::vector<std::string>& volumes);
-  Result<void> place_names(std::size_t node);
+  Result<void> place_names(std::size_t node, const Image& image);
+  bool is_name_server(std::size_t owner) const;
   Result<void> make_data();
   void dissolve_data();
   Result<void> place_folders(std::size_t node);
@@ -274,8 +276,10 @@ class Cluster final : public Deployment {
   std::filesystem::path cgroup_;
   std::string client_netns_;
   std::unique_ptr<Network> network_;
-  Fd names_;             // the mount namespace with the run's names; none if nodes are attached
-  bool shared_ = false;  // the run's folder is a mount
+  std::unique_ptr<NameServer> name_server_;  // of the containers
+  std::set<std::size_t> asking_;             // the owners of the networks in which it answers
+  Fd names_;                                 // the mount namespace with the run's names; none if nodes are attached
+  bool shared_ = false;                      // the run's folder is a mount
   std::vector<NodeInfo> infos_;
   std::vector<std::unique_ptr<NodeState>> states_;
   std::vector<std::unique_ptr<Volume>> volumes_;

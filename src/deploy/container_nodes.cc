@@ -89,6 +89,7 @@ Result<void> Cluster::make_containers() {
   if (::mkdir(folders.c_str(), 0700) != 0 && errno != EEXIST)
     return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folders.string()), errno);
   ROSE_CHECK(make_data());
+  name_server_ = std::make_unique<NameServer>();
   std::vector<std::size_t> later;
   for (const NodeInfo& info : infos_) {
     ROSE_CHECK(cancel::check());
@@ -97,6 +98,7 @@ Result<void> Cluster::make_containers() {
       return Unexpected(std::move(planned).error().in("node " + info.name));
     if (!made_by_start(info.index)) later.push_back(info.index);
   }
+  ROSE_CHECK(name_server_->start());
   // Two concurrent podman commands that need the same volume may both create it, and the second one then fails.
   for (const std::string& volume : shared_volumes_) {
     ROSE_TRY([[maybe_unused]] const std::string made,
@@ -251,22 +253,38 @@ Result<void> Cluster::plan_container(std::size_t node) {
     container.observers = observer_->environment(node, own);
   }
   if (spec.holder.empty() || info.network != node) ROSE_CHECK(place_entry(spec.enter));
-  ROSE_CHECK(place_names(node));
+  ROSE_CHECK(place_names(node, image));
   ROSE_CHECK(place_folders(node));
 
   ROSE_TRY(container.making, making_words(*engine_, spec, made_by_start(node)));
   return identity_.note("engine", undo_line(remove_words(*engine_, {spec.name}, is_joined(node))));
 }
 
-// Files of its own, because containers may change them.
-Result<void> Cluster::place_names(std::size_t node) {
+// Files of its own, because containers may change them. A container that is a name server itself needs the port, and
+// its network has no other one.
+Result<void> Cluster::place_names(std::size_t node, const Image& image) {
   ContainerSpec& spec = states_[node]->container->spec;
   const auto file = [&](const char* name) { return run_dir_ / kEnterFolders / (infos_[node].name + name); };
   spec.hosts = file(".hosts");
-  ROSE_CHECK(write_file(spec.hosts, container_hosts(config_, infos_, node), 0644));
+  const std::string hosts = container_hosts(config_, infos_, node);
+  ROSE_CHECK(write_file(spec.hosts, hosts, 0644));
   if (facts_.host_network) return {};
+  const std::size_t owner = infos_[node].network;
+  if (owner == node && !image.name_server && !is_name_server(owner)) {
+    if (auto added = name_server_->add(network_->node_fd(owner), hosts); added) asking_.insert(owner);
+    else log::warning("node {}: its names are in /etc/hosts only: {}", infos_[node].name, added.error().message);
+  }
   spec.resolver = file(".resolv.conf");
-  return write_file(spec.resolver, kNoNameServer, 0644);
+  return write_file(spec.resolver, resolver_text(asking_.contains(owner), config_.nodes[node].container->asks), 0644);
+}
+
+// True if a node in this network declares the port of name servers.
+bool Cluster::is_name_server(std::size_t owner) const {
+  return std::any_of(infos_.begin(), infos_.end(), [&](const NodeInfo& info) {
+    const config::Node& node = config_.nodes[info.index];
+    return info.network == owner &&
+           ((node.container && node.container->name_server) || (node.ready && node.ready->tcp == kNamePort));
+  });
 }
 
 // The sources of volumes that nodes may write to. Nodes that name the same one share it within the run.

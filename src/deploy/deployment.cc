@@ -745,6 +745,7 @@ void Cluster::stop() {
     undo(leave_shared(run_dir_));
     remove_tree(run_dir_ / kOwnFolder);
   }
+  name_server_.reset();
   if (network_) undo(network_->remove());
   if (undone_) {
     identity_.release();

@@ -177,6 +177,9 @@ Result<Image> parse_image(const std::string& text) {
       if (const std::size_t end = variable.find('='); end != std::string::npos && end > 0)
         found.env[variable.substr(0, end)] = variable.substr(end + 1);
   found.health = health_of(*image, config);
+  if (config.contains("ExposedPorts") && config["ExposedPorts"].is_object())
+    for (const char* port : {"53/udp", "53/tcp"})
+      found.name_server = found.name_server || config["ExposedPorts"].contains(port);
   return found;
 }
 

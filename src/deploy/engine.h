@@ -38,6 +38,7 @@ struct Image {
   std::string working_dir;                 // "": "/"
   std::map<std::string, std::string> env;  // with PATH
   std::optional<config::Health> health;
+  bool name_server = false;  // it exposes port 53
 };
 // Pulls the image if it is missing; with `policy` "always" once per process even if not, with "never" not at all.
 // Returns ErrorKind::input if it is not available.

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/thread.h"
 #include "deploy/environment.h"
+#include "deploy/name_server.h"
 #include "deploy/volumes.h"
 
 namespace rose::deploy {
@@ -153,6 +154,14 @@ std::string process_hosts(const config::Config& config, const std::vector<NodeIn
   }
   if (!own) lines.push_back({"127.0.1.1", {hostname}});
   return text_of(lines);
+}
+
+std::string resolver_text(bool served, const std::vector<std::string>& others) {
+  if (!served && others.empty()) return kNoNameServer;
+  std::string text;
+  if (served) text += fmt::format("nameserver {}\n", kNameServer);
+  for (const std::string& other : others) text += fmt::format("nameserver {}\n", other);
+  return text + "options ndots:0\n";
 }
 
 Result<void> share_folder(const std::filesystem::path& folder) {

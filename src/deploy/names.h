@@ -34,9 +34,13 @@ struct HostLine {
 [[nodiscard]] std::string process_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes,
                                         const std::string& machine, const std::string& hostname);
 
-// In a network of the run no name server answers. Resolvers then ask this machine, where none listens, and fail
+// For processes of this machine no name server answers. Resolvers then ask this machine, where none listens, and fail
 // immediately.
 inline constexpr const char* kNoNameServer = "# Names of this run are in /etc/hosts; it has no name server.\n";
+
+// The resolv.conf of a container. `served`: the run's name server (deploy/name_server.h) answers in its network;
+// `others`: asked about names that it does not know.
+[[nodiscard]] std::string resolver_text(bool served, const std::vector<std::string>& others);
 
 // Makes the run's folder a mount that namespaces share: what rose or a command mounts in it is visible to all. Undone
 // by `leave_shared`.

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "config/compose_project.h"
 #include "deploy/machine/processes.h"
 #include "deploy/volumes.h"
 
@@ -42,12 +43,10 @@ Result<void> copy_file(const fs::path& source, const OpenFolder& into, const std
 }  // namespace
 
 bool is_data(const fs::path& source) {
-  for (const char* machine :
-       {"/proc", "/sys", "/dev", "/run", "/var/run", "/boot", "/lib/modules", "/var/lib/docker", "/var/lib/containers"})
-    if (source == machine || is_within(source, machine)) return false;
+  if (compose::belongs_to_machine(source)) return false;
   std::error_code error;
   const fs::path real = fs::canonical(source, error);
-  if (error || real == "/") return false;
+  if (error) return false;
   if (real != source && is_within(real, "/run")) return false;
   const auto type = fs::status(real, error).type();
   return type == fs::file_type::directory || type == fs::file_type::regular;

@@ -180,6 +180,7 @@ class Manifests {
         return fail(ErrorKind::input, fmt::format("{}: two pods are called '{}'", pod.place, pod.name));
     }
     for (const Pod& pod : pods_) ROSE_CHECK(make_node(pod));
+    report_callers();
     describe();
     return std::move(result_);
   }
@@ -236,6 +237,9 @@ class Manifests {
       if (object.kind == "Job") jobs_.push_back(object);
       else if (object.kind == "Service") services_.push_back(object);
       else unused_.insert(object.kind);
+      if (object.kind == "RoleBinding" || object.kind == "ClusterRoleBinding")
+        for (const Yaml& subject : at(root, "subjects").items)
+          if (text_at(subject, "kind") == "ServiceAccount") with_role_.insert(text_at(subject, "name"));
       return {};
     }
     if (object.name.empty()) return fail(ErrorKind::input, fmt::format("{}: metadata.name is missing", place));
@@ -268,6 +272,20 @@ class Manifests {
     if (pods_.size() > kMostNodes)
       return fail(ErrorKind::input, fmt::format("{}: more than {} pods", object.file, kMostNodes));
     return {};
+  }
+
+  // A pod that is given rights to the API of the cluster needs it: to elect a leader in it, or to find its peers.
+  void report_callers() {
+    std::vector<std::string> callers;
+    for (const Pod& pod : pods_)
+      if (with_role_.contains(text_at(*pod.spec, "serviceAccountName")) &&
+          text_at(*pod.spec, "automountServiceAccountToken") != "false")
+        callers.push_back(pod.name);
+    if (callers.empty()) return;
+    around().doubts.push_back(fmt::format(
+        "{} may call the API of Kubernetes, in which the ServiceAccount has a role: a run has none, so configure {} "
+        "to do without it",
+        fmt::join(callers, ", "), callers.size() == 1 ? "it" : "them"));
   }
 
   // Nodes
@@ -836,6 +854,7 @@ class Manifests {
   std::vector<Pod> pods_;
   int without_replicas_ = 0;
   std::set<std::string> unused_;
+  std::set<std::string> with_role_;  // ServiceAccounts with rights in the cluster
   std::map<std::string, std::pair<std::map<std::string, std::string>, unsigned>> placed_;
   Secrets secrets_;
   DraftedManifests result_;

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "base/toml.h"
 #include "draft/asks.h"
@@ -14,6 +15,85 @@
 namespace rose::draft {
 namespace {
 
+constexpr std::string_view kBetweenCommands = ";&|()`\n";
+constexpr std::string_view kBetweenWords = " \t'\"";
+
+std::vector<std::string> parts_of(std::string_view text, std::string_view separators) {
+  std::vector<std::string> parts(1);
+  for (const char c : text)
+    if (separators.find(c) == std::string_view::npos) parts.back() += c;
+    else if (!parts.back().empty()) parts.emplace_back();
+  if (parts.back().empty()) parts.pop_back();
+  return parts;
+}
+
+// The commands that a service runs, as words without folders: also those in the script that it gives to a shell.
+std::vector<std::vector<std::string>> commands_of(const config::Node& taken) {
+  std::vector<std::string> all = taken.container->entrypoint.value_or(config::Command());
+  all.insert(all.end(), taken.command.begin(), taken.command.end());
+  std::vector<std::vector<std::string>> commands;
+  for (const std::string& command : parts_of(fmt::format("{}", fmt::join(all, " ")), kBetweenCommands)) {
+    std::vector<std::string> words = parts_of(command, kBetweenWords);
+    // What comes before the program: "sh -c", "exec", "gosu USER" and the like, and words of the shell.
+    std::size_t first = 0;
+    const auto leads = [](const std::string& word) {
+      return word.starts_with('-') || word.find('=') != std::string::npos ||
+             std::set<std::string>{"sh",   "bash", "ash",   "env",   "exec", "tini", "nohup",     "if",  "then",
+                                   "else", "do",   "while", "until", "!",    "{",    "dumb-init", "sudo"}
+                 .contains(word.substr(word.rfind('/') + 1));
+    };
+    while (first < words.size() && leads(words[first])) ++first;
+    if (first < words.size() && (words[first] == "gosu" || words[first] == "su-exec"))
+      first = std::min(first + 2, words.size());
+    words.erase(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(first));
+    for (std::string& word : words)
+      if (!word.starts_with('-')) word.erase(0, word.rfind('/') + 1);
+    if (!words.empty()) commands.push_back(std::move(words));
+  }
+  return commands;
+}
+
+// Of these systems the program with the name of the image is the client.
+bool is_client(std::string_view program) { return program == "mongo" || program == "mysql" || program == "mariadb"; }
+
+// Files often start a client, a producer or a preparation from the image of a server, with a command of its own. Such a
+// service has no port of its own, and its command names neither the server nor a word with which servers are started.
+bool runs_the_server(const config::Node& taken, const System* system) {
+  const config::Container& container = *taken.container;
+  if (!container.ports.empty() || (taken.command.empty() && !container.entrypoint)) return true;
+  if (!container.entrypoint && taken.command.front().starts_with('-')) return true;  // an option of the entrypoint
+  std::string image = container.image.substr(0, container.image.find('@'));
+  image = image.substr(image.rfind('/') + 1);
+  image = image.substr(0, image.find(':'));
+  const auto serves = [&](const std::string& word) {
+    if (system != nullptr && system->is(word)) return true;
+    for (const char* part : {"server", "entrypoint", "start", "sentinel"})
+      if (lower_case(word).find(part) != std::string::npos) return true;
+    for (const std::string& known : {image, image + "d", std::string("run"), std::string("agent")})
+      if (word == known || word == known + ".sh") return !is_client(word);
+    return false;
+  };
+  const auto commands = commands_of(taken);
+  return std::any_of(commands.begin(), commands.end(), [&](const std::vector<std::string>& words) {
+    // "minio server": the second word may be the one that matters.
+    return serves(words[0]) || (words.size() > 1 && !words[1].starts_with('-') && serves(words[1]));
+  });
+}
+
+// What a program of a service logs when it serves, for those that open no port.
+struct Says {
+  std::string_view program, word, line;
+};
+constexpr Says kSays[] = {{"celery", "worker", "celery@[^ ]+ ready"}, {"celery", "beat", "beat: Starting"}};
+
+std::string line_when_ready(const config::Node& taken) {
+  for (const std::vector<std::string>& words : commands_of(taken))
+    for (const Says& says : kSays)
+      if (words[0] == says.program && std::find(words.begin(), words.end(), says.word) != words.end())
+        return std::string(says.line);
+  return "";
+}
+
 NodeDraft node_of(const config::Node& taken, const std::set<std::string>& completing, const Host& host) {
   const config::Container& container = *taken.container;
   NodeDraft node;
@@ -22,6 +102,8 @@ NodeDraft node_of(const config::Node& taken, const std::set<std::string>& comple
   node.service = true;
   // The image of a service that is built has a generated name, which does not identify the system.
   if (container.build.empty()) node.system = find_system_of_image(container.image);
+  const bool serves = runs_the_server(taken, node.system);
+  if (!serves) node.system = nullptr;
   const std::string title = node.system != nullptr ? std::string(node.system->title()) : "a service";
   node.about.push_back(fmt::format("{}: {}, from line {}: {}", taken.name, title, taken.line,
                                    container.build.empty() ? "image " + container.image : "built as the file defines"));
@@ -34,11 +116,13 @@ NodeDraft node_of(const config::Node& taken, const std::set<std::string>& comple
   if (completing.contains(taken.name)) node.ready_note = "it ends by itself, and others wait for its end: no 'ready'";
   else if (container.health && !container.health->disabled)
     node.ready_note = "it is ready when its health check passes";
-  else if (container.build.empty())
+  else if (container.build.empty() && serves)
     node.ready = ready_of_image(container.image, node.variable, node.port, container.ports, host.has("curl"));
   if (!node.ready.empty()) node.about.push_back(kAsksItself);
   else if (node.ready_note.empty() && node.port != 0)
     node.ready = fmt::format("{{ tcp = {}, timeout = \"120s\" }}", node.port);
+  else if (const std::string line = line_when_ready(taken); node.ready_note.empty() && !line.empty())
+    node.ready = fmt::format("{{ log = {}, timeout = \"120s\" }}", toml::literal(line));
   return node;
 }
 
@@ -78,6 +162,14 @@ Drafted draft_services(const config::ComposeNodes& taken, const std::vector<std:
           "{} looks like a secret and is not written: set it for every command, or add it to compose_env", name));
     else around.compose_env.push_back({name, value});
   }
+  std::vector<std::string> unknown;
+  for (const NodeDraft& node : drafted.nodes)
+    if (node.ready.empty() && node.ready_note.empty()) unknown.push_back(node.name);
+  if (!unknown.empty())
+    around.doubts.push_back(fmt::format(
+        "nothing shows when {} {} ready, so the workload begins as soon as {} started: ready = {{ log = \"REGEX\" }} "
+        "waits for a line of the log",
+        fmt::join(unknown, ", "), unknown.size() == 1 ? "is" : "are", unknown.size() == 1 ? "it is" : "they are"));
   if (shared)
     around.doubts.emplace_back(
         "services share this machine's network (network_mode: host), so all nodes do: runs are made one after the "

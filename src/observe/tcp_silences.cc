@@ -83,6 +83,10 @@ void TcpSilences::take(const rose_tcp& tcp) {
     connection.segments = tcp.segments;
     pair.fresh_ns = std::max(pair.fresh_ns, connection.received_ns);
   }
+  if (tcp.state == kSynSent) {
+    pair.asked_now = true;
+    if (fresh) ++pair.attempts;
+  }
   const std::int64_t sent_ns = now_ns - std::int64_t{tcp.sent} * options_.tick_ns;
   const bool waits = tcp.unanswered > 0 || tcp.state == kSynSent;
   if (!waits) connection.waiting_ns = 0;
@@ -172,6 +176,43 @@ bool TcpSilences::is_reported(const Pair& pair, std::int64_t end_ns, Silence& ou
          pair.last_ns - pair.first_ns >= options_.delay_ns / 2;
 }
 
+// A client that gives up each attempt to connect before it is repeated leaves neither a failed call nor a silent
+// connection. One attempt alone is a connect that fails.
+bool TcpSilences::is_asked_in_vain(const Pair& pair, std::int64_t end_ns, Silence& out) const {
+  constexpr std::uint32_t kRepeated = 2;
+  const bool reported_otherwise = pair.last_ns != 0 && pair.unanswered_since_ns != 0;
+  if (pair.asking_since_ns == 0 || pair.attempts < kRepeated || reported_otherwise ||
+      end_ns - pair.asking_since_ns < options_.delay_ns)
+    return false;
+  out.begin_ns = pair.asking_since_ns;
+  out.end_ns = end_ns;
+  out.outstanding = true;
+  out.usual_ns = pair.usual_ns;
+  out.packets = pair.packets;
+  return true;
+}
+
+// Follows the attempts to connect. True if a silence ended.
+bool TcpSilences::end_asking(Pair& pair, std::int64_t now_ns, Silence& out) const {
+  bool reported = false;
+  const bool answered = pair.asking_since_ns != 0 && pair.fresh_ns > pair.asking_since_ns;
+  // Clients wait between attempts. Connections that succeed are often too short for any sample.
+  const bool over = pair.asking_since_ns != 0 && now_ns - pair.asked_ns > options_.delay_ns / 2;
+  if (answered || over) {
+    const std::int64_t end = answered ? std::min(now_ns, pair.fresh_ns + 2 * options_.tick_ns) : pair.asked_ns;
+    reported = is_asked_in_vain(pair, end, out);
+    pair.asking_since_ns = 0;
+    pair.attempts = pair.asked_now ? 1 : 0;
+  }
+  if (pair.asked_now && !answered) {
+    if (pair.asking_since_ns == 0) pair.asking_since_ns = now_ns;
+    pair.asked_ns = now_ns;
+  } else if (pair.asking_since_ns == 0) {
+    pair.attempts = 0;
+  }
+  return reported;
+}
+
 std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> connections,
                                                       std::span<const rose_closing> closing, std::int64_t now_ns) {
   ++sample_;
@@ -179,7 +220,10 @@ std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> 
   services_.clear();
   for (const rose_tcp& tcp : connections)
     if (tcp.state == kListen) services_.emplace(tcp.node, tcp.conn.local_port);
-  for (auto& [key, pair] : pairs_) pair.fresh_ns = pair.unanswered_now_ns = 0;
+  for (auto& [key, pair] : pairs_) {
+    pair.fresh_ns = pair.unanswered_now_ns = 0;
+    pair.asked_now = false;
+  }
   for (const rose_tcp& tcp : connections)
     if (tcp.state != kListen) take(tcp);
   take_closed(closing, now_ns);
@@ -187,6 +231,10 @@ std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> 
   std::vector<Silence> ended;
   for (auto at = pairs_.begin(); at != pairs_.end();) {
     Pair& pair = at->second;
+    if (Silence silence; end_asking(pair, now_ns, silence)) {
+      silence.pair = pair_of(at->first);
+      ended.push_back(silence);
+    }
     if (pair.last_ns == 0 || pair.closed_ns != 0) {
       // The pair is new, or has reconnected after all its connections had been closed: the time without connections was
       // not a silence.
@@ -234,7 +282,8 @@ std::vector<TcpSilences::Silence> TcpSilences::ongoing() const {
   for (const auto& [key, pair] : pairs_) {
     Silence silence;
     silence.pair = pair_of(key);
-    if (pair.open != 0 && is_reported(pair, now_ns_, silence)) found.push_back(silence);
+    if ((pair.open != 0 && is_reported(pair, now_ns_, silence)) || is_asked_in_vain(pair, pair.asked_ns, silence))
+      found.push_back(silence);
   }
   return found;
 }

@@ -62,6 +62,11 @@ class TcpSilences {
     std::int64_t fresh_ns = 0;           // last arrival according to this sample; 0: none
     std::int64_t unanswered_now_ns = 0;  // the same as unanswered_since_ns, in this sample alone
     std::int64_t closed_ns = 0;          // since when no connection is open; 0: one is
+    // Connections that are being opened: none was answered since asking_since_ns (0: none was tried, or one was
+    // answered), and the last sample with one was at asked_ns.
+    std::int64_t asking_since_ns = 0, asked_ns = 0;
+    std::uint32_t attempts = 0;  // number of these connections
+    bool asked_now = false;      // this sample has one
   };
   struct Connection {
     Key key;
@@ -84,6 +89,8 @@ class TcpSilences {
   void take(const rose_tcp& tcp);
   void take_closed(std::span<const rose_closing> closing, std::int64_t now_ns);
   [[nodiscard]] bool is_reported(const Pair& pair, std::int64_t end_ns, Silence& out) const;
+  [[nodiscard]] bool is_asked_in_vain(const Pair& pair, std::int64_t end_ns, Silence& out) const;
+  [[nodiscard]] bool end_asking(Pair& pair, std::int64_t now_ns, Silence& out) const;
 
   Options options_;
   std::uint64_t sample_ = 0;

@@ -98,6 +98,15 @@ logged web-2/stdout.log '^10\.77\.0\.1 +.*shop-web-1'
 logged web-2/stdout.log '^10\.77\.0\.2 +.*shop-web-2'
 logged web-2/stdout.log '^0  shop$'
 
+# Asked directly, without /etc/hosts: what containers are called in the run, and a service that is a name server itself.
+kind name-server "$(wait_for app/stdout.log options) && $(wait_for names/stdout.log name.server)" app
+logged app/stdout.log '^10\.77\.0\.2 +STREAM'
+logged app/stdout.log '^10\.77\.0\.3 +STREAM'
+logged app/stdout.log '^10\.77\.0\.1 +app'
+logged app/stdout.log '^not outside$'
+logged app/stdout.log '^nameserver 127\.0\.0\.11$'
+! grep -q nameserver "$run/names/stdout.log" || fail "a name server asks another one: $(cat "$run/names/stdout.log")"
+
 kind pwd "$(wait_for app/stdout.log configuration)"
 logged app/stdout.log '^the configuration$'
 

@@ -24,7 +24,8 @@ expect 4 "$rose" trace -c rose.toml -o dump.bin
 says out 'inconclusive: the workload did no work: it exited with status 1'
 says err 'cannot connect'
 # With an incident, the incident may be the reason for its failure.
-expect 4 "$rose" trace -c rose.toml --incident 'sleep 2' -o dump.bin
+expect 4 "$rose" trace -c rose.toml --incident 'sleep 2' -o dump.bin --quiet
+says err 'warning: the workload exited with status 1'
 configuration 'sleep 1.5; exit 1'
 expect 1 "$rose" trace -c rose.toml --incident : -o dump.bin
 says out 'not-reproduced'

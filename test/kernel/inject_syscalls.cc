@@ -206,6 +206,27 @@ effect = { bytes = 4 }
   CHECK(rig.read("n1/late") == std::string("ab\0\0\0\0abcd", 10));
 }
 
+TEST_CASE("a short write never returns more than was asked for") {
+  Rig rig;
+  rig.leave_to_seccomp();
+  rig.add({"create", "short", "write", "abcdef", "write", "gh", "print", "done"});
+  rig.start(R"(
+[[fault]]
+id = "short"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+path = "*/short"
+result = 4
+effect = { bytes = 4 }
+times = "forever"
+)");
+  rig.wait_end();
+  rig.finish_fired();
+  CHECK(rig.out() == "create short = 0\nwrite = 4\nwrite = 2\ndone\n");
+  CHECK(rig.read("n1/short") == "abcdgh");
+}
+
 TEST_CASE("a false fsync returns 0 without syncing, and a delay affects only its own call") {
   Rig rig;
   rig.leave_to_seccomp();

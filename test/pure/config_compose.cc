@@ -2,10 +2,16 @@
 #include "config/compose.h"
 #include "folder.h"
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
+
+#include "base/fd.h"
+#include "base/file.h"
 
 using namespace rose;
 using namespace rose::config;
@@ -261,10 +267,40 @@ TEST_CASE("limits, terminals and deploy settings are applied, and settings witho
   REQUIRE(node.restart.has_value());
   CHECK((node.restart->only_failures && node.restart->max == 2 && node.restart->delay_ns == 3 * kSecond));
   CHECK(node.container->volumes == std::vector<std::string>{"/srv/kv:/app", "/srv/kv/b:/b:ro,rslave"});
-  CHECK((contains(words, "'dns' has no effect") && contains(words, "'logging' has no effect") &&
+  CHECK((contains(words, "'dns: 1.1.1.1' has no effect") && contains(words, "'logging' has no effect") &&
          contains(words, "'placement' of 'deploy' has no effect")));
   CHECK(
       (contains(warnings, "'runtime: other' must be set for the engine") && contains(warnings, "requests 'devices'")));
+}
+
+TEST_CASE("folders and sockets of the machine that a service is given are reported") {
+  const TemporaryFolder folder = TemporaryFolder::make("rose-test").value();
+  const std::string path = folder.path() / "engine.sock";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  REQUIRE(path.size() < sizeof address.sun_path);
+  path.copy(address.sun_path, path.size());
+  const Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  REQUIRE(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  only("    image: x\n    volumes: ['" + path + ":/s:ro', '/dev/shm:/m', '/sys:/sys:ro', '/usr:/u']\n");
+  REQUIRE(warnings.size() == 2);
+  CHECK(contains(warnings, path + " is a socket of this machine"));
+  CHECK(contains(warnings, "/dev/shm is mounted as it is"));
+  CHECK(contains(words, "/usr is a folder of this machine: each run has its own version of it"));
+}
+
+TEST_CASE("a name server of dns is asked if it is a node") {
+  const auto nodes = read(
+      "services:\n  a:\n    image: x\n    dns: [10.9.0.53, 9.9.9.9]\n    networks: [n]\n"
+      "  names:\n    image: y\n    ports: ['8053:53/udp']\n    networks: {n: {ipv4_address: 10.9.0.53}}\n"
+      "  more:\n    image: z\n    expose: ['53']\n    dns: 10.9.0.53\n    networks: [n]\n"
+      "networks: {n: {ipam: {config: [{subnet: 10.9.0.0/24}]}}}\n");
+  REQUIRE(nodes.has_value());
+  CHECK(nodes->at(0).container->asks == std::vector<std::string>{"10.9.0.53"});
+  CHECK(nodes->at(2).container->asks == std::vector<std::string>{"10.9.0.53"});
+  CHECK(contains(words, "'dns: 9.9.9.9' has no effect"));
+  CHECK((!nodes->at(0).container->name_server && nodes->at(1).container->name_server &&
+         nodes->at(2).container->name_server));
 }
 
 TEST_CASE("secrets and configs become files in the container") {

@@ -2,7 +2,10 @@
 // machine's.
 #include "deploy/names.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+
+#include "deploy/name_server.h"
 
 using namespace rose;
 using namespace rose::deploy;
@@ -106,4 +109,79 @@ TEST_CASE("in a host network the machine's other names are kept") {
   const std::string hosts = process_hosts(config, nodes, "192.0.2.9 registry alpha\n192.0.2.7 vm\n", "vm");
   CHECK(hosts.find("127.0.0.1\talpha db") != std::string::npos);
   CHECK(hosts.ends_with("192.0.2.9\tregistry\n192.0.2.7\tvm\n"));
+}
+
+namespace {
+
+using namespace std::string_literals;
+
+const NameTable kNames = name_table(
+    "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost\n# 10.77.0.9\tnobody\n"
+    "10.77.0.1\tAlpha db.shop\n10.77.0.2  beta\tdb.shop # a comment\n");
+
+std::string label(const std::string& name) {
+  std::string bytes;
+  for (std::size_t at = 0; at < name.size();) {
+    const std::size_t dot = std::min(name.find('.', at), name.size());
+    bytes += static_cast<char>(dot - at) + name.substr(at, dot - at);
+    at = dot + 1;
+  }
+  return bytes + '\0';
+}
+
+// With recursion desired, and an EDNS record as resolvers add it.
+std::string query(const std::string& name, char type) {
+  return "\x12\x34\x01\0\0\1\0\0\0\0\0\1"s + label(name) + "\0"s + type + "\0\1"s + "\0\0\x29\x04\xd0\0\0\0\0\0\0"s;
+}
+
+// The bytes of an answer after the identification: flags, counts, question and answers.
+std::string answered(char code, char count, const std::string& name, char type, const std::string& answers) {
+  return "\x12\x34\x81"s + static_cast<char>(0x80 | code) + "\0\1\0"s + count + "\0\0\0\0"s + label(name) + "\0"s +
+         type + "\0\1"s + answers;
+}
+
+std::string record(char type, const std::string& data) {
+  return "\xc0\x0c\0"s + type + "\0\1\0\0\x02\x58\0"s + static_cast<char>(data.size()) + data;
+}
+
+}  // namespace
+
+TEST_CASE("the name server answers with the addresses of the hosts file") {
+  CHECK(dns_answer(query("ALPHA", 1), kNames) == answered(0, 1, "ALPHA", 1, record(1, "\x0a\x4d\0\1"s)));
+  CHECK(dns_answer(query("db.shop", 1), kNames) ==
+        answered(0, 2, "db.shop", 1, record(1, "\x0a\x4d\0\1"s) + record(1, "\x0a\x4d\0\2"s)));
+  CHECK(dns_answer(query("ip6-localhost", 28), kNames) ==
+        answered(0, 1, "ip6-localhost", 28, record(28, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1"s)));
+  // The name exists, but not with such an address.
+  CHECK(dns_answer(query("beta", 28), kNames) == answered(0, 0, "beta", 28, ""));
+  CHECK(dns_answer(query("2.0.77.10.in-addr.arpa", 12), kNames) ==
+        answered(0, 1, "2.0.77.10.in-addr.arpa", 12, record(12, label("beta"))));
+}
+
+TEST_CASE("the name server does not know what is outside of the run") {
+  for (const char* name : {"nobody", "example.org", "alpha.example.org", "#"})
+    CHECK(dns_answer(query(name, 1), kNames) == answered(2, 0, name, 1, ""));
+  CHECK(dns_answer(query("9.9.9.9.in-addr.arpa", 12), kNames) == answered(3, 0, "9.9.9.9.in-addr.arpa", 12, ""));
+}
+
+TEST_CASE("the name server survives what is no query") {
+  CHECK(dns_answer("", kNames).empty());
+  CHECK(dns_answer(answered(0, 0, "alpha", 1, ""), kNames).empty());
+  const std::string whole = "\x12\x34\x01\0\0\1\0\0\0\0\0\0"s + label("alpha") + "\0\1\0\1"s;
+  const std::string refused = "\x12\x34\x81\x84\0\0\0\0\0\0\0\0"s;
+  for (std::size_t size = 12; size < whole.size(); ++size) CHECK(dns_answer(whole.substr(0, size), kNames) == refused);
+  CHECK(dns_answer(whole, kNames).size() == whole.size() + 16);
+  // A pointer in a question, a label that is too long, a name that is too long, and no question.
+  CHECK(dns_answer("\x12\x34\x01\0\0\1\0\0\0\0\0\0\xc0\x0c\0\1\0\1"s, kNames) == refused);
+  CHECK(dns_answer("\x12\x34\x01\0\0\1\0\0\0\0\0\0"s + label(std::string(64, 'a')) + "\0\1\0\1"s, kNames) == refused);
+  std::string longest;
+  for (int i = 0; i < 60; ++i) longest += "abcd.";
+  CHECK(dns_answer(query(longest + "x", 1), kNames) == refused);
+  CHECK(dns_answer("\x12\x34\x01\0\0\0\0\0\0\0\0\0"s, kNames) == refused);
+}
+
+TEST_CASE("a container asks the run's name server, then those that are nodes") {
+  CHECK(resolver_text(true, {}) == "nameserver 127.0.0.11\noptions ndots:0\n");
+  CHECK(resolver_text(true, {"10.77.0.5"}) == "nameserver 127.0.0.11\nnameserver 10.77.0.5\noptions ndots:0\n");
+  CHECK(resolver_text(false, {}) == kNoNameServer);
 }

@@ -269,3 +269,34 @@ TEST_CASE("known systems get a readiness check by their protocol, not only an op
   CHECK(services.nodes[2].ready == "{ tcp = 4222, timeout = \"120s\" }");  // its health port is not open
   CHECK(services.nodes[3].ready == "{ tcp = 1, timeout = \"120s\" }");
 }
+
+TEST_CASE("a client in the image of a server does not wait for a server of its own") {
+  const char* text = R"(
+services:
+  broker: {image: "eclipse-mosquitto:2", command: mosquitto -c /m.conf}
+  sensor: {image: "eclipse-mosquitto:2", command: "sh -c 'until mosquitto_pub -h mosquitto -m 1; do sleep 1; done'"}
+  cache: {image: "redis:7", command: ["--save", ""]}
+  cluster: {image: "redis:7", entrypoint: redis-cli, command: --cluster create a:6379}
+  sentinel: {image: "redis:7", command: redis-sentinel /s.conf}
+  db: {image: "postgres:16"}
+  backup: {image: "postgres:16", command: ["sh", "-c", "while pg_dump -h db x > /b/x; do sleep 60; done"]}
+  setup: {image: "confluentinc/cp-kafka:7.4", command: kafka-topics --create --topic x --bootstrap-server kafka:9092}
+  kafka: {image: "confluentinc/cp-kafka:7.4", command: "bash -c '/prepare; /etc/confluent/docker/run'"}
+  replicas: {image: mongo, command: ["/bin/bash", "-c", "sleep 5; mongo --host mongo1 /x.js"]}
+  store: {image: minio/minio, command: server /data}
+  files: {image: minio/minio, command: "sh -c 'exec mc mirror a b'", expose: [9000]}
+  worker: {build: ., command: celery -A app worker}
+)";
+  const auto taken = config::read_compose(text, "/nowhere/compose.yaml", variables);
+  REQUIRE(taken);
+  Host host;
+  host.tools = {"curl"};
+  const Drafted services = draft_services(*taken, {"compose.yaml"}, host);
+  Texts waiting;
+  for (const NodeDraft& node : services.nodes)
+    if (!node.ready.empty()) waiting.push_back(node.name);
+  CHECK(waiting == Texts{"broker", "cache", "sentinel", "db", "kafka", "store", "files", "worker"});
+  CHECK(services.nodes.back().ready == "{ log = \"celery@[^ ]+ ready\", timeout = \"120s\" }");
+  REQUIRE(!services.around.doubts.empty());
+  CHECK(has(services.around.doubts.front(), "nothing shows when sensor, cluster, backup, setup, replicas are ready"));
+}

@@ -159,6 +159,7 @@ TEST_CASE("RabbitMQ: the cookie and password are generated and equal on all node
                       return one.ends_with("/rabbitmq-config/enabled_plugins:/etc/rabbitmq/enabled_plugins:ro");
                     }));
   CHECK(says(all.draft.doubts, "the init container config (busybox) is left out"));
+  CHECK(says(all.draft.doubts, "rabbitmq-0, rabbitmq-1 may call the API of Kubernetes"));
 }
 
 TEST_CASE("PostgreSQL as a Deployment: variables, secrets and the service's port are drafted") {

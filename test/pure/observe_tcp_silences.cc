@@ -318,6 +318,48 @@ TEST_CASE("tcp silences: a failing reconnect continues a silence, a new connecti
   CHECK(watch.open().empty());
 }
 
+TEST_CASE("tcp silences: attempts to connect that are all given up are a silence") {
+  // As nginx with a timeout of 1 s, whose requests are too short to be in a sample while they succeed.
+  const auto tried = [](Watch& watch, std::int64_t from, std::int64_t to, bool same) {
+    Socket attempt;
+    attempt.state = 2;
+    for (std::int64_t now = from; now < to; now += kPeriod) {
+      const std::int64_t nth = same ? 0 : (now - from) / (4 * kPeriod);
+      attempt.conn = ends(2, 80, 42000 + static_cast<int>(nth));
+      if ((now - from) % (4 * kPeriod) == 3 * kPeriod && !same) watch.look(now, {});
+      else watch.look(now, {&attempt});
+    }
+  };
+  Watch watch;
+  for (std::int64_t now = s(0); now < s(3); now += kPeriod) watch.look(now, {});
+  tried(watch, s(3), s(12), false);
+  REQUIRE(watch.open().size() == 1);
+  CHECK((watch.open()[0].outstanding && watch.open()[0].begin_ns == s(3)));
+  for (std::int64_t now = s(12); now < s(20); now += kPeriod) watch.look(now, {});
+  REQUIRE(watch.ended.size() == 1);
+  CHECK((watch.ended[0].begin_ns == s(3) && watch.ended[0].end_ns >= s(11) && watch.ended[0].end_ns < s(12)));
+  CHECK(watch.ended[0].pair.port == 80);
+  CHECK(watch.open().empty());
+
+  // Too short, or one attempt that the kernel repeats and that fails at its end.
+  Watch other;
+  tried(other, s(3), s(7), false);
+  for (std::int64_t now = s(7); now < s(20); now += kPeriod) other.look(now, {});
+  tried(other, s(20), s(40), true);
+  CHECK((other.open().empty() && other.ended.empty()));
+
+  // An answer ends it.
+  Watch answered;
+  tried(answered, s(0), s(8), false);
+  Socket served;
+  served.id = 9;
+  served.conn = ends(2, 80, 43000);
+  for (std::int64_t now = s(8); now < s(20); now += kPeriod) served.receives(now), answered.look(now, {&served});
+  REQUIRE(answered.ended.size() == 1);
+  CHECK((answered.ended[0].outstanding && answered.ended[0].end_ns <= s(8.1)));
+  CHECK(answered.open().empty());
+}
+
 TEST_CASE("tcp silences: a reused socket address is taken as another connection") {
   Watch watch;
   Socket one;

@@ -71,7 +71,11 @@ Sides sides_of(std::size_t s, const Event& event, const Given& given) {
   const std::string_view other = found.src < 0 ? src : dst;
   if (found.src >= 0 && found.src == found.dst) found.left_out = "silences of a node with itself";
   else if (other.empty()) found.left_out = "silences without an address";
-  else found.left_out = fmt::format("silences with {}, which is not a node of the deployment (a client?)", other);
+  else
+    found.left_out = fmt::format(
+        "silences with {}, which is not a node of the deployment: only nodes can be cut off from each other, so if a "
+        "client has to be, make it a node",
+        other);
   return found;
 }
 

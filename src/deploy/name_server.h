@@ -1,0 +1,51 @@
+// The name server of a run's containers: 127.0.0.11 in each container's network, as with Docker. It answers for the
+// names in the container's hosts file, for programs that do not read that file (nginx with `resolver 127.0.0.11`,
+// HAProxy with `resolvers`, libraries that ask name servers themselves).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace rose::deploy {
+
+inline constexpr const char* kNameServer = "127.0.0.11";  // where Docker's listens; configurations name it
+inline constexpr std::uint16_t kNamePort = 53;
+
+// The names in the text of a hosts file, in lower case, with their addresses in the order of the file.
+using NameTable = std::map<std::string, std::vector<std::string>>;
+[[nodiscard]] NameTable name_table(std::string_view hosts);
+
+// The answer to one DNS query over UDP; "" if it is none. A name outside the table is a failure of the server
+// (SERVFAIL) rather than a name that does not exist: nobody in a run knows, and resolvers then ask their next server.
+[[nodiscard]] std::string dns_answer(std::string_view query, const NameTable& names);
+
+class NameServer {
+ public:
+  NameServer() = default;
+  NameServer(const NameServer&) = delete;
+  NameServer& operator=(const NameServer&) = delete;
+  ~NameServer();
+  // Serves these names in a network namespace. Before start().
+  [[nodiscard]] Result<void> add(int netns_fd, std::string_view hosts);
+  // Nothing to do if nothing was added.
+  [[nodiscard]] Result<void> start();
+
+ private:
+  struct Served {
+    Fd socket;
+    NameTable names;
+  };
+  void serve();
+  std::vector<Served> served_;
+  Fd quit_;
+  std::thread thread_;
+};
+
+}  // namespace rose::deploy
