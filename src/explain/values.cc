@@ -73,7 +73,8 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
       const Question& question = questions[value.question];
       Kind kind{.what = StepKind::value,
                 .node = value.node,
-                .function = question.function,
+                // Of "store (inlined into main)": a copy is no function of its own.
+                .function = question.function.substr(0, question.function.find(" (inlined into ")),
                 .words = fmt::format("{} is {}", question.text, sorts.of(value))};
       kind.question = value.question;
       if (question.about_calls()) {

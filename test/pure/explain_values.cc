@@ -151,6 +151,19 @@ TEST_CASE("without a difference, queries are proposed from the fault and the sym
   CHECK(explain::next_functions(e, {"send(int, char const*)"}, 2) == std::vector<std::string>{"count", "copy"});
 }
 
+TEST_CASE("a value that was read in an inlined copy belongs to the function", "[explain]") {
+  Case one;
+  one.input.questions = {{"store(n)", "store (inlined into main)", "int", "", {}}};
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i + 1).faulted(103).has(110, 0, "-1", -1));
+    one.add(Group::sound, usual(2 * i + 2).has(110, 0, "7", 7));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "store"; }));
+  CHECK(std::none_of(e.suspects.begin(), e.suspects.end(),
+                     [](const auto& s) { return s.function.find(' ') != s.function.npos; }));
+}
+
 TEST_CASE("a function's differing caller is a step and a suspect", "[explain]") {
   Case one;
   one.input.questions = {{"note:callers", "note", "", "", {}}};
