@@ -3,28 +3,19 @@
 // HAProxy with `resolvers`, libraries that ask name servers themselves).
 #pragma once
 
-#include <map>
-#include <memory>
-#include <string>
+#include <cstdint>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "deploy/dns/answer.h"
 
 namespace rose::deploy {
 
 inline constexpr const char* kNameServer = "127.0.0.11";  // where Docker's listens; configurations name it
 inline constexpr std::uint16_t kNamePort = 53;
-
-// The names in the text of a hosts file, in lower case, with their addresses in the order of the file.
-using NameTable = std::map<std::string, std::vector<std::string>>;
-[[nodiscard]] NameTable name_table(std::string_view hosts);
-
-// The answer to one DNS query over UDP; "" if it is none. A name outside the table is a failure of the server
-// (SERVFAIL) rather than a name that does not exist: nobody in a run knows, and resolvers then ask their next server.
-[[nodiscard]] std::string dns_answer(std::string_view query, const NameTable& names);
 
 class NameServer {
  public:

@@ -176,7 +176,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     double outer = share;
     for (const Call* one = call; one != &calls.back() && key_of(one[1].function) == key_of(one->caller); ++one) {
       const auto caller = find_suspect(suspects, one[1].caller);
-      if (caller != suspects.end() && caller->features[Feature::arrived] > kOnStack) break;  // as above
+      if (caller != suspects.end() && caller->features[Feature::arrived] > kOnStack)
+        break;  // follows from the error, too
       if (outer *= kOuter; may_be_suspect(one[1]) && (caller == suspects.end() || !one_sided(*caller, one[1].node)))
         accuse(suspects, one[1], Feature::decided_first, outer,
                fmt::format("on the stack of that call: it calls {}", at_place(frame_at(one[1], one[1].function))));

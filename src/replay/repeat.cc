@@ -13,9 +13,9 @@
 namespace rose::replay {
 namespace {
 
-// Runs made ahead may take longer than the others by this part of their time. Runs of one deployment mostly take as
+// Runs made ahead may take longer than the others by a quarter of their time. Runs of one deployment mostly take as
 // long as its workload, so a run that needs longer probably hangs because of its fault.
-constexpr std::int64_t kAheadMayTakeLonger = 4;
+constexpr std::int64_t kGraceDivisor = 4;
 
 }  // namespace
 
@@ -87,7 +87,7 @@ std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config&
   for (std::size_t i = 1; i < needed; ++i) others[i - 1].join();
   if (ahead > 0) {
     std::unique_lock lock(mutex);
-    any_ended.wait_for(lock, std::chrono::nanoseconds((monotonic_ns() - began) / kAheadMayTakeLonger),
+    any_ended.wait_for(lock, std::chrono::nanoseconds((monotonic_ns() - began) / kGraceDivisor),
                        [&] { return ended == schedules.size(); });
     for (std::size_t i = needed; i < parts.size(); ++i) parts[i].request();
   }

@@ -36,6 +36,7 @@
 extern "C" {
 int fuzz_code(const std::uint8_t* data, std::size_t size);
 int fuzz_config(const std::uint8_t* data, std::size_t size);
+int fuzz_dns(const std::uint8_t* data, std::size_t size);
 int fuzz_draft(const std::uint8_t* data, std::size_t size);
 int fuzz_dump(const std::uint8_t* data, std::size_t size);
 int fuzz_gopclntab(const std::uint8_t* data, std::size_t size);
@@ -341,9 +342,23 @@ Seeds rr_seeds() {
   return seeds;
 }
 
+std::string dns_query(std::initializer_list<std::string_view> labels, char type) {
+  using namespace std::string_literals;
+  std::string query = "\x12\x34\x01\0\0\1\0\0\0\0\0\0"s;
+  for (const std::string_view label : labels) query.append(1, static_cast<char>(label.size())).append(label);
+  return query + "\0\0"s + type + "\0\1"s;
+}
+
+// For known names, an unknown one, and the name of an address.
+Seeds dns_seeds() {
+  return {dns_query({"alpha"}, 1), dns_query({"db", "shop"}, '\xff'), dns_query({"example", "org"}, 28),
+          dns_query({"1", "0", "77", "10", "in-addr", "arpa"}, 12)};
+}
+
 constexpr Target kTargets[] = {
     {"code", fuzz_code, asked_seeds, 200},
     {"config", fuzz_config, config_seeds, 750},
+    {"dns", fuzz_dns, dns_seeds, 10000},
     {"draft", fuzz_draft, draft_seeds, 3000},
     {"dump", fuzz_dump, dump_seeds, 750},
     {"gopclntab", fuzz_gopclntab, go_seeds, 10000},

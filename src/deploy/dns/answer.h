@@ -1,0 +1,20 @@
+// Reads DNS queries and makes their answers (RFC 1035). Queries come from containers, so every byte is treated as
+// hostile. Private to deploy.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rose::deploy {
+
+// The names in the text of a hosts file, in lower case, with their addresses in the order of the file.
+using NameTable = std::map<std::string, std::vector<std::string>>;
+[[nodiscard]] NameTable name_table(std::string_view hosts);
+
+// The answer to one DNS query over UDP; "" if it is none. A name outside the table is a failure of the server
+// (SERVFAIL) rather than a name that does not exist: nobody in a run knows, and resolvers then ask their next server.
+[[nodiscard]] std::string dns_answer(std::string_view query, const NameTable& names);
+
+}  // namespace rose::deploy
