@@ -81,16 +81,16 @@ bool runs_the_server(const config::Node& taken, const System* system) {
 }
 
 // What a program of a service logs when it serves, for those that open no port.
-struct Says {
+struct ReadyLine {
   std::string_view program, word, line;
 };
-constexpr Says kSays[] = {{"celery", "worker", "celery@[^ ]+ ready"}, {"celery", "beat", "beat: Starting"}};
+constexpr ReadyLine kReadyLines[] = {{"celery", "worker", "celery@[^ ]+ ready"}, {"celery", "beat", "beat: Starting"}};
 
 std::string line_when_ready(const config::Node& taken) {
   for (const std::vector<std::string>& words : commands_of(taken))
-    for (const Says& says : kSays)
-      if (words[0] == says.program && std::find(words.begin(), words.end(), says.word) != words.end())
-        return std::string(says.line);
+    for (const ReadyLine& known : kReadyLines)
+      if (words[0] == known.program && std::find(words.begin(), words.end(), known.word) != words.end())
+        return std::string(known.line);
   return "";
 }
 
