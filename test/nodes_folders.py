@@ -33,6 +33,7 @@ ELSEWHERE = {
     "deploy/image_files.cc": "a folder of root's own with what an engine took out of images",
     "deploy/libc_recorder.cc": "a library in the run's folder, which is root's; the node's program",
     "deploy/loopback.cc": "/run/rose and the kernel's settings",
+    "deploy/name_server.cc": "an address of a socket",
     "deploy/names.cc": "/etc/hosts and /etc/resolv.conf; whether the run's folder, which is root's, exists",
     "deploy/network.cc": "/run/netns",
     "deploy/node_control.cc": "cgroups",

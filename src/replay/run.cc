@@ -422,13 +422,14 @@ class OneRun {
     std::unique_ptr<deploy::RunningCommand> workload;
     std::unique_ptr<observe::Exchange> exchange;
     std::uint64_t workload_cgroup = 0;
+    if (config_.workload) exchange = count_exchange();
+    // Before the workload's first action, which may make a node act at once: faults count what nodes do from here on.
+    began_ns_ = monotonic_ns();
+    if (injector_) injector_->workload_began(began_ns_);
     if (config_.workload) {
-      exchange = count_exchange();
       ROSE_TRY(workload, deployment_->spawn(config_.workload->command, "workload", config_.workload->timeout_ns));
       workload_cgroup = kernel::cgroup_id(workload->cgroup());
     }
-    began_ns_ = monotonic_ns();
-    if (injector_) injector_->workload_began(began_ns_);
     std::unique_ptr<deploy::RunningCommand> incident;
     if (options_.incident) {
       const std::int64_t limit = config_.workload ? config_.workload->timeout_ns : 60 * kSecond;

@@ -51,20 +51,31 @@ func write(journal *os.File, number int) bool {
 	return err == nil
 }
 
+func keep(journal *os.File, numbers chan int, kept chan bool) {
+	for number := range numbers {
+		kept <- write(journal, number)
+	}
+}
+
 //go:noinline
-func order(journal *os.File, number int) { settle(number, write(journal, number)) }
+func order(numbers chan int, kept chan bool, number int) {
+	numbers <- number
+	settle(number, <-kept)
+}
 
 func main() {
 	journal, err := os.Create("journal")
 	if err != nil {
 		panic(err)
 	}
+	numbers, kept := make(chan int), make(chan bool)
+	go keep(journal, numbers, kept)
 	for number := 0; ; number++ {
 		if _, err := os.Stat("end"); err == nil {
 			break
 		}
 		idle()
-		order(journal, number)
+		order(numbers, kept, number)
 		time.Sleep(20 * time.Millisecond)
 	}
 	fmt.Printf("forgotten %d\n", forgotten)

@@ -1,6 +1,7 @@
 #include "deploy/dns/answer.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdint>
