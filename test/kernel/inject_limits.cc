@@ -102,8 +102,8 @@ limit = "16MiB"
 TEST_CASE("memory: a node above a new limit is killed at its next page; the limit ends with the fault", "[limits]") {
   needs(kernel::Controller::memory);
   Rig rig;
-  rig.add({"use", "48", "print", "grown", "gate", "../go", "use", "48", "gate", "../never"}).restart =
-      config::Restart{1'000'000, 1};
+  rig.add({"gate", "../begin", "use", "48", "print", "grown", "gate", "../go", "use", "48", "gate", "../never"})
+      .restart = config::Restart{1'000'000, 1};
   rig.start(R"(
 [[fault]]
 id = "tight"
@@ -113,14 +113,19 @@ limit = "16MiB"
 when = [ { log = "grown" } ]
 until = [ { state = "started" } ]
 )");
+  rig.touch("begin");
   rig.wait_printed("grown");
   const pid_t first = rig.deployment->main_pid(0);
   rig.injector->catch_up();
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired_ns != 0; }));
   rig.injector->catch_up();
+  REQUIRE(std::filesystem::remove(rig.path("begin")));
   rig.touch("go");
   REQUIRE(eventually([&] { return rig.deployment->main_pid(0) != first && rig.deployment->starts(0) == 2; }));
-  // After a restart it grows again: the limit has ended.
+  // The limit ends because the node has started again. Then it can grow again.
+  REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).ended_ns.has_value(); }));
+  rig.injector->catch_up();
+  rig.touch("begin");
   REQUIRE(eventually([&] { return rig.lines("use = 0") == 3; }));
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.fired);
