@@ -12,7 +12,7 @@
 
 namespace rose::deploy {
 
-Result<void> NameServer::add(int netns_fd, std::string_view hosts) {
+Result<void> NameServer::add(int netns_fd, const std::string& hosts) {
   Fd socket;
   int err = 0;
   in_netns(netns_fd, [&] {

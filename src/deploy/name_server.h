@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -24,7 +24,7 @@ class NameServer {
   NameServer& operator=(const NameServer&) = delete;
   ~NameServer();
   // Serves these names in a network namespace. Before start().
-  [[nodiscard]] Result<void> add(int netns_fd, std::string_view hosts);
+  [[nodiscard]] Result<void> add(int netns_fd, const std::string& hosts);
   // Nothing to do if nothing was added.
   [[nodiscard]] Result<void> start();
 

@@ -52,20 +52,6 @@ bool has(const std::vector<HostLine>& lines, const std::string& name) {
   });
 }
 
-std::vector<HostLine> read_hosts(const std::string& text) {
-  std::vector<HostLine> lines;
-  for (const std::string& line : split(text, '\n')) {
-    std::vector<std::string> words;
-    std::string word;
-    for (const char c : line.substr(0, line.find('#')) + " ") {
-      if (c != ' ' && c != '\t' && c != '\r') word += c;
-      else if (!word.empty()) words.push_back(std::exchange(word, {}));
-    }
-    if (words.size() > 1) lines.push_back({words.front(), {words.begin() + 1, words.end()}});
-  }
-  return lines;
-}
-
 Unexpected cannot_do(std::string_view what) {
   return fail_errno(ErrorKind::environment, fmt::format("cannot {}", what), errno);
 }

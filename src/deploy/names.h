@@ -12,13 +12,9 @@
 #include "base/result.h"
 #include "config/config.h"
 #include "deploy/deployment.h"
+#include "deploy/dns/answer.h"
 
 namespace rose::deploy {
-
-struct HostLine {
-  std::string address;
-  std::vector<std::string> names;  // the first one is what `hostname -f` prints
-};
 
 // The hosts in the run: a line for each node, with its names, most important first. A host name that is another node's
 // name, service or alias belongs to that node only.

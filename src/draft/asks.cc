@@ -9,6 +9,7 @@
 #include "base/ascii.h"
 #include "base/text.h"
 #include "base/toml.h"
+#include "draft/systems.h"
 
 namespace rose::draft {
 namespace {
@@ -52,18 +53,11 @@ constexpr auto kAsks = std::to_array<Ask>({
     {"nats", 8222, "", "/healthz"},
 });
 
-// "etcd" for "quay.io/coreos/etcd:v3.5@sha256:...".
-std::string name_of(std::string_view image) {
-  image = image.substr(0, image.find('@'));
-  image = image.substr(image.rfind('/') + 1);
-  return lower_case(image.substr(0, image.find(':')));
-}
-
 }  // namespace
 
 std::string ready_of_image(std::string_view image, std::string_view variable, std::uint16_t port,
                            const std::vector<std::uint16_t>& ports, bool curl) {
-  const std::string name = name_of(image);
+  const std::string name = image_name(image);
   for (const Ask& ask : kAsks) {
     const std::vector<std::string> images = split(ask.images, ' ');
     if (std::find(images.begin(), images.end(), name) == images.end()) continue;

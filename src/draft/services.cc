@@ -62,9 +62,7 @@ bool runs_the_server(const config::Node& taken, const System* system) {
   const config::Container& container = *taken.container;
   if (!container.ports.empty() || (taken.command.empty() && !container.entrypoint)) return true;
   if (!container.entrypoint && taken.command.front().starts_with('-')) return true;  // an option of the entrypoint
-  std::string image = container.image.substr(0, container.image.find('@'));
-  image = image.substr(image.rfind('/') + 1);
-  image = image.substr(0, image.find(':'));
+  const std::string image = image_name(container.image);
   const auto serves = [&](const std::string& word) {
     if (system != nullptr && system->is(word)) return true;
     for (const char* part : {"server", "entrypoint", "start", "sentinel"})

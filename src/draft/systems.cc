@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/ascii.h"
 #include "base/result.h"
 #include "base/text.h"
 #include "base/toml.h"
@@ -390,9 +391,14 @@ const System* find_system(const Seen& seen) {
   return nullptr;
 }
 
+std::string image_name(std::string_view image) {
+  image = image.substr(0, image.find('@'));
+  image = image.substr(image.rfind('/') + 1);
+  return lower_case(image.substr(0, image.find(':')));
+}
+
 const System* find_system_of_image(std::string_view image) {
-  std::string name = file_name(image.substr(0, image.find('@')));
-  name = name.substr(0, name.find(':'));
+  const std::string name = image_name(image);
   for (const System* system : all_systems())
     if (name.find(system->name()) != std::string::npos ||
         (system->name() == "redis" && name.find("valkey") != std::string::npos))

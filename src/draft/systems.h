@@ -46,6 +46,8 @@ class System {
 
 // Null if rose does not know it.
 [[nodiscard]] const System* find_system(const Seen& seen);
+// "etcd" for "quay.io/coreos/etcd:v3.5@sha256:...".
+[[nodiscard]] std::string image_name(std::string_view image);
 // By the name of an image: "docker.io/library/redis:7", "bitnami/postgresql".
 [[nodiscard]] const System* find_system_of_image(std::string_view image);
 

@@ -79,19 +79,28 @@ std::string encoded(const std::string& name) {
 
 }  // namespace
 
-NameTable name_table(std::string_view hosts) {
-  NameTable names;
-  for (const std::string& line : split(hosts, '\n')) {
+std::vector<HostLine> read_hosts(const std::string& text) {
+  std::vector<HostLine> lines;
+  for (const std::string& line : split(text, '\n')) {
     std::vector<std::string> words;
     std::string word;
-    for (const char c : line.substr(0, line.find('#')) + ' ')
-      if (c != ' ' && c != '\t') word += c;
+    for (const char c : line.substr(0, line.find('#')) + " ") {
+      if (c != ' ' && c != '\t' && c != '\r') word += c;
       else if (!word.empty()) words.push_back(std::exchange(word, {}));
-    for (std::size_t i = 1; i < words.size(); ++i) {
-      std::vector<std::string>& addresses = names[lower_case(words[i])];
-      if (std::find(addresses.begin(), addresses.end(), words[0]) == addresses.end()) addresses.push_back(words[0]);
     }
+    if (words.size() > 1) lines.push_back({words.front(), {words.begin() + 1, words.end()}});
   }
+  return lines;
+}
+
+NameTable name_table(const std::string& hosts) {
+  NameTable names;
+  for (const HostLine& line : read_hosts(hosts))
+    for (const std::string& name : line.names) {
+      std::vector<std::string>& addresses = names[lower_case(name)];
+      if (std::find(addresses.begin(), addresses.end(), line.address) == addresses.end())
+        addresses.push_back(line.address);
+    }
   return names;
 }
 

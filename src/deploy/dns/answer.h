@@ -9,9 +9,16 @@
 
 namespace rose::deploy {
 
+struct HostLine {
+  std::string address;
+  std::vector<std::string> names;  // the first one is what `hostname -f` prints
+};
+// The lines of a hosts file.
+[[nodiscard]] std::vector<HostLine> read_hosts(const std::string& text);
+
 // The names in the text of a hosts file, in lower case, with their addresses in the order of the file.
 using NameTable = std::map<std::string, std::vector<std::string>>;
-[[nodiscard]] NameTable name_table(std::string_view hosts);
+[[nodiscard]] NameTable name_table(const std::string& hosts);
 
 // The answer to one DNS query over UDP; "" if it is none. A name outside the table is a failure of the server
 // (SERVFAIL) rather than a name that does not exist: nobody in a run knows, and resolvers then ask their next server.
