@@ -267,7 +267,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     take_over(kept, report);
   };
   if (compared.comparable) {
-    if (folder) kept.input = compared.input;  // comparing changes it
+    kept.input = compared.input;  // comparing changes it
     report.explanation = explain::explain(compared.input);
     report.story = std::move(compared.input.story);
     replay::QueryFinder finder(config);
@@ -283,7 +283,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
                 in_one_line(report.explanation));
       const Depth depth{.most = options.deepen ? std::nullopt : std::optional(kDefaultDepth * compared.seconds),
                         .expected = compared.seconds};
-      ROSE_TRY(const bool reported, deepen(config, finder, options.ask, depth, runs, report, kept, bool(folder)));
+      ROSE_TRY(const bool reported, deepen(config, finder, options.ask, depth, runs, report, kept));
       const OfOneSide further(report.explanation);
       if (reported && further == functions) explain::add_all_callers(kept, report.explanation);
       else if (reported) ROSE_CHECK(ask_callers(config, finder, further, runs, report, kept));
@@ -384,7 +384,8 @@ Command explain_command() {
                        "between the fault and the symptom, in up to " +
                        std::to_string(kMostRounds) +
                        " rounds of --runs runs on each side; queries that distinguish failing from correct runs are "
-                       "kept and repeated. Without it, rounds last about as long as the first answer took"},
+                       "kept and repeated, and the runs of all rounds are compared together. Without it, rounds last "
+                       "about as long as the first answer took"},
               {.names = "--no-deepen",
                .slot = &options->no_deepen,
                .help = "Make no such queries: the first answer is the result"},

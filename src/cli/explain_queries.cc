@@ -89,8 +89,7 @@ Result<std::vector<explain::Call>> callers_of(const std::vector<std::string>& fu
 }  // namespace
 
 Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, const std::vector<std::string>& own,
-                    Depth depth, ComparedRuns& runs, report::ExplanationReport& report, explain::Kept& kept_runs,
-                    bool keeps) {
+                    Depth depth, ComparedRuns& runs, report::ExplanationReport& report, explain::Kept& kept_runs) {
   bool reported = false;
   double spent = 0;
   std::set<std::string> asked_about;
@@ -127,7 +126,8 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
     log::info("round {}: {} queries about {} functions, first {}; about {:.0f} s{}", rounds.size() + 1, round.asked,
               round.functions.size(), round.functions.front(), depth.expected,
               depth.most && rounds.empty() ? " (--no-deepen leaves this out)" : "");
-    ROSE_TRY(Compared compared, runs.make(*asked, kRoundBesides));
+    // What differs must differ in the runs of all rounds: those of one alone may all take another way by chance.
+    ROSE_TRY(Compared compared, runs.make(*asked, kRoundBesides, kept_runs.input));
     round.runs = compared.made.runs;
     round.seconds = depth.expected = compared.seconds;
     spent += compared.seconds;
@@ -140,8 +140,7 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
                       rounds.size(), compared.made.reproduced));
       break;
     }
-    explain::Input as_it_was;
-    if (keeps) as_it_was = compared.input;  // comparing changes it
+    explain::Input as_it_was = compared.input;  // comparing changes it
     explain::Explanation explanation = explain::explain(compared.input);
     round.differing = add_informative(explanation, informative);
     rounds.push_back(round);
@@ -152,7 +151,7 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
       report.explanation = std::move(explanation);
       report.story = std::move(compared.input.story);
       reported = true;
-      if (keeps) kept_runs.input = std::move(as_it_was);
+      kept_runs.input = std::move(as_it_was);
     }
     // While no value distinguishes the two sides, the only guide is the path from the fault to the symptom.
     if (round.differing == 0 && !informative.empty()) {

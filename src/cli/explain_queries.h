@@ -27,12 +27,12 @@ struct Depth {
 };
 
 // In each round, queries the functions between the fault and the symptom, keeps those whose values differ and continues
-// from there. Reports the last round whose runs could be compared, because it contains all queries that were kept,
-// unless fewer of them distinguished the runs in it. `own`: the user's queries, which are always repeated. Returns
-// whether there was such a round.
+// from there. The runs of a round are compared together with those of the first answer, `kept.input`, and of the rounds
+// before. Reports, and adds to `kept`, the last round whose runs could be compared, unless fewer values distinguish the
+// runs with it. `own`: the user's queries, which are always repeated. Returns whether there was such a round.
 [[nodiscard]] Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder,
                                   const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
-                                  report::ExplanationReport& report, explain::Kept& kept, bool keeps);
+                                  report::ExplanationReport& report, explain::Kept& kept);
 
 // The functions whose callers are queried: those that only failing runs enter or that come next after a failed call,
 // and those that only correct runs enter.

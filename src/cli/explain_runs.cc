@@ -50,13 +50,31 @@ void add_value_limits(const replay::Run& run, const replay::ValueQueries& asked,
 }
 
 // Takes the reports of JVMs on the queries: where each value is read and its type, or why it is refused.
-void take_answers(const replay::Run& run, std::vector<replay::JavaAnswer>& refusals, explain::Input& input) {
+void take_answers(const replay::Run& run, Compared& into) {
   for (const replay::JavaAnswer& answer : run.java) {
-    if (answer.question >= input.questions.size()) continue;
-    explain::Question& question = input.questions[answer.question];
+    if (answer.question >= into.questions.size()) continue;
+    explain::Question& question = into.input.questions[into.questions[answer.question]];
     if (answer.why.empty() && question.type.empty()) question.function = answer.function, question.type = answer.type;
-    else if (!answer.why.empty()) refusals.push_back(answer);
+    else if (!answer.why.empty()) into.refusals.push_back(answer);
   }
+}
+
+// Numbers the queries as in all runs that are compared, and notes which ones earlier runs were not asked. Returns what
+// new runs are not asked.
+std::set<std::uint32_t> add_questions(const replay::ValueQueries& asked, Compared& into) {
+  std::vector<explain::Question>& all = into.input.questions;
+  std::set<std::uint32_t> unasked;
+  for (std::uint32_t i = 0; i < all.size(); ++i) unasked.insert(i);
+  for (const replay::ValueQueries::Question& one : asked.questions) {
+    const auto known = std::find_if(all.begin(), all.end(), [&](const auto& other) { return other.text == one.text; });
+    const auto number = static_cast<std::uint32_t>(known - all.begin());
+    into.questions.push_back(number);
+    unasked.erase(number);
+    if (known != all.end()) continue;
+    all.push_back({one.text, one.function, one.type, one.refused, one.remarks});
+    for (explain::Run& run : into.input.runs) run.unasked.insert(number);
+  }
+  return unasked;
 }
 
 // The last messages of a program have no level: "panic: ...", "Exception in thread ...".
@@ -195,8 +213,9 @@ class ComparedRuns::RunLogs {
 };
 
 // Extracts the evidence of a run and frees the rest; only the run that is shown keeps its trace.
-void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input,
+void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, Compared& out,
                             bool& story_taken) {
+  explain::Input& input = out.input;
   using replay::ContrastRun;
   using schedule::Verdict;
   RunLogs::Files files = logs.take(run.result.number);
@@ -214,7 +233,9 @@ void ComparedRuns::take_run(replay::Run&& run, replay::ContrastRun what, RunLogs
   } else if (run.result.verdict != Verdict::not_reproduced) {
     return;
   }
+  for (schedule::Value& value : run.result.values) value.question = out.questions.at(value.question);
   input.runs.push_back(explain::condense(run.result, files.lines, group, input.kinds));
+  input.runs.back().unasked = out.unasked;
   input.runs.back().recorded = std::move(files.recorded);
   input.runs.back().recorded_late = std::move(files.recorded_late);
   for (std::string& limit : files.limits)
@@ -267,8 +288,8 @@ Result<void> ComparedRuns::add(const replay::ValueQueries& asked, const replay::
     for (const observe::SeenValues::Place& place : run.seen.places)
       out.value_seconds += static_cast<double>(place.visits) * kernel::uprobe_seconds();
     add_value_limits(run, asked, out.input);
-    take_answers(run, out.refusals, out.input);
-    take_run(std::move(run), what, *logs_, out.input, story_taken);
+    take_answers(run, out);
+    take_run(std::move(run), what, *logs_, out, story_taken);
   };
   ROSE_TRY(const replay::Contrast made, replay::contrast(watchable_.config, schedule_, options, store_, each));
   log::end_progress();
@@ -278,17 +299,17 @@ Result<void> ComparedRuns::add(const replay::ValueQueries& asked, const replay::
   return {};
 }
 
-Result<Compared> ComparedRuns::make(const replay::ValueQueries& asked, std::size_t besides) {
+Result<Compared> ComparedRuns::make(const replay::ValueQueries& asked, std::size_t besides, explain::Input before) {
   const std::int64_t began = monotonic_ns();
   replay::ContrastOptions options = options_;
   options.besides = besides;
   options.run.number = made_ + 1;
   options.run.asked = asked.places.empty() ? nullptr : &asked;
   Compared out;
+  out.input = std::move(before);
   out.input.schedule = schedule_;
   out.input.unseen = watchable_.unseen;
-  for (const replay::ValueQueries::Question& one : asked.questions)
-    out.input.questions.push_back({one.text, one.function, one.type, one.refused, one.remarks});
+  out.unasked = add_questions(asked, out);
   bool story_taken = false;
   ROSE_CHECK(add(asked, options, story_taken, out));
   const auto comparable = [&] {
@@ -303,8 +324,8 @@ Result<Compared> ComparedRuns::make(const replay::ValueQueries& asked, std::size
     ROSE_CHECK(add(asked, options, story_taken, out));
   }
   for (const replay::ValueQueries::OfJava& one : asked.java)
-    if (out.input.questions[one.question].type.empty())
-      out.input.questions[one.question].refused = replay::unanswered(asked, one.question, out.refusals);
+    if (explain::Question& question = out.input.questions[out.questions[one.question]]; question.type.empty())
+      question.refused = replay::unanswered(asked, one.question, out.refusals);
   out.comparable = comparable();
   out.input.message = [this](std::uint32_t kind) { return logs_->words(kind); };
   out.input.place = [this](const std::string& node, const std::string& function) {

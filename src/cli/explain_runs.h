@@ -13,6 +13,8 @@ namespace rose::cli {
 struct Compared {
   replay::Contrast made;
   explain::Input input;
+  std::vector<std::uint32_t> questions;      // where each query is in input.questions
+  std::set<std::uint32_t> unasked;           // of input.questions: those that only earlier runs were asked
   std::vector<replay::JavaAnswer> refusals;  // from JVMs: why they cannot answer a query
   bool comparable = false;                   // there are both failing and correct runs
   double seconds = 0;                        // wall-clock time in total
@@ -30,8 +32,9 @@ class ComparedRuns {
   ComparedRuns& operator=(const ComparedRuns&) = delete;
 
   // Makes runs in which `asked` is recorded; the result refers to it. If differences may be noise, makes a few more
-  // runs of each side.
-  [[nodiscard]] Result<Compared> make(const replay::ValueQueries& asked, std::size_t besides);
+  // runs of each side. The runs of `before` are compared with the new ones; the story is that of a new one.
+  [[nodiscard]] Result<Compared> make(const replay::ValueQueries& asked, std::size_t besides,
+                                      explain::Input before = {});
   // Records callers (`asked`) from the first fault on, in runs of the schedule until one of a few reproduces the bug.
   // Empty if none did.
   [[nodiscard]] Result<std::vector<explain::Call>> callers(const replay::ValueQueries& asked);
@@ -52,8 +55,7 @@ class ComparedRuns {
   [[nodiscard]] Result<void> complete_java_stacks(explain::Input& input);
   [[nodiscard]] Result<void> add(const replay::ValueQueries& asked, const replay::ContrastOptions& options,
                                  bool& story_taken, Compared& out);
-  static void take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, explain::Input& input,
-                       bool& story_taken);
+  static void take_run(replay::Run&& run, replay::ContrastRun what, RunLogs& logs, Compared& out, bool& story_taken);
 
   const replay::Watchable& watchable_;
   const schedule::Schedule& schedule_;

@@ -1,5 +1,7 @@
 #include "explain/compare.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -97,14 +99,48 @@ std::unordered_set<std::uint32_t> kinds_before(const Run& run, const Merged& mer
   return out;
 }
 
+// One run, as far as it is compared.
+struct Condensed {
+  const Run* run = nullptr;
+  Firsts firsts;
+  Firsts later;  // of correct and harmless runs: what happens after the cut of failing runs, wherever that may be
+  Firsts ahead;  // of failing runs: what happens shortly before the cut, and may be after the cut of correct runs
+  std::unordered_set<std::uint32_t> before;  // of correct runs
+};
+
 struct Groups {
   std::vector<const Firsts*> failing, sound, near, shorter;
-  std::vector<const Firsts*> later_sound,
-      later_near;  // what happens only after the failure, but may be before the cut of failing runs
-  std::vector<const Firsts*>
-      ahead;  // in failing runs: what happens shortly before the cut, and may be after the cut of correct runs
-  std::int64_t shortest_failing = kNever;  // from the cut to the end
+  std::vector<const Firsts*> later_sound, later_near, ahead;     // see Condensed
+  std::vector<const std::unordered_set<std::uint32_t>*> before;  // of correct runs
+  std::int64_t shortest_failing = kNever;                        // from the cut to the end
+  [[nodiscard]] bool enough() const { return failing.size() >= 2 && sound.size() >= 2; }
 };
+
+// `question`: only the runs that were asked it; kNoKind: all.
+Groups grouped(const std::vector<Condensed>& runs, std::uint32_t question = kNoKind) {
+  Groups groups;
+  for (const Condensed& one : runs) {
+    if (one.run->unasked.contains(question)) continue;
+    switch (one.run->group) {
+      case Group::failing:
+        groups.failing.push_back(&one.firsts);
+        groups.ahead.push_back(&one.ahead);
+        groups.shortest_failing = std::min(groups.shortest_failing, one.run->end_ns - one.run->cut_ns);
+        break;
+      case Group::sound:
+        groups.sound.push_back(&one.firsts);
+        groups.later_sound.push_back(&one.later);
+        groups.before.push_back(&one.before);
+        break;
+      case Group::near:
+        groups.near.push_back(&one.firsts);
+        groups.later_near.push_back(&one.later);
+        break;
+      case Group::shorter: groups.shorter.push_back(&one.firsts); break;
+    }
+  }
+  return groups;
+}
 
 double share(const std::vector<const Firsts*>& runs, Key key, std::int64_t within) {
   if (runs.empty()) return 0;
@@ -159,6 +195,9 @@ Difference measure(const Groups& groups, Key key) {
   Difference d;
   d.kind = static_cast<std::uint32_t>(key >> 32);
   d.next = static_cast<std::uint32_t>(key);
+  d.failing_runs = groups.failing.size();
+  d.sound_runs = groups.sound.size();
+  d.near_runs = groups.near.size();
   d.failing = share(groups.failing, key, kNever);
   d.sound = share(groups.sound, key, kNever);
   d.near = share(groups.near, key, kNever);
@@ -221,6 +260,10 @@ double weight_of(Nearness nearness) {
 
 }  // namespace
 
+std::string of_runs(double share, std::size_t runs) {
+  return fmt::format("{} of {}", std::lround(share * static_cast<double>(runs)), runs);
+}
+
 bool of_bug_alone(const std::vector<Difference>& differences) {
   return std::any_of(differences.begin(), differences.end(),
                      [](const Difference& d) { return d.only_bug && d.next == kNoKind; });
@@ -228,49 +271,30 @@ bool of_bug_alone(const std::vector<Difference>& differences) {
 
 Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
   Comparison out;
-  std::vector<std::unordered_set<std::uint32_t>> before;  // of correct runs
-  std::vector<Firsts> firsts, ahead, later;
-  for (std::vector<Firsts>* of_runs : {&firsts, &ahead, &later}) of_runs->reserve(runs.size());
+  std::vector<Condensed> condensed;
   std::unordered_set<std::uint32_t> unknown;  // functions that a run may have entered without a record
-  Groups groups;
-  std::int64_t known_before = 0;  // at most the cut of failing runs
+  std::int64_t known_before = 0;              // at most the cut of failing runs
   for (const Run& run : runs)
     if (run.group == Group::failing && !fired(run).empty())
       known_before = std::max(known_before, run.cut_ns - run.known_ns);
-  // Everything after the cut, unless that may be early.
-  const auto later_of = [&](const Run& run) -> const Firsts* {
-    if (known_before == 0) return &firsts.back();
-    return &later.emplace_back(firsts_of(run, kinds, merged, run.cut_ns + known_before, run.end_ns));
-  };
   for (const Run& run : runs) {
     const bool hit = !fired(run).empty();
     if (run.group == Group::failing && !hit) continue;
-    firsts.push_back(firsts_of(run, kinds, merged, run.cut_ns, run.end_ns));
+    Condensed& one = condensed.emplace_back();
+    one.run = &run;
+    one.firsts = firsts_of(run, kinds, merged, run.cut_ns, run.end_ns);
     for (const std::uint32_t kind : run.let_go)
-      if (!firsts.back().contains(pair_key(merged[kind], kNoKind))) unknown.insert(merged[kind]);
-    switch (run.group) {
-      case Group::failing:
-        groups.failing.push_back(&firsts.back());
-        ahead.push_back(firsts_of(run, kinds, merged, run.known_ns, run.cut_ns));
-        groups.ahead.push_back(&ahead.back());
-        groups.shortest_failing = std::min(groups.shortest_failing, run.end_ns - run.cut_ns);
-        break;
-      case Group::sound:
-        groups.sound.push_back(&firsts.back());
-        groups.later_sound.push_back(later_of(run));
-        before.push_back(kinds_before(run, merged));
-        break;
-      case Group::near:
-        groups.near.push_back(&firsts.back());
-        groups.later_near.push_back(later_of(run));
-        break;
-      case Group::shorter: groups.shorter.push_back(&firsts.back()); break;
-    }
+      if (!one.firsts.contains(pair_key(merged[kind], kNoKind))) unknown.insert(merged[kind]);
+    if (run.group == Group::failing) one.ahead = firsts_of(run, kinds, merged, run.known_ns, run.cut_ns);
+    if (run.group == Group::sound) one.before = kinds_before(run, merged);
+    if (run.group == Group::sound || run.group == Group::near)
+      one.later = known_before == 0 ? one.firsts : firsts_of(run, kinds, merged, run.cut_ns + known_before, run.end_ns);
   }
-  out.enough = groups.failing.size() >= 2 && groups.sound.size() >= 2;
+  const Groups all = grouped(condensed);
+  out.enough = all.enough();
   if (!out.enough) return out;
   std::unordered_set<Key> keys;
-  for (const auto* side : {&groups.failing, &groups.sound})
+  for (const auto* side : {&all.failing, &all.sound})
     for (const Firsts* run : *side)
       for (const auto& [key, first] : *run) keys.insert(key);
   std::set<std::string> unsure;  // on whichever nodes
@@ -284,28 +308,29 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   // like chance. The same for messages between nodes, where heartbeats and retries vary.
   Noise steps, successions, exchanges;
   std::map<std::uint32_t, Noise> values;
-  Permutations permuted(groups.failing.size(), groups.sound.size());
+  std::map<std::uint32_t, Groups> asked;  // by question
+  Permutations permuted(all.failing.size(), all.sound.size());
   for (const Key key : keys) {
+    const Kind& kind = kinds[static_cast<std::uint32_t>(key >> 32)];
+    const bool value = kind.what == StepKind::value, exchange = is_exchange(kind.what);
+    if (value && !asked.contains(kind.question)) asked.emplace(kind.question, grouped(condensed, kind.question));
+    const Groups& groups = value ? asked.at(kind.question) : all;
+    if (!groups.enough()) continue;
     Difference d = measure(groups, key);
     const bool succession = d.next != kNoKind;
-    const bool value = kinds[d.kind].what == StepKind::value, exchange = is_exchange(kinds[d.kind].what);
     const bool step = !succession && !value && !exchange;
     if (step || d.noise > 0) {
       std::vector<bool> has = pattern_of(groups, key);
       if (step) permuted.add(has);
       if (d.noise > 0)
-        (succession ? successions
-         : value    ? values[kinds[d.kind].question]
-         : exchange ? exchanges
-                    : steps)
-            .add(std::move(has));
+        (succession ? successions : value ? values[kind.question] : exchange ? exchanges : steps).add(std::move(has));
       if (d.noise > 0 && step) ++out.noisy;
     }
     if (d.failing == d.sound) continue;
     place(d, groups, key);
-    const auto earlier =
-        std::count_if(before.begin(), before.end(), [&](const auto& had) { return had.contains(d.kind); });
-    if (!d.missing && !succession) d.earlier = static_cast<double>(earlier) / static_cast<double>(before.size());
+    const auto earlier = std::count_if(groups.before.begin(), groups.before.end(),
+                                       [&](const auto* had) { return had->contains(d.kind); });
+    if (!d.missing && !succession) d.earlier = static_cast<double>(earlier) / static_cast<double>(groups.before.size());
     const double known = d.harmless ? kHarmless : kNothingNew;
     d.strength = d.ochiai * (1 - d.noise) * weight_of(d.nearness) * (1 - (1 - kNeedless) * d.needless);
     d.weight = d.strength * (1 - (1 - known) * d.earlier);
@@ -313,9 +338,9 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
     if ((d.weight >= kLeastWeight || d.odd <= 1) && std::abs(d.failing - d.sound) >= kLeastContrast - 1e-9)
       out.differences.push_back(d);
   }
-  out.chance = steps.chance(groups.failing.size(), groups.sound.size());
-  const double of_successions = successions.chance(groups.failing.size(), groups.sound.size());
-  out.exchange_chance = exchanges.chance(groups.failing.size(), groups.sound.size());
+  out.chance = steps.chance(all.failing.size(), all.sound.size());
+  const double of_successions = successions.chance(all.failing.size(), all.sound.size());
+  out.exchange_chance = exchanges.chance(all.failing.size(), all.sound.size());
   const auto is_value = [&](const Difference& d) { return kinds[d.kind].what == StepKind::value; };
   const auto is_exchanged = [&](const Difference& d) { return is_exchange(kinds[d.kind].what); };
   const auto has_clean = [&](bool succession) {
@@ -339,11 +364,11 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   });
   const bool believed =
       (out.chance <= kMostChance && has_clean(false)) ||
-      (but_for_one && steps.chance_but_for_one(groups.failing.size(), groups.sound.size()) <= kMostChance / 2);
+      (but_for_one && steps.chance_but_for_one(all.failing.size(), all.sound.size()) <= kMostChance / 2);
   out.hidden = !believed && but_for_one;
   const auto believed_value = [&](const Difference& d) {
     const std::uint32_t question = kinds[d.kind].question;
-    return values[question].chance(groups.failing.size(), groups.sound.size()) <= kMostChance &&
+    return values[question].chance(d.failing_runs, d.sound_runs) <= kMostChance &&
            std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& other) {
              return other.clean && is_value(other) && kinds[other.kind].question == question;
            });

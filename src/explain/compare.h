@@ -28,6 +28,8 @@ struct Difference {
   bool missing = false;          // failing runs lack it
   bool again = false;            // ... though they did it shortly before the fault: correct runs do it again and again
   double failing = 0, sound = 0, near = 0;  // shares of the runs that have it
+  std::size_t failing_runs = 0, sound_runs = 0,
+              near_runs = 0;  // of these: for a value, the runs that were asked for it
   double needless =
       0;  // share of the runs with a shorter fault that reproduced the bug and in this respect are like correct ones
   double ochiai = 0;
@@ -73,6 +75,8 @@ struct Comparison {
   double exchange_chance = 1;  // like `chance`, for messages between nodes
   [[nodiscard]] bool none() const { return differences.empty() && orders.empty(); }
 };
+
+[[nodiscard]] std::string of_runs(double share, std::size_t runs);  // "2 of 3"
 
 // True if something other than successions occurs with the bug only.
 [[nodiscard]] bool of_bug_alone(const std::vector<Difference>& differences);

@@ -356,13 +356,10 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
   }
 }
 
-std::string of_runs(double share, std::size_t runs) {
-  return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(runs) + 0.5), runs);
-}
-
-std::string counted(const Difference& d, std::size_t failing, std::size_t sound, std::size_t near) {
-  std::string out = fmt::format("{} failing and {} correct runs", of_runs(d.failing, failing), of_runs(d.sound, sound));
-  if (near > 0) out += fmt::format(", {} with the fault but without the bug", of_runs(d.near, near));
+std::string counted(const Difference& d) {
+  std::string out =
+      fmt::format("{} failing and {} correct runs", of_runs(d.failing, d.failing_runs), of_runs(d.sound, d.sound_runs));
+  if (d.near_runs > 0) out += fmt::format(", {} with the fault but without the bug", of_runs(d.near, d.near_runs));
   if (d.by_chance) out += fmt::format(" (p = {:.2g})", *d.by_chance);
   if (d.needless > 0) out += ", but the bug occurs without it if the fault is shorter";
   return out;
@@ -431,12 +428,12 @@ bool is_cut_short(const Difference& d, bool killed, const Evidence& evidence) {
 }
 
 // The heaviest difference in a function's own entry, exception or value describes it.
-void describe(const Difference& d, bool killed, bool any_near, Evidence& evidence) {
+void describe(const Difference& d, bool killed, Evidence& evidence) {
   if (d.weight <= evidence.heaviest_of_own || is_cut_short(d, killed, evidence)) return;
   evidence.heaviest_of_own = d.weight;
   Features& f = evidence.features;
   f[Feature::differs] = d.strength;
-  f[Feature::bug_alone] = d.only_bug ? 1 : d.clean && !any_near ? kUnknown : 0;
+  f[Feature::bug_alone] = d.only_bug ? 1 : d.clean && d.near_runs == 0 ? kUnknown : 0;
   f[Feature::usual] = d.earlier;
   f[Feature::harmless] = d.harmless ? 1 : 0;
   f[Feature::by_chance] = d.by_chance.value_or(0);
@@ -444,11 +441,6 @@ void describe(const Difference& d, bool killed, bool any_near, Evidence& evidenc
 }
 
 void from_differences(const Input& input, const Comparison& comparison, bool known_broken_off, Evidences& out) {
-  const auto amount = [&](Group group) {
-    return static_cast<std::size_t>(
-        std::count_if(input.runs.begin(), input.runs.end(), [&](const Run& run) { return run.group == group; }));
-  };
-  const std::size_t failing = amount(Group::failing), sound = amount(Group::sound), near = amount(Group::near);
   const bool killed =
       std::any_of(input.schedule.faults.begin(), input.schedule.faults.end(),
                   [](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash; });
@@ -457,7 +449,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
   const std::set<std::uint32_t> outermost = outermost_left(input);
   for (const Difference& d : comparison.differences) {
     const Kind& kind = input.kinds[d.kind];
-    const std::string runs = counted(d, failing, sound, near);
+    const std::string runs = counted(d);
     if (d.next != kNoKind) {
       if (kind.what != StepKind::function) continue;
       out[kind.function].tell(d.weight * kSuccession, kind.node,
@@ -471,11 +463,12 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
       case StepKind::function:
         // A later fault made it start again: nothing that speaks against the function that an earlier one hit.
         if (out[kind.function].at_failed_call && d.earlier > kUnknown && !d.missing) break;
-        if (d.clean && !d.missing && (d.only_bug || near == 0 || (!bug_alone && !(known_broken_off && d.harmless))))
+        if (d.clean && !d.missing &&
+            (d.only_bug || d.near_runs == 0 || (!bug_alone && !(known_broken_off && d.harmless))))
           out[kind.function].fresh.insert(kind.node);
         if (d.clean && d.missing && !is_cut_short(d, killed, out[kind.function]))
           out[kind.function].lost.insert(kind.node);
-        describe(d, killed, near > 0, out[kind.function]);
+        describe(d, killed, out[kind.function]);
         out[kind.function].tell(
             d.weight, kind.node,
             fmt::format("{} after the fault in {}", d.missing ? "no longer entered" : "entered", runs));
@@ -483,7 +476,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
       case StepKind::thrown:
         // That it passes the fault's own exception on is no difference of its own.
         if (out[kind.function].features[Feature::passed_on] == 0) {
-          describe(d, killed, near > 0, out[kind.function]);
+          describe(d, killed, out[kind.function]);
           if (outermost.contains(d.kind) && !d.missing)
             out[kind.function].features.raise(Feature::broken_off, d.weight);
         }
@@ -493,7 +486,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
         break;
       case StepKind::value:
         if (kind.function.empty()) break;
-        describe(d, killed, near > 0, out[kind.function]);
+        describe(d, killed, out[kind.function]);
         out[kind.function].tell(
             d.weight, kind.node,
             fmt::format("{}{} after the fault in {}", d.missing ? "no longer: " : "", kind.words, runs));

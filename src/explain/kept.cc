@@ -402,6 +402,7 @@ void fields(A& a, Run& v, Kept::Texts& pool) {
   steps(a, v.steps);
   each_of(a, v.let_go, [&](std::uint32_t& one) { value(a, one); });
   list(a, v.values, [&](schedule::Value& one) { fields(a, one); });
+  if (a.version() >= 5) each_of(a, v.unasked, [&](std::uint32_t& one) { value(a, one); });
   value(a, v.cut_short);
   list(a, v.recorded, [&](RecordedMessage& one) {
     value(a, one.ts_ns);
@@ -535,6 +536,8 @@ void check(const Input& input) {
     const Run& run = input.runs[i];
     for (const schedule::Value& value : run.values)
       if (value.question >= input.questions.size()) throw Damaged{"a value belongs to no query"};
+    if (!run.unasked.empty() && *run.unasked.rbegin() >= input.questions.size())
+      throw Damaged{"a run was not asked an unknown query"};
     for (const Step& step : run.steps) {
       if (step.kind >= input.kinds.size() || (step.in != kNoKind && step.in >= input.kinds.size()))
         throw Damaged{"a step has an unknown kind"};
@@ -603,7 +606,7 @@ Result<Plain> plain_of(std::string_view bytes, std::string_view name) {
     return fail(ErrorKind::input, fmt::format("{}: it does not hold the runs of an explanation", name),
                 "'rose explain --report DIR' writes them");
   const std::string_view version = bytes.substr(kMagic.size(), line - kMagic.size());
-  if (version != "1" && version != "2" && version != "3" && version != std::to_string(kKeptVersion))
+  if (version != "1" && version != "2" && version != "3" && version != "4" && version != std::to_string(kKeptVersion))
     return fail(ErrorKind::input, fmt::format("{}: it has version {}, versions 1 to {} can be read", name,
                                               printable(version), kKeptVersion));
   ROSE_TRY(std::string plain, zstd_unpack(bytes.substr(line + 1), kMostUnpacked, name));

@@ -18,7 +18,7 @@
 
 namespace rose::explain {
 
-inline constexpr std::uint32_t kKeptVersion = 4;            // 1 to 3 are read, too
+inline constexpr std::uint32_t kKeptVersion = 5;            // 1 to 4 are read, too
 inline constexpr const char* kKeptFile = "explained.runs";  // in the folder of the report
 
 struct Kept {
@@ -33,7 +33,7 @@ struct Kept {
   std::vector<std::string> limits;
 
   Input input;  // the argument of explain()
-  // With --deepen: the input is that of the last round that could be compared.
+  // The runs of further rounds are among those of the input.
   bool deepened = false;
   std::vector<std::string> own_questions;  // queries of the user
   std::vector<Round> rounds;

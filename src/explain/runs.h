@@ -106,6 +106,7 @@ struct Run {
   std::set<std::uint32_t> let_go;       // functions that were entered too often to be watched to the end: where one is
                                         // missing, it may have been entered
   std::vector<schedule::Value> values;  // that were asked for: steps only after add_values()
+  std::set<std::uint32_t> unasked;      // queries that other runs were asked and this one was not
   bool cut_short = false;               // there were more than kMostSteps
   std::vector<RecordedMessage> recorded;  // of nodes that record themselves, in each node's order
   std::set<std::string> recorded_late;    // nodes whose recordings lack the beginning, which was overwritten

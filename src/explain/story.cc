@@ -226,16 +226,10 @@ class Teller {
     }
   }
 
-  [[nodiscard]] std::string counted(const Difference& d) const {
-    const auto amount = [&](Group group) {
-      return std::count_if(input_.runs.begin(), input_.runs.end(), [&](const Run& run) { return run.group == group; });
-    };
-    const auto part = [](double share, std::ptrdiff_t all) {
-      return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(all) + 0.5), all);
-    };
-    std::string out = fmt::format("in {} failing and {} correct runs", part(d.failing, amount(Group::failing)),
-                                  part(d.sound, amount(Group::sound)));
-    if (const auto near = amount(Group::near); near > 0) out += fmt::format(", {} without harm", part(d.near, near));
+  [[nodiscard]] static std::string counted(const Difference& d) {
+    std::string out = fmt::format("in {} failing and {} correct runs", of_runs(d.failing, d.failing_runs),
+                                  of_runs(d.sound, d.sound_runs));
+    if (d.near_runs > 0) out += fmt::format(", {} without harm", of_runs(d.near, d.near_runs));
     return out;
   }
 

@@ -12,10 +12,6 @@ namespace {
 constexpr std::size_t kMostDistinct = 4 * kFewValues;  // examined to know that there are many
 constexpr double kAddress = 1ULL << 40;                // numbers in programs are rarely this large
 
-std::string part(double share, std::size_t runs) {
-  return fmt::format("{} of {}", static_cast<long>(share * static_cast<double>(runs) + 0.5), runs);
-}
-
 struct Counting {
   std::map<std::string, ValueCount> counts;
   std::set<std::pair<std::string, int>> seen;  // value and run
@@ -100,11 +96,9 @@ std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::ve
                                      const ValueSorts& sorts, const Kinds& kinds, const Comparison& comparison,
                                      const Run& story, bool merged) {
   std::map<std::pair<std::uint32_t, std::string>, std::array<Counting, 3>> all;  // by query and node, then by group
-  std::array<std::size_t, 3> amount{};
   for (const Run& run : runs) {
     if (run.group == Group::shorter) continue;
     const auto group = static_cast<std::size_t>(run.group);
-    ++amount[group];
     for (const schedule::Value& value : run.values) {
       if (value.question >= questions.size()) continue;
       Counting& counting = all[{value.question, merged ? std::string() : value.node}][group];
@@ -151,8 +145,7 @@ std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::ve
         table.clean = d.clean;
         table.only_bug = d.only_bug;
         table.differs = fmt::format("{}{} in {} failing and {} correct runs", d.missing ? "no longer: " : "",
-                                    kind.words, part(d.failing, amount[static_cast<std::size_t>(Group::failing)]),
-                                    part(d.sound, amount[static_cast<std::size_t>(Group::sound)]));
+                                    kind.words, of_runs(d.failing, d.failing_runs), of_runs(d.sound, d.sound_runs));
         if (!d.missing) table.first = first_of(story, d.kind);
         break;
       }

@@ -77,6 +77,30 @@ TEST_CASE("a value that only failing runs have is reported with its first occurr
   CHECK(explain::in_short(killed).received.ends_with(" on n1: gets SIGKILL"));
 }
 
+TEST_CASE("a value counts only in the runs that were asked for it, a step in all runs", "[explain]") {
+  // Two rounds: only the second one was asked. The runs of each round alone differ in another function by chance.
+  Case one;
+  one.input.questions = {{"store:return", "store", "int", "", {}}};
+  for (int i = 0; i < 6; ++i) {
+    const bool asked = i >= 2;
+    script::Run failing = usual(2 * i + 1).faulted(103).enters(105, "give_up"), sound = usual(2 * i + 2);
+    (asked ? failing : sound).enters(106, "by_chance");
+    if (asked) failing.has(110, 0, "-1", -1), sound.has(110, 0, "0", 0);
+    for (const auto& [group, run] : {std::pair(Group::failing, failing), std::pair(Group::sound, sound)}) {
+      one.add(group, run);
+      if (!asked) one.input.runs.back().unasked.insert(0);
+    }
+  }
+  const explain::Explanation e = one.explain();
+  const explain::ValueTable& result = table(e, "store:return");
+  CHECK(result.clean);
+  CHECK(result.differs == "store:return is -1 in 4 of 4 failing and 0 of 4 correct runs");
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(),
+                    [](const auto& d) { return d.words == "enters give_up" && d.clean; }));
+  CHECK(std::none_of(e.differences.begin(), e.differences.end(),
+                     [](const auto& d) { return d.words == "enters by_chance" && d.clean; }));
+}
+
 TEST_CASE("many values are reported in groups, and values that vary between equal runs are ignored", "[explain]") {
   Case one;
   one.input.questions = {{"f(count)", "f", "int", "", {}}, {"f(random)", "f", "int", "", {}}};
