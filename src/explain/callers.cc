@@ -132,17 +132,29 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
         of.begin(), of.end(), [&](const Call* one) { return one->caller == call.caller && one->line == call.line; });
     if (may_be_suspect(call) && !again && of.size() < kMostCallers) of.push_back(&call);
   }
+  // A closure is called where it was handed to. The function that contains it decided that, if it is on the stack.
+  const auto handed_by = [&](const Call& call) -> const Call& {
+    for (const Call* one = &call;; ++one) {
+      if (is_closure_in(call.function, one->caller)) return *one;
+      if (one == &calls.back() || key_of(one[1].function) != key_of(one->caller)) return call;
+    }
+  };
   // What comes first after the fault may be a decision, what comes later its consequence.
-  std::vector<const Call*> decisions;  // the first call that each caller decided on, by time
-  for (const Call& call : calls) {
+  struct Decision {
+    const Call* call;  // of the function that only these runs enter
+    const Call* by;    // the same, or the call in the function that decided, further out on the stack
+  };
+  std::vector<Decision> decisions;  // the first that each function took, by time
+  for (const Call& inner : calls) {
+    const Call& call = handed_by(inner);
     const auto caller = find_suspect(suspects, call.caller);
-    if (!tells(call) || !may_be_suspect(call)) continue;
+    if (!tells(inner) || !may_be_suspect(call)) continue;
     if (caller != suspects.end() && one_sided(*caller, call.node)) continue;
     // An error goes outward along the stack that the fault hit: what its functions then do follows from that.
     if (caller != suspects.end() && caller->features[Feature::arrived] > kOnStack) continue;
     const bool again = std::any_of(decisions.begin(), decisions.end(),
-                                   [&](const Call* one) { return key_of(one->caller) == key_of(call.caller); });
-    if (!again && decisions.size() < kMostDecisions) decisions.push_back(&call);
+                                   [&](const Decision& one) { return key_of(one.by->caller) == key_of(call.caller); });
+    if (!again && decisions.size() < kMostDecisions) decisions.push_back({&inner, &call});
   }
   std::vector<const Call*> accused;
   for (Suspect& callee : suspects) {  // best first
@@ -167,14 +179,16 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
                        at_place(frame_at(call, call.function)), side.why);
   };
   double share = 1;
-  for (const Call* call : decisions) {
+  for (const auto& [call, by] : decisions) {
     // What is called may as well be the one that lacks a check. What is no longer called may not.
     if (Features& of = find_suspect(suspects, call->function)->features; !side.missing)
       of[Feature::decided_outside] = std::min(of[Feature::decided_outside], 1 - share);
-    accuse(suspects, *call, Feature::decided_first, share, why(*call));
+    accuse(suspects, *by, Feature::decided_first, share,
+           call == by ? why(*call)
+                      : fmt::format("hands over {}, {}", at_place(frame_at(*call, call->function)), side.why));
     // Those further out passed on what it decided by, or decided to call it. What only failing runs enter did not.
     double outer = share;
-    for (const Call* one = call; one != &calls.back() && key_of(one[1].function) == key_of(one->caller); ++one) {
+    for (const Call* one = by; one != &calls.back() && key_of(one[1].function) == key_of(one->caller); ++one) {
       const auto caller = find_suspect(suspects, one[1].caller);
       if (caller != suspects.end() && caller->features[Feature::arrived] > kOnStack)
         break;  // follows from the error, too
@@ -188,7 +202,7 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     if (const auto caller = find_suspect(suspects, call->caller); caller != suspects.end())
       add_why(*caller, why(*call));
   std::vector<Call> first;
-  if (!decisions.empty()) first.push_back(*decisions.front());
+  if (!decisions.empty()) first.push_back(*decisions.front().by);
   score(suspects);
   return first;
 }

@@ -214,7 +214,8 @@ void add_outer_callers(Explanation& explanation, const std::vector<std::string>&
 
 // Which functions to query next: suspects, best first, then those that are called only on one side, then those on the
 // stacks, then those that are entered on the way from the fault to the symptom: where a node acts upon an old value,
-// runs may not differ in anything else. None that is in `asked`, at most `most`.
+// runs may not differ in anything else. Functions that only the runs of one side enter come last, because there is
+// nothing to compare their values with. None that is in `asked`, at most `most`.
 [[nodiscard]] std::vector<std::string> next_functions(const Explanation& explanation,
                                                       const std::set<std::string>& asked, std::size_t most);
 

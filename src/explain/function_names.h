@@ -17,6 +17,11 @@ inline constexpr double kOuter = 0.82;  // factor for each caller further out on
 // have the same key. So do the instances of a generic function.
 [[nodiscard]] std::string key_of(std::string function);
 [[nodiscard]] bool is_base(std::string_view function);
+// True if the code of `function`, a closure, is in `outer` or was inlined there. Go: "kv.(*Store).Save.func1" is in
+// "kv.(*Store).Save", "kv.Save.(*Log).Info.func2" was inlined into "kv.Save"; Java: "x.C.lambda$run$0" in "x.C.run";
+// C++: "kv::save(int)::{lambda()#1}::operator()() const" in "kv::save(int)"; Rust: "kv::save::{{closure}}" in
+// "kv::save".
+[[nodiscard]] bool is_closure_in(std::string_view function, std::string_view outer);
 // "save (store.c:44)"
 [[nodiscard]] std::string at_place(const schedule::Frame& frame);
 

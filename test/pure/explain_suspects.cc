@@ -975,6 +975,42 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(at(longest) < static_cast<long>(e.suspects.size()));
 }
 
+TEST_CASE("the function that hands a closure over decided that it is called", "[explain]") {
+  const std::string closure = "kv.(*Store).Save.(*Log).Notice.func1";
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).enters(104, closure, 7));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  explain::Explanation e = one.explain();
+  const auto call = [](const std::string& function, const std::string& caller) {
+    return explain::Call{.function = function, .caller = caller, .node = "n1", .file = "kv.go", .line = 9};
+  };
+  add_callers(e, {call(closure, "kv.(*Log).execute"), call("kv.(*Log).execute", "kv.(*Log).Notice"),
+                  call("kv.(*Log).Notice", "kv.(*Store).Save"), call("kv.(*Store).Save", "kv.(*Store).Serve")});
+  const auto decided = [&](const std::string& function) {
+    const auto found =
+        std::find_if(e.suspects.begin(), e.suspects.end(), [&](const auto& s) { return s.function == function; });
+    return found == e.suspects.end() ? 0 : found->features[explain::Feature::decided_first];
+  };
+  CHECK(decided("kv.(*Store).Save") == 1);
+  CHECK(decided("kv.(*Store).Serve") == Approx(0.82));
+  CHECK(decided("kv.(*Log).execute") == 0);
+  CHECK(decided("kv.(*Log).Notice") == 0);
+
+  using explain::is_closure_in;
+  CHECK(is_closure_in("kv.(*Store).Save.func1", "kv.(*Store).Save"));
+  CHECK(is_closure_in("kv.Run.func2.1", "kv.Run"));
+  CHECK_FALSE(is_closure_in("kv.Run.func2", "kv.Ru"));
+  CHECK_FALSE(is_closure_in("kv.Run.functional", "kv.Run"));
+  CHECK(is_closure_in("x.C.lambda$run$0", "x.C.run"));
+  CHECK_FALSE(is_closure_in("x.C.lambda$run$0", "x.C.runAll"));
+  CHECK(is_closure_in("kv::save(int)::{lambda()#1}::operator()() const", "kv::save(int)"));
+  CHECK(is_closure_in("kv::save::{{closure}}", "kv::save"));
+  CHECK_FALSE(is_closure_in("kv::save", "kv::save"));
+  CHECK_FALSE(is_closure_in("kv::save", ""));
+}
+
 TEST_CASE("a function that is entered as usual, and no longer calls what correct runs call in it, is a suspect",
           "[explain]") {
   Case one;
