@@ -52,14 +52,14 @@ std::vector<std::string> next_functions(const Explanation& e, const std::set<std
   for (const Suspect& suspect : e.suspects)
     if (!suspect.fresh.empty() || !suspect.lost.empty()) one_sided.insert(key_of(suspect.function));
   const auto add = [&](const std::string& function) {
-    if (!function.empty() && known.insert(key_of(function)).second) out.push_back(function);
+    schedule::Frame frame;
+    frame.function = function;
+    if (is_applications(frame) && known.insert(key_of(function)).second) out.push_back(function);
   };
   for (const Suspect& suspect : e.suspects) add(suspect.function);
   for (const DifferenceText& difference : e.differences) {
     const std::string_view callee = difference.callee;
-    schedule::Frame frame;
-    frame.function = difference.callee;
-    if (!callee.ends_with("@plt") && callee != "through a pointer" && !is_library(frame)) add(difference.callee);
+    if (!callee.ends_with("@plt") && callee != "through a pointer") add(difference.callee);
   }
   for (const Explanation::StackOf& one : e.stacks)
     for (const schedule::Frame& frame : one.stack.frames)

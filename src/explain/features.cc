@@ -192,14 +192,17 @@ struct OnStack {
   std::string node, why, called;
 };
 
-// A stack of a fault that limits a resource is that of a thread which met the limit, some time after the fault began.
-bool met_limit(const schedule::Fault* planned) { return planned != nullptr && schedule::limits(planned->kind); }
+// A stack of a fault that limits a resource or changes a clock is that of a thread which met the limit or read the
+// clock, some time after the fault began.
+bool met_later(const schedule::Fault* planned) {
+  return planned != nullptr && (schedule::limits(planned->kind) || planned->kind == schedule::FaultKind::clock);
+}
 
 // The feature that a stack of a failing run gives its functions.
 Feature said_by(const Input& input, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
   if (planned != nullptr && planned->kind == schedule::FaultKind::partition) return Feature::waiting;
-  if (met_limit(planned)) return Feature::arrived;
+  if (met_later(planned)) return Feature::arrived;
   // If a process is hit as a whole, its waiting threads count, too.
   if (waits(stack) && (comes_by_time(input, fault.id) || (stack.tid != 0 && stack.tid != thread_of(fault))))
     return Feature::waiting;
@@ -225,7 +228,7 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
         any_broken_off = any_broken_off || broken_off;
         const schedule::Fault* planned = input.schedule.find(fault->id);
         const std::int32_t tid = stack.tid != 0 ? stack.tid : thread_of(*fault);
-        const std::int64_t at_ns = run.zero_ns + (met_limit(planned) ? stack.ns : fault->fired_ns);
+        const std::int64_t at_ns = run.zero_ns + (met_later(planned) ? stack.ns : fault->fired_ns);
         if (planned != nullptr && planned->kind == schedule::FaultKind::crash && !waits(stack))
           if (const HalfDone half = half_done(run, input.kinds, tid, at_ns, frames); half.share > 0)
             here[frames[half.frame]->function][Feature::half_done] = half.share;
@@ -240,9 +243,9 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
           if (i == 0) innermost.insert(frame.function);
           OnStack& on = seen[frame.function];
           on.by_time = on.by_time && comes_by_time(input, fault->id);
-          on.at_call = on.at_call || met_limit(planned) ||
-                       (planned != nullptr && (planned->kind == schedule::FaultKind::syscall ||
-                                               planned->kind == schedule::FaultKind::exception));
+          on.at_call = on.at_call || (planned != nullptr && (schedule::limits(planned->kind) ||
+                                                             planned->kind == schedule::FaultKind::syscall ||
+                                                             planned->kind == schedule::FaultKind::exception));
           on.node = stack.node.empty() ? fault->node : stack.node;
           if (on.why.empty()) on.why = stack.why.empty() ? fault->detail : stack.why;
           if (i > 0 && on.called.empty()) on.called = frames[i - 1]->function;

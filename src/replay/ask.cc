@@ -247,8 +247,13 @@ QueryFinder::QueryFinder(QueryFinder&&) noexcept = default;
 QueryFinder::~QueryFinder() = default;
 
 std::vector<std::string> QueryFinder::about(const std::string& function) {
+  // Not every parameter has a name that a query can contain: Go's compiler calls those without one "~p2".
+  const auto possible = [](std::vector<std::string> questions) {
+    std::erase_if(questions, [](const std::string& text) { return !symbols::parse_query(text); });
+    return questions;
+  };
   for (symbols::ValueFile& file : files_)
-    if (std::vector<std::string> questions = file.questions(function); !questions.empty()) return questions;
+    if (std::vector<std::string> questions = possible(file.questions(function)); !questions.empty()) return questions;
   const bool java = std::any_of(config_->nodes.begin(), config_->nodes.end(),
                                 [&](const config::Node& node) { return jvm::is_method(node, function); });
   std::vector<std::string> questions;
@@ -256,8 +261,7 @@ std::vector<std::string> QueryFinder::about(const std::string& function) {
   questions.push_back(function + ":return");
   questions.push_back(function + ":callers");
   for (int i = 1; i <= kJavaArguments; ++i) questions.push_back(fmt::format("{}(arg{})", function, i));
-  std::erase_if(questions, [](const std::string& text) { return !symbols::parse_query(text); });
-  return questions;
+  return possible(std::move(questions));
 }
 
 std::vector<schedule::Value> recorded_values(const ValueQueries& asked, const observe::SeenValues& seen,

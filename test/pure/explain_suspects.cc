@@ -555,6 +555,30 @@ TEST_CASE("a full disk takes effect in the thread whose call fails for it, and a
   }
 }
 
+TEST_CASE("a wrong clock takes effect in the functions that read it, whatever their threads do else", "[explain]") {
+  Case one;
+  one.input.schedule.faults[0].kind = schedule::FaultKind::clock;
+  one.input.schedule.faults[0].when.resize(1);
+  one.input.schedule.faults[0].when[0].kind = schedule::ConditionKind::elapsed;
+  for (int i = 0; i < 5; ++i) {
+    // The innermost frame of a system call that reads the clock looks like that of a thread which waits.
+    one.add(Group::failing, script::Run(2 * i)
+                                .enters(100, "request")
+                                .faulted(102, 0)
+                                .stack({{"clock_nanosleep", "", 0, "/usr/lib/libc.so.6", 1},
+                                        {"next_number", "numbers.c", 7, "numbers", 1},
+                                        {"request", "numbers.c", 30, "numbers", 1}})
+                                .enters(150, "complain"));
+    one.add(Group::sound, script::Run(2 * i + 1).enters(100, "request").enters(150, "answer"));
+  }
+  const explain::Explanation e = one.explain();
+  const auto reader =
+      std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "next_number"; });
+  REQUIRE(reader != e.suspects.end());
+  CHECK(reader->features[explain::Feature::arrived] == 1);
+  CHECK(reader->features[explain::Feature::waiting] == 0);
+}
+
 TEST_CASE("that a later crash makes a function start again does not speak against it", "[explain]") {
   const auto share = [](bool call) {
     Case one;
