@@ -31,7 +31,8 @@ static inline __attribute__((always_inline)) long call2(long number, long first,
   __asm__ volatile("syscall" : "=a"(result) : "0"(number), "D"(first), "S"(second) : "rcx", "r11", "memory");
   return result;
 }
-static inline __attribute__((always_inline)) void call4(long number, long first, void *second, void *third, void *fourth) {
+static inline __attribute__((always_inline)) void call4(long number, long first, void *second, void *third,
+							void *fourth) {
   register void *r10 __asm__("r10") = fourth;
 
   __asm__ volatile("syscall" : "+a"(number) : "D"(first), "S"(second), "d"(third), "r"(r10) : "rcx", "r11", "memory");
@@ -46,7 +47,8 @@ static inline __attribute__((always_inline)) long call2(long number, long first,
   __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1) : "memory");
   return x0;
 }
-static inline __attribute__((always_inline)) void call4(long number, long first, void *second, void *third, void *fourth) {
+static inline __attribute__((always_inline)) void call4(long number, long first, void *second, void *third,
+							void *fourth) {
   register long x8 __asm__("x8") = number;
   register long x0 __asm__("x0") = first;
   register void *x1 __asm__("x1") = second;
