@@ -83,7 +83,7 @@ class BeforeMove final : public Move {
   struct Action {
     Condition condition;
     std::uint64_t times = 0;
-    std::int64_t first_ns = 0;  // timestamp of the first one
+    std::int64_t first_ns = 0;  // timestamp of its first occurrence
   };
 
   std::vector<Proposed>::iterator best() {
