@@ -30,7 +30,7 @@ struct Remote {
 struct PathFact {
   std::string absolute;  // absolute path; relative ones are resolved against the process's working directory
   bool folder = false;
-  bool writable = false;  // by the process's user, root's privileges aside
+  bool writable = false;  // by the process's user, without root's privileges
 };
 
 using Variables = std::vector<std::pair<std::string, std::string>>;  // in the order of the environment

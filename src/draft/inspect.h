@@ -17,7 +17,7 @@ namespace rose::draft {
 [[nodiscard]] Result<Seen> inspect(pid_t main, const std::vector<pid_t>& members, std::optional<Unit> unit,
                                    const std::string& origin);
 
-// The same for a container: only sockets, connections and command line, because its paths are not visible here.
+// Like inspect(), for a container: only sockets, connections and command line, because its paths are not visible here.
 [[nodiscard]] Result<Seen> inspect_inside(pid_t main, const std::vector<pid_t>& members, const std::string& origin);
 
 // The first process of the daemon of which `pid` is a worker: the topmost ancestor that runs the same program.

@@ -71,8 +71,7 @@ struct TimelineOptions {
 // The <svg> element of one panel.
 [[nodiscard]] std::string timeline_svg(const Panel& panel, const TimelineOptions& options);
 
-// The same information as text for readers who cannot see the chart: the most important moments in order, as table
-// rows.
+// The content of the chart as text, for readers who cannot see it: the most important moments in order, as table rows.
 struct KeyMoment {
   std::int64_t at_ns = 0;
   std::string node;

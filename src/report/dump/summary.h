@@ -13,7 +13,7 @@
 
 namespace rose::report {
 
-// Compared with a profile: not in it; more frequent than in it; as frequent.
+// How frequent an event is, compared with a profile: not in it, more frequent, as frequent.
 enum class Normal { fresh, more, usual };
 [[nodiscard]] std::string_view normal_name(Normal normal);  // "new", "more", "usual"
 
