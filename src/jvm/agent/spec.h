@@ -49,7 +49,7 @@ struct WatchSpec {
   std::vector<std::string> methods,
       classes;                               // exact names as in records, and the classes that contain them
   std::vector<const NamePattern*> throwers;  // methods whose exceptions are watched too
-  std::vector<std::string> thrower_sources;  // the same by source file
+  std::vector<std::string> thrower_sources;  // source files whose exceptions are watched too
   [[nodiscard]] bool exceptions() const { return !throwers.empty() || !thrower_sources.empty(); }
 };
 
