@@ -18,7 +18,7 @@
 
 namespace rose::cli {
 
-// Each returns the command's entry in the table: names, options, help, and the function to run.
+// Each of these functions returns the command's entry in the table: names, options, help, and the function to run.
 [[nodiscard]] Command init_command();
 [[nodiscard]] Command profile_command();
 [[nodiscard]] Command trace_command();

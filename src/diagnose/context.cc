@@ -86,7 +86,7 @@ void narrow_to_paths(const trace::Trace& trace, const trace::Event& event, const
     std::string glob = event.path == 0 ? std::string{} : path_glob(steady(trace.str(event.path)), node);
     return glob.empty() ? std::nullopt : std::optional(std::move(glob));
   };
-  // Not for symlink: the target of a symbolic link need not be a path.
+  // Use one path for symlink, because the target of a symbolic link need not be a path.
   const bool both = info.path2 >= 0 && !std::string_view(info.name).starts_with("symlink");
   if (both) call.path2 = glob_of(event.path2);
   call.path = call.path2 ? steady_glob() : glob_of(event.path);

@@ -362,8 +362,8 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
     Fresh fresh{container, book, i, node, secrets};
     make_fresh(fresh);
     if (node.port == 0 && !seen[i].tcp.empty()) {
-      // It listens on the loopback address only. Others can reach it only if the command sets the address, which is now
-      // ${ip}.
+      // The program listens on the loopback address only. Others can reach it only if the command sets the address,
+      // which is now ${ip}.
       const Listen& first = seen[i].tcp.front();
       if (std::any_of(node.command.begin(), node.command.end(),
                       [](const std::string& word) { return word.find("${ip}") != std::string::npos; }))

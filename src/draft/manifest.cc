@@ -647,7 +647,7 @@ class Manifests {
           if (of.empty()) continue;
           const std::string place = place_content(making, kind, of, at(one, key), false);
           if (place.empty()) continue;
-          // Each file separately, because they share one folder.
+          // Mount each file separately, because the files of several sources share one folder.
           for (const auto& [from, path] : placed_.at(place).first)
             node.volumes.push_back(
                 fmt::format("./{}/{}:{}/{}:ro", escaped(place), escaped(path), escaped(target), escaped(path)));

@@ -78,7 +78,7 @@ bool runs_the_server(const config::Node& taken, const System* system) {
   });
 }
 
-// What a program of a service logs when it serves, for those that open no port.
+// What a program that opens no port logs when it serves.
 struct ReadyLine {
   std::string_view program, word, line;
 };

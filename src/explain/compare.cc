@@ -99,7 +99,7 @@ std::unordered_set<std::uint32_t> kinds_before(const Run& run, const Merged& mer
   return out;
 }
 
-// One run, as far as it is compared.
+// The parts of a run that are compared.
 struct Condensed {
   const Run* run = nullptr;
   Firsts firsts;

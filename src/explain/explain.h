@@ -1,5 +1,5 @@
-// From runs of a schedule that reproduces, and correct runs for comparison, to how the program handled the fault:
-// suspects, and the story from the fault to the symptom. Pure: makes no runs, reads no files.
+// Compares runs of a schedule that reproduces the bug with correct runs, to explain how the program handled the fault:
+// determines suspects, and the story from the fault to the symptom. Pure: makes no runs, reads no files.
 #pragma once
 
 #include <cstdint>

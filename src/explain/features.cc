@@ -401,8 +401,8 @@ void from_trace(const Input& input, const Difference& d, double weight, const st
   }
 }
 
-// Of the Java methods that one exception leaves, the outermost: it was aborted as a whole, and its work may be half
-// done.
+// For each exception, the outermost of the Java methods that it leaves. That method was aborted as a whole, and its
+// work may be half done.
 std::set<std::uint32_t> outermost_left(const Input& input) {
   std::set<std::uint32_t> out;
   for (const Run& run : input.runs) {

@@ -65,7 +65,7 @@ struct TimelineOptions {
   int number = 0;                  // number of the panel in its page, for unique ids
 };
 
-// From the panel's first to its last event, moment or boundary.
+// The range from the panel's first to its last event, moment or boundary.
 [[nodiscard]] Stretch extent(const Panel& panel);
 
 // The <svg> element of one panel.
@@ -78,7 +78,7 @@ struct KeyMoment {
   std::string kind;  // "fault", "condition", "process", "silence", "oracle"
   std::string text;
 };
-// At most `most`; `left_out` is the number of further ones.
+// The most important moments, at most `most`; `left_out` receives the number of further ones.
 [[nodiscard]] std::vector<KeyMoment> key_moments(const Panel& panel, const TimelineOptions& options, std::size_t most,
                                                  std::size_t& left_out);
 

@@ -76,7 +76,7 @@ struct FaultOutcome {
   std::vector<ConditionOutcome> conditions;  // in the order of `when`
   std::vector<Stack> stacks;                 // stacks of the first few affected threads
 
-  // It changed something: packets were dropped, calls answered, a limit was reached, processes ended.
+  // True if it changed something: packets were dropped, calls answered, a limit was reached, processes ended.
   [[nodiscard]] bool effective() const { return fired && no_effect.empty(); }
 };
 

@@ -181,7 +181,7 @@ std::vector<Candidate> full_disks(const Given& given, const Times& times, const 
   std::map<int, Shortage> nodes;
   for (const Failure& failure : failures) {
     const FailedCall& group = *failure.group;
-    // Only writes: a short read has other reasons than a full disk.
+    // Use only writes, because a short read has other reasons than a full disk.
     const bool write = failure.syscall.find("write") != std::string::npos && file_path(group.pattern);
     if (group.err != 0 || (!write && !failure.of_mapping())) continue;
     Shortage& of = nodes[group.node];

@@ -1,7 +1,8 @@
 // Loaded into Node.js before the program (NODE_OPTIONS=--require): reports the entries of the application's functions.
 // The inspector of the process itself lists the functions (precise coverage), and evaluates the condition of a
-// breakpoint at the beginning of each function; the condition reports the entry and is false. A function that is created
-// by another one is known only after the creating function was called, so its first entry may be reported a little later.
+// breakpoint at the beginning of each function; the condition reports the entry and is false. A function that is
+// created by another one is known only after the creating function was called, so its first entry may be reported a
+// little later.
 'use strict';
 (() => {
   const library = process.env.ROSE_NODE_AGENT;
