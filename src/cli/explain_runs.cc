@@ -210,7 +210,7 @@ class ComparedRuns::RunLogs {
   std::map<std::filesystem::path, replay::LogTimes> times_;
   std::map<int, Files> files_;
   logs::Templates kinds_;
-  std::set<std::string> words_;  // in recordings
+  std::set<std::string> words_;  // texts of recorded messages
 };
 
 // Extracts the evidence of a run and frees the rest; only the run that is shown keeps its trace.

@@ -138,7 +138,7 @@ struct Pod {
   std::string subdomain;
   std::string space;
   int ordinal = 0;
-  const Yaml* meta = nullptr;  // of its template
+  const Yaml* meta = nullptr;  // metadata of its template
   const Yaml* spec = nullptr;
   const Yaml* claims = nullptr;  // volumeClaimTemplates
   bool orderly = false;

@@ -274,7 +274,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   Comparison out;
   std::vector<Condensed> condensed;
   std::unordered_set<std::uint32_t> unknown;  // functions that a run may have entered without a record
-  std::int64_t known_before = 0;              // how much later than correct runs failing runs may be cut, at most
+  std::int64_t known_before = 0;              // the most by which failing runs may be cut later than correct ones
   for (const Run& run : runs)
     if (run.group == Group::failing && !fired(run).empty())
       known_before = std::max(known_before, run.cut_ns - run.known_ns);
@@ -375,7 +375,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
              return other.clean && is_value(other) && kinds[other.kind].question == question;
            });
   };
-  std::vector<std::uint32_t> unbelieved;  // kinds
+  std::vector<std::uint32_t> unbelieved;  // kinds of values whose differences may be due to chance
   for (const Difference& d : out.differences)
     if (is_value(d) && d.next == kNoKind && !believed_value(d)) unbelieved.push_back(d.kind);
   const bool believed_successions = of_successions <= kMostChance && has_clean(true);

@@ -42,7 +42,7 @@ Order order_in(const Run& run, const Kinds& kinds) {
 
 struct OrderSides {
   std::vector<Order> failing, sound, near;
-  std::set<std::string> hit;  // nodes
+  std::set<std::string> hit;  // nodes that faults hit
 };
 
 double ways(std::size_t n, std::size_t k) {

@@ -21,7 +21,7 @@ struct RecordingFacts {
   std::int64_t began_ns = 0, ended_ns = 0;  // wall clock of its first call and of the last record
   std::uint32_t pid = 0;
   std::uint64_t records = 0;     // remaining records
-  std::uint64_t replayable = 0;  // from the first checkpoint, if the beginning was overwritten
+  std::uint64_t replayable = 0;  // records from the first checkpoint on, if the beginning was overwritten
   std::uint64_t unfinished = 0;  // calls that had not returned when the process was killed
   std::uint64_t cut_at = 0;      // if damaged: the offset in bytes at which it ends
   bool overwritten = false, damaged = false, ended = false;  // ended: on purpose

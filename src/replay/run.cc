@@ -632,7 +632,7 @@ class OneRun {
     if (injector_) injector_->disarm();
     if (deployment_) deployment_->stop();
     if (tracer_ && options_.tracer_gone) options_.tracer_gone();
-    deployment_.reset();  // its threads call the observers
+    deployment_.reset();  // first, because its threads call the observers
     observers_.connect(static_cast<observe::Tracer*>(nullptr));
     observers_.connect(static_cast<inject::Injector*>(nullptr));
     observers_.connect(static_cast<const jvm::Session*>(nullptr));

@@ -86,7 +86,7 @@ class NodeReports {
   struct Kind {
     std::uint64_t times = 0;
     bool reports = false;
-    Meaning meaning;    // that of the message of this kind which was read last
+    Meaning meaning;    // the meaning of the last message of this kind that was read
     std::string other;  // the node that the message is about
   };
 
