@@ -13,7 +13,8 @@
 
 namespace rose::draft {
 
-// `members`: all processes of the node, including `main`. Returns ErrorKind::usage if it has ended or is not a program.
+// `members`: all processes of the node, including `main`. Returns ErrorKind::usage if `main` has ended or is no
+// program.
 [[nodiscard]] Result<Seen> inspect(pid_t main, const std::vector<pid_t>& members, std::optional<Unit> unit,
                                    const std::string& origin);
 

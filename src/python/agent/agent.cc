@@ -189,7 +189,7 @@ int profile(PyObject*, PyObject* frame, int what, PyObject*) {
     ++thread.depth;
     report(*code);
   } else if (thread.depth > kFrames || (thread.depth > 0 && thread.functions[thread.depth - 1] == code->function)) {
-    --thread.depth;  // others were entered before the thread was watched
+    --thread.depth;  // other functions were entered before the thread was watched
   }
   return 0;
 }
