@@ -12,7 +12,7 @@
 
 namespace rose::explain {
 
-// A difference that chance explains with at least this probability is ignored.
+// A difference is ignored if the probability that chance explains it is higher than this.
 inline constexpr double kMostChance = 0.02;
 // The probability that chance alone makes a difference between this many failing runs and as many correct ones, if
 // there is no noise.
