@@ -46,7 +46,7 @@ std::vector<std::string> path_of(const Input& input) {
 
 std::vector<std::string> next_functions(const Explanation& e, const std::set<std::string>& asked, std::size_t most) {
   std::vector<std::string> out;
-  // Suspects, stacks and callees spell the same function differently.
+  // Suspects, stacks and callees spell the name of one function differently, so compare keys.
   std::set<std::string> known, one_sided;
   for (const std::string& function : asked) known.insert(key_of(function));
   for (const Suspect& suspect : e.suspects)
