@@ -27,9 +27,10 @@ constexpr std::size_t kMany = 4;
 constexpr std::size_t kFewestBrokenOff = 2;
 // The order of reasons: events in a function, or right after it, count less than events of the function itself.
 constexpr double kInside = 0.6, kSuccession = 0.5;
-constexpr double kUnknown = 0.5;     // if no run shows what the fault does without the bug
-constexpr double kLogScale = 4;      // brings the logarithm of a count near 1
-constexpr double kFullHelper = 0.1;  // from this share of the units of libraries on, a word counts in full
+constexpr double kLeastReceived = 0.5;  // share of the last function that is counted after a message
+constexpr double kUnknown = 0.5;        // if no run shows what the fault does without the bug
+constexpr double kLogScale = 4;         // brings the logarithm of a count near 1
+constexpr double kFullHelper = 0.1;     // from this share of the units of libraries on, a word counts in full
 
 constexpr std::int64_t kOneException = 200'000;  // ns between two methods that the same exception leaves
 constexpr std::int64_t kRethrown = 100'000'000;  // ns from one exception to the next one that a handler throws for it
@@ -360,6 +361,78 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
   }
 }
 
+// The nodes that a fault stops, or cuts off from others.
+struct Silenced {
+  std::set<std::string> nodes, peers;  // peers: those that they are cut off from; empty: all others
+  bool both = false;                   // each side is silent for the other
+  [[nodiscard]] bool between(const std::string& from, const std::string& to) const {
+    const auto other = [&](const std::string& node) {
+      return peers.empty() ? !nodes.contains(node) : peers.contains(node);
+    };
+    return (nodes.contains(from) && other(to)) || (both && nodes.contains(to) && other(from));
+  }
+};
+
+std::vector<Silenced> silenced(const Input& input, const Run& run) {
+  std::vector<Silenced> out;
+  for (const schedule::FaultOutcome* outcome : fired(run)) {
+    const schedule::Fault* fault = input.schedule.find(outcome->id);
+    if (fault == nullptr) continue;
+    const bool cut = fault->kind == schedule::FaultKind::partition || fault->kind == schedule::FaultKind::network;
+    if (!cut && fault->kind != schedule::FaultKind::crash && fault->kind != schedule::FaultKind::pause) continue;
+    Silenced& one = out.emplace_back();
+    one.nodes.insert(outcome->node.empty() ? fault->node : outcome->node);
+    if (!cut) continue;
+    one.nodes.insert(fault->side.begin(), fault->side.end());
+    one.peers.insert(fault->peers.begin(), fault->peers.end());
+    one.both = true;
+  }
+  return out;
+}
+
+// The functions that handle the messages of which a fault deprives the program: what must notice that they are missing
+// is in these functions or near them, and a program that handles events waits for them nowhere else. Runs may not
+// differ in these functions, and many are too busy to be watched all the time, but they are recorded at the beginning
+// of a run.
+void from_messages(const Input& input, std::size_t failing, Evidences& out) {
+  for (const Run& run : input.runs) {
+    if (run.group != Group::failing || run.exchanged.empty()) continue;
+    const std::vector<Silenced> all = silenced(input, run);
+    if (all.empty()) continue;
+    struct Handled {
+      double sum = 0;
+      std::string node;
+    };
+    std::map<std::string, Handled> handled;         // by function
+    std::unordered_map<std::int32_t, double> next;  // by thread that has received such a message: the next share
+    for (const Step& step : run.steps) {
+      if (step.ts_ns > run.cut_ns) break;
+      const Kind& kind = input.kinds[step.kind];
+      if (kind.what == StepKind::taken) {
+        const Exchanged& message = run.exchanged[step.source];
+        next[step.tid] = std::any_of(all.begin(), all.end(),
+                                     [&](const Silenced& one) { return one.between(message.from, message.to); })
+                             ? 1
+                             : 0;
+      }
+      if (kind.what != StepKind::function) continue;
+      const auto share = next.find(step.tid);
+      if (share == next.end() || share->second < kLeastReceived) continue;
+      Handled& of = handled[kind.function];
+      of.sum += share->second;
+      of.node = kind.node;
+      share->second *= kOuter;
+    }
+    double most = 0;
+    for (const auto& [function, of] : handled) most = std::max(most, of.sum);
+    for (const auto& [function, of] : handled) {
+      Evidence& evidence = out[function];
+      evidence.features[Feature::receives] += of.sum / most / static_cast<double>(failing);
+      evidence.tell(0.3, of.node, "it is entered next when a message of a node has arrived that the fault silences");
+    }
+  }
+}
+
 std::string counted(const Difference& d) {
   std::string out =
       fmt::format("{} failing and {} correct runs", of_runs(d.failing, d.failing_runs), of_runs(d.sound, d.sound_runs));
@@ -596,6 +669,7 @@ std::map<std::string, Evidence> evidence_of(const Input& input, const Comparison
   Evidences evidences;
   const bool known_broken_off = from_stacks(input, failing, evidences) > 0;
   from_entries(input, failing, evidences);
+  from_messages(input, failing, evidences);
   from_differences(input, comparison, known_broken_off, evidences);
   from_use(input, evidences);
   std::vector<std::string> names;

@@ -54,4 +54,31 @@ std::vector<Dwarf_Die> scopes_at(Dwarf_Die* unit, std::uint64_t pc) {
   return out;
 }
 
+std::string scope_of(Dwarf_Die* function) {
+  Dwarf_Die declared = *function, next;
+  Dwarf_Attribute attribute;
+  for (int hops = 0; hops < 4; ++hops) {
+    if (dwarf_attr(&declared, DW_AT_abstract_origin, &attribute) == nullptr &&
+        dwarf_attr(&declared, DW_AT_specification, &attribute) == nullptr)
+      break;
+    if (dwarf_formref_die(&attribute, &next) == nullptr) break;
+    declared = next;
+  }
+  Dwarf_Die* found = nullptr;
+  const int depth = dwarf_getscopes_die(&declared, &found);
+  const std::unique_ptr<Dwarf_Die, decltype(&std::free)> chain(found, &std::free);
+  std::string out;
+  for (int i = 1; i < depth; ++i) {
+    const int tag = dwarf_tag(&chain.get()[i]);
+    // A C function declared in a namespace: its symbol does not include the namespace.
+    if (i == 1 && tag == DW_TAG_namespace && dwarf_hasattr_integrate(function, DW_AT_external) != 0) return {};
+    if (tag != DW_TAG_namespace && tag != DW_TAG_structure_type && tag != DW_TAG_class_type && tag != DW_TAG_union_type)
+      continue;
+    const char* name = dwarf_diename(&chain.get()[i]);
+    if (name == nullptr && tag != DW_TAG_namespace) continue;
+    out.insert(0, std::string(name != nullptr ? name : kAnonymousScope) + "::");
+  }
+  return out;
+}
+
 }  // namespace rose::symbols

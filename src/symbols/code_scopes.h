@@ -4,6 +4,8 @@
 #include <elfutils/libdw.h>
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace rose::symbols {
@@ -11,5 +13,10 @@ namespace rose::symbols {
 // Innermost first, by nesting in the machine code rather than in the source. `pc` is an address as in the unit's debug
 // information.
 [[nodiscard]] std::vector<Dwarf_Die> scopes_at(Dwarf_Die* unit, std::uint64_t pc);
+
+inline constexpr std::string_view kAnonymousScope = "(anonymous namespace)";
+// The classes and namespaces around the declaration of a function: "(anonymous namespace)::Node::". Needed because code
+// in an anonymous namespace has no linkage name. Searches the whole unit.
+[[nodiscard]] std::string scope_of(Dwarf_Die* function);
 
 }  // namespace rose::symbols

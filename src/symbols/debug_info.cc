@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <span>
@@ -37,14 +38,26 @@ std::string plain_name(Dwarf_Die* die) {
   return name != nullptr ? std::string(std::string_view(name).substr(0, 4096)) : std::string();
 }
 
-std::string full_name(Dwarf_Die* die) {
+// "" if it has none.
+std::string linkage_name(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   for (const unsigned wanted : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
     if (dwarf_attr_integrate(die, wanted, &attribute) == nullptr) continue;
     if (const char* name = dwarf_formstring(&attribute); name != nullptr && *name != '\0')
       return demangle(std::string_view(name).substr(0, 4096));
   }
-  return plain_name(die);
+  return {};
+}
+
+bool is_go(Dwarf_Die& die) {
+  Dwarf_Die unit;
+  return dwarf_diecu(&die, &unit, nullptr, nullptr) != nullptr && dwarf_srclang(&unit) == DW_LANG_Go;
+}
+
+std::string full_name(Dwarf_Die* die) {
+  std::string name = linkage_name(die);
+  if (name.empty()) name = (is_go(*die) ? std::string() : scope_of(die)) + plain_name(die);
+  return name;
 }
 
 std::optional<std::uint64_t> first_address(Dwarf_Die* die) {
@@ -164,44 +177,47 @@ std::optional<FunctionDie> DebugInfo::function_at(std::uint64_t address) const {
 
 namespace {
 
-// Functions that no other unit sees have no linkage name: their namespaces follow from their position in the tree.
-class Namespaces {
+// The same names as full_name(), for many functions of a unit. Functions that no other unit sees have no linkage name:
+// their namespaces and classes follow from their position in the tree.
+class Names {
  public:
-  explicit Namespaces(Dwarf_Die& unit) { below(unit, {}, 0); }
-  // "stacks::", "" outside of all.
-  [[nodiscard]] std::string around(Dwarf_Die& function) const {
+  [[nodiscard]] std::string of(Dwarf_Die& function) {
+    std::string name = linkage_name(&function);
+    if (!name.empty()) return name;
+    Dwarf_Die unit;
+    if (dwarf_diecu(&function, &unit, nullptr, nullptr) != nullptr && dwarf_dieoffset(&unit) != unit_) {
+      unit_ = dwarf_dieoffset(&unit);
+      scopes_.clear();
+      seen_ = 0;
+      below(unit, {}, 0);
+    }
     Dwarf_Attribute attribute;
     Dwarf_Die declared = function;  // the declaration, if the function is defined elsewhere
     if (dwarf_attr(&function, DW_AT_specification, &attribute) != nullptr) dwarf_formref_die(&attribute, &declared);
-    const auto found = prefixes_.find(dwarf_dieoffset(&declared));
-    return found == prefixes_.end() ? std::string() : found->second;
+    const auto scope = scopes_.find(dwarf_dieoffset(&declared));
+    return (scope == scopes_.end() ? std::string() : scope->second) + plain_name(&function);
   }
 
  private:
-  void below(Dwarf_Die& parent, const std::string& prefix, int depth) {
+  void below(Dwarf_Die& parent, const std::string& scope, int depth) {
     Dwarf_Die die;
-    if (depth > kDeepestDie || prefix.size() > kMostScopeBytes || dwarf_child(&parent, &die) != 0) return;
+    if (depth > kDeepestDie || scope.size() > kMostScopeBytes || dwarf_child(&parent, &die) != 0) return;
     do {
       if (++seen_ > kMostDiesSeen) return;
       const int tag = dwarf_tag(&die);
-      if (tag == DW_TAG_namespace) below(die, prefix + plain_name(&die) + (dwarf_diename(&die) ? "::" : ""), depth + 1);
-      else if (tag == DW_TAG_subprogram && !prefix.empty()) prefixes_.emplace(dwarf_dieoffset(&die), prefix);
+      const std::string name = plain_name(&die);
+      if (tag == DW_TAG_namespace)
+        below(die, fmt::format("{}{}::", scope, name.empty() ? kAnonymousScope : name), depth + 1);
+      else if ((tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type) && !name.empty())
+        below(die, fmt::format("{}{}::", scope, name), depth + 1);
+      else if (tag == DW_TAG_subprogram && !scope.empty()) scopes_.emplace(dwarf_dieoffset(&die), scope);
     } while (dwarf_siblingof(&die, &die) == 0);
   }
 
-  std::map<Dwarf_Off, std::string> prefixes_;
+  Dwarf_Off unit_ = std::numeric_limits<Dwarf_Off>::max();
+  std::map<Dwarf_Off, std::string> scopes_;  // of the unit's functions
   std::size_t seen_ = 0;
 };
-
-bool is_go(Dwarf_Die& die) {
-  Dwarf_Die unit;
-  return dwarf_diecu(&die, &unit, nullptr, nullptr) != nullptr && dwarf_srclang(&unit) == DW_LANG_Go;
-}
-
-bool has_linkage_name(Dwarf_Die& die) {
-  Dwarf_Attribute attribute;
-  return dwarf_attr_integrate(&die, DW_AT_linkage_name, &attribute) != nullptr;
-}
 
 }  // namespace
 
@@ -240,13 +256,15 @@ void DebugInfo::for_each_inlined(const std::function<bool(Dwarf_Die&, Dwarf_Die&
 std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t most) const {
   std::vector<FunctionDie> out;
   std::map<Dwarf_Off, bool> known;  // by origin
+  Names names;
   for_each_inlined([&](Dwarf_Die& copy, Dwarf_Die& origin, const std::string& outer) {
     const auto [is, fresh] = known.try_emplace(dwarf_dieoffset(&origin), false);
-    if (fresh) {
-      const std::string own = full_name(&origin);
+    // Users may leave out the namespaces and classes of a function that has no linkage name.
+    for (const std::string& own :
+         fresh ? std::vector{names.of(origin), plain_name(&origin)} : std::vector<std::string>()) {
       Function function;
       function.name = function.linkage_name = own;
-      is->second = may_be_named(name, own, own) && name_matches(name, function);
+      is->second = is->second || (may_be_named(name, own, own) && name_matches(name, function));
     }
     if (is->second)
       if (const auto entry = first_address(&copy)) out.push_back({copy, *entry, 0, outer, full_name(&copy)});
@@ -355,21 +373,13 @@ std::vector<DebugInfo::Inlined> DebugInfo::all_inlined(std::size_t most) const {
   std::vector<Inlined> out;
   std::map<Dwarf_Off, Inlined> known;  // by origin; without a name: excluded
   std::size_t bytes = 0;
-  std::optional<Namespaces> around;
-  Dwarf_Off around_of = 0;
+  Names names;
   for_each_inlined([&](Dwarf_Die& copy, Dwarf_Die& origin, const std::string&) {
     const auto [function, fresh] = known.try_emplace(dwarf_dieoffset(&origin));
     if (fresh) {
       const std::string_view file = source_of_inlined(origin, copy);
-      std::string name = full_name(&origin);
-      if (!file.empty() && !is_of_library(name, file)) {
-        Dwarf_Die unit;
-        if (!has_linkage_name(origin) && dwarf_diecu(&origin, &unit, nullptr, nullptr) != nullptr) {
-          if (!around || dwarf_dieoffset(&unit) != around_of) around.emplace(unit), around_of = dwarf_dieoffset(&unit);
-          name.insert(0, around->around(origin));
-        }
-        function->second = {std::move(name), std::string(file), 0};
-      }
+      std::string name = names.of(origin);
+      if (!file.empty() && !is_of_library(name, file)) function->second = {std::move(name), std::string(file), 0};
     }
     if (function->second.name.empty()) return true;
     if (const auto entry = first_address(&copy)) {

@@ -34,35 +34,6 @@ std::string printed(const char* linkage_name) {
   return text;
 }
 
-// The classes and namespaces of the declaration: "(anonymous namespace)::Node::". Needed because code in an anonymous
-// namespace has no linkage name.
-std::string scope_of(Dwarf_Die* die) {
-  Dwarf_Die declared = *die, next;
-  Dwarf_Attribute attribute;
-  for (int hops = 0; hops < 4; ++hops) {
-    if (dwarf_attr(&declared, DW_AT_abstract_origin, &attribute) == nullptr &&
-        dwarf_attr(&declared, DW_AT_specification, &attribute) == nullptr)
-      break;
-    if (dwarf_formref_die(&attribute, &next) == nullptr) break;
-    declared = next;
-  }
-  Dwarf_Die* found = nullptr;
-  const int depth = dwarf_getscopes_die(&declared, &found);
-  const Scopes chain(found);
-  std::string out;
-  for (int i = 1; i < depth; ++i) {
-    const int tag = dwarf_tag(&chain.get()[i]);
-    // A C function declared in a namespace: its symbol does not include the namespace.
-    if (i == 1 && tag == DW_TAG_namespace && dwarf_hasattr_integrate(die, DW_AT_external) != 0) return {};
-    if (tag != DW_TAG_namespace && tag != DW_TAG_structure_type && tag != DW_TAG_class_type && tag != DW_TAG_union_type)
-      continue;
-    const char* name = dwarf_diename(&chain.get()[i]);
-    if (name == nullptr && tag != DW_TAG_namespace) continue;
-    out.insert(0, std::string(name != nullptr ? name : "(anonymous namespace)") + "::");
-  }
-  return out;
-}
-
 std::string name_of(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   for (const unsigned wanted : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {

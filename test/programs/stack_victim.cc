@@ -37,7 +37,13 @@ class Store {
   int fd_;
 };
 
-extern "C" __attribute__((noinline)) void checkpoint(int n) { sink = sink + n; }
+namespace {
+struct Counter {
+  __attribute__((always_inline)) void count(int n) { sink = sink + n; }
+};
+}  // namespace
+
+extern "C" __attribute__((noinline)) void checkpoint(int n) { Counter().count(n); }
 
 __attribute__((noinline)) long even_way(Store& store, int n) {
   checkpoint(n);

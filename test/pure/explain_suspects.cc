@@ -579,6 +579,38 @@ TEST_CASE("a wrong clock takes effect in the functions that read it, whatever th
   CHECK(reader->features[explain::Feature::waiting] == 0);
 }
 
+TEST_CASE("functions that handle the messages of a silenced node are suspects", "[explain]") {
+  for (const auto kind : {schedule::FaultKind::partition, schedule::FaultKind::pause, schedule::FaultKind::syscall}) {
+    CAPTURE(kind);
+    Case one;
+    one.input.schedule.faults[0].kind = kind;
+    for (int i = 0; i < 5; ++i) {
+      // n2 handles what n1 sends, n3 what n2 sends. Both do so in all runs.
+      const auto both = [](int number) {
+        script::Run run(number);
+        for (int ms = 10; ms < 100; ms += 20)
+          run.sends(ms, "n1", "n2", "beat")
+              .takes(ms + 1, "n1", "n2", 7)
+              .enters(ms + 2, "on_beat", 7, "n2")
+              .sends(ms + 3, "n2", "n3", "note")
+              .takes(ms + 4, "n2", "n3", 8)
+              .enters(ms + 5, "on_note", 8, "n3");
+        return run;
+      };
+      one.add(Group::failing, both(2 * i).faulted(102, 0).enters(150, "complain", 7, "n2"));
+      one.add(Group::sound, both(2 * i + 1).enters(150, "answer", 7, "n2"));
+    }
+    const explain::Explanation e = one.explain();
+    const auto receives = [&](const std::string& function) {
+      const auto found =
+          std::find_if(e.suspects.begin(), e.suspects.end(), [&](const auto& s) { return s.function == function; });
+      return found == e.suspects.end() ? 0 : found->features[explain::Feature::receives];
+    };
+    CHECK(receives("on_beat") == (kind == schedule::FaultKind::syscall ? 0 : 1));
+    CHECK(receives("on_note") == 0);
+  }
+}
+
 TEST_CASE("that a later crash makes a function start again does not speak against it", "[explain]") {
   const auto share = [](bool call) {
     Case one;

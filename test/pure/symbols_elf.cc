@@ -94,6 +94,8 @@ TEST_CASE("inlined functions are found where their code begins inside others") {
   const Function* put = named(*inlined, "stacks::put_line");
   REQUIRE(put != nullptr);
   CHECK(put->source.ends_with("stack_victim.cc"));
+  // As in symbol tables and on stacks.
+  CHECK(named(*inlined, "stacks::(anonymous namespace)::Counter::count") != nullptr);
   const auto own = list_functions(victim);
   REQUIRE(own);
   CHECK(named(*own, put->name) == nullptr);
