@@ -640,7 +640,7 @@ Command diagnose_command() {
                .help = "Print all weights with unit and reason, and run nothing"},
           },
       .files = {{"DIR/report.html",
-                 "With --report: what must happen, the time line, and all that was tried. A self-contained file."},
+                 "With --report: a self-contained page with the schedule in words, the time line, and all trials."},
                 {"DIR/record.jsonl, DIR/traces/", "With --report: every run and its trace; --resume reads them."}},
       .run = [options](const Common& common) { return run_diagnose(*options, common); },
   };

@@ -424,10 +424,11 @@ Command explain_command() {
                .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},
           },
-      .files = {{"DIR/report.html",
-                 "With --report: suspects, and the story on the time line of a run. A self-contained file."},
-                {"DIR/explained.runs",
-                 "With --report: the runs as they are compared, without paths of this machine; --from reads them."}},
+      .files =
+          {{"DIR/report.html",
+            "With --report: a self-contained page with the suspects, and the story on the time line of a run."},
+           {"DIR/explained.runs",
+            "With --report: the data of the runs that is compared, without paths of this machine; --from reads it."}},
       .run = [options](const Common& common) { return run_explain(*options, common); },
   };
 }

@@ -43,7 +43,7 @@ cli::Program program() {
                     "Names of 'rose doctor', separated by commas: capabilities not to use, so that their fallbacks are "
                     "tested."}},
               .files = {{"rose.toml",
-                         "The test deployment, its workload and oracle. Every key: "
+                         "The test deployment, its workload and oracle. All keys are described in "
                          "/usr/share/doc/rose/configs/rose-toml.md."},
                         {"schedule.toml",
                          "Faults and the conditions under which they are injected: "

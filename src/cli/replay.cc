@@ -459,14 +459,15 @@ Command replay_command() {
                .help = "Allow faults on nodes that rose did not start; they may be production"},
           },
       .environment = {{"ROSE_RR",
-                       "Set for the command: replay:FILE. record:FILE makes a program that is linked with librose-rr "
-                       "record itself."},
+                       "rose sets it to replay:FILE for the command. With record:FILE, a program that is linked with "
+                       "librose-rr records itself."},
                       {"ROSE_RR_WINDOW, ROSE_RR_KEEP",
-                       "Read by such a program: the size of its window in bytes (16MiB), and how many recordings of a "
-                       "%n in FILE are kept (8)."}},
-      .files = {{"DIR/report.html",
-                 "With --report: the rate, and the time line of a run of each verdict. A self-contained file. Of "
-                 "several schedules each has its own, in DIR/NAME."}},
+                       "Read by a program that records itself: the size of its window in bytes (16MiB), and how many "
+                       "recordings are kept if FILE contains %n (8)."}},
+      .files =
+          {{"DIR/report.html",
+            "With --report: a self-contained page with the rate, and the time line of one run of each verdict. With "
+            "several schedules, each has its own page in DIR/NAME."}},
       .run = [options](const Common& common) { return run_replay(*options, common); },
   };
 }
