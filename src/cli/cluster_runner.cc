@@ -36,13 +36,13 @@ Result<schedule::RunResult> ClusterRunner::run(const schedule::Schedule& schedul
 
 std::vector<Result<schedule::RunResult>> ClusterRunner::run_all(const std::vector<const schedule::Schedule*>& schedules,
                                                                 const schedule::Decides& decides) {
-  // What is decided from now on about the number of parallel runs is for later requests, so that a resumed search
-  // makes this request in the same way.
+  // Decisions about the number of parallel runs apply to later requests from here on, so that a resumed search makes
+  // this request in the same way.
   handed_out_ += static_cast<int>(schedules.size());
   std::vector<std::optional<Result<schedule::RunResult>>> results(schedules.size());
   std::vector<const schedule::Schedule*> todo;
   std::vector<std::size_t> places;
-  bool decided = false;  // by a recorded run: the runs after it were stopped, and have no record
+  bool decided = false;  // a recorded run decided, so the runs after it were stopped and have no record
   for (std::size_t i = 0; i < schedules.size(); ++i) {
     if (std::optional<schedule::RunResult> known = next_recorded(*schedules[i])) {
       decided = decided || (decides && decides(i, *known));
@@ -171,7 +171,7 @@ void ClusterRunner::remember(const schedule::Schedule& schedule, schedule::RunRe
   if (result.verdict != schedule::Verdict::reproduced) return;
   std::string key = schedule::fingerprint(schedule);
   if (reproducing_.contains(key)) return;
-  // Runs whose timing was changed by parallel runs do not count: they are repeated with fewer at once.
+  // Take the trace out, so that the copy that is kept does not contain it.
   trace::Trace trace = std::exchange(result.trace, {});
   reproducing_.emplace(std::move(key), result);
   result.trace = std::move(trace);
@@ -239,7 +239,7 @@ std::vector<Result<replay::Run>> ClusterRunner::run_here(const std::vector<const
       if (runs[i] && !runs[i]->result.stopped && runs[i]->disturbed.empty())
         give_guessed(ahead[i - now], std::move(runs[i]->result));
     std::vector<std::size_t> again;
-    std::size_t decided = todo.size();  // the first of them that decides
+    std::size_t decided = todo.size();  // index of the first run that decides
     for (std::size_t i = 0; i < now; ++i) {
       if (runs[i] && decides && decides(left[i], runs[i]->result)) decided = std::min(decided, left[i]);
       if (runs[i] && !runs[i]->disturbed.empty()) {

@@ -51,7 +51,7 @@ class ClusterRunner final : public diagnose::Runner {
   // The first run in which the schedule reproduced the bug, without its trace; nullptr if there is none.
   [[nodiscard]] const schedule::RunResult* reproducing(const schedule::Schedule& schedule) const;
   [[nodiscard]] const std::string& backend() const { return backend_; }
-  // The time that the recorded runs took which the search requested.
+  // The time that the requested ones of the recorded runs took.
   [[nodiscard]] double recorded_seconds() const { return recorded_seconds_ / std::max(1, side_by_side()); }
 
  private:
@@ -61,8 +61,8 @@ class ClusterRunner final : public diagnose::Runner {
     bool recorded = false;  // its trace is only in the record
   };
 
-  // Whether a run beside the one that decided ended before it was stopped is chance, which must not steer the search.
-  // So its result is kept until the search requests that schedule again.
+  // It is chance whether a run beside the deciding one ended before it was stopped, and chance must not steer the
+  // search. So its result is kept until the search requests that schedule again.
   void set_aside(const std::vector<const schedule::Schedule*>& schedules, const schedule::Decides& decides,
                  std::vector<Result<schedule::RunResult>>& results);
   void remember(const schedule::Schedule& schedule, schedule::RunResult& result);
@@ -93,7 +93,7 @@ class ClusterRunner final : public diagnose::Runner {
   int forgotten_ = 0;
   std::map<std::string, schedule::RunResult> reproducing_;  // by fingerprint
   std::vector<replay::RunStore::Jobs> jobs_;                // with jobs = "auto"
-  int handed_out_ = 0;                                      // runs that the search got
+  int handed_out_ = 0;                                      // number of runs that the search has received
   replay::TimingRange range_;
   std::string backend_;
   double recorded_seconds_ = 0;

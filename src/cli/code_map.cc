@@ -30,7 +30,7 @@ Result<std::vector<diagnose::CodePlace>> NodeCode::read(const std::string& binar
   return found;
 }
 
-// System calls first. Other instructions have no visible effect before the next call.
+// Puts system calls first: other calls have no visible effect before the next system call.
 Result<std::vector<diagnose::CodePlace>> NodeCode::places_of_method(const std::string& node,
                                                                     const std::string& method) const {
   if (!methods_.contains(node, method))

@@ -18,7 +18,7 @@
 
 namespace rose::cli {
 
-// Each returns the command's entry in the table: names, options, help, and the function to run.
+// Each of these functions returns the command's entry in the table: names, options, help, and the function to run.
 [[nodiscard]] Command init_command();
 [[nodiscard]] Command profile_command();
 [[nodiscard]] Command trace_command();
@@ -32,7 +32,7 @@ namespace rose::cli {
 [[nodiscard]] Command step_command();
 [[nodiscard]] Command exec_command();
 [[nodiscard]] Command worker_command();
-// For all commands in `program`, which must outlive the command.
+// Prints the help of all commands in `program`, which must outlive the command.
 [[nodiscard]] Command help_command(const Program& program);
 
 // Prints a result to stdout in one write.

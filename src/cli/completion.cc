@@ -371,7 +371,7 @@ std::string fish_value(const Option& option) {
   return "";
 }
 
-// The same for a positional argument.
+// Like fish_value(), for a positional argument.
 std::string fish_argument(const Option& option) { return replaced(replaced(fish_value(option), " -x", ""), " -r", ""); }
 
 constexpr std::string_view kFishStart = R"sh(# fish completion for rose, made by 'rose help --completion fish'.

@@ -100,7 +100,7 @@ Result<std::map<std::string, std::string>> parse_map(const std::vector<std::stri
   return map;
 }
 
-// Rounded, because it is only an upper bound.
+// Rounds the time, because it is only an upper bound.
 std::string rough_time(double seconds) {
   if (seconds < 90) return fmt::format("{:.0f} s", std::max(1.0, seconds));
   if (seconds < 90 * 60) return fmt::format("{:.0f} min", seconds / 60);
@@ -134,8 +134,8 @@ Result<void> write_schedule(const std::string& file, const diagnose::Diagnosis& 
 }
 
 int diagnosis_exit_code(const diagnose::Diagnosis& diagnosis) {
-  // Also if the search ended before it was known whether the target is reached: because the user asked for that, or by
-  // Ctrl-C.
+  // The exit code is also 0 if the search ended before it was known whether the target is reached: because the user
+  // asked for that, or by Ctrl-C.
   if (diagnosis.verdict == schedule::Verdict::reproduced) return 0;
   return diagnosis.verdict == schedule::Verdict::inconclusive ? 4 : 1;
 }
@@ -252,7 +252,7 @@ Result<std::unique_ptr<engine::Fleet>> make_fleet(const DiagnoseOptions& options
   return std::make_unique<engine::Fleet>(std::move(engine), std::move(tree), std::move(fleet));
 }
 
-// Looks where `rose profile` writes it: in the current folder or beside the configuration.
+// Finds the profile where `rose profile` writes it: in the current folder or beside the configuration.
 std::string where_a_profile_is(const std::string& config) {
   for (const std::filesystem::path& folder : {std::filesystem::path(), std::filesystem::path(config).parent_path()}) {
     const std::filesystem::path profile = folder / "profile.json";

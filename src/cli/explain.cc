@@ -86,7 +86,7 @@ std::string in_one_line(const explain::Explanation& explanation) {
   return out;
 }
 
-// The same for runs that were made now and for those that were kept.
+// Used for runs that were made now and for runs that were kept, so that both give the same report.
 void take_over(const explain::Kept& kept, report::ExplanationReport& report) {
   report.name = kept.name;
   report.schedule = kept.input.schedule;
@@ -267,7 +267,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     take_over(kept, report);
   };
   if (compared.comparable) {
-    kept.input = compared.input;  // comparing changes it
+    kept.input = compared.input;  // copied first, because explain() changes its input
     report.explanation = explain::explain(compared.input);
     report.story = std::move(compared.input.story);
     replay::QueryFinder finder(config);
@@ -277,7 +277,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
     if (!options.no_deepen) {
       note_made();
       report.first_answer_seconds = kept.seconds;
-      // What is redacted is so only at the end.
+      // With --redact, the text is redacted only at the end, so nothing is written before.
       if (!options.redact) ROSE_CHECK(write_file(out, report::explanation_markdown(report)));
       log::info("first answer after {:.0f} s{}: {}", kept.seconds, options.redact ? "" : ", written to " + out,
                 in_one_line(report.explanation));

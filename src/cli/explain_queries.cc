@@ -20,7 +20,7 @@ constexpr std::size_t kRoundBesides = 2;  // runs of the schedule a little earli
 // Queries whose values distinguished failing from correct runs in some round, with the score of the last such round.
 using Informative = std::map<std::string, double>;
 
-// Returns the number of new ones.
+// Adds the informative queries of the explanation. Returns the number of new ones.
 std::size_t add_informative(const explain::Explanation& explanation, Informative& informative) {
   std::size_t fresh = 0;
   for (const explain::ValueTable& table : explanation.values)
@@ -126,7 +126,8 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
     log::info("round {}: {} queries about {} functions, first {}; about {:.0f} s{}", rounds.size() + 1, round.asked,
               round.functions.size(), round.functions.front(), depth.expected,
               depth.most && rounds.empty() ? " (--no-deepen leaves this out)" : "");
-    // What differs must differ in the runs of all rounds: those of one alone may all take another way by chance.
+    // A difference must appear in the runs of all rounds, because those of one round may all take another way by
+    // chance.
     ROSE_TRY(Compared compared, runs.make(*asked, kRoundBesides, kept_runs.input));
     round.runs = compared.made.runs;
     round.seconds = depth.expected = compared.seconds;
@@ -140,7 +141,7 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
                       rounds.size(), compared.made.reproduced));
       break;
     }
-    explain::Input as_it_was = compared.input;  // comparing changes it
+    explain::Input as_it_was = compared.input;  // copied first, because explain() changes its input
     explain::Explanation explanation = explain::explain(compared.input);
     round.differing = add_informative(explanation, informative);
     rounds.push_back(round);

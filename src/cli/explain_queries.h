@@ -16,8 +16,8 @@ namespace rose::cli {
 
 inline constexpr std::size_t kMostRounds = 4;
 inline constexpr std::size_t kMostCallersAsked = 48;  // functions whose callers are queried
-// Without --deepen, rounds may take so many times as long as the first comparison: a round has about as many runs, so
-// one fits, and two do if they are fast.
+// Without --deepen, rounds may take this many times the duration of the first comparison. A round has about as many
+// runs, so one round fits, and two do if they are fast.
 inline constexpr double kDefaultDepth = 1.25;
 
 // The time that rounds may take, and that one is expected to take, in seconds.
@@ -29,7 +29,7 @@ struct Depth {
 // In each round, queries the functions between the fault and the symptom, keeps those whose values differ and continues
 // from there. The runs of a round are compared together with those of the first answer, `kept.input`, and of the rounds
 // before. Reports, and adds to `kept`, the last round whose runs could be compared, unless fewer values distinguish the
-// runs with it. `own`: the user's queries, which are always repeated. Returns whether there was such a round.
+// runs than before. `own`: the user's queries, which are always repeated. Returns whether there was such a round.
 [[nodiscard]] Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder,
                                   const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
                                   report::ExplanationReport& report, explain::Kept& kept);
@@ -44,8 +44,8 @@ struct OfOneSide {
   bool operator==(const OfOneSide&) const = default;
 };
 
-// One more run that records the callers of functions which only failing runs enter or which come next after a failed
-// call, one that records where decisions were based on a wrong clock, and one without faults for the callers of
+// Makes one more run that records the callers of functions which only failing runs enter or which come next after a
+// failed call, one that records where decisions were based on a wrong clock, and one without faults for the callers of
 // functions which only correct runs enter.
 [[nodiscard]] Result<void> ask_callers(const config::Config& config, replay::QueryFinder& finder,
                                        const OfOneSide& functions, ComparedRuns& runs,

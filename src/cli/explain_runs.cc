@@ -30,7 +30,8 @@ constexpr std::size_t kMostLineBytes = 400;
 constexpr int kAgain = 2,
               kMostAgain = 2;  // further runs of each side if noise prevents a result, and how often
 constexpr int kMostCallerRuns = 3;
-// of a processor, for watching functions; larger than usual, because functions that are not watched cannot be explained
+// share of a processor for watching functions; larger than usual, because functions that are not watched cannot be
+// explained
 constexpr double kFunctionShare = 0.05;
 
 // Reports which values were not recorded completely.
@@ -59,8 +60,8 @@ void take_answers(const replay::Run& run, Compared& into) {
   }
 }
 
-// Numbers the queries as in all runs that are compared, and notes which ones earlier runs were not asked. Returns what
-// new runs are not asked.
+// Gives the queries the numbers that they have in all compared runs, and notes those that earlier runs were not asked.
+// Returns those that the new runs are not asked.
 std::set<std::uint32_t> add_questions(const replay::ValueQueries& asked, Compared& into) {
   std::vector<explain::Question>& all = into.input.questions;
   std::set<std::uint32_t> unasked;
@@ -209,7 +210,7 @@ class ComparedRuns::RunLogs {
   std::map<std::filesystem::path, replay::LogTimes> times_;
   std::map<int, Files> files_;
   logs::Templates kinds_;
-  std::set<std::string> words_;  // in recordings
+  std::set<std::string> words_;  // texts of recorded messages
 };
 
 // Extracts the evidence of a run and frees the rest; only the run that is shown keeps its trace.

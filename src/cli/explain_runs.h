@@ -38,10 +38,11 @@ class ComparedRuns {
   // Records callers (`asked`) from the first fault on, in runs of the schedule until one of a few reproduces the bug.
   // Empty if none did.
   [[nodiscard]] Result<std::vector<explain::Call>> callers(const replay::ValueQueries& asked);
-  // The same in runs without faults, from `since_ns` after the workload began on. Empty if the bug occurred in all.
+  // Like callers(), in runs without faults, from `since_ns` after the workload began on. Empty if the bug occurred in
+  // all.
   [[nodiscard]] Result<std::vector<explain::Call>> callers_without_faults(const replay::ValueQueries& asked,
                                                                           std::int64_t since_ns);
-  // Whether more runs than requested may be made because of noise. Not if the user has given a number.
+  // Sets whether more runs than requested may be made because of noise; false if the user has given a number.
   void may_add(bool may) { may_add_ = may; }
   [[nodiscard]] int made() const { return made_; }  // in total
 
@@ -62,7 +63,7 @@ class ComparedRuns {
   replay::ContrastOptions options_;
   replay::RunStore& store_;
   std::unique_ptr<RunLogs> logs_;
-  std::optional<std::vector<schedule::FaultOutcome>> before_calls_;  // of that run
+  std::optional<std::vector<schedule::FaultOutcome>> before_calls_;  // outcomes of that run
   int made_ = 0;
   bool may_add_ = true;
 };

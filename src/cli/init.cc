@@ -17,7 +17,8 @@ struct InitOptions {
   std::string out = "rose.toml";
 };
 
-// A file cannot be used: a result like any other, because scripts ask for it, and an error, which the caller returns.
+// Reports that a file cannot be used. It is printed as a result, because scripts ask for it, and the caller also
+// returns it as an error.
 void report_unusable(const Error& error, const Common& common) {
   const std::vector<std::string> reasons = split(error.message, '\n');
   if (common.json)
@@ -33,7 +34,7 @@ Result<int> run_init(const InitOptions& options, const Common& common) {
   std::error_code ignored;
   if (out.empty() || std::filesystem::is_directory(out, ignored))
     return fail(ErrorKind::usage, fmt::format("-o: '{}' is not a file name", options.out));
-  // Checked again when the file is written, but before the inspection it costs no time.
+  // The file is checked again when it is written. Checking it now saves the time of the inspection.
   if (std::filesystem::exists(std::filesystem::symlink_status(out, ignored)))
     return fail(ErrorKind::usage, fmt::format("{} exists and is not overwritten", out.string()),
                 "choose another name with -o");

@@ -38,7 +38,7 @@ class LogEvidence {
   [[nodiscard]] std::vector<logs::SideBySide> beside(int run) const;
   // The failure's files, as they were read.
   [[nodiscard]] const std::vector<logs::Source>& sources() const { return evidence_.failure.sources; }
-  // That the failure's logs name.
+  // The hosts that the failure's logs name.
   [[nodiscard]] const std::set<std::string>& hosts() const { return hosts_; }
   // Adds the evidence of the logs to `inputs`. `control`: the trace of the first run without faults, or nullptr.
   void add_to(diagnose::Inputs& inputs, const trace::Trace* control);

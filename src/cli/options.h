@@ -88,7 +88,7 @@ struct Program {
 [[nodiscard]] std::vector<std::string> names_of(const Option& option);
 // The value's name in help: "FILE".
 [[nodiscard]] std::string value_name(const Option& option);
-// Call once, before the command line is parsed.
+// Uses the initial values of the slots as the defaults in help. Call it once, before the command line is parsed.
 void note_defaults(Command& command);
 
 // "rose dump show" for the words "dump show".

@@ -27,7 +27,7 @@ struct ProfileOptions {
   bool restarts = false;
 };
 
-// One run for each node that starts again by itself, in which it is killed on purpose.
+// Makes one run for each node that starts again by itself, in which rose kills the node on purpose.
 Result<void> learn_restarts(profile::Profile& profile, const config::Config& config, replay::RunStore& store,
                             replay::RunOptions run_options, int first, std::int64_t workload_ns) {
   std::vector<schedule::Schedule> schedules;

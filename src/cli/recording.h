@@ -62,7 +62,7 @@ class Recording {
   [[nodiscard]] const observe::TriggerTally& tally() const { return tally_; }
   // The cause of the last dump: a request that is still pending, else `otherwise`.
   [[nodiscard]] observe::Cause last_cause(observe::Cause otherwise) const;
-  // Only while the tracer exists.
+  // Call it only while the tracer exists.
   Result<observe::WrittenDump> write(const observe::Cause& cause) { return recorder_.write(cause); }
   // True if 'rose dump' can reach this tracer: another tracer may have the socket.
   [[nodiscard]] bool has_socket() const { return control_ != nullptr; }

@@ -68,7 +68,7 @@ std::string replay_page(const report::ReplayReport& report, const replay::RunSto
   return report::replay_html(report, run_of_each_outcome(report, store), context);
 }
 
-// Parses "0.5"; absent: no minimum rate is excused.
+// Parses the lower limit of --quarantine, such as "0.5"; nothing if the option is absent.
 Result<std::optional<double>> quarantine_option(const ReplayOptions& options) {
   const std::string& text = options.quarantine;
   if (text.empty()) return std::nullopt;
@@ -167,7 +167,7 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
     if (made.workload.failed()) ++report.failed_workloads;
     if (made.exchanged && replay::exchanged_data(*made.exchanged, test.usual_work)) report.work_seen = true;
     report.runs.push_back(std::move(made.result));
-    // A later run may have replaced it.
+    // A later run may have replaced its directory.
     std::error_code gone;
     if (!std::filesystem::exists(report.runs.back().directory, gone)) report.runs.back().directory.clear();
   }

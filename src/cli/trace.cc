@@ -35,9 +35,9 @@
 namespace rose::cli {
 namespace {
 
-// A function that is entered more often per second than this is detached, because production pays for every entry. With
-// a profile: this multiple of the rate that the profile calls infrequent. Runs with -c are short, so only the total
-// counts.
+// kHotFunctionRate: a function that is entered more often per second is detached, because production pays for every
+// entry. kHotFunctionShare: with a profile, the limit is this multiple of the rate that the profile calls infrequent.
+// Runs with -c are short, so for them only the total counts.
 constexpr double kHotFunctionRate = 100;
 constexpr double kHotFunctionShare = 50;
 
@@ -229,7 +229,7 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
     const std::optional<int> status = command->end(5000);
     how = command->describe(status.value_or(0));
     if (!ended || !status) return;
-    // The trigger waits for the end of the command, and this dump is the first after it.
+    // This dump is the first one after the end of the command, so the command's end is its cause.
     const bool failed = WIFSIGNALED(*status) || WEXITSTATUS(*status) != 0;
     why = {failed && triggers.on_crash ? observe::TriggerKind::crash : observe::TriggerKind::end, how};
   };
@@ -280,8 +280,8 @@ Result<void> check_incident(const std::string& incident) {
                     : "its path is relative to this folder, but it runs in the run directory");
 }
 
-// Leaves out the oldest events until the dump fits into the room, and counts them as lost. Halves, because the packed
-// size of a part is known only once it is packed.
+// Leaves out the oldest events until the dump fits into the room, and counts them as lost. Each step drops the older
+// half, because the packed size of a part is known only once it is packed.
 Result<std::uint64_t> shorten(trace::Trace& trace, const observe::DumpRoom& room) {
   std::uint64_t left_out = 0;
   std::optional<std::uint64_t> granted;  // asked for once
@@ -363,7 +363,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
         log::warning("{}", added.error().message);
     }
     files.take_along(sources);
-    // In the run's folder, so that several can run in parallel.
+    // The socket is in the run's folder, so that several recordings can run in parallel.
     const std::filesystem::path socket = run_dir / observe::kRunSocket;
     Result<std::unique_ptr<Recording>> started =
         Recording::start(options.recording, socket, triggers, tracer, std::move(files));
@@ -403,7 +403,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   };
   ROSE_TRY(const observe::WrittenDump last,
            write_last(options.recording.out, [&] { return dumps.write(why, wall_ns(), write); }));
-  // It may be the reason why the oracle could not decide.
+  // The workload may be the reason why the oracle could not decide.
   if (!made.workload.ok() && made.result.verdict == schedule::Verdict::inconclusive)
     log::warning("the workload {}", made.workload.note);
   else if (!made.workload.ok()) log::info("the workload {}", made.workload.note);

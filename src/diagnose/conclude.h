@@ -9,12 +9,12 @@
 
 namespace rose::diagnose {
 
-// True if the workload ended far sooner than without faults, and than the incident lasted, in all runs of the schedule
-// that reproduced the bug.
+// True if, in all runs of the schedule that reproduced the bug, the workload ended far sooner than it does without
+// faults, and after far less time than the incident lasted.
 [[nodiscard]] bool workload_ended_early(const Diagnosis& diagnosis, const Tried& tried);
 
-// True unless the evidence suggests that the runs reproduced another failure than the incident's, which the oracle
-// accepts as well.
+// False if the evidence suggests that the runs reproduced a failure other than the incident's, which the oracle accepts
+// as well.
 [[nodiscard]] bool resembles_incident(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried);
 
 class Conclusion {

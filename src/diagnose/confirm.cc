@@ -58,7 +58,7 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
       std::vector<Schedule> next = forecast_narrowing(narrower, room);
       if (next.size() < room)
         next.insert(next.end(), std::min(room - next.size(), std::size_t{8}),
-                    part->schedule);  // and then the runs of its test
+                    part->schedule);  // after these: the runs of this part's test
       lab_.expect(std::move(next));
     }
     ROSE_TRY(std::vector<Lab::Made> made,
@@ -160,8 +160,8 @@ Result<void> Confirmation::compare_with_controls(Lead& lead) {
   return {};
 }
 
-// Assumes the most frequent course: a simpler schedule is decided after `gate` hits, and the final test after `test`
-// hits.
+// Assumes the most frequent course, in which a simpler schedule is decided after `gate` hits, and the final test after
+// `test` hits.
 void Confirmation::forecast_end(const Simplifier& simplifier, const Tally& found, std::size_t room,
                                 std::vector<Schedule>& next) const {
   const int gate = static_cast<int>(std::ceil(kAsGood / -std::log(kWorseShare)));

@@ -86,11 +86,12 @@ void narrow_to_paths(const trace::Trace& trace, const trace::Event& event, const
     std::string glob = event.path == 0 ? std::string{} : path_glob(steady(trace.str(event.path)), node);
     return glob.empty() ? std::nullopt : std::optional(std::move(glob));
   };
-  // Not for symlink: the target of a symbolic link need not be a path.
+  // Use one path for symlink, because the target of a symbolic link need not be a path.
   const bool both = info.path2 >= 0 && !std::string_view(info.name).starts_with("symlink");
   if (both) call.path2 = glob_of(event.path2);
   call.path = call.path2 ? steady_glob() : glob_of(event.path);
-  // Without `path2`, `path` matches either path. A link that points to the file and one that gets its name differ.
+  // If `path2` is not set, `path` may match either path of a call. Setting it to "*" makes `path` match only the first
+  // one, because a symbolic link that points to the file differs from one that has its name.
   if (!both && info.path2 >= 0 && event.path2 != 0 && call.path) call.path2 = "*";
 }
 

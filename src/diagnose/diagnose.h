@@ -36,7 +36,7 @@ enum class Known { seen, stated, inferred };
 
 // An event or message that the evidence contains and fault-free runs do not: the right schedule causes it again.
 struct Observable {
-  std::string key;  // as in signs_of() for traces, as in RunResult::messages_seen for logs
+  std::string key;  // for traces as in signs_of(), for logs as in RunResult::messages_seen
   std::string node;
   std::int64_t first_ts = 0;
   std::string words{};  // for a message that reports a problem: its position in the log and its text; otherwise ""
@@ -64,7 +64,8 @@ struct ReportedException {
   double weight = 0;             // 0..1: how clearly the logs report it
   std::string words;             // for people: the message, and the frame of its stack
   std::vector<ThrowSite> sites;  // the places that may have thrown it; at least one
-  std::uint64_t visits = 0;      // of the first site's method before it, estimated from the fault-free run; 0: unknown
+  // visits of the first site's method before it, estimated from the fault-free run; 0: unknown
+  std::uint64_t visits = 0;
 };
 
 // A clock step that the timestamps or messages of a log show.
@@ -86,7 +87,7 @@ enum class StopAfter { found, confirmed, minimised };
 
 // An exhausted or slow resource that logs report without naming a call and a file.
 struct ReportedLimit {
-  schedule::FaultKind kind = schedule::FaultKind::disk_full;  // or disk_slow, descriptors
+  schedule::FaultKind kind = schedule::FaultKind::disk_full;  // disk_full, disk_slow or descriptors
   std::string node;                                           // name in the deployment
   std::int64_t at_ns = 0;                                     // wall-clock time
   std::int64_t took_ns = 0;                                   // disk_slow: the duration of the call
@@ -282,7 +283,7 @@ struct NotTried {
 // Remarks on the schedule that was found, one or more sentences each.
 struct Remarks {
   std::vector<std::string> places;   // the code at the offsets that the schedule names
-  std::string rate;                  // how often the bug then occurs
+  std::string rate;                  // how often the schedule reproduces the bug
   std::vector<std::string> doubts;   // reasons to doubt the result
   std::vector<std::string> simpler;  // what minimisation removed
 };

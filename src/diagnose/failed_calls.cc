@@ -84,7 +84,8 @@ struct SameCallHash {
   }
 };
 
-// Nothing for calls whose successes dumps do not contain: they cannot be counted.
+// The key by which equal successful calls are counted. Nothing for calls whose successes dumps do not contain, because
+// these cannot be counted.
 std::optional<SameCall> same_call(int node, const Event& event, std::string_view call, std::uint32_t pattern) {
   const kernel::SyscallInfo* info = kernel::find_syscall(event.syscall);
   if (info == nullptr || !info->state_changing || call.starts_with("open"))

@@ -35,8 +35,8 @@ struct PendingTrial {
                                                std::size_t most);
 // The next parts that the narrower may request, for both outcomes of each run; the nearest requests first.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_narrowing(const Narrower& narrower, std::size_t room);
-// The same for minimisation, appended to `next`: each simpler schedule takes `gate` runs, and the result `confirm`
-// runs.
+// Appends to `next` the schedules that minimisation may request. Assumes that each simpler schedule takes `gate` runs,
+// and the result `confirm` runs.
 void forecast_simplifying(const Simplifier& simplifier, int gate, int confirm, std::size_t room,
                           std::vector<schedule::Schedule>& next);
 

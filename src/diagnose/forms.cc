@@ -18,7 +18,7 @@ std::string path_glob(std::string_view path, std::string_view node, bool wide) {
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   int parts = 1;
   if (!wide && !path.starts_with('/'))
-    parts = 2;  // a relative path ("data/db") lies below the node's working directory, which is specific enough for two
+    parts = 2;  // both components of a relative path ("data/db") are below the node's working directory
   if (!wide)
     if (const std::size_t at = path.rfind(fmt::format("/{}/", node)); !node.empty() && at != std::string_view::npos) {
       const std::string_view below = path.substr(at + node.size() + 2);

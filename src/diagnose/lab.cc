@@ -47,7 +47,7 @@ Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, c
 Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
                                                const std::set<std::size_t>& once, const Decides& decides) {
   ROSE_TRY(std::vector<Made> all, run(tried, doing, decides));
-  // The caller examines a run that reproduced the bug first; inconclusive ones can be repeated later.
+  // If a run reproduced the bug, the caller examines it first; the inconclusive ones can be repeated later.
   if (std::any_of(all.begin(), all.end(),
                   [](const Made& made) { return made.result.oracle == schedule::OracleAnswer::hit; }))
     return all;

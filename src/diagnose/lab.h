@@ -14,7 +14,7 @@
 
 namespace rose::diagnose {
 
-// Adds to `tried` what a run showed in which the oracle hit.
+// Adds to `tried` the observations of a run in which the oracle recognised the bug.
 void note_hit(Tried& tried, const schedule::RunResult& result);
 
 class Lab {
@@ -37,8 +37,8 @@ class Lab {
   // `doing`: for the progress report. `decides`: see Runner::run_all().
   [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing,
                                               const Decides& decides = {});
-  // The same, but repeats a run once if its oracle could not decide. Does not repeat runs of schedules in `once`, and
-  // none if one of the runs reproduced the bug, because that one is examined first.
+  // Like run(), but repeats a run once if its oracle could not decide. Runs of schedules in `once` are not repeated.
+  // Nothing is repeated if one of the runs reproduced the bug, because the caller examines that run first.
   [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
                                                      const std::set<std::size_t>& once, const Decides& decides);
 
@@ -88,7 +88,7 @@ class Lab {
   const std::function<void(const Progress&)>& progress_;
   Diagnosis& d_;
   std::map<std::string, std::size_t> known_;  // by fingerprint: index into d_.tried
-  std::set<std::size_t> not_run_;             // of these: their only run was stopped
+  std::set<std::size_t> not_run_;             // indexes into d_.tried of schedules whose only run was stopped
   // by fault ids (ids_of()): total seconds and number of runs
   std::map<std::string, std::pair<double, int>> seconds_;
   std::pair<double, int> all_seconds_;

@@ -28,7 +28,7 @@ Misses::Missed* Misses::best(const std::vector<Tried>& tried, const std::functio
 }
 
 void Misses::take(Missed& missed) {
-  ++missed.runs;  // counted before its outcome is known: also if the run will be inconclusive or fire at another moment
+  ++missed.runs;  // counted before the outcome is known, so also if the run is inconclusive or fires at another moment
   missed.yield *= 1 - kReproduces;
 }
 

@@ -30,7 +30,7 @@ class Misses {
   [[nodiscard]] Missed* best(const std::vector<Tried>& tried, const std::function<bool(std::size_t)>& running);
   // Counts another run of the schedule.
   static void take(Missed& missed);
-  // All that may be run again, for a forecast.
+  // All schedules that may be run again, for a forecast.
   [[nodiscard]] std::vector<Retry> retries(const std::vector<Tried>& tried,
                                            const std::function<bool(std::size_t)>& running) const;
 

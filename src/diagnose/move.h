@@ -122,9 +122,9 @@ struct Offspring {
 // For a schedule that reproduced the bug too rarely and starts at a fixed time: the same schedule at other times. If
 // the test machine is slower or faster than production, the system is in another state at the observed time.
 [[nodiscard]] std::vector<Trial> other_times(const World& world, const schedule::Schedule& lead);
-// The same with longer pauses and partitions, if their duration comes only from logs.
+// The schedule with longer pauses and partitions, if their durations come only from logs.
 [[nodiscard]] std::vector<Trial> other_lengths(const World& world, const schedule::Schedule& lead);
-// The same schedule on other nodes that a production host may correspond to.
+// The schedule on other nodes that a production host may correspond to.
 [[nodiscard]] std::vector<Schedule> on_replicas(const World& world, const Schedule& schedule);
 // The most likely ones of these trials on other replicas.
 [[nodiscard]] std::vector<Trial> replica_trials(const World& world, const std::vector<Trial>& trials);
@@ -149,7 +149,7 @@ struct Offspring {
 // Level 2: a failed call after the events that preceded it on its node.
 [[nodiscard]] std::vector<Trial> call_context_trials(const World& world);
 // Level 2: a process or network fault at the event that another node produced right before it. The failure may depend
-// on what another node was doing: a follower's sync, a worker's request. `lead` as above.
+// on what another node was doing: a follower's sync, a worker's request. `lead`: as for context_moves().
 [[nodiscard]] std::vector<Trial> elsewhere_trials(const World& world, const schedule::Schedule* lead = nullptr);
 // Level 3: the places that follow a context. `reached`: a schedule whose context was met. `fired`: the id of its fault
 // that fired. nullptr if that fault cannot be moved.

@@ -132,7 +132,7 @@ Result<void> take_mapped(const Inputs& inputs, const std::vector<std::string>& n
       by_address[address] = index;
       continue;
     }
-    // It may be the host in the header of a dump whose events have one other name.
+    // It may be the host in the header of a dump whose events all name another node.
     bool taken = false;
     for (std::size_t i = 0; i < inputs.traces.size(); ++i) {
       const trace::Trace& trace = inputs.traces[i];

@@ -321,7 +321,7 @@ class Search {
   enum class Purpose { reach, more_similar, more_reliable };
 
   struct RunningTrial {
-    Move* move = nullptr;  // that proposed it; nullptr: another run of a schedule that missed
+    Move* move = nullptr;  // the move that proposed it; nullptr: another run of a schedule that missed
     Trial what;
     std::size_t tried = 0;  // index into d_.tried
     bool runs = true;       // false: the schedule was run before, and its outcome is known
@@ -724,7 +724,7 @@ class Search {
                          d_.tried[trial.tried].tally.runs() == 1;
     if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.exploratory || trial.what.repeat)
       return;
-    // The call that was made to fail causes messages itself, whenever it fails: they do not show that the moment was
+    // The call that was made to fail causes messages itself, whenever it fails, so they do not show that the moment was
     // right.
     if (inputs_.only_logs()) observables = 0;
     std::string moment = schedule::fingerprint(trial.what.schedule);
@@ -972,7 +972,7 @@ class Search {
   std::vector<Lead> waiting_;          // leads whose screening was put aside
   std::vector<RunningTrial> doubted_;  // hits that are not tested yet, because they may reproduce another failure
   std::vector<RunningTrial> stopped_;  // trials whose runs were stopped, because another one reproduced the bug
-  int doubted_until_ = 0;              // number of runs until which other trials come before them; 0: there were none
+  int doubted_until_ = 0;  // number of runs up to which other trials precede doubted_; 0: no hit was doubted yet
   std::vector<RestartRuns::Hit> restart_hits_;
   std::set<std::string> tested_;  // moments of schedules that were tested
   std::map<std::set<std::string>, int> tests_by_faults_;

@@ -243,7 +243,7 @@ std::vector<int> matching_nodes(const std::vector<Similarity>& nodes, const std:
     if (nodes[i].share >= kLeastSimilarity && !is_connected[i]) apart.push_back(static_cast<int>(i));
   }
   // Two hosts that connect to each other are different nodes, even if both behave like the leader because a follower
-  // took over. Then take the node that the host's whole behaviour resembles most among the other ones.
+  // took over. If that rules out all replicas, take the most similar of the other nodes.
   const auto at = [](int node) { return static_cast<std::size_t>(node); };
   if (apart.empty() || std::any_of(replicas.begin(), replicas.end(), [&](int node) { return !is_connected[at(node)]; }))
     return replicas;

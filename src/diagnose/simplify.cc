@@ -13,7 +13,8 @@ namespace {
 
 // Pauses and partitions are not made shorter than this: a shorter one is not easier to understand.
 constexpr std::int64_t kShortest = 2 * kSecond;
-// The margin of shortened durations: one that is just sufficient here may be too short on a slower or busier machine.
+// The margin of shortened durations: a duration that is just sufficient here may be too short on a slower or busier
+// machine.
 constexpr std::int64_t kMarginNumerator = 4, kMarginDenominator = 3;
 
 // A unit is a fault, or a group of alternatives: one fault on several nodes, whose members are changed together.

@@ -16,8 +16,9 @@ constexpr std::size_t kFirstKnown = 4;  // calls of the control run that come be
 constexpr std::size_t kOwnFiles = 2;    // files of the context whose writes are counted
 constexpr int kMostCount = 3;           // stops at calls of one kind
 
-// The state-changing calls of `node` that follow the point at which all conditions were met in order. If that point was
-// not reached, those that follow the last condition alone. Of conditions on time, the sum counts if there is no other.
+// The state-changing calls of `node` that follow the point at which all conditions were met in order. If no call
+// follows that point, those that follow the last condition alone. If all conditions are times, the point is the sum of
+// the times.
 std::vector<Stop> calls_after(const trace::Trace& trace, std::string_view node, const std::vector<Condition>& when) {
   std::vector<Condition> wanted;
   std::int64_t elapsed_ns = 0;
@@ -122,8 +123,8 @@ void Stops::use_counts(const std::vector<Seen>& seen) {
   const auto take_own = [&](int count) {
     for (std::size_t i = 0; i < own_; ++i) take_kind(i, count);
   };
-  // True if the control run contains that many calls of the kind; its stops are better, because they have the path of
-  // the call.
+  // True if the control run contains that many calls of the kind. Its stops are then preferred, because they have the
+  // path of the call.
   const auto named = [&](std::size_t i, int count) {
     return std::count_if(known_.begin(), known_.end(),
                          [&](const Stop& stop) { return glob_match(kinds_[i].syscall, stop.call.syscall); }) >= count;

@@ -24,7 +24,7 @@ struct Question {
 
 struct Answer {
   bool context_met = true;
-  std::int64_t context_ns = 0;  // when it was met, since the workload began
+  std::int64_t context_ns = 0;  // when the context was met, since the workload began
   std::uint64_t times = 0;
   std::int64_t first_ns = 0;  // when `what` was first met, since the workload began; meaningless if `times` is 0
 };

@@ -80,7 +80,7 @@ void warn_of_idle_end(const config::Config& config, const profile::WorkloadUse& 
 
 // Warns of calls that failed in production and are never made here.
 void warn_of_missing_calls(const World& world, std::vector<std::string>& warnings) {
-  // Not for logs: a message may refer to many calls, most of which are never made.
+  // Do not check logs, because a message may refer to many calls, most of which are never made.
   if (!world.survey.made || world.inputs->only_logs()) return;
   std::vector<std::string> never;
   for (const Candidate* c : likeliest(world.plan)) {

@@ -50,7 +50,7 @@ struct WeightEntry {
 
 // Sets the weights that `toml`, the text of `file`, names. If it contains an error, returns that and changes nothing.
 [[nodiscard]] Result<void> set_weights(std::string_view toml, std::string_view file);
-// The same for a file.
+// Reads `file` and sets the weights that it names.
 [[nodiscard]] Result<void> read_weights(const std::string& file);
 
 // For tests: restores the previous values when destroyed.

@@ -38,7 +38,7 @@ class AddressBook {
   [[nodiscard]] std::optional<std::size_t> owner(std::size_t from, std::string_view address, std::uint16_t port) const;
   // True if the node has a socket bound to exactly this address.
   [[nodiscard]] bool listens_there(std::size_t node, const std::string& host) const;
-  // For commands that do not belong to a node: there ${ip} has no meaning, so nodes are always named.
+  // For commands that do not belong to a node: ${ip} has no meaning there, so nodes are always named.
   void name_all() { by_name_ = true; }
   [[nodiscard]] const std::string& name(std::size_t node) const { return (*names_)[node]; }
   // "${ip}" or "${ip_redis1}".

@@ -18,7 +18,7 @@ struct Ask {
   std::string_view images;  // names of images, without registry and tag
   std::uint16_t port;       // the port that clients usually use
   std::string_view inside;  // a line for a shell in the container; {} is the port
-  std::string_view path;    // or of an HTTP request; its port is `port`, not that of the clients
+  std::string_view path;    // or the path of an HTTP request, which uses `port`; clients may use another port
 };
 
 // Sources: the health checks that the systems' own documentation or images recommend.
@@ -62,7 +62,7 @@ std::string ready_of_image(std::string_view image, std::string_view variable, st
     const std::vector<std::string> images = split(ask.images, ' ');
     if (std::find(images.begin(), images.end(), name) == images.end()) continue;
     if (!ask.path.empty()) {
-      // The port for health need not be open: if others are named, it has to be among them.
+      // The health port need not be open. If other ports are named, it has to be among them.
       if (!curl || (!ports.empty() && std::find(ports.begin(), ports.end(), ask.port) == ports.end())) return "";
       return fmt::format(
           "{{ command = [\"curl\", \"-kfsS\", \"-m\", \"5\", \"-o\", \"/dev/null\", {}], timeout = \"120s\" }}",

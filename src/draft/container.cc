@@ -165,7 +165,7 @@ void make_fresh(Fresh& fresh) {
   if (container.name != node.name) node.aliases.push_back(container.name);
   for (const std::string& alias : container.aliases)
     if (alias != node.name && alias != container.name) node.aliases.push_back(alias);
-  // both have the same character set
+  // aliases and names of volumes may have the same characters
   std::erase_if(node.aliases, [](const std::string& alias) { return !is_volume_name(alias); });
   if (!container.user.empty()) node.user = container.user;
   if (!container.folder.empty()) node.options.insert(node.options.end(), {"--workdir", container.folder});
@@ -292,7 +292,7 @@ Result<Container> ask_container(const std::string& what) {
                   "a draft is made from a running system: start it");
     return container;
   }
-  // Known only by its cgroup.
+  // No tool knows the container; only its cgroup is known.
   auto mount = kernel::cgroup2_mount();
   if (!mount) return Unexpected(std::move(mount).error().in(option));
   auto located = deploy::locate_container(what, *mount);
@@ -362,8 +362,8 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
     Fresh fresh{container, book, i, node, secrets};
     make_fresh(fresh);
     if (node.port == 0 && !seen[i].tcp.empty()) {
-      // It listens on the loopback address only. Others can reach it only if the command sets the address, which is now
-      // ${ip}.
+      // The program listens on the loopback address only. Others can reach it only if the command sets the address,
+      // which is now ${ip}.
       const Listen& first = seen[i].tcp.front();
       if (std::any_of(node.command.begin(), node.command.end(),
                       [](const std::string& word) { return word.find("${ip}") != std::string::npos; }))

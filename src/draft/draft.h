@@ -42,9 +42,9 @@ struct Draft {
 };
 
 // `folder`: where the file will be written; paths in it are relative to that. `files`: the name of a folder in it for
-// further files. Returns ErrorKind::usage if a source does
-// not exist or the sources cannot form one deployment, `input` if a file cannot be used (its message has a line for
-// each reason), `environment` if nothing about a target may be read.
+// further files. Returns ErrorKind::usage if a source does not exist or the sources cannot form one deployment, `input`
+// if a file cannot be used (its message has a line for each reason), `environment` if nothing about a target may be
+// read.
 [[nodiscard]] Result<Draft> make_draft(const Sources& sources, const std::filesystem::path& folder,
                                        const std::string& files = "rose.files");
 

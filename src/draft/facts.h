@@ -30,7 +30,7 @@ struct Remote {
 struct PathFact {
   std::string absolute;  // absolute path; relative ones are resolved against the process's working directory
   bool folder = false;
-  bool writable = false;  // by the process's user, root's privileges aside
+  bool writable = false;  // by the process's user, without root's privileges
 };
 
 using Variables = std::vector<std::pair<std::string, std::string>>;  // in the order of the environment
@@ -89,7 +89,7 @@ struct Seen {
   std::vector<Remote> remotes;
   std::vector<std::string>
       written;  // absolute paths that it writes: regular files open for writing, listening Unix sockets, pid files
-  std::vector<std::string> sockets;  // those that are sockets
+  std::vector<std::string> sockets;  // of `written`: those that are sockets
   std::vector<std::string> needed;   // files mapped as code
   std::vector<Settings> settings;
   std::map<std::string, PathFact> paths;  // words of the command line that exist as paths, as spelled

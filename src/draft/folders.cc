@@ -183,7 +183,7 @@ Moved find_places(const Seen& seen, const Words& words, const Variables& variabl
     const auto fact = seen.paths.find(named.path);
     const bool folder = fact != seen.paths.end() && fact->second.folder;
     if (const std::string place = new_place(path, moved); !place.empty()) {
-      // Below another one, which is empty in each run.
+      // A folder inside a moved one has to be created, because the moved one is empty in each run.
       constexpr std::string_view kDir = "${dir}/";
       if (folder && place.starts_with(kDir)) moved.folders.push_back(place.substr(kDir.size()));
       continue;
@@ -240,7 +240,7 @@ void move_words(const Seen& seen, Words& words, Moved& moved) {
 
 Homes find_homes(const Seen& seen, const Words& words) {
   Homes homes;
-  // Not through links, which may lead elsewhere later.
+  // Use the path without links, because a link may lead elsewhere later.
   const auto take = [&](const std::string& named) {
     std::error_code error;
     const std::filesystem::path real = std::filesystem::canonical(named, error);
@@ -259,7 +259,7 @@ Homes find_homes(const Seen& seen, const Words& words) {
     if (enters_folder(words.option_of(i)) && fact != seen.paths.end() && fact->second.folder)
       (void)take(trimmed_path(fact->second.absolute));
   }
-  // What is inside of another one comes with it.
+  // Drop a folder inside another one, because the overlay of the outer one includes it.
   std::erase_if(homes.folders, [all = homes.folders](const std::string& path) {
     return std::any_of(all.begin(), all.end(),
                        [&](const std::string& other) { return other != path && is_below(path, other); });

@@ -139,7 +139,7 @@ std::optional<Process> look_at_process(pid_t pid, bool& title, std::vector<std::
     unread.push_back(
         fmt::format("its working directory (/proc/{}/cwd: {}); relative paths stay as they are", pid, reason(error)));
   CommandLine command = read_command_line(*line);
-  // A program whose path contains spaces and which has no arguments.
+  // It is no title if it is the path of a program which contains spaces, without arguments.
   title = command.title && !is_program(command.words.front());
   process.argv = std::move(command.words);
   const auto environment = read_file(proc_file(pid, "environ"), kMostCommandBytes);
@@ -451,7 +451,7 @@ std::string last_cgroup_part(pid_t pid, std::string* whole = nullptr) {
   const auto content = read_file(proc_file(pid, "cgroup"), 1 << 20);
   if (!content) return "";
   std::string best;
-  // The line of v2, or of systemd's own hierarchy in the hybrid layout.
+  // Use the line of cgroup v2, or of systemd's own hierarchy in the hybrid layout.
   each_line(*content, [&](std::string_view line) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
@@ -543,8 +543,8 @@ Descriptors look_at_members(pid_t main, const std::vector<pid_t>& members, Seen&
   return open;
 }
 
-// Another root directory, in which paths have another meaning. (A private /tmp has a different mount namespace but the
-// same root.)
+// True if the process has another root directory, in which paths have another meaning. (A private /tmp has a different
+// mount namespace but the same root.)
 bool has_other_root(pid_t pid) {
   struct stat own{};
   struct stat its{};

@@ -13,11 +13,12 @@
 
 namespace rose::draft {
 
-// `members`: all processes of the node, including `main`. Returns ErrorKind::usage if it has ended or is not a program.
+// `members`: all processes of the node, including `main`. Returns ErrorKind::usage if `main` has ended or is no
+// program.
 [[nodiscard]] Result<Seen> inspect(pid_t main, const std::vector<pid_t>& members, std::optional<Unit> unit,
                                    const std::string& origin);
 
-// The same for a container: only sockets, connections and command line, because its paths are not visible here.
+// Like inspect(), for a container: only sockets, connections and command line, because its paths are not visible here.
 [[nodiscard]] Result<Seen> inspect_inside(pid_t main, const std::vector<pid_t>& members, const std::string& origin);
 
 // The first process of the daemon of which `pid` is a worker: the topmost ancestor that runs the same program.

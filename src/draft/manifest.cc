@@ -24,7 +24,7 @@ constexpr std::string_view kClusterDomain = "svc.cluster.local";
 
 const Yaml kNothing;
 
-// The value at "spec.template.spec", or an empty one.
+// The value at a path such as "spec.template.spec"; an empty one if there is none.
 const Yaml& at(const Yaml& value, std::string_view path) {
   const Yaml* found = &value;
   for (const std::string& key : split(path, '.')) {
@@ -94,7 +94,7 @@ std::string decoded(std::string_view text) {
   return out;
 }
 
-// Keys of a ConfigMap are names of files.
+// True if it can be the key of a ConfigMap: the keys are names of files.
 bool is_key(std::string_view key) {
   return !key.empty() && key != "." && key != ".." &&
          std::all_of(key.begin(), key.end(), [](char c) { return is_name_char(c); });
@@ -109,12 +109,12 @@ bool is_image(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) > ' '; });
 }
 
-// A path in a volume's source or target, as rose.toml has it.
+// True if rose.toml can contain the path as the source or target of a volume.
 bool is_volume_path(std::string_view path) {
   return !path.empty() && fits_toml(path) && path.find_first_of(":\n") == std::string_view::npos;
 }
 
-// Containers that watch or proxy the one that matters.
+// True for containers that watch or proxy the container that matters.
 bool serves_another(std::string_view name) {
   for (const char* word : {"metrics", "exporter", "istio-proxy", "linkerd", "fluent", "jmx", "reloader", "agent"})
     if (name.find(word) != std::string_view::npos) return true;
@@ -138,7 +138,7 @@ struct Pod {
   std::string subdomain;
   std::string space;
   int ordinal = 0;
-  const Yaml* meta = nullptr;  // of its template
+  const Yaml* meta = nullptr;  // metadata of its template
   const Yaml* spec = nullptr;
   const Yaml* claims = nullptr;  // volumeClaimTemplates
   bool orderly = false;
@@ -274,7 +274,8 @@ class Manifests {
     return {};
   }
 
-  // A pod that is given rights to the API of the cluster needs it: to elect a leader in it, or to find its peers.
+  // Reports pods that were given rights to the API of the cluster: they need it, to elect a leader in it or to find
+  // their peers.
   void report_callers() {
     std::vector<std::string> callers;
     for (const Pod& pod : pods_)
@@ -432,7 +433,7 @@ class Manifests {
     return found == contents_.end() ? nullptr : &found->second;
   }
 
-  // Secrets are generated words: equal ones stay equal.
+  // Secrets are replaced by generated words; equal secrets get equal words.
   std::string secret(const std::string& name, const std::string& key) {
     const Content* content = content_of("Secret", name);
     std::string real = fmt::format("{}/{}", name, key);
@@ -646,7 +647,7 @@ class Manifests {
           if (of.empty()) continue;
           const std::string place = place_content(making, kind, of, at(one, key), false);
           if (place.empty()) continue;
-          // Each file separately, because they share one folder.
+          // Mount each file separately, because the files of several sources share one folder.
           for (const auto& [from, path] : placed_.at(place).first)
             node.volumes.push_back(
                 fmt::format("./{}/{}:{}/{}:ro", escaped(place), escaped(path), escaped(target), escaped(path)));
@@ -730,7 +731,7 @@ class Manifests {
     node.entrypoint = std::move(entrypoint);
   }
 
-  // What only the init container mounts.
+  // Adds the mounts that only the init container has.
   void mount_missing(Making& making, const Yaml& init) {
     const std::vector<std::string> before = making.node.volumes;
     Making other{making.pod, init, {}, making.env, {}};
@@ -747,7 +748,7 @@ class Manifests {
     return fmt::format("$(command -v podman || echo docker) exec \"$ROSE_CONTAINER_{}\"", node.variable);
   }
 
-  // Uses the probe in the way a client or its pod would.
+  // Sets `ready` to the pod's probe, run in the way in which a client or the pod would run it.
   void add_ready(Making& making) {
     NodeDraft& node = making.node;
     const Yaml* probe = &kNothing;

@@ -198,7 +198,7 @@ void settle_program(Making& making, std::vector<std::string>& words) {
   }
 }
 
-// Options with which a program leaves the foreground, which it must not: its end and its output would be lost.
+// Removes options with which a program leaves the foreground: rose would then miss its end and its output.
 void stay_in_foreground(Making& making) {
   Words& words = making.words;
   std::vector<std::string> options = {"--daemon", "--daemonize", "--detach", "--fork", "--background", "-daemon"};
@@ -228,9 +228,9 @@ void mask_words(Making& making, std::vector<std::string>& words, Secrets& secret
         masked == 1 ? "a word" : fmt::format("{} words", masked)));
 }
 
-// Root executes these commands, and some of the paths lead through folders in which the node's user may put links, also
-// at any moment between two commands. So nothing is looked up twice: a folder is entered, the kernel is asked where
-// that is, and what follows works on "." (mount -c, because mount would otherwise look the path up again).
+// Root executes these commands, and some of the paths lead through folders in which the node's user may put links, even
+// between two commands. So no path is looked up twice: a folder is entered, the kernel is asked for its path, and the
+// following commands work on "." (mount -c, because mount would otherwise look the path up again).
 constexpr std::string_view kAt =
     "at() {\n"
     "  cd -- \"$1\"; there=$(readlink /proc/self/cwd)\n"
@@ -251,9 +251,9 @@ constexpr std::string_view kLayOver =
     "}\n";
 
 // Mounts a file or folder over another one. The shell cannot open a file without following a link or triggering a pipe
-// or device, so the kernel is asked afterwards where the mount is: in a namespace of its own a wrong one does no harm
-// until root executes a program, which this test does not. Its list of mounts is opened before, because a mount might
-// hide it. The kernel escapes blanks there.
+// or device, so the kernel is asked afterwards where the mount is. In the separate mount namespace, a wrong mount does
+// no harm until root executes a program, and this check executes none. The list of mounts is opened before, because a
+// mount might hide it. The kernel escapes blanks in it.
 constexpr std::string_view kPut =
     "put() {\n"
     "  if [ -d \"$1\" ]; then ( at \"$2\"; mount -c --bind \"$1\" . ); return; fi\n"
@@ -265,7 +265,7 @@ constexpr std::string_view kPut =
     "  [ \"$last\" = \"$place\" ] || { echo \"rose: $2 leads to $last\" >&2; exit 1; }\n"
     "}\n";
 
-// Copies a file, but not what a link leads to.
+// Copies a file, and refuses a link.
 constexpr std::string_view kTake =
     "take() {\n"
     "  mkdir -p files; rm -rf \"files/$1\"; above=${2%/*}\n"
@@ -280,10 +280,10 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
            const Homes& homes) {
   if (covers.paths.empty() && patches.empty() && homes.folders.empty()) return;
   NodeDraft& node = making.node;
-  // What root makes at each start is in a folder that only root may enter. Numbers, because a path in it could lead
-  // through a part that belongs to the user.
+  // What root creates at each start is in a folder that only root may enter. Its entries are named by numbers, because
+  // a path could lead through a folder that belongs to the user.
   std::string script = "own=$PWD; over=$ROSE_RUN_DIR/$ROSE_NODE.over\nmkdir -p -m 700 \"$over\"; cd \"$over\"\n";
-  // Before anything is mounted over what this needs.
+  // Run id before anything is mounted over the files that it needs.
   if (!node.user.empty()) script += fmt::format("group=$(id -g {})\n", node.user);
   script += escaped(kAt);
   int number = 0;
@@ -385,7 +385,7 @@ void add_variables(Making& making, const Moved& moved, Secrets& secrets, Rewritt
 
 bool is_wild(const Listen& listen) { return listen.address == "0.0.0.0" || listen.address == "::"; }
 
-// The port that shows that the node is ready: one that other nodes connect to.
+// Chooses the port that shows that the node is ready: one to which other nodes connect.
 void choose_ready(Making& making) {
   NodeDraft& node = making.node;
   const Seen& seen = making.seen();

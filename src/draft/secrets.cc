@@ -113,7 +113,7 @@ std::string Secrets::stand_in(std::string_view secret) {
   return made_.emplace(secret, fmt::format("rose-secret-{}", made_.size() + 1)).first->second;
 }
 
-// "scheme://user:secret@host" anywhere in the text.
+// Masks the secret in "scheme://user:secret@host", anywhere in the text.
 std::string Secrets::masked_url(std::string_view text) {
   std::string out;
   for (;;) {
@@ -134,7 +134,7 @@ std::string Secrets::masked_url(std::string_view text) {
   }
 }
 
-// Scripts and lists: "PGPASSWORD=x exec db --token y", "host=a password=b", "user=a;password=b".
+// Masks secrets in scripts and lists: "PGPASSWORD=x exec db --token y", "host=a password=b", "user=a;password=b".
 std::string Secrets::masked_words(std::string_view text) {
   std::string out;
   std::string option;  // the previous word, if it is an option that names a secret

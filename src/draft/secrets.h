@@ -10,8 +10,8 @@ namespace rose::draft {
 
 class Secrets {
  public:
-  // `value` or its replacement. `name` is the variable or option that it belongs to, or "". A longer text (a script, a
-  // URL, "host=x password=y") is searched for embedded secrets.
+  // Returns `value`, or its replacement if it is a secret. `name` is the variable or option that it belongs to, or "".
+  // A longer text (a script, a URL, "host=x password=y") is searched for embedded secrets.
   [[nodiscard]] std::string masked(std::string_view name, std::string_view value);
   [[nodiscard]] std::size_t count() const { return made_.size(); }
 

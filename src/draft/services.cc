@@ -27,14 +27,14 @@ std::vector<std::string> parts_of(std::string_view text, std::string_view separa
   return parts;
 }
 
-// The commands that a service runs, as words without folders: also those in the script that it gives to a shell.
+// The commands that a service runs, as words without folders, including those in a script that it gives to a shell.
 std::vector<std::vector<std::string>> commands_of(const config::Node& taken) {
   std::vector<std::string> all = taken.container->entrypoint.value_or(config::Command());
   all.insert(all.end(), taken.command.begin(), taken.command.end());
   std::vector<std::vector<std::string>> commands;
   for (const std::string& command : parts_of(fmt::format("{}", fmt::join(all, " ")), kBetweenCommands)) {
     std::vector<std::string> words = parts_of(command, kBetweenWords);
-    // What comes before the program: "sh -c", "exec", "gosu USER" and the like, and words of the shell.
+    // Skip what precedes the program: "sh -c", "exec", "gosu USER" and the like, and words of the shell.
     std::size_t first = 0;
     const auto leads = [](const std::string& word) {
       return word.starts_with('-') || word.find('=') != std::string::npos ||
@@ -53,7 +53,7 @@ std::vector<std::vector<std::string>> commands_of(const config::Node& taken) {
   return commands;
 }
 
-// Of these systems the program with the name of the image is the client.
+// In images of these systems, the program with the image's name is the client.
 bool is_client(std::string_view program) { return program == "mongo" || program == "mysql" || program == "mariadb"; }
 
 // Files often start a client, a producer or a preparation from the image of a server, with a command of its own. Such a
@@ -78,7 +78,7 @@ bool runs_the_server(const config::Node& taken, const System* system) {
   });
 }
 
-// What a program of a service logs when it serves, for those that open no port.
+// What a program that opens no port logs when it serves.
 struct ReadyLine {
   std::string_view program, word, line;
 };

@@ -331,7 +331,7 @@ class Memcached : public System {
         "-l: it is reachable at its address; no -d, no -P: it stays in the foreground and writes no pid file");
     making.node.port = lowest_port(making.seen());
     making.reachable = true;
-    // As root, it must be told which user to run as.
+    // A program that root starts must be told which user to run as.
     if (making.node.user.empty() && !words.has({"-u", "--user"})) {
       words.append("-u");
       words.append("root");

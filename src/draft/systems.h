@@ -48,7 +48,7 @@ class System {
 [[nodiscard]] const System* find_system(const Seen& seen);
 // "etcd" for "quay.io/coreos/etcd:v3.5@sha256:...".
 [[nodiscard]] std::string image_name(std::string_view image);
-// By the name of an image: "docker.io/library/redis:7", "bitnami/postgresql".
+// Finds the system by the name of an image: "docker.io/library/redis:7", "bitnami/postgresql".
 [[nodiscard]] const System* find_system_of_image(std::string_view image);
 
 }  // namespace rose::draft

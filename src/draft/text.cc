@@ -117,7 +117,7 @@ void write_node(Text& text, const NodeDraft& node, Draft& draft) {
   if (!node.ip.empty()) text.key("ip", 7, toml::literal(node.ip));
   for (const std::string& change : node.changes) text.comment("changed: " + change, "# ", 9);
   if (node.service) {
-    // The Compose file defines how.
+    // The Compose file defines how the node is started.
   } else if (!node.attach.empty()) {
     text.key("attach", 7, node.attach);
   } else if (!node.image.empty()) {
@@ -160,8 +160,8 @@ std::vector<std::string> folder_setup(const std::vector<NodeDraft>& nodes) {
   std::vector<std::string> commands;
   for (const NodeDraft& node : nodes) {
     if (node.folders.empty()) continue;
-    // By the node's user in the folder that belongs to it: another process of that user may put a link there, which
-    // root would follow.
+    // The node's user creates the folders, in the folder that belongs to it. Root must not: another process of that
+    // user may put a link there, which root would follow.
     std::string command = "install -d";
     if (!node.user.empty())
       command = fmt::format("setpriv --reuid {0} --regid $(id -g {0}) --init-groups mkdir -p", node.user);

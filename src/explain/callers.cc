@@ -15,12 +15,13 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kMostNameBytes = 64;  // of a value's text
+constexpr std::size_t kMostNameBytes = 64;  // the longest text of a value
 constexpr std::size_t kMostCallers = 3;     // of one function
-constexpr std::size_t kMostDecisions = 5;   // later ones follow from them
-constexpr double kOnStack = 0.2;            // share of a function that faults hit there in more than one run of five
+constexpr std::size_t kMostDecisions = 5;   // later decisions are consequences of these
+// `arrived` above this: faults hit a stack with the function in more than one run of five
+constexpr double kOnStack = 0.2;
 
-// Only the end of a long Java name was recorded.
+// Completes a long Java name of which only the end was recorded.
 std::string whole_name(const Explanation& explanation, const std::string& recorded) {
   if (recorded.size() != kMostNameBytes) return recorded;
   for (const std::string& function : explanation.path)
@@ -28,8 +29,8 @@ std::string whole_name(const Explanation& explanation, const std::string& record
   return recorded;
 }
 
-// "main.begin.gowrap1" is what the compiler makes of a `go` statement in main.begin whose function has arguments, and
-// "deferwrap1" of a `defer` statement.
+// For a `go` statement in main.begin whose function has arguments, the compiler makes the function
+// "main.begin.gowrap1"; for a `defer` statement, "main.begin.deferwrap1".
 void unwrap(Call& call) {
   const std::size_t last = call.caller.rfind('.');
   if (last == std::string::npos) return;
@@ -40,8 +41,8 @@ void unwrap(Call& call) {
   call.caller.resize(last);
 }
 
-// Parses a caller in a value of "store:callers". What started a goroutine counts as the caller of its function, and so
-// does what handed the function to a library: as a thread's, or a callback.
+// Parses a caller in a value of "store:callers". The function that started a goroutine counts as the caller of the
+// goroutine's function. So does a function that handed it to a library, to be run by a thread or as a callback.
 Call read_call(std::string callee, const std::string& node, std::string_view text) {
   Call call;
   call.function = std::move(callee);
@@ -70,7 +71,7 @@ schedule::Frame frame_at(const Call& call, const std::string& function) {
   return frame;
 }
 
-// Whether the caller of a suspect can be a suspect, too: it has a name, belongs to the application, and is another
+// True if the caller of a suspect can be a suspect as well: it has a name, belongs to the application, and is another
 // function.
 bool may_be_suspect(const Call& call) {
   return !call.caller.empty() && call.caller != symbols::kOutsideFile && key_of(call.caller) != key_of(call.function) &&
@@ -81,7 +82,7 @@ void add_why(Suspect& suspect, const std::string& why) {
   if (suspect.why.find(why) == std::string::npos) suspect.why += (suspect.why.empty() ? "" : "; ") + why;
 }
 
-// Gives the caller of a suspect the feature, unless it has more of it. A caller that is not a suspect yet becomes one.
+// Raises the feature of the suspect's caller to at least `value`. A caller that is not a suspect yet becomes one.
 void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, double value, const std::string& why) {
   auto caller = find_suspect(suspects, call.caller);
   if (caller == suspects.end()) {
@@ -105,9 +106,9 @@ std::vector<std::string> functions_with(const Explanation& explanation, std::set
   return out;
 }
 
-// What is known of functions that only the runs of one side enter.
+// Selects the functions that only the runs of one side (failing or correct) enter.
 struct OneSided {
-  std::set<std::string> Suspect::* nodes;  // on which only these enter it
+  std::set<std::string> Suspect::* nodes;  // the nodes on which only these runs enter it
   bool missing = false;                    // a caller no longer calls them
   std::string_view why;                    // "which only failing runs enter after the fault"
 };
@@ -119,7 +120,7 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     const std::set<std::string>& nodes = suspect.*side.nodes;
     return nodes.contains(node) || nodes.contains("") || (node.empty() && !nodes.empty());
   };
-  // What calls it on other nodes calls it in all runs.
+  // True if the call is evidence. If all runs enter the callee on a node, its callers there are none.
   const auto tells = [&](const Call& call) {
     const auto callee = find_suspect(suspects, call.function);
     return callee != suspects.end() && one_sided(*callee, call.node);
@@ -132,17 +133,30 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
         of.begin(), of.end(), [&](const Call* one) { return one->caller == call.caller && one->line == call.line; });
     if (may_be_suspect(call) && !again && of.size() < kMostCallers) of.push_back(&call);
   }
-  // What comes first after the fault may be a decision, what comes later its consequence.
-  std::vector<const Call*> decisions;  // the first call that each caller decided on, by time
-  for (const Call& call : calls) {
+  // A closure is called where it was handed to. The function that contains it decided that, if it is on the stack.
+  const auto handed_by = [&](const Call& call) -> const Call& {
+    for (const Call* one = &call;; ++one) {
+      if (is_closure_in(call.function, one->caller)) return *one;
+      if (one == &calls.back() || key_of(one[1].function) != key_of(one->caller)) return call;
+    }
+  };
+  // The first such call after the fault may be a decision, and later ones may be its consequences.
+  struct Decision {
+    const Call* call;  // of the function that only these runs enter
+    const Call* by;    // the same, or the call in the function that decided, further out on the stack
+  };
+  std::vector<Decision> decisions;  // the first that each function took, by time
+  for (const Call& inner : calls) {
+    const Call& call = handed_by(inner);
     const auto caller = find_suspect(suspects, call.caller);
-    if (!tells(call) || !may_be_suspect(call)) continue;
+    if (!tells(inner) || !may_be_suspect(call)) continue;
     if (caller != suspects.end() && one_sided(*caller, call.node)) continue;
-    // An error goes outward along the stack that the fault hit: what its functions then do follows from that.
+    // An error is passed outward along the stack that the fault hit, so what the functions on that stack do is its
+    // consequence.
     if (caller != suspects.end() && caller->features[Feature::arrived] > kOnStack) continue;
     const bool again = std::any_of(decisions.begin(), decisions.end(),
-                                   [&](const Call* one) { return key_of(one->caller) == key_of(call.caller); });
-    if (!again && decisions.size() < kMostDecisions) decisions.push_back(&call);
+                                   [&](const Decision& one) { return key_of(one.by->caller) == key_of(call.caller); });
+    if (!again && decisions.size() < kMostDecisions) decisions.push_back({&inner, &call});
   }
   std::vector<const Call*> accused;
   for (Suspect& callee : suspects) {  // best first
@@ -167,17 +181,21 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
                        at_place(frame_at(call, call.function)), side.why);
   };
   double share = 1;
-  for (const Call* call : decisions) {
-    // What is called may as well be the one that lacks a check. What is no longer called may not.
+  for (const auto& [call, by] : decisions) {
+    // The called function may itself be the one that lacks a check. That does not hold for one that is no longer
+    // called.
     if (Features& of = find_suspect(suspects, call->function)->features; !side.missing)
       of[Feature::decided_outside] = std::min(of[Feature::decided_outside], 1 - share);
-    accuse(suspects, *call, Feature::decided_first, share, why(*call));
-    // Those further out passed on what it decided by, or decided to call it. What only failing runs enter did not.
+    accuse(suspects, *by, Feature::decided_first, share,
+           call == by ? why(*call)
+                      : fmt::format("hands over {}, {}", at_place(frame_at(*call, call->function)), side.why));
+    // Functions further out passed on the value that decided, or decided to call this caller, so they are accused as
+    // well. Functions that only failing runs enter are not.
     double outer = share;
-    for (const Call* one = call; one != &calls.back() && key_of(one[1].function) == key_of(one->caller); ++one) {
+    for (const Call* one = by; one != &calls.back() && key_of(one[1].function) == key_of(one->caller); ++one) {
       const auto caller = find_suspect(suspects, one[1].caller);
       if (caller != suspects.end() && caller->features[Feature::arrived] > kOnStack)
-        break;  // follows from the error, too
+        break;  // a consequence of the error as well
       if (outer *= kOuter; may_be_suspect(one[1]) && (caller == suspects.end() || !one_sided(*caller, one[1].node)))
         accuse(suspects, one[1], Feature::decided_first, outer,
                fmt::format("on the stack of that call: it calls {}", at_place(frame_at(one[1], one[1].function))));
@@ -188,7 +206,7 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     if (const auto caller = find_suspect(suspects, call->caller); caller != suspects.end())
       add_why(*caller, why(*call));
   std::vector<Call> first;
-  if (!decisions.empty()) first.push_back(*decisions.front());
+  if (!decisions.empty()) first.push_back(*decisions.front().by);
   score(suspects);
   return first;
 }
@@ -249,7 +267,8 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
 }
 
 void add_lost_callers(Explanation& explanation, std::vector<Call> calls) {
-  // What a crash interrupts calls nothing more, and what ran in a process that it killed neither: no decision.
+  // Not decisions: a function that a crash interrupts makes no further calls, and neither does one whose process it
+  // killed.
   const auto with = [&](const std::string& function, std::initializer_list<Feature> any) {
     const auto one = find_suspect(explanation.suspects, function);
     return one != explanation.suspects.end() &&
@@ -287,7 +306,7 @@ void add_outer_callers(Explanation& explanation, const std::vector<std::string>&
                fmt::format("calls {}, in which the wrong clock first makes a difference",
                            at_place(frame_at(call, function))));
     }
-    // Its thread begins with it, or runs in it all the time.
+    // No caller is known: the thread begins with this function, or runs in it all the time.
     if (const auto own = find_suspect(suspects, function); callers.empty()) {
       own->features[Feature::clock_outside] = 1;
       add_why(*own, "the wrong clock first makes a difference in it");

@@ -19,14 +19,14 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMostPairs = 20'000;  // of the successions of one run
 constexpr double kLeastWeight = 0.25;
 constexpr double kLeastContrast =
-    0.6;  // difference between the shares of failing and correct runs: in one run of five, many things occur by chance
-constexpr double kNeedless = 0.5;  // effects that are absent in runs in which a shorter fault reproduced the bug
-constexpr double kSame = 0.25;     // shares of runs that differ by less do so by chance
-// Factors for what correct runs also do, only earlier (for example a start, which a crash repeats), and for what also
-// happens without harm.
+    0.6;  // least difference between the shares of failing and correct runs: one run of five may have a step by chance
+constexpr double kNeedless = 0.5;  // factor for steps that are absent if a shorter fault reproduces the bug
+constexpr double kSame = 0.25;     // smaller differences between the shares of runs are due to chance
+// Factors for steps that correct runs also make, only earlier (for example a start, which a crash repeats), and for
+// steps that also occur in runs without harm.
 constexpr double kNothingNew = 0.6, kHarmless = 0.35;
 
-// Assumes half an unseen source of noise, so that few runs are never taken for proof.
+// Half a source of noise is added that no run has shown, so that few runs are never taken for proof.
 constexpr double kUnseenSource = 0.5;
 
 using Key = std::uint64_t;  // a kind, or two kinds in succession
@@ -60,7 +60,7 @@ void note(Firsts& firsts, Key key, std::uint32_t in, std::int64_t after, Nearnes
   if (after < first.after_ns) first = {after, nearness, in};
 }
 
-// What a run does after its cut, each kind once: loops and counts are collapsed.
+// The steps of a run after its cut, each kind only once, so that loops and numbers of repetitions do not matter.
 Firsts firsts_of(const Run& run, const Kinds& kinds, const Merged& merged, std::int64_t from_ns, std::int64_t to_ns) {
   const Threads threads = faulted(run);
   Firsts firsts;
@@ -89,7 +89,7 @@ Firsts firsts_of(const Run& run, const Kinds& kinds, const Merged& merged, std::
   return firsts;
 }
 
-// What a run does before its cut.
+// The kinds of steps before the cut of a run.
 std::unordered_set<std::uint32_t> kinds_before(const Run& run, const Merged& merged) {
   std::unordered_set<std::uint32_t> out;
   for (const Step& step : run.steps) {
@@ -99,12 +99,12 @@ std::unordered_set<std::uint32_t> kinds_before(const Run& run, const Merged& mer
   return out;
 }
 
-// One run, as far as it is compared.
+// The parts of a run that are compared.
 struct Condensed {
   const Run* run = nullptr;
   Firsts firsts;
-  Firsts later;  // of correct and harmless runs: what happens after the cut of failing runs, wherever that may be
-  Firsts ahead;  // of failing runs: what happens shortly before the cut, and may be after the cut of correct runs
+  Firsts later;  // of correct and harmless runs: steps that are certainly later than the cut of failing runs
+  Firsts ahead;  // of failing runs: steps shortly before the cut, which correct runs may have after their cut
   std::unordered_set<std::uint32_t> before;  // of correct runs
 };
 
@@ -152,16 +152,16 @@ double share(const std::vector<const Firsts*>& runs, Key key, std::int64_t withi
 
 double variance(double share) { return 4 * share * (1 - share); }
 
-// How likely is it that something which varies among equal runs has all failing runs on one side and all correct ones
-// on the other? Something that k of n runs have by chance is distributed in one of binomial(n, k) ways; things that
-// always occur together count once.
+// The probability that something which varies among equal runs has all failing runs on one side and all correct ones on
+// the other. Something that k of n runs have by chance is distributed in one of binomial(n, k) ways. Things that always
+// occur together count once.
 class Noise {
  public:
   void add(std::vector<bool> has) { patterns_.insert(std::move(has)); }
   [[nodiscard]] double chance(std::size_t failing, std::size_t sound) const {
     return std::min(1.0, sources(failing, sound) * 2 / binomial(failing + sound, failing));
   }
-  // The same with one exception: one run of either side has it, or lacks it.
+  // Like chance(), but with one exception: one run of either side has it, or lacks it.
   [[nodiscard]] double chance_but_for_one(std::size_t failing, std::size_t sound) const {
     const auto runs = failing + sound;
     const double ways = static_cast<double>(sound) / binomial(runs, failing + 1) +
@@ -183,7 +183,7 @@ class Noise {
   std::set<std::vector<bool>> patterns_;
 };
 
-// Which runs have it, the failing ones first.
+// For each run, whether it contains the key; the failing runs first.
 std::vector<bool> pattern_of(const Groups& groups, Key key) {
   std::vector<bool> out;
   for (const auto* side : {&groups.failing, &groups.sound})
@@ -202,8 +202,8 @@ Difference measure(const Groups& groups, Key key) {
   d.sound = share(groups.sound, key, kNever);
   d.near = share(groups.near, key, kNever);
   d.missing = d.failing < d.sound;
-  // What happens after a failing run is over is not missing in it. Neither is what happened shortly before its cut,
-  // unless correct runs do it again later.
+  // A step that would follow the end of a failing run is not missing in it. Neither is a step shortly before its cut,
+  // unless correct runs repeat that step later.
   if (d.missing) {
     std::size_t have = 0;
     for (std::size_t i = 0; i < groups.failing.size(); ++i)
@@ -233,7 +233,8 @@ Difference measure(const Groups& groups, Key key) {
   return d;
 }
 
-// When, how close to the fault and in which function it is first seen: from the median run of those that have it.
+// Sets when the key first occurs, how close to the fault and in which function, from the median of the runs that
+// contain it.
 void place(Difference& d, const Groups& groups, Key key) {
   std::vector<const First*> seen;
   for (const Firsts* run : d.again ? groups.later_sound : d.missing ? groups.sound : groups.failing)
@@ -273,7 +274,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   Comparison out;
   std::vector<Condensed> condensed;
   std::unordered_set<std::uint32_t> unknown;  // functions that a run may have entered without a record
-  std::int64_t known_before = 0;              // at most the cut of failing runs
+  std::int64_t known_before = 0;              // the most by which failing runs may be cut later than correct ones
   for (const Run& run : runs)
     if (run.group == Group::failing && !fired(run).empty())
       known_before = std::max(known_before, run.cut_ns - run.known_ns);
@@ -297,15 +298,16 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   for (const auto* side : {&all.failing, &all.sound})
     for (const Firsts* run : *side)
       for (const auto& [key, first] : *run) keys.insert(key);
-  std::set<std::string> unsure;  // on whichever nodes
+  std::set<std::string> unsure;  // without their nodes
   for (const std::uint32_t kind : unknown) {
     keys.erase(pair_key(kind, kNoKind));
     if (kinds[kind].what == StepKind::function) unsure.insert(kinds[kind].function);
   }
   out.unsure = unsure.size();
 
-  // Values apart, each question separately: varying answers must not make the program's steps, or another answer, look
-  // like chance. The same for messages between nodes, where heartbeats and retries vary.
+  // Values are judged apart from the program's steps, and each question apart from the others: otherwise varying
+  // answers would make steps, or other answers, look like chance. So are messages between nodes, because heartbeats and
+  // retries vary.
   Noise steps, successions, exchanges;
   std::map<std::uint32_t, Noise> values;
   std::map<std::uint32_t, Groups> asked;  // by question
@@ -348,7 +350,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
       return d.clean && (d.next != kNoKind) == succession && !is_value(d) && !is_exchanged(d);
     });
   };
-  // It is one more thing that may differ by chance.
+  // Messages between nodes are one more thing that may differ by chance, so the limit is halved.
   const bool believed_exchanges = out.exchange_chance <= kMostChance / 2 &&
                                   std::any_of(out.differences.begin(), out.differences.end(),
                                               [&](const Difference& d) { return d.clean && is_exchanged(d); });
@@ -373,7 +375,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
              return other.clean && is_value(other) && kinds[other.kind].question == question;
            });
   };
-  std::vector<std::uint32_t> unbelieved;  // kinds
+  std::vector<std::uint32_t> unbelieved;  // kinds of values whose differences may be due to chance
   for (const Difference& d : out.differences)
     if (is_value(d) && d.next == kNoKind && !believed_value(d)) unbelieved.push_back(d.kind);
   const bool believed_successions = of_successions <= kMostChance && has_clean(true);

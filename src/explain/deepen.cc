@@ -46,23 +46,28 @@ std::vector<std::string> path_of(const Input& input) {
 
 std::vector<std::string> next_functions(const Explanation& e, const std::set<std::string>& asked, std::size_t most) {
   std::vector<std::string> out;
-  // Suspects, stacks and callees spell the same function differently.
-  std::set<std::string> known;
+  // Suspects, stacks and callees spell the name of one function differently, so compare keys.
+  std::set<std::string> known, one_sided;
   for (const std::string& function : asked) known.insert(key_of(function));
+  for (const Suspect& suspect : e.suspects)
+    if (!suspect.fresh.empty() || !suspect.lost.empty()) one_sided.insert(key_of(suspect.function));
   const auto add = [&](const std::string& function) {
-    if (out.size() < most && !function.empty() && known.insert(key_of(function)).second) out.push_back(function);
+    schedule::Frame frame;
+    frame.function = function;
+    if (is_applications(frame) && known.insert(key_of(function)).second) out.push_back(function);
   };
   for (const Suspect& suspect : e.suspects) add(suspect.function);
   for (const DifferenceText& difference : e.differences) {
     const std::string_view callee = difference.callee;
-    schedule::Frame frame;
-    frame.function = difference.callee;
-    if (!callee.ends_with("@plt") && callee != "through a pointer" && !is_library(frame)) add(difference.callee);
+    if (!callee.ends_with("@plt") && callee != "through a pointer") add(difference.callee);
   }
   for (const Explanation::StackOf& one : e.stacks)
     for (const schedule::Frame& frame : one.stack.frames)
       if (!is_library(frame)) add(frame.function);
   for (const std::string& function : e.path) add(function);
+  std::stable_partition(out.begin(), out.end(),
+                        [&](const std::string& function) { return !one_sided.contains(key_of(function)); });
+  out.resize(std::min(out.size(), most));
   return out;
 }
 

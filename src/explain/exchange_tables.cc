@@ -12,15 +12,16 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kFewestCounted = 4;  // of each side
+constexpr std::size_t kFewestCounted = 4;  // runs of each side
 constexpr std::size_t kMostTables = 40;
-constexpr double kFarApartByChance = 0.25;  // as for orders: the probability that random variation is this far apart
+constexpr double kFarApartByChance = 0.25;  // the probability that random variation is this far apart, as in order.cc
 constexpr std::uint64_t kLeastApart = 3;    // messages
 
 struct OfRun {
   std::uint64_t messages = 0, bytes = 0, untaken = 0;
 };
-using Pair = std::tuple<std::string, std::string, std::uint16_t, bool>;  // from, to, port, whether it answers
+// from, to, port, whether the service is the sender
+using Pair = std::tuple<std::string, std::string, std::uint16_t, bool>;
 
 double splits(std::size_t n, std::size_t k) {
   double out = 1;
@@ -65,7 +66,7 @@ std::string amount_words(const ExchangeCount& count) {
 std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
   const bool found =
       std::all_of(runs.begin(), runs.end(), [](const Run& run) { return run.group != Group::sound || run.found_cut; });
-  // Where correct runs were cut, which may be earlier than the fault.
+  // The moment that corresponds to the cut of correct runs, which may be earlier than the fault.
   const auto begin_of = [&](const Run& run) {
     return found && run.known_ns > 0 && !fired(run).empty() ? run.known_ns : run.cut_ns;
   };
@@ -101,7 +102,7 @@ std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
       continue;
     const std::array<ExchangeCount*, 3> counts{&table.failing, &table.sound, &table.near};
     for (std::size_t group = 0; group < counts.size(); ++group) {
-      groups[group].resize(amount[group]);  // the other runs had none
+      groups[group].resize(amount[group]);  // the other runs exchanged nothing
       for (std::size_t i = 0; i < groups[group].size(); ++i) add(*counts[group], groups[group][i], i == 0);
     }
     const bool differs = apart(table.failing, table.sound);

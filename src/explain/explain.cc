@@ -130,7 +130,7 @@ std::string_view verdict_name(Verdict verdict) {
 
 namespace {
 
-// Of threads that are in no function of the application, only one is reported, and only if all are.
+// Reports the stacks of threads that are in a function of the application. If there are none, reports one other stack.
 void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation::StackOf>& out) {
   const std::size_t had = out.size();
   for (const schedule::Stack& stack : outcome.stacks)
@@ -139,8 +139,8 @@ void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation:
   if (out.size() > had) out.back().others = outcome.stacks.size() - (out.size() - had);
 }
 
-// Which node takes over may be decided by chance. If no node differs by itself, or differs only in what the fault also
-// causes without the bug, nodes that may replace each other are compared as one.
+// Which node takes over may be decided by chance. Nodes that may replace each other are therefore compared as one if no
+// node differs by itself, or only in what the fault also causes without the bug.
 Comparison compare_all(Input& input, Merged& merged) {
   std::vector<Run>& runs = input.runs;
   doubt_exchanges(runs, input.kinds);
@@ -155,14 +155,15 @@ Comparison compare_all(Input& input, Merged& merged) {
     return comparison;
   Merged whichever = merge_nodes(runs, input.kinds, input.schedule, true);
   Comparison other = compare(runs, input.kinds, whichever);
-  // It is the second attempt, so the limit is halved.
+  // This is the second attempt to find a difference, so the limit is halved.
   if (other.none() || other.chance > kMostChance / 2 || (!comparison.none() && !of_bug_alone(other.differences)))
     return comparison;
   merged = std::move(whichever);
   return other;
 }
 
-// See Explanation::killed. A function that is entered after the restart may still have decided not to call another one.
+// See Explanation::killed. Functions that are entered again after the restart are left out, because they may still have
+// decided not to call another one.
 std::set<std::pair<std::string, std::string>> killed_functions(const Input& input) {
   std::map<std::pair<std::string, std::string>, std::size_t> ended;  // the number of failing runs
   std::set<std::pair<std::string, std::string>> again;

@@ -1,5 +1,5 @@
-// From runs of a schedule that reproduces, and correct runs for comparison, to how the program handled the fault:
-// suspects, and the story from the fault to the symptom. Pure: makes no runs, reads no files.
+// Compares runs of a schedule that reproduces the bug with correct runs, to explain how the program handled the fault:
+// determines suspects, and the story from the fault to the symptom. Pure: makes no runs, reads no files.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct Suspect {
   Features features;
   double score = 0;  // probability that it mishandled the fault, among the suspects: see model.h
   std::string why;
-  // The nodes ("": whichever) on which all failing runs enter it after the fault, and no other run does; and those on
-  // which no failing run enters it after the fault, and all correct runs do.
+  // `fresh`: the nodes ("": any) on which all failing runs enter the function after the fault, and no other run does.
+  // `lost`: the nodes on which all correct runs enter it after the fault, and no failing run does.
   std::set<std::string> fresh, lost;
 };
 
@@ -46,13 +46,13 @@ struct Call {
   std::string node;
   std::string file;     // the position of the call; "" if unknown
   int line = 0;         // 0 unknown
-  bool starts = false;  // it only hands the function over, for a goroutine, a thread or as a callback
+  bool starts = false;  // the caller only hands the function over, to a goroutine or a thread, or as a callback
 };
 
 // What followed a call that a fault made fail.
 struct Aftermath {
   std::string node;
-  std::vector<std::string> stack;  // key_of the application's functions that made the call, innermost first
+  std::vector<std::string> stack;  // key_of() of the application's functions on the stack of that call, innermost first
   std::string entered;             // what its thread entered next, in most failing runs
 };
 
@@ -62,7 +62,7 @@ struct DifferenceText {
   bool missing = false, clean = false, only_bug = false;
   double failing = 0, sound = 0, near = 0, weight = 0;
   std::int64_t after_ns = 0;
-  std::string callee;  // a function that it calls there, or no longer calls
+  std::string callee;  // a function that is called there, or no longer called
 };
 
 struct StoryLine {
@@ -81,47 +81,47 @@ struct Place {
   int line = 0;
 };
 
-// The purpose of the runs, and their facts.
+// The input of explain(): the schedule, the compared runs, and the run whose story is reported.
 struct Input {
   schedule::Schedule schedule;
   std::vector<Run> runs;  // condensed
   Kinds kinds;
-  std::function<std::string(std::uint32_t)> message;  // the words of a template
+  std::function<std::string(std::uint32_t)> message;  // the text of a message's template
   // The run whose story is reported: one that failed, with its trace and lines. Its condensed form is runs[story_run].
   schedule::RunResult story;
   std::vector<LogLine> lines;
   std::size_t story_run = 0;
-  std::string run_dir;        // where that run was, to shorten its paths
-  std::string oracle_output;  // its last lines in that run
+  std::string run_dir;        // the folder of that run, to shorten paths
+  std::string oracle_output;  // the last lines of the oracle's output in that run
   std::string workload_ended;
-  std::vector<Question> questions;                                                   // that the runs were asked
+  std::vector<Question> questions;  // the queries that the runs were asked
   std::function<Place(const std::string& node, const std::string& function)> place;  // may be empty
   std::vector<std::string> unseen;  // why functions of nodes cannot be seen, and what to do
   std::vector<std::string> limits;  // other gaps in the data
 };
 
-// How much one node sent another in the runs of one side, after the fault.
+// What one node sent to another after the fault, in the runs of one side.
 struct ExchangeCount {
-  std::uint64_t least = 0, most = 0;  // messages a run
+  std::uint64_t least = 0, most = 0;  // messages in one run
   std::uint64_t least_bytes = 0, most_bytes = 0;
-  std::uint64_t untaken = 0;  // the maximum in a run: messages that the other node never received
+  std::uint64_t untaken = 0;  // messages in one run that the other node never received, at most
 };
 struct ExchangeTable {
   std::string from, to;
-  std::uint16_t port = 0;  // of the service
-  bool answer = false;     // the service sends it
+  std::uint16_t port = 0;  // port of the service
+  bool answer = false;     // the service is the sender
   ExchangeCount failing, sound, near;
-  std::string differs;  // as text; "": no more than among equal runs
+  std::string differs;  // for people: how the sides differ; "": no more than equal runs do
 };
 
 // One round of queries that explain chose itself.
 struct Round {
-  std::vector<std::string> functions;  // that it asked about
+  std::vector<std::string> functions;  // functions that it queried
   std::size_t asked = 0,
-              differing = 0;  // queries whose answers distinguish failing from correct runs, and that were not known to
+              differing = 0;  // queries whose answers distinguish failing from correct runs, which was not known before
   int runs = 0;
   double seconds = 0;
-  double share = 0;  // share of its runs' time that reading values took
+  double share = 0;  // share of the time of its runs that was spent reading values
 };
 
 struct Explanation {
@@ -132,22 +132,23 @@ struct Explanation {
   struct StackOf {
     std::string fault;
     schedule::Stack stack;
-    // number of threads that were hit, too, but only waited: they were in no function of the application
+    // number of further threads that were hit while they only waited, that is, in no function of the application
     std::size_t others = 0;
   };
   std::vector<StackOf> stacks;
   std::vector<Suspect> suspects;  // best first
-  // Functions (key_of) that ended with the processes that a crash killed: by node, entered before the crash in all
-  // failing runs, and not after it in any.
+  // Functions (node and key_of()) that a crash ended with their process: all failing runs enter them before the crash,
+  // and no failing run enters them after it.
   std::set<std::pair<std::string, std::string>> killed;
   std::vector<Aftermath> aftermaths;
   std::vector<DifferenceText> differences;  // heaviest first
   std::vector<StoryLine> story;
-  std::vector<std::string> path;  // functions that the run whose story is reported enters from the fault to the
-                                  // symptom, the nearest to either first
-  std::vector<Round> rounds;      // of --deepen
+  // functions that the run whose story is reported enters from the fault to the symptom: alternately the earliest and
+  // the latest of the rest
+  std::vector<std::string> path;
+  std::vector<Round> rounds;                 // of --deepen
   std::vector<RecordedDivergence> recorded;  // where recordings of failing and correct runs diverge, earliest first
-  std::vector<ValueTable> values;            // what was asked for, in the order of the questions
+  std::vector<ValueTable> values;            // answers to the queries, in the order of the queries
   std::vector<ExchangeTable> exchanges;      // between nodes; those that differ first
   std::vector<std::string> limits;           // what could not be determined, and why
   std::size_t failing = 0, sound = 0, near = 0, shorter = 0;  // runs that were compared
@@ -172,7 +173,8 @@ inline constexpr std::size_t kMostStoryLines = 16;
 
 [[nodiscard]] std::vector<std::string> path_of(const Input& input);
 
-// After align(): over the same period after the cut in all runs. None for nodes whose messages are incomplete.
+// Compares the same period after the cut in all runs. Call after align(). There is no table for nodes whose messages
+// are incomplete.
 [[nodiscard]] std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs);
 // "12 to 14 messages, 300 to 340 bytes, up to 2 never received"
 [[nodiscard]] std::string amount_words(const ExchangeCount& count);
@@ -180,31 +182,32 @@ inline constexpr std::size_t kMostStoryLines = 16;
 // Drops tables of values that do not distinguish the runs, except those in `asked`.
 void drop_silent_values(Explanation& explanation, const std::vector<std::string>& asked);
 
-// Suspects that only failing runs enter, and those that only correct runs enter, best first, at most `most`: their
-// callers take another branch than in the other runs.
+// fresh_functions(): the suspects that only failing runs enter. lost_functions(): those that only correct runs enter.
+// Best first, at most `most`. Their callers take another branch than in the other runs.
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
 [[nodiscard]] std::vector<std::string> lost_functions(const Explanation& explanation, std::size_t most);
 [[nodiscard]] std::vector<Aftermath> aftermaths_of(const Input& input);
-// Whose callers to query: what came next after failed calls, then what only failing runs enter.
+// The functions whose callers to query: those that were entered next after failed calls, then those that only failing
+// runs enter.
 [[nodiscard]] std::vector<std::string> caller_queries(const Explanation& explanation, std::size_t most);
 // Marks the functions that went on after failed calls, and those that passed the error on to them.
 void add_handlers(Explanation& explanation, const std::vector<Call>& calls);
-// When the first fault began, since the workload began; nothing if none did.
+// The time from the start of the workload to the first fault; nothing if no fault fired.
 [[nodiscard]] std::optional<std::int64_t> first_fault_ns(const schedule::RunResult& result);
-// The name of the function that called, in the text of a value of "store:callers": "save" of "go statement in save
+// The name of the calling function in the text of a value of "store:callers". Example: "save" for "go statement in save
 // (store.c:71), inlined into main (main.c:9)".
 [[nodiscard]] std::string caller_in(std::string_view text);
-// The calls from `since_ns` after the workload began on, in a run with queries about callers. `queries`:
-// "store:callers", by number.
+// The calls in a run with queries about callers, from `since_ns` after the start of the workload on. `queries`: the
+// texts of the queries ("store:callers"), by number.
 [[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries,
                                          std::int64_t since_ns);
 // Makes suspects of the callers of new suspects, and marks those that made the decision: callers that are also entered
-// without the bug. Returns the calls that follow from the first decision.
+// without the bug. Returns the first call that was decided on; empty if there is none.
 std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls);
-// The same for functions that failing runs lack; `calls` are those of a correct run.
+// Like add_callers(), for functions that failing runs lack; `calls` are those of a correct run.
 void add_lost_callers(Explanation& explanation, std::vector<Call> calls);
-// A clock fault has no location: the clock may be read in an outer function of the one that decides. So the callers of
-// these functions are queried: those of `decided` on nodes whose clock the schedule sets.
+// A clock fault has no location: the clock may be read in a function further out than the one that decides. Therefore
+// the callers of the deciding functions are queried: those in `decided` on nodes whose clock the schedule sets.
 [[nodiscard]] std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule,
                                                         const std::vector<Call>& decided);
 // Makes suspects of the callers of these functions, or of a function itself if no caller of it is known.
@@ -212,9 +215,10 @@ void add_outer_callers(Explanation& explanation, const std::vector<std::string>&
 // A sentence such as "enters store only after n2: enters take".
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);
 
-// Which functions to query next: suspects, best first, then those that are called only on one side, then those on the
-// stacks, then those that are entered on the way from the fault to the symptom: where a node acts upon an old value,
-// runs may not differ in anything else. None that is in `asked`, at most `most`.
+// The functions to query next, at most `most` and none in `asked`: suspects, best first; then functions that only one
+// side calls; then those on the stacks; then those entered on the way from the fault to the symptom. The last ones
+// matter if a node acts on an old value, because runs may then differ in nothing else. Functions that only the runs of
+// one side enter come last, because there is nothing to compare their values with.
 [[nodiscard]] std::vector<std::string> next_functions(const Explanation& explanation,
                                                       const std::set<std::string>& asked, std::size_t most);
 
@@ -232,7 +236,7 @@ struct InShort {
 // A function of the application that has a name, and that no compiler generated.
 [[nodiscard]] bool is_applications(const schedule::Frame& frame);
 
-// True if its thread is in a named function of the application.
+// True if the stack's thread is in a named function of the application.
 [[nodiscard]] bool in_application(const schedule::Stack& stack);
 
 }  // namespace rose::explain

@@ -17,18 +17,19 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
-// For functions that the thread entered before the fault: a factor for each step further back, and one for a fault that
-// was injected at a time.
+// Factors for functions that the thread entered before the fault: kEnteredBefore for each step further back, and
+// kByChance if the fault was injected at a time.
 constexpr double kEnteredBefore = 0.75, kByChance = 0.3;
-constexpr double kOnce = 0.5;  // for functions that one of many runs was executing when a fault fired at a given time
+// for functions that only one of many runs was executing when a fault at a given time fired
+constexpr double kOnce = 0.5;
 constexpr std::size_t kMany = 4;
-// from this many runs, the interrupted functions count in full, however many runs only waited
+// from this many runs with interrupted functions on, these count in full, however many other runs only waited
 constexpr std::size_t kFewestBrokenOff = 2;
 // The order of reasons: events in a function, or right after it, count less than events of the function itself.
 constexpr double kInside = 0.6, kSuccession = 0.5;
-constexpr double kUnknown = 0.5;     // no run shows what the fault does without the bug
+constexpr double kUnknown = 0.5;     // if no run shows what the fault does without the bug
 constexpr double kLogScale = 4;      // brings the logarithm of a count near 1
-constexpr double kFullHelper = 0.1;  // share of libraries' units from which a word counts in full
+constexpr double kFullHelper = 0.1;  // from this share of the units of libraries on, a word counts in full
 
 constexpr std::int64_t kOneException = 200'000;  // ns between two methods that the same exception leaves
 constexpr std::int64_t kRethrown = 100'000'000;  // ns from one exception to the next one that a handler throws for it
@@ -37,7 +38,7 @@ class Evidences {
  public:
   Evidence& operator[](const std::string& function) {
     Evidence& evidence = all_[key_of(function)];
-    // The fullest name, whatever the type arguments.
+    // Keep the longest name, not counting type arguments.
     if (const std::size_t size = without_type_arguments(function).size(); size > evidence.name_size)
       evidence.name = function, evidence.name_size = size;
     return evidence;
@@ -69,9 +70,9 @@ std::vector<const schedule::Frame*> application(const schedule::Stack& stack, st
   return out;
 }
 
-// How much each of a stack's `frames` counts. The innermost received the fault. A crash at a given time interrupted all
-// of them, and the work of an outer one may be half done, so those count, too, except the one that the thread runs from
-// first to last. Which one is innermost is chance in that case.
+// How much each of the stack's `frames` counts. The innermost function received the fault. A crash at a given time
+// interrupted all of them: the work of an outer function may be half done, and which function is innermost is chance.
+// Outer functions therefore count as well, except the outermost one, in which the thread runs from first to last.
 std::vector<double> shares_of(std::size_t frames, bool broken_off) {
   std::vector<double> out(frames);
   for (std::size_t i = 0; i < frames; ++i) {
@@ -81,7 +82,7 @@ std::vector<double> shares_of(std::size_t frames, bool broken_off) {
   return out;
 }
 
-// True for a fault that waits for no step: it hits whatever is executing.
+// True for a fault that waits for no step of the program, so it hits whatever is executing.
 bool comes_by_time(const Input& input, const std::string& id) {
   const schedule::Fault* fault = input.schedule.find(id);
   if (fault == nullptr || fault->before || fault->kind == schedule::FaultKind::syscall ||
@@ -105,7 +106,7 @@ bool waits(const schedule::Stack& stack) {
   return false;
 }
 
-// A crash at a given time ends whatever was executing, including this.
+// True if the fault is a crash at a given time and interrupted this stack, that is, if the thread did not only wait.
 bool breaks_off(const Input& input, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
   return planned != nullptr && planned->kind == schedule::FaultKind::crash && comes_by_time(input, fault.id) &&
@@ -120,13 +121,13 @@ std::int32_t thread_of(const schedule::FaultOutcome& fault) {
   return fault.tid;
 }
 
-// The function that a crash leaves half done: the innermost one that has already changed something since it was
-// entered, or has called the function that the crash arrived in before. What the functions in it had done is all there
-// or not there at all, so the mistake is where both steps are made. Entries of busy functions are not recorded; such a
-// function is passed over, and may be the one.
+// The function that a crash leaves half done: the innermost function on the stack that, since it was entered, has
+// already changed something or has already made the same call once before. The work of the functions further in is done
+// completely or not at all, so the mistake is in the function that makes both steps. Entries of busy functions are not
+// recorded. Such a function is passed over, although it may be the one.
 struct HalfDone {
-  std::size_t frame = 0;  // its place among `frames`
-  double share = 0;       // how certain it is that none further in is the one; 0: none is known
+  std::size_t frame = 0;  // index into `frames`
+  double share = 0;       // probability that no function further in is the one; 0: none is known
 };
 HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
                    const std::vector<const schedule::Frame*>& frames) {
@@ -135,7 +136,7 @@ HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
   };
   std::unordered_map<std::string, Entered> entered;  // by key of the function
   for (const schedule::Frame* frame : frames) entered[key_of(frame->function)];
-  std::unordered_map<std::uint32_t, Entered*> of_kind;  // null: of no function on the stack
+  std::unordered_map<std::uint32_t, Entered*> of_kind;  // nullptr: the function is not on the stack
   std::int64_t changed_ns = 0;
   for (auto step = run.steps.rbegin(); step != run.steps.rend(); ++step) {  // newest first
     if (step->tid != tid || step->ts_ns >= at_ns) continue;
@@ -149,7 +150,7 @@ HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
     if (Entered* of = known->second; of != nullptr && of->last_ns == 0) of->last_ns = step->ts_ns;
     else if (of != nullptr && of->before_ns == 0) of->before_ns = step->ts_ns;
   }
-  std::int64_t inner_again_ns = 0;  // when the function further in was entered before
+  std::int64_t inner_again_ns = 0;  // the previous entry of the next function further in
   std::size_t passed = 0;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const Entered& own = entered[key_of(frames[i]->function)];
@@ -163,11 +164,11 @@ HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
   return {};
 }
 
-// The function that caught the exception of a failed call: errors are mishandled where they are caught, more often than
-// where they are thrown (Yuan et al., "Simple Testing Can Prevent Most Critical Failures", OSDI 2014). Known where the
-// runtime reports which methods an exception leaves (Java). A method that catches it and throws another one within
-// kRethrown did not handle it. `left`: which of `frames` the exceptions leave. Returns the place of the one that caught
-// them; the number of frames if none is known.
+// The function that caught the exception of a failed call. Errors are mishandled where they are caught more often than
+// where they are thrown (Yuan et al., "Simple Testing Can Prevent Most Critical Failures", OSDI 2014). It is known only
+// if the runtime reports which methods an exception leaves (Java). A method that catches the exception and throws
+// another one within kRethrown did not handle it. `left`: set for those of `frames` that the exceptions leave. Returns
+// the index of the frame that caught them; the number of frames if it is unknown.
 std::size_t caught(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
                    const std::vector<const schedule::Frame*>& frames, std::vector<bool>& left) {
   std::set<std::string> methods;
@@ -187,19 +188,22 @@ std::size_t caught(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
 struct OnStack {
   std::map<Feature, double> values;  // added up over the runs
   std::size_t runs = 0, innermost = 0;
-  bool by_time = true;  // of all faults that found it there
+  bool by_time = true;  // all faults that hit it there were injected at a time
   bool at_call = false;
   std::string node, why, called;
 };
 
-// A stack of a fault that limits a resource is that of a thread which met the limit, some time after the fault began.
-bool met_limit(const schedule::Fault* planned) { return planned != nullptr && schedule::limits(planned->kind); }
+// True for a fault that limits a resource or changes a clock: its stacks are those of threads that met the limit or
+// read the clock, some time after it began.
+bool met_later(const schedule::Fault* planned) {
+  return planned != nullptr && (schedule::limits(planned->kind) || planned->kind == schedule::FaultKind::clock);
+}
 
 // The feature that a stack of a failing run gives its functions.
 Feature said_by(const Input& input, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
   if (planned != nullptr && planned->kind == schedule::FaultKind::partition) return Feature::waiting;
-  if (met_limit(planned)) return Feature::arrived;
+  if (met_later(planned)) return Feature::arrived;
   // If a process is hit as a whole, its waiting threads count, too.
   if (waits(stack) && (comes_by_time(input, fault.id) || (stack.tid != 0 && stack.tid != thread_of(fault))))
     return Feature::waiting;
@@ -225,7 +229,7 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
         any_broken_off = any_broken_off || broken_off;
         const schedule::Fault* planned = input.schedule.find(fault->id);
         const std::int32_t tid = stack.tid != 0 ? stack.tid : thread_of(*fault);
-        const std::int64_t at_ns = run.zero_ns + (met_limit(planned) ? stack.ns : fault->fired_ns);
+        const std::int64_t at_ns = run.zero_ns + (met_later(planned) ? stack.ns : fault->fired_ns);
         if (planned != nullptr && planned->kind == schedule::FaultKind::crash && !waits(stack))
           if (const HalfDone half = half_done(run, input.kinds, tid, at_ns, frames); half.share > 0)
             here[frames[half.frame]->function][Feature::half_done] = half.share;
@@ -240,9 +244,9 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
           if (i == 0) innermost.insert(frame.function);
           OnStack& on = seen[frame.function];
           on.by_time = on.by_time && comes_by_time(input, fault->id);
-          on.at_call = on.at_call || met_limit(planned) ||
-                       (planned != nullptr && (planned->kind == schedule::FaultKind::syscall ||
-                                               planned->kind == schedule::FaultKind::exception));
+          on.at_call = on.at_call || (planned != nullptr && (schedule::limits(planned->kind) ||
+                                                             planned->kind == schedule::FaultKind::syscall ||
+                                                             planned->kind == schedule::FaultKind::exception));
           on.node = stack.node.empty() ? fault->node : stack.node;
           if (on.why.empty()) on.why = stack.why.empty() ? fault->detail : stack.why;
           if (i > 0 && on.called.empty()) on.called = frames[i - 1]->function;
@@ -270,8 +274,8 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
     if (on.values.contains(Feature::half_done))
       reason += "; it was half done: it had already changed something, or made the same call before";
     if (on.values.contains(Feature::caught)) reason += "; it caught the exception that the fault caused";
-    // If a fault was injected at a time, what only one run of many was executing counts little: in the others the bug
-    // occurs without it.
+    // If a fault was injected at a time, a function that only one run of many was executing counts little, because in
+    // the other runs the bug occurs without it.
     const double once = on.by_time && on.runs == 1 && failing >= kMany ? kOnce : 1;
     Evidence& evidence = out[function];
     double weight = 0;
@@ -301,8 +305,8 @@ const Step* effect_of(const Input& input, const Run& run, const schedule::FaultO
   return nullptr;
 }
 
-// Without a stack: the function that the thread had entered last, or the process that ended because of the fault. The
-// thread may have returned from it.
+// Used if there is no stack: the functions that the thread had entered last, or those of the process that ended because
+// of the fault. The thread may have returned from them.
 void from_entries(const Input& input, std::size_t failing, Evidences& out) {
   struct Entered {
     double share = 0;  // added up over the runs
@@ -319,7 +323,7 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
       const std::int32_t tid = thread_of(*fault);
       const Step* effect = effect_of(input, run, *fault);
       const std::int64_t at = effect != nullptr ? effect->ts_ns : run.zero_ns + fault->fired_ns;
-      // The kernel ends a process, but one thread makes a call.
+      // The kernel ends a whole process, but a call is made by one thread.
       const bool killed = effect != nullptr && input.kinds[effect->kind].what == StepKind::process;
       double share = effect == nullptr && comes_by_time(input, fault->id) ? kByChance : 1;
       std::size_t count = 0;
@@ -399,8 +403,8 @@ void from_trace(const Input& input, const Difference& d, double weight, const st
   }
 }
 
-// Of the Java methods that one exception leaves, the outermost: it was aborted as a whole, and its work may be half
-// done.
+// For each exception, the outermost of the Java methods that it leaves. That method was aborted as a whole, and its
+// work may be half done.
 std::set<std::uint32_t> outermost_left(const Input& input) {
   std::set<std::uint32_t> out;
   for (const Run& run : input.runs) {
@@ -420,14 +424,14 @@ std::set<std::uint32_t> outermost_left(const Input& input) {
   return out;
 }
 
-// What is missing of a function that a kill interrupted is missing because of the kill, and says nothing for or against
-// it.
+// If a kill interrupted a function, what is missing in it is missing because of the kill, and is no evidence for or
+// against the function.
 bool is_cut_short(const Difference& d, bool killed, const Evidence& evidence) {
   return d.missing && killed &&
          (evidence.features[Feature::arrived] > 0 || evidence.features[Feature::interrupted] > 0);
 }
 
-// The heaviest difference in a function's own entry, exception or value describes it.
+// Sets the features of a function by the heaviest difference in its own entry, exception or value.
 void describe(const Difference& d, bool killed, Evidence& evidence) {
   if (d.weight <= evidence.heaviest_of_own || is_cut_short(d, killed, evidence)) return;
   evidence.heaviest_of_own = d.weight;
@@ -461,7 +465,8 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
     if (kind.what == StepKind::message && !d.missing) from_trace(input, d, d.weight, runs, out);
     switch (kind.what) {
       case StepKind::function:
-        // A later fault made it start again: nothing that speaks against the function that an earlier one hit.
+        // A later fault made the function start again, which is no evidence against a function whose call an earlier
+        // fault made fail.
         if (out[kind.function].at_failed_call && d.earlier > kUnknown && !d.missing) break;
         if (d.clean && !d.missing &&
             (d.only_bug || d.near_runs == 0 || (!bug_alone && !(known_broken_off && d.harmless))))
@@ -474,7 +479,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
             fmt::format("{} after the fault in {}", d.missing ? "no longer entered" : "entered", runs));
         break;
       case StepKind::thrown:
-        // That it passes the fault's own exception on is no difference of its own.
+        // Passing on the fault's own exception is no difference of the function.
         if (out[kind.function].features[Feature::passed_on] == 0) {
           describe(d, killed, out[kind.function]);
           if (outermost.contains(d.kind) && !d.missing)
@@ -543,7 +548,8 @@ void from_use(const Input& input, Evidences& out) {
           kLogScale;
 }
 
-// "applyAll" and "apply_all" begin with "apply", and more follows.
+// How common the first word of the name is in libraries. "applyAll" and "apply_all" begin with "apply", and more
+// follows.
 double share_of_name(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
   std::string word;

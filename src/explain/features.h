@@ -30,19 +30,19 @@ using Features = FeatureValues<Feature>;
 using FeatureEntry = FeatureDescription<Feature>;
 [[nodiscard]] const std::array<FeatureEntry, kFeatures>& features();
 
-// All that is known of one function.
+// All evidence about one function.
 struct Evidence {
   Features features;
-  std::string name;           // the longest form that was seen
-  std::size_t name_size = 0;  // without type arguments
+  std::string name;           // the longest form that occurred
+  std::size_t name_size = 0;  // its length without type arguments
   std::string file;
   int line = 0;
   std::set<std::string> nodes;
   bool at_failed_call = false;  // on the stack of a call that a fault made fail
-  // The nodes ("": whichever) on which all failing runs enter it after the fault, and no others; and those on which no
-  // failing run enters it after the fault, and all correct ones do.
+  // `fresh`: the nodes ("": any) on which all failing runs enter it after the fault, and no others. `lost`: the nodes
+  // on which all correct runs enter it after the fault, and no failing run.
   std::set<std::string> fresh, lost;
-  std::string named_by;        // the symptom's word
+  std::string named_by;        // the word of the symptom that its name contains
   double heaviest_of_own = 0;  // weight of the difference that `differs` and the four features after it describe
   std::multimap<double, std::string, std::greater<>> why;  // heaviest first
 

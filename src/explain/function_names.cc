@@ -29,6 +29,20 @@ std::string key_of(std::string function) {
   return function;
 }
 
+bool is_closure_in(std::string_view function, std::string_view outer) {
+  constexpr std::string_view kJava = ".lambda$";
+  if (const std::size_t at = function.find(kJava); at != std::string_view::npos) {
+    const std::string_view rest = function.substr(at + kJava.size());
+    return outer == fmt::format("{}.{}", function.substr(0, at), rest.substr(0, rest.find('$')));
+  }
+  if (outer.empty() || !function.starts_with(outer)) return false;
+  const std::string_view rest = function.substr(outer.size());
+  if (rest.starts_with("::"))
+    return rest.find("{lambda") != std::string_view::npos || rest.find("{closure") != std::string_view::npos;
+  const std::size_t last = rest.rfind(".func");
+  return rest.starts_with('.') && last != std::string_view::npos && last + 5 < rest.size() && is_digit(rest[last + 5]);
+}
+
 bool is_base(std::string_view function) {
   return function == "main" || function.ends_with(".main") || function.ends_with("::main") ||
          function.ends_with(".<module>") || function.starts_with("_start");

@@ -20,7 +20,8 @@ namespace {
 constexpr std::string_view kMagic = "rose explained runs ";
 constexpr std::size_t kMostUnpacked = std::size_t{1} << 30;
 
-// Writes values; `text()` is scrubbed, `code()` (names of functions, source files) only of folders.
+// Writes values. text() scrubs its argument; code(), for names of functions and source files, replaces only folders in
+// it.
 class Writer {
  public:
   static constexpr bool kReads = false;
@@ -99,7 +100,7 @@ std::int64_t unzigzag(std::uint64_t value) {
   return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
 }
 
-// One list of fields for both directions.
+// One list of fields serves both reading and writing.
 template <class A, std::integral T>
 void value(A& a, T& v) {
   if constexpr (!A::kReads) {
@@ -527,7 +528,7 @@ std::map<std::uint32_t, std::string> messages_of(const Input& input) {
   return out;
 }
 
-// Steps refer to their sources by index.
+// Checks the indices by which steps refer to their sources.
 void check(const Input& input) {
   if (input.story_run >= input.runs.size()) throw Damaged{"the run of the story is not among the runs"};
   if (std::none_of(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.group == Group::failing; }))
@@ -560,8 +561,8 @@ void check(const Input& input) {
   }
 }
 
-// The names of functions are not redacted. Go's begin with the host of their module ("github.com/x/y.run"), and values
-// and messages mention them, too: without this, one function would get two names.
+// Names of functions are not redacted. Go's names begin with the host of their module ("github.com/x/y.run"), and
+// values and messages mention it too. Redacting it there would give one function two names.
 void keep_hosts_of_code(const Kept& kept, Redactor& redact) {
   const auto keep = [&](std::string_view function) {
     const std::size_t slash = function.find('/');
@@ -578,7 +579,7 @@ void keep_hosts_of_code(const Kept& kept, Redactor& redact) {
 Result<std::string> pack(const Kept& kept, const Scrub& scrub) {
   if (scrub.redact != nullptr && kept.comparable) keep_hosts_of_code(kept, *scrub.redact);
   Writer to(scrub);
-  // Writing changes nothing: the lists of fields are shared by both directions.
+  // Writing changes nothing. The cast is needed because reading and writing share the lists of fields.
   auto& all = const_cast<Kept&>(kept);
   fields(to, all);
   to.text(schedule::to_toml(kept.input.schedule));

@@ -23,22 +23,23 @@ inline constexpr const char* kKeptFile = "explained.runs";  // in the folder of 
 
 struct Kept {
   std::string name, schedule_path, config_path;  // of the deployment; paths as given by the user
-  int runs = 0;                                  // in all
+  int runs = 0;                                  // number of all runs
   int reproduced = 0, missed = 0, inconclusive = 0;
   double seconds = 0;
-  // There were failing and correct runs: `input` has them. Otherwise only this is reported.
+  // There were failing and correct runs, which `input` contains. If not, the report only says so.
   bool comparable = false;
   Verdict verdict = Verdict::inconclusive;
   std::string reason;
   std::vector<std::string> limits;
 
   Input input;  // the argument of explain()
-  // The runs of further rounds are among those of the input.
+  // `input` contains the runs of further rounds as well.
   bool deepened = false;
   std::vector<std::string> own_questions;  // queries of the user
   std::vector<Round> rounds;
   std::string deepen_ended;
-  // The callers of the suspects, from the runs. lost_calls: of what only correct runs enter.
+  // The callers of the suspects, taken from the runs. lost_calls: the callers of functions that only correct runs
+  // enter.
   std::vector<Call> calls, outer_calls, lost_calls;
   std::vector<std::string> outer;
   std::vector<std::string> caller_limits;
@@ -52,7 +53,7 @@ struct Kept {
   std::shared_ptr<Texts> texts = std::make_shared<Texts>();
 };
 
-// Which of its texts are replaced.
+// Selects the texts that are replaced.
 struct Scrub {
   std::vector<std::pair<std::string, std::string>> prefixes;  // folders of this machine, and their replacements
   Redactor* redact = nullptr;
@@ -70,9 +71,9 @@ struct Plain {
 [[nodiscard]] Result<Kept> unpack_plain(std::string_view plain, std::string_view name,
                                         std::uint32_t version = kKeptVersion);
 
-// The explanation. Changes `kept.input`.
+// Explains the kept runs. Changes `kept.input`.
 [[nodiscard]] Explanation explain_kept(Kept& kept);
-// Adds what the kept callers say to an explanation of the same functions.
+// Adds what the kept callers show to an explanation of the same functions.
 void add_all_callers(const Kept& kept, Explanation& explanation);
 
 }  // namespace rose::explain

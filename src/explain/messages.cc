@@ -13,16 +13,15 @@ namespace {
 
 constexpr std::uint16_t kFirstEphemeral = 32768;
 constexpr std::int64_t kUnderWay = 30'000'000'000;  // ns: a datagram that was not received within this time is lost
-constexpr std::size_t kMostUnderWay = 256;          // equal datagrams that are compared
-constexpr std::int64_t kEarlier = 50'000'000;       // ns by which a receiving call may return before the sending one
+constexpr std::size_t kMostUnderWay = 256;          // equal datagrams on their way that are compared
+constexpr std::int64_t kEarlier = 50'000'000;       // ns by which a receiving call may return before the sending call
 
 using End = std::pair<std::string, std::uint16_t>;  // address and port
 
 // The difference of sequence numbers, which wrap around.
 bool reached(std::uint32_t taken, std::uint32_t wanted) { return static_cast<std::int32_t>(taken - wanted) >= 0; }
 
-// Which node is at the other end: for nodes that share an address, from the sockets that were recorded; otherwise by
-// address.
+// Determines the node at the other end: by the recorded sockets for nodes that share an address, otherwise by address.
 class Ends {
  public:
   Ends(const std::vector<schedule::Message>& messages, const std::map<std::string, std::string>& nodes)
@@ -41,7 +40,7 @@ class Ends {
 };
 
 struct Waiting {
-  std::size_t message = 0;  // of those exchanged
+  std::size_t message = 0;  // index of the exchanged message
   std::uint32_t end = 0;
 };
 
@@ -69,7 +68,7 @@ std::string spoken_words(std::string_view data, std::uint32_t bytes) {
   std::uint32_t size = 8;
   while (size < bytes && size < (1U << 31)) size *= 2;
   if (bytes <= 8) return fmt::format("{} bytes", bytes);
-  // Many protocols begin with the length.
+  // Many protocols begin with the length of the message.
   const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(data[i])); };
   if (data.size() > 4) {
     const std::uint32_t big = at(0) << 24 | at(1) << 16 | at(2) << 8 | at(3),
@@ -107,7 +106,7 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
     else datagrams[{to, one.peer_port, one.bytes, one.data}].push_back(out.size());
     out.push_back(std::move(sent));
   }
-  std::map<std::pair<End, End>, std::size_t> next;  // of each stream, the first that was not received yet
+  std::map<std::pair<End, End>, std::size_t> next;  // by stream: its first message that was not received yet
   const auto take = [&](std::size_t i, const schedule::Message& one) {
     out[i].taken_ns = std::max(one.ts_ns, out[i].ts_ns);
     out[i].taken_pid = one.pid;

@@ -1,4 +1,4 @@
-// Messages between nodes in one run: which bytes one node sent, and which thread of the other one received them when.
+// Messages between nodes in one run: which bytes one node sent, which thread of the other node received them, and when.
 // Pure.
 #pragma once
 
@@ -17,10 +17,10 @@ struct Exchanged {
   std::int64_t ts_ns = 0;     // wall clock: when it was sent
   std::int64_t taken_ns = 0;  // when the other side had received its last byte; 0: never
   std::string from, to;       // nodes
-  std::uint16_t port = 0;     // of the service
-  bool answer = false;        // the service sent it
+  std::uint16_t port = 0;     // port of the service
+  bool answer = false;        // the service is the sender
   std::uint32_t bytes = 0;
-  std::int32_t pid = 0, tid = 0;  // that sent it
+  std::int32_t pid = 0, tid = 0;  // of the sender
   std::int32_t taken_pid = 0, taken_tid = 0;
   std::string words;  // its pattern, with placeholders for what differs from message to message: "\"put <*>\""
 };

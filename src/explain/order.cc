@@ -11,13 +11,14 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kFewestRuns = 4;          // of each side: with fewer the order of anything may be chance
-constexpr std::size_t kMostOfNode = 40;         // steps of a node that are looked at, the earliest ones
-constexpr std::int64_t kLeastGap = 20'000'000;  // ns; log lines have times to some milliseconds
-// Steps whose order varies by chance may appear ordered. A fifth of such cases pass this threshold if there are two
-// usual times, almost none if there is one (simulated).
+constexpr std::size_t kFewestRuns = 4;   // of each side: with fewer runs, any order may be chance
+constexpr std::size_t kMostOfNode = 40;  // steps of a node that are examined, the earliest ones
+// ns; not less, because times of log lines are exact only to some milliseconds
+constexpr std::int64_t kLeastGap = 20'000'000;
+// Steps whose order varies by chance may appear ordered. In simulations, a fifth of such cases pass this threshold if
+// their times cluster around two values, and almost none if they cluster around one.
 constexpr double kFarApart = 0.25;
-constexpr double kFullWeight = 0.6;  // no step is new by itself
+constexpr double kFullWeight = 0.6;  // less than 1, because none of the steps is new
 
 struct Seen {
   std::int64_t after_ns = 0;
@@ -41,7 +42,7 @@ Order order_in(const Run& run, const Kinds& kinds) {
 
 struct OrderSides {
   std::vector<Order> failing, sound, near;
-  std::set<std::string> hit;  // nodes
+  std::set<std::string> hit;  // nodes that faults hit
 };
 
 double ways(std::size_t n, std::size_t k) {

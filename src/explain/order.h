@@ -1,5 +1,5 @@
-// Steps whose order differs between failing and correct runs: a thread that was held or late is overtaken by another
-// node or thread although each of them does what it always does. Pure.
+// Steps whose order differs between failing and correct runs: another node or thread overtakes a thread that was held
+// or is late, although each of them does what it always does. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace rose::explain {
 
 inline constexpr std::size_t kMostSwapped = 3;
 
-// After align(). Empty if chance explains it, if nodes were merged, or if a process restarted and is late in everything
-// it does. Earliest first, at most one per pair of nodes.
+// Call after align(). Empty if chance explains the order, if nodes were merged, or if a process restarted, because all
+// its steps are then late. Earliest first, at most one per pair of nodes.
 [[nodiscard]] std::vector<Swapped> swapped(const std::vector<Run>& runs, const Kinds& kinds,
                                            const schedule::Schedule& schedule);
 

@@ -9,7 +9,8 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostOfSide = 32;
-// Up to this many ways all are tried (13 runs have 1716), else a fixed sample of as many. Its error is below 0.01.
+// Up to this many ways to label the runs, all are tried (13 runs have 1716); otherwise a fixed sample of this size,
+// whose error is below 0.01.
 constexpr std::size_t kMostWays = 4'000;
 
 }  // namespace
@@ -51,7 +52,7 @@ void Permutations::try_all() const {
     best_.push_back(best_contrast(mask));
   };
   if (binomial(runs, failing_) <= static_cast<double>(kMostWays)) {
-    do take();  // begins with the labels that the runs have
+    do take();  // begins with the true labels
     while (std::prev_permutation(called.begin(), called.end()));
   } else {
     std::mt19937_64 random(1);  // NOLINT: the same input gives the same result

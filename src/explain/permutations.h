@@ -16,14 +16,15 @@ namespace rose::explain {
 
 class Permutations {
  public:
-  // Of each side at most 32 runs are used.
+  // At most 32 runs of each side are used.
   Permutations(std::size_t failing, std::size_t sound);
 
-  // `has`: which runs have a step, the failing ones first.
+  // `has`: for each run, whether it has a step; the failing runs first.
   void add(const std::vector<bool>& has);
 
-  // The share of all ways in which some step separates the sides at least as well as by `contrast`, the difference
-  // between the shares of their runs that have it, 0 to 1. With 5 runs of each side it is 2 of 252 at least.
+  // The share of all ways in which some step separates the sides at least as well as `contrast`, which is the
+  // difference between the shares of their runs that have the step, 0 to 1. With 5 runs of each side, it is at least 2
+  // of 252.
   [[nodiscard]] double chance(double contrast) const;
 
  private:
@@ -32,7 +33,7 @@ class Permutations {
 
   std::size_t failing_, sound_, first_sound_;
   std::set<std::uint64_t> patterns_;
-  mutable std::vector<double> best_;  // of each way, sorted; empty: not tried yet
+  mutable std::vector<double> best_;  // the best contrast of each way, sorted; empty: not computed yet
 };
 
 }  // namespace rose::explain

@@ -18,7 +18,7 @@ constexpr std::size_t kMostWordsBytes = 160;
 constexpr std::size_t kLeastRuns = 2;  // of each side: a difference between two runs is usually specific to them
 
 constexpr double kMostAccident = 0.2;
-constexpr std::int64_t kCoarse = 10'000'000;  // by which recorded times may lag
+constexpr std::int64_t kCoarse = 10'000'000;  // ns by which recorded times may lag
 
 // For one run and node: the messages that each key received after the fault, in order.
 using Taken = std::map<std::string_view, std::vector<const RecordedMessage*>>;
@@ -43,7 +43,7 @@ std::size_t alike(const std::vector<const RecordedMessage*>& a, const std::vecto
   return n;
 }
 
-// One over the number of ways to choose this many of the runs as failing.
+// 1 divided by the number of ways to choose which of the runs are the failing ones.
 double split_chance(std::size_t failing, std::size_t sound) {
   double ways = 1;
   for (std::size_t i = 1; i <= failing; ++i) ways = ways * static_cast<double>(sound + i) / static_cast<double>(i);
@@ -81,8 +81,8 @@ std::string recorded_words(std::string_view data) {
     while (!masked.empty() && (masked.back() == '\n' || masked.back() == '\r')) masked.pop_back();
     return "\"" + printable(masked.substr(0, kMostWordsBytes)) + "\"";
   }
-  // The meaning of a number in it is unknown. Its beginning often identifies the kind of message. Sizes are replaced by
-  // their power of two.
+  // The data is binary, so the meaning of a number in it is unknown. Its beginning often identifies the kind of
+  // message. Sizes are rounded up to a power of two.
   std::size_t size = 8;
   while (size < data.size()) size *= 2;
   return data.size() <= 8

@@ -20,10 +20,10 @@ struct RecordedMessage {
   std::string_view file;     // "n1/recording.1.rr"
 };
 inline constexpr std::size_t kMostRecorded =
-    20'000;  // of one node in one run: later ones are dropped, and that is reported
+    20'000;  // of one node in one run; later ones are dropped, which is reported
 
-// Describes arbitrary bytes, with patterns for what differs from run to run, or with their size: "SET <*>", "at most 32
-// bytes, the first 6d".
+// Describes arbitrary bytes: text with placeholders for what differs from run to run, other data by its size and
+// beginning: "SET <*>", "at most 32 bytes, the first 6d".
 [[nodiscard]] std::string recorded_words(std::string_view data);
 
 struct RecordedDivergence {
@@ -36,13 +36,14 @@ struct RecordedDivergence {
   std::int64_t at_ns = 0;              // since the workload began
   std::size_t failing = 0, sound = 0;  // runs that were compared
   double chance =
-      // at most: the probability that, among this many keys that differ from run to run, one separates the sides by
-      // accident
+      // an upper bound of the probability that, of this many keys that differ from run to run, one separates the sides
+      // by accident
       1;
 };
 // For each node at most one divergence: the earliest message that all failing runs received and no correct run did,
-// after the same messages of the same key; none if chance alone would produce that in more than a fifth of all cases.
-// The runs must be aligned. `words`: why something could not be determined, a sentence each.
+// after the same messages of the same key. There is none if chance alone would produce it in more than a fifth of all
+// cases. The runs must be aligned. `words` receives one sentence for each thing that could not be determined, with the
+// reason.
 [[nodiscard]] std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::vector<std::string>& words);
 
 // "n1 takes ..." as a sentence.

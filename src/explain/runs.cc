@@ -17,7 +17,7 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kLookBack = 60;                // steps before the fault among which a common one is looked for
+constexpr std::size_t kLookBack = 60;  // steps before the fault that are searched for one that all runs have
 constexpr std::int64_t kAboutTheSame = 500'000'000;  // ns
 constexpr std::string_view kFailsWith = " fails with ", kInPart = " does only a part";
 constexpr std::size_t kMostWords = 160;  // bytes of a path or message in a kind's words
@@ -75,7 +75,7 @@ std::string process_words(const trace::Event& e) {
   return words;
 }
 
-// Not a step: the fault itself, or an effect of the schedule's own actions.
+// True for events that are no steps of the program: the fault itself, and effects of the schedule's own actions.
 bool is_injected(const trace::Event& e) { return (e.flags & trace::kInjected) != 0; }
 
 // True for calls of the agents that report functions of Java, Python and JavaScript.
@@ -108,8 +108,8 @@ struct Watched {
   std::int64_t kept_ns = 0;  // time of the last entry that was kept; 0: none yet
 };
 
-// The watched functions of a run. For a function with too many events some entries are dropped so that the whole run is
-// covered: none of the rarest functions; of the others at most one per interval, independent of other functions.
+// The watched functions of a run. If a run has too many events, some entries are dropped so that the rest covers the
+// whole run: none of the rarest functions, and of each other function all but one per interval.
 class WatchedFunctions {
  public:
   explicit WatchedFunctions(const trace::Trace& trace) {
@@ -135,7 +135,7 @@ class WatchedFunctions {
   }
 
  private:
-  using Name = std::pair<trace::StringId, trace::StringId>;  // and its node
+  using Name = std::pair<trace::StringId, trace::StringId>;  // the function and its node
   static Name name(const trace::Event& e) { return {e.function, e.node}; }
   std::map<Name, Watched> all_;
   std::int64_t apart_ns_ = 0;
@@ -280,7 +280,8 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
       id = kinds.of(*std::move(kind));
     }
     Step step{.ts_ns = e.ts_ns, .kind = id, .pid = e.pid, .tid = e.tid, .source = static_cast<std::uint32_t>(i)};
-    // A silence began when the pair last communicated.
+    // The event is recorded at the end of a silence. The step is placed at its beginning, when the pair last
+    // communicated.
     if (e.type == trace::EventType::nd && e.duration_ms > 0) step.ts_ns -= std::int64_t{e.duration_ms} * 1'000'000;
     if (const auto in = last.find(e.tid); in != last.end() && e.tid != 0) step.in = in->second;
     if (entry) last[e.tid] = id;
@@ -324,7 +325,7 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
     else if (is_exchange(what))
       if (const auto in = last.find(step.tid); in != last.end()) step.in = in->second;
   }
-  // A symptom may show only while the oracle, asked when the workload has ended, looks for it.
+  // A symptom may appear only when the oracle looks for it, after the workload has ended.
   if (result.oracle_ns) run.end_ns = run.zero_ns + *result.oracle_ns;
   else if (result.workload_end_ns) run.end_ns = std::max(run.zero_ns + *result.workload_end_ns, trace.meta.end_ns);
   if (run.end_ns == 0) run.end_ns = run.steps.empty() ? run.zero_ns : run.steps.back().ts_ns;
@@ -382,7 +383,8 @@ Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::S
     const bool unsure = kind.unsure, sampled = kind.sampled;
     if (kind.what == StepKind::silence) kind.words = "receives nothing from another node";
     if (is_exchange(kind.what)) kind.words = without_peer(kind);
-    if (kind.as_sent != kNoKind) kind.as_sent = now[kind.as_sent];  // it came before
+    // the sent message has a lower number, so it is mapped already
+    if (kind.as_sent != kNoKind) kind.as_sent = now[kind.as_sent];
     kind.node.clear();
     kind.peer.clear();
     now[id] = kinds.of(std::move(kind));
@@ -398,7 +400,7 @@ namespace {
 struct Anchor {
   std::uint32_t kind = 0;
   std::size_t nth = 0;
-  std::size_t before = 0;  // steps between it and the fault
+  std::size_t before = 0;  // number of steps between it and the fault
 };
 
 std::vector<Anchor> anchors_before(const Run& run, const Kinds& kinds, const Merged& merged, const std::string& node) {
@@ -436,7 +438,7 @@ const Step* find_anchor(const Run& run, const Merged& merged, const Anchor& anch
 }  // namespace
 
 void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
-  std::vector<std::int64_t> after;           // of failing runs: the fault, since the workload began
+  std::vector<std::int64_t> after;           // of failing runs: time from the start of the workload to the fault
   std::vector<std::vector<Anchor>> anchors;  // of failing runs, nearest first
   for (Run& run : runs) {
     const auto faults = fired(run);
@@ -453,7 +455,7 @@ void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
     for (const Anchor& anchor : anchors.front())
       if (std::all_of(anchors.begin() + 1, anchors.end(), [&](const auto& others) { return has(others, anchor); }))
         common.push_back(anchor);
-  std::size_t earliest = 0;  // of the anchors that are used
+  std::size_t earliest = 0;  // index of the earliest anchor that is used
   bool by_time = false;
   for (Run& run : runs) {
     if (!fired(run).empty()) continue;
@@ -470,7 +472,7 @@ void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
     run.known_ns = run.cut_ns;
     if (const Step* step = common.empty() ? nullptr : find_anchor(run, merged, common[earliest]); step != nullptr)
       run.known_ns = std::min(run.known_ns, step->ts_ns);
-    // Before the workload begins, a time means nothing.
+    // Times before the start of the workload cannot be compared.
     if (by_time) run.known_ns = usual <= 0 ? 0 : std::min(run.known_ns, run.cut_ns - kAboutTheSame);
   }
 }

@@ -46,29 +46,29 @@ enum class StepKind { function, thrown, failed_call, call, message, process, sil
 
 inline constexpr std::uint32_t kNoKind = 0xffffffff;
 
-// Equal for steps of different runs that are to be compared.
+// Steps of different runs are compared if their kinds are equal.
 struct Kind {
   StepKind what = StepKind::function;
   std::string node;  // "": whichever
-  // function: its name; thrown: the method's; value: the function in which it was read, or that calls,
+  // function: its name; thrown: the name of the method; value: the function in which it was read, or which calls, if
+  // that is known
   std::string function;
-  // where that is known
   std::string words;           // "enters f", "write fails with ENOSPC (*/log)"; for a message: its number
   std::uint32_t message = 0;   // message: its template
   std::uint32_t question = 0;  // value: the number of its query
-  std::string callee = {};     // value of a question about calls: the function that is called
+  std::string callee = {};     // value of a query about calls: the function that is called
   std::string lookup =
-      {};  // failed_call: a file was not found; the call, and the suffix of files of this kind (".class"); else ""
-  bool out_of_memory = false;  // process: the kernel ended it for its memory
-  bool unsure = false;         // not all of it is known, so its presence or absence is no evidence
+      {};  // failed_call, if a file was not found: the call, and the suffix of such files (".class"); otherwise ""
+  bool out_of_memory = false;  // process: the kernel ended it for lack of memory
+  bool unsure = false;         // some of its occurrences are unknown, so its presence or absence is no evidence
   bool sampled = false;   // function: some run lacks entries of it, so its position among other steps proves nothing
   std::string peer = {};  // sent, taken: the other node, the second word of `words`; "": whichever
   std::uint32_t as_sent = kNoKind;  // taken: the kind of the same message when it is sent
 };
 [[nodiscard]] inline bool is_exchange(StepKind what) { return what == StepKind::sent || what == StepKind::taken; }
 
-// True for a step by which a fault of that kind takes effect: a lack of something makes calls fail, or the kernel end a
-// process, whenever one needs it.
+// True for a step by which a fault of that kind takes effect. A limit takes effect when the resource is needed: a call
+// fails, or the kernel ends a process.
 [[nodiscard]] bool takes_effect(schedule::FaultKind fault, const Kind& kind);
 
 class Kinds {
@@ -95,44 +95,44 @@ struct Run {
   Group group = Group::sound;
   int number = 0;
   std::int64_t zero_ns = 0;  // when the workload began, wall clock
-  std::int64_t end_ns = 0;   // when it ended, or the oracle found the bug
+  std::int64_t end_ns = 0;   // when the workload ended, or when the oracle found the bug
   std::int64_t cut_ns = 0;   // the first fault, or the moment that corresponds to it: see align()
   std::int64_t known_ns =
-      0;  // with a fault: steps between this time and the cut may be after the cut of correct runs; see align()
+      0;  // with a fault: steps between this time and the cut may be later than the cut of correct runs; see align()
   bool found_cut =
-      true;  // of runs without a fault: the cut is the same step as in failing runs, not only at about the same time
+      true;  // without a fault: the cut is the same step as in failing runs; false: it is only at about the same time
   std::vector<schedule::FaultOutcome> faults;
-  std::vector<Step> steps;              // by time
-  std::set<std::uint32_t> let_go;       // functions that were entered too often to be watched to the end: where one is
-                                        // missing, it may have been entered
-  std::vector<schedule::Value> values;  // that were asked for: steps only after add_values()
-  std::set<std::uint32_t> unasked;      // queries that other runs were asked and this one was not
-  bool cut_short = false;               // there were more than kMostSteps
+  std::vector<Step> steps;  // by time
+  // functions that were entered too often to be watched to the end, so a missing entry proves nothing
+  std::set<std::uint32_t> let_go;
+  std::vector<schedule::Value> values;    // answers to queries; add_values() makes steps of them
+  std::set<std::uint32_t> unasked;        // queries that other runs were asked and this one was not
+  bool cut_short = false;                 // there were more than kMostSteps
   std::vector<RecordedMessage> recorded;  // of nodes that record themselves, in each node's order
   std::set<std::string> recorded_late;    // nodes whose recordings lack the beginning, which was overwritten
   std::vector<Exchanged> exchanged;       // between nodes
   std::vector<std::string> talkative;     // nodes whose exchanges are only partly known
 };
 
-// The run without the steps that are the fault itself.
+// Condenses a run to its steps, without those that are the fault itself.
 [[nodiscard]] Run condense(const schedule::RunResult& result, const std::vector<LogLine>& lines, Group group,
                            Kinds& kinds);
 
-// The faults that fired, in order.
+// The faults that fired, in the order in which they fired.
 [[nodiscard]] std::vector<const schedule::FaultOutcome*> fired(const Run& run);
 
 // Marks messages that are incompletely known in some run: their presence or absence is not evidence. Call before
 // merge_nodes().
 void doubt_exchanges(const std::vector<Run>& runs, Kinds& kinds);
 
-// Files of one kind that correct runs fail to find again and again under other names (class files, modules,
-// catalogues): which of them are looked up depends on when something is loaded, not on decisions of the program.
+// Marks failed lookups that are no evidence. If correct runs fail to find many files of one kind (class files, modules,
+// catalogues), which of them are looked up depends on when something is loaded, not on decisions of the program.
 void doubt_lookups(const std::vector<Run>& runs, Kinds& kinds);
 
 // Maps each kind to the kind that it is merged into.
 class Merged {
  public:
-  Merged() = default;  // for their own
+  Merged() = default;  // maps every kind to itself
   explicit Merged(std::vector<std::uint32_t> now) : now_(std::move(now)) {}
   [[nodiscard]] bool none() const { return now_.empty(); }
   [[nodiscard]] std::uint32_t operator[](std::uint32_t kind) const {
@@ -141,18 +141,19 @@ class Merged {
   void apply(std::vector<Run>& runs) const;
 
  private:
-  std::vector<std::uint32_t> now_;  // by number
+  std::vector<std::uint32_t> now_;  // by number of the kind
 };
 
-// Which node a fault hits may change from run to run (a leader): then steps of different nodes are of one kind;
-// otherwise they are not. The same holds for alternatives (`group`) that fire on one node each. `always`: merge
-// whichever nodes the faults hit.
+// The node that a fault hits may change from run to run (for example the leader). Then steps of different nodes get one
+// kind; otherwise they stay apart. The same holds for alternatives (`group`), each of which fires on one node.
+// `always`: merge the nodes, whichever of them the faults hit.
 [[nodiscard]] Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule,
                                  bool always = false);
 
-// Sets `cut_ns` of all runs: in those with a fault the time of the fault; in the others the step that comes last before
-// it in all failing runs (same kind, same ordinal), else the same time after the workload began. That may be earlier
-// than the fault would have come: `known_ns` of runs with a fault is the same step, or about as long before.
+// Sets `cut_ns` of all runs. In runs with a fault, it is the time of the fault. In the others, it is the step that
+// comes last before the fault in all failing runs (same kind, same ordinal), or else the same time after the start of
+// the workload. That moment may be earlier than the fault would have been, so `known_ns` of runs with a fault is the
+// time of that step, or about as long before the fault.
 void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged);
 
 }  // namespace rose::explain

@@ -1,6 +1,6 @@
-// Java frames of a thread that a fault hits when a call returns. The process is then gone before the agent in its JVM
-// could report where its threads are. Just before a call, rose holds the thread, and the agent reports its frames. A
-// thread has the same frames at both ends of a call. Pure.
+// Finds the Java frames of a thread that a fault hits when a call returns. The process is then gone before the agent in
+// its JVM can report the positions of its threads. Just before a call, however, rose holds the thread, and the agent
+// reports its frames. A thread has the same frames at both ends of a call, so these frames complete the stack. Pure.
 #pragma once
 
 #include <functional>

@@ -13,15 +13,17 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kNextSteps = 3;  // of a faulted thread, reported whether or not others make them, too
+// next steps of a faulted thread, reported even if correct runs make them as well
+constexpr std::size_t kNextSteps = 3;
 constexpr std::size_t kMostSends =
-    3;  // of a faulted node: its next messages to others, reported whether or not correct runs send them, too
-constexpr std::size_t kMostReactions = 2;  // what the thread that received it does next
+    3;  // of a faulted node: its next messages to others, reported even if correct runs send them as well
+constexpr std::size_t kMostReactions = 2;  // next steps of the thread that received a message
 constexpr std::int64_t kReactionNs = 1'000'000'000;
 constexpr std::size_t kMostMessageBytes = 200;
 constexpr std::size_t kMostFrames = 3;
 constexpr std::size_t kMostMissing = 4,
-                      kMostMissingOfDead = 2;  // of one node; a node whose process ends does nothing any more
+                      // of one node; less if its process ended, because it then does nothing more
+    kMostMissingOfDead = 2;
 constexpr std::size_t kMostUsual =
     2;  // of one node: steps that correct runs make earlier, and steps that the fault repeats, harmful or not
 constexpr double kUsual = 0.5;
@@ -74,7 +76,7 @@ class Teller {
            std::string evidence) {
     Candidate candidate;
     candidate.weight = weight;
-    // Paths in the form of the configuration, not of this run's folder.
+    // Show paths as in the configuration, without the folder of this run.
     if (!input_.run_dir.empty()) text = replaced(std::move(text), input_.run_dir + "/", "");
     candidate.line = {kind, ts_ns, ts_ns - run_.zero_ns, std::move(node), std::move(text), std::move(evidence), false};
     candidates_.push_back(std::move(candidate));
@@ -88,7 +90,7 @@ class Teller {
     return fmt::format("event {}", step.source + 1);
   }
 
-  // The text of this run's step, not of its kind.
+  // The text of this step; the text of its kind has placeholders.
   [[nodiscard]] std::string words_of(const Step& step) const {
     const Kind& kind = input_.kinds[step.kind];
     if (kind.what == StepKind::message) return fmt::format("logs '{}'", one_line(input_.lines[step.source].text));
@@ -116,7 +118,7 @@ class Teller {
                                then.empty() ? "" : fmt::format(": its thread {} {}", one.taken_tid, then));
   }
 
-  // What the thread that received it does next, up to the next message that it receives.
+  // What the thread that received the message does next, up to the next message that it receives.
   [[nodiscard]] std::string reaction(const Exchanged& one) const {
     std::string out;
     std::size_t reactions = 0;
@@ -156,7 +158,7 @@ class Teller {
       if (!outcome->detail.empty() && fault != nullptr) text += fmt::format("; it hits {}", outcome->detail);
       add(1000, StoryLine::Kind::fault, run_.zero_ns + outcome->fired_ns, outcome->node, std::move(text),
           fmt::format("run {}", run_.number));
-      // The threads that wait for a peer, or that meet a limit, are found after the fault began.
+      // Threads that wait for a peer, or that meet a limit, are found only after the fault began.
       const bool later =
           fault != nullptr && (fault->kind == schedule::FaultKind::partition || schedule::limits(fault->kind));
       std::set<std::string> seen;
@@ -194,7 +196,7 @@ class Teller {
           continue;
         if (!seen.insert(step.kind).second) continue;
         if (++count > kNextSteps) break;
-        if (difference(step) != nullptr) continue;  // reported as such
+        if (difference(step) != nullptr) continue;  // reported as a difference
         add(420 - static_cast<double>(count), StoryLine::Kind::thread, step.ts_ns, node_of(step),
             fmt::format("the same thread: {}", words_of(step)), evidence_of(step));
       }
@@ -219,7 +221,7 @@ class Teller {
       std::size_t count = 0;
       for (const auto& [to, step] : first) {
         if (++count > kMostSends) break;
-        if (difference(*step) != nullptr) continue;  // reported as such
+        if (difference(*step) != nullptr) continue;  // reported as a difference
         add(405 - static_cast<double>(count), StoryLine::Kind::thread, step->ts_ns, node_of(*step), words_of(*step),
             evidence_of(*step));
       }
@@ -233,7 +235,7 @@ class Teller {
     return out;
   }
 
-  // What a full disk and the like do to a node's calls is no decision of the program.
+  // True for a step that a limit such as a full disk causes: it is no decision of the program.
   [[nodiscard]] bool effect_of_fault(const Step& step) const {
     const std::vector<const schedule::FaultOutcome*> all = fired(run_);
     return std::any_of(all.begin(), all.end(), [&](const schedule::FaultOutcome* outcome) {
@@ -289,7 +291,7 @@ class Teller {
     }
   }
 
-  // Whether its main process ended after the fault; for merged nodes, any of them.
+  // True if the node's main process ended after the fault; for merged nodes, if that of any of them did.
   [[nodiscard]] bool ended_in(const std::string& node) const {
     return std::any_of(run_.steps.begin(), run_.steps.end(),
                        [&](const Step& step) {

@@ -9,11 +9,11 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kLeastLetters = 4;  // of a word that is considered; the symptom's words need one more
-constexpr std::size_t kFew = 2;           // functions that may share a word even if there are few functions
-constexpr std::size_t kRarerThan = 10;    // ... or one function in this many
+constexpr std::size_t kLeastLetters = 4;  // letters of a word that is considered; a word of the symptom needs one more
+constexpr std::size_t kFew = 2;           // functions that may share a word, even if there are few functions
+constexpr std::size_t kRarerThan = 10;    // ... or one of this many functions
 
-// "applyAll" and "apply_all" are "apply" and "all"; "HTTPServer" is "http" and "server".
+// Splits names into words: "applyAll" and "apply_all" give "apply" and "all"; "HTTPServer" gives "http" and "server".
 std::set<std::string> words_of(std::string_view text, std::size_t least) {
   std::set<std::string> words;
   std::string word;
@@ -31,7 +31,7 @@ std::set<std::string> words_of(std::string_view text, std::size_t least) {
   return words;
 }
 
-// Words that occur in any sentence.
+// True for words that occur in any sentence.
 bool says_nothing(const std::string& word) {
   static const std::set<std::string> known = {"about", "after", "again", "before", "never",  "other",
                                               "since", "still", "their", "there",  "these",  "those",
@@ -39,7 +39,7 @@ bool says_nothing(const std::string& word) {
   return known.contains(word);
 }
 
-// "watch" and "watchable", "seats" and "seat".
+// True for "watch" and "watchable", "seats" and "seat".
 bool share_stem(std::string_view one, std::string_view other) {
   return one.starts_with(other) || other.starts_with(one);
 }
@@ -47,7 +47,7 @@ bool share_stem(std::string_view one, std::string_view other) {
 }  // namespace
 
 std::map<std::string, std::string> named_by(std::string_view symptom, const std::vector<std::string>& functions) {
-  std::map<std::string, std::set<std::string>> having;  // by the symptom's word
+  std::map<std::string, std::set<std::string>> having;  // by word of the symptom: the functions whose names contain it
   std::set<std::string> words = words_of(symptom, kLeastLetters + 1);
   std::erase_if(words, says_nothing);
   for (const std::string& function : functions) {

@@ -8,9 +8,10 @@
 
 namespace rose::explain {
 
-// "the watch showed revision 3 after 2930" points to `(*watchableStore).Restore`: returns the functions whose names
-// have a word of `symptom` that few of `functions` have, and that word. Bug reports locate files by common words in the
-// same way (Zhou, Zhang and Lo, "Where Should the Bugs Be Fixed?", ICSE 2012), where rare words are more significant.
+// Returns the functions whose names contain a word of `symptom` that few of `functions` contain, with that word: "the
+// watch showed revision 3 after 2930" points to `(*watchableStore).Restore`. Bug reports locate files by common words
+// in the same way (Zhou, Zhang and Lo, "Where Should the Bugs Be Fixed?", ICSE 2012), where rare words are more
+// significant.
 [[nodiscard]] std::map<std::string, std::string> named_by(std::string_view symptom,
                                                           const std::vector<std::string>& functions);
 

@@ -9,8 +9,9 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kMostDistinct = 4 * kFewValues;  // examined to know that there are many
-constexpr double kAddress = 1ULL << 40;                // numbers in programs are rarely this large
+// number of distinct values after which it is known that there are many
+constexpr std::size_t kMostDistinct = 4 * kFewValues;
+constexpr double kAddress = 1ULL << 40;  // numbers in programs are rarely this large
 
 struct Counting {
   std::map<std::string, ValueCount> counts;
@@ -30,7 +31,7 @@ std::vector<ValueCount> sorted(const Counting& counting, std::size_t& unlisted) 
   return out;
 }
 
-// The first step of a run, after the fault, that shows a difference.
+// The first step of that kind after the fault of the run.
 std::optional<ValueTable::First> first_of(const Run& run, std::uint32_t kind) {
   for (const Step& step : run.steps) {
     if (step.kind != kind || step.ts_ns <= run.cut_ns || step.ts_ns > run.end_ns) continue;
@@ -69,7 +70,7 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
       const Question& question = questions[value.question];
       Kind kind{.what = StepKind::value,
                 .node = value.node,
-                // Of "store (inlined into main)": a copy is no function of its own.
+                // Of "store (inlined into main)", use "store": an inlined copy is no function of its own.
                 .function = question.function.substr(0, question.function.find(" (inlined into ")),
                 .words = fmt::format("{} is {}", question.text, sorts.of(value))};
       kind.question = value.question;
@@ -79,7 +80,7 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
       }
       if (question.about_callers()) {
         kind.words = fmt::format("{} is called by {}", question.text.substr(0, question.text.size() - 8), value.text);
-        kind.function = caller_in(value.text);  // it was decided there
+        kind.function = caller_in(value.text);  // the caller made the decision
       }
       run.steps.push_back({.ts_ns = value.ts_ns,
                            .kind = kinds.of(std::move(kind)),
@@ -95,7 +96,8 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
 std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::vector<Question>& questions,
                                      const ValueSorts& sorts, const Kinds& kinds, const Comparison& comparison,
                                      const Run& story, bool merged) {
-  std::map<std::pair<std::uint32_t, std::string>, std::array<Counting, 3>> all;  // by query and node, then by group
+  // by query and node, then by group of runs
+  std::map<std::pair<std::uint32_t, std::string>, std::array<Counting, 3>> all;
   for (const Run& run : runs) {
     if (run.group == Group::shorter) continue;
     const auto group = static_cast<std::size_t>(run.group);

@@ -27,21 +27,21 @@ struct Question {
 // A value, or a class of values if there are many, in the runs of one side.
 struct ValueCount {
   std::string value;
-  std::size_t runs = 0;    // that have it after the fault
-  std::size_t times = 0;   // after the fault, in all of them
-  std::size_t before = 0;  // times before it
+  std::size_t runs = 0;    // number of runs that have it after the fault
+  std::size_t times = 0;   // number of occurrences after the fault, in all of these runs
+  std::size_t before = 0;  // number of occurrences before the fault
 };
 
 // The answers to one query on one node.
 struct ValueTable {
   std::uint32_t question = 0;
   std::string query, function, type;
-  std::string node;                              // "": on whichever the fault hit, or nowhere
+  std::string node;                              // "": whichever node the fault hit, or no node
   std::vector<ValueCount> failing, sound, near;  // most frequent first; at most kMostCounts
   std::size_t unlisted = 0;                      // further values
   double score = 0;     // of the value that separates the runs best, scored like suspects; 0: none does
   std::string differs;  // the value that differs, as text; "": none does
-  bool clean = false, only_bug = false;  // as of a Difference
+  bool clean = false, only_bug = false;  // as in Difference
   struct First {
     std::string node, value;
     std::int32_t tid = 0;
@@ -53,7 +53,7 @@ struct ValueTable {
 };
 
 inline constexpr std::size_t kMostCounts = 12;
-// of one query, in all runs; if there are more, they are reported in classes
+// Up to this many values of one query, in all runs, are reported individually; more are reported in classes.
 inline constexpr std::size_t kFewValues = 16;
 
 // How the values of each query are reported: individually, or in classes.
@@ -69,7 +69,8 @@ class ValueSorts {
 // Turns values into steps. Call before merge_nodes().
 void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, const ValueSorts& sorts, Kinds& kinds);
 
-// After compare(). `story`: the run whose story is reported. A query without any answer has one table, without a node.
+// Call after compare(). `story`: the run whose story is reported. A query without any answer has one table, without a
+// node.
 [[nodiscard]] std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::vector<Question>& questions,
                                                    const ValueSorts& sorts, const Kinds& kinds,
                                                    const Comparison& comparison, const Run& story, bool merged);

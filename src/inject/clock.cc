@@ -48,6 +48,8 @@ constexpr const char* kFunctions[] = {"__vdso_clock_gettime", "__vdso_gettimeofd
 constexpr std::size_t kJump = 4;
 constexpr const char* kFunctions[] = {"__kernel_clock_gettime", "__kernel_gettimeofday"};
 #endif
+// Readings that are reported while further threads are looked for. Each costs a process about 50 us.
+constexpr std::size_t kMostReports = 64;
 constexpr std::int64_t kMostWaitNs = 2 * kSecond;  // for a thread to begin its wait
 constexpr std::int64_t kReadsArgumentsNs = 500'000;
 
@@ -384,29 +386,40 @@ void NodeClocks::hook(const NotifiedCall& call, const std::function<bool()>& ali
   (void)write_shifts(memory.get(), block, now_, announced());
 }
 
-// Groups of clocks that faults have made wrong and that no process is known to have read yet: a bit each.
+bool NodeClocks::reported_enough(std::size_t fault) const {
+  const auto reports = read_.find(fault);
+  return reports != read_.end() &&
+         (reports->second.threads.size() >= most_readers_ || reports->second.count >= kMostReports);
+}
+
+// Groups of clocks that faults have made wrong and whose readings are still to be reported: a bit each.
 unsigned long NodeClocks::announced() const {
   unsigned long groups = 0;
   for (std::size_t group = 0; group < ROSE_CLOCK_GROUPS; ++group)
     for (const std::size_t fault : sum_.of_group(group))
-      if (!read_.contains(fault)) groups |= 1UL << group;
+      if (!reported_enough(fault)) groups |= 1UL << group;
   return groups;
 }
 
-void NodeClocks::was_read(int group) {
-  std::vector<std::size_t> fresh;
+void NodeClocks::was_read(int group, const Reader& reader) {
+  std::vector<std::size_t> fresh, of_thread;
   {
     const std::lock_guard lock(mutex_);
-    for (const std::size_t fault : sum_.of_group(static_cast<std::size_t>(group)))
-      if (read_.insert(fault).second) fresh.push_back(fault);
+    for (const std::size_t fault : sum_.of_group(static_cast<std::size_t>(group))) {
+      Reports& reports = read_[fault];
+      if (reports.count++ == 0) fresh.push_back(fault);
+      if (reports.threads.size() < most_readers_ && reports.threads.insert(reader.call.tid()).second)
+        of_thread.push_back(fault);
+    }
   }
   for (const std::size_t fault : fresh)
     if (on_read_) on_read_(fault);
+  for (const std::size_t fault : of_thread) on_reader_(fault, reader);
 }
 
-bool NodeClocks::take_read_report(const NotifiedCall& call) {
+bool NodeClocks::take_read_report(NotifiedCall& call) {
   if (call.number() != SYS_clock_gettime || call.argument(1) - ROSE_CLOCK_READ >= ROSE_CLOCK_GROUPS) return false;
-  was_read(static_cast<int>(call.argument(1) - ROSE_CLOCK_READ));
+  was_read(static_cast<int>(call.argument(1) - ROSE_CLOCK_READ), {call, call.argument(2), call.argument(3)});
   (void)update({call.tid()});
   return true;
 }
@@ -454,7 +467,7 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip, co
   if (ip >= vdso.begin && ip < vdso.end) return {};
   const std::int64_t now = read_clock(clock);
   const long more = rose_clock_more(&shift, now);
-  if (more != 0) was_read(rose_clock_group(clock));
+  if (more != 0) was_read(rose_clock_group(clock), {call});
   std::array<long, 2> shown = split_ns(now + more);
   Answer answer;
   answer.done = true;
@@ -506,7 +519,7 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
     return {};
   const std::int64_t now = read_clock(clock);
   const std::int64_t real = std::max<std::int64_t>(real_time_of(wanted[0] * kSecond + wanted[1], shift, now), 1);
-  if (rose_clock_more(&shift, now) != 0) was_read(rose_clock_group(clock));
+  if (rose_clock_more(&shift, now) != 0) was_read(rose_clock_group(clock), {call});
   if (real <= now) {
     if (auto at_once = passed(call)) return *at_once;
   }

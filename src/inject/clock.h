@@ -50,9 +50,19 @@ class NodeClocks {
   // Can the vDSO of this kernel be hooked? ErrorKind::environment says why not.
   [[nodiscard]] static Result<void> check();
 
-  // Called the first times that a process of the node reads a clock that the fault has made wrong: before anything else
-  // is called, and from any thread.
+  // Called when a process of the node first reads a clock that the fault has made wrong: before anything else is
+  // called, and from any thread.
   void on_read(std::function<void(std::size_t fault)> callback) { on_read_ = std::move(callback); }
+  // Called for the first `most` threads that read such a clock, while the thread is held in the call.
+  struct Reader {
+    NotifiedCall& call;
+    // See ROSE_CLOCK_READ. 0: the program itself made the call.
+    std::uint64_t frame = 0, stack = 0;
+  };
+  void on_reader(std::size_t most, std::function<void(std::size_t fault, const Reader& reader)> callback) {
+    most_readers_ = most;
+    on_reader_ = std::move(callback);
+  }
 
   void begin(std::size_t fault, const schedule::ClockChange& change);
   void end(std::size_t fault);
@@ -69,11 +79,12 @@ class NodeClocks {
   [[nodiscard]] Answer answer(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive);
   // True if this is not a call of the program, but the hook reporting that a clock was read while it was wrong. Records
   // it; the call returns 0.
-  [[nodiscard]] bool take_read_report(const NotifiedCall& call);
+  [[nodiscard]] bool take_read_report(NotifiedCall& call);
 
  private:
   [[nodiscard]] rose_clock_shift shift_of(int clock) const;
-  void was_read(int group);
+  void was_read(int group, const Reader& reader);
+  [[nodiscard]] bool reported_enough(std::size_t fault) const;
   [[nodiscard]] unsigned long announced() const;
   void hook(const NotifiedCall& call, const std::function<bool()>& alive);
   [[nodiscard]] Answer read_for(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive);
@@ -84,8 +95,14 @@ class NodeClocks {
   mutable std::mutex mutex_;
   ClockSum sum_;
   std::array<rose_clock_shift, ROSE_CLOCK_GROUPS> now_{};
-  std::set<std::size_t> read_;  // faults whose wrong clock was read
+  struct Reports {
+    std::size_t count = 0;
+    std::set<pid_t> threads;
+  };
+  std::map<std::size_t, Reports> read_;  // by fault whose wrong clock was read
   std::function<void(std::size_t)> on_read_;
+  std::size_t most_readers_ = 0;
+  std::function<void(std::size_t, const Reader&)> on_reader_;
 };
 
 }  // namespace rose::inject

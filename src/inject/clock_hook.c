@@ -31,6 +31,12 @@ static inline __attribute__((always_inline)) long call2(long number, long first,
   __asm__ volatile("syscall" : "=a"(result) : "0"(number), "D"(first), "S"(second) : "rcx", "r11", "memory");
   return result;
 }
+static inline __attribute__((always_inline)) void call4(long number, long first, void *second, void *third,
+							void *fourth) {
+  register void *r10 __asm__("r10") = fourth;
+
+  __asm__ volatile("syscall" : "+a"(number) : "D"(first), "S"(second), "d"(third), "r"(r10) : "rcx", "r11", "memory");
+}
 #else
 enum { CALL_CLOCK_GETTIME = 113, CALL_GETTIMEOFDAY = 169 };
 static inline __attribute__((always_inline)) long call2(long number, long first, void *second) {
@@ -41,13 +47,23 @@ static inline __attribute__((always_inline)) long call2(long number, long first,
   __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1) : "memory");
   return x0;
 }
+static inline __attribute__((always_inline)) void call4(long number, long first, void *second, void *third,
+							void *fourth) {
+  register long x8 __asm__("x8") = number;
+  register long x0 __asm__("x0") = first;
+  register void *x1 __asm__("x1") = second;
+  register void *x2 __asm__("x2") = third;
+  register void *x3 __asm__("x3") = fourth;
+
+  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+}
 #endif
 
-/* A process cannot count its readings, because the page is not writable for it. So the first reading is reported by
- * a call, and rose clears the bit. */
+/* A process cannot count its readings, because the page is not writable for it. So the first readings are reported by
+ * a call each, until rose clears the bit. */
 static inline __attribute__((always_inline)) void announce(int group)
 {
-  call2(CALL_CLOCK_GETTIME, 0, (void *)(ROSE_CLOCK_READ + group));
+  call4(CALL_CLOCK_GETTIME, 0, (void *)(ROSE_CLOCK_READ + group), __builtin_frame_address(0), __builtin_dwarf_cfa());
 }
 
 static inline __attribute__((always_inline)) void adjust(int group, struct moment *at)

@@ -14,8 +14,10 @@ enum { ROSE_CLOCK_FUNCTIONS = 3 };
 #else
 enum { ROSE_CLOCK_FUNCTIONS = 2 };
 #endif
-/* A write by clock_gettime(REALTIME) to this address, with the group in the next one, reports that the clock was
- * read while it was wrong. The supervisor answers; without one the kernel refuses the address. */
+/* A call of clock_gettime(REALTIME) with this address, plus the group, reports that the clock was read while it was
+ * wrong. Two more arguments say where the reader's stack begins: the address of the hook's frame record (the caller's
+ * frame pointer, which the return address follows) and the value that the caller's stack pointer has after the return.
+ * The supervisor answers; without one the kernel refuses the address. */
 #define ROSE_CLOCK_READ 0xff524f5345000000UL
 #define ROSE_CLOCK_MAGIC 0x524f5345434c4b31ULL
 

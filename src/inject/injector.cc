@@ -80,6 +80,10 @@ class ScheduleInjector final : public Injector, private FaultActions {
       const bool clocks = plan_->clocks[i] != deploy::ClockCalls::none;
       clocks_.push_back(clocks ? std::make_unique<NodeClocks>() : nullptr);
       if (clocks) clocks_.back()->on_read([this](std::size_t fault) { ++follow_[fault].changed; });
+      if (clocks && plan_->stacks > 0)
+        clocks_.back()->on_reader(plan_->stacks, [this](std::size_t fault, const NodeClocks::Reader& reader) {
+          if (const pid_t tgid = reader.call.tgid(); tgid != 0) stacks_->take_reader(fault, tgid, reader);
+        });
       supervisors_.push_back((plan_->in_kernel() || plan_->notified[i].empty()) && !clocks
                                  ? nullptr
                                  : std::make_unique<Supervisor>(*plan_, *state_,

@@ -509,7 +509,8 @@ void Plan::take_stacks(const config::Config& config) {
     const bool hit = std::any_of(schedule.faults.begin(), schedule.faults.end(), [&](const schedule::Fault& fault) {
       const auto index = static_cast<std::size_t>(&fault - schedule.faults.data());
       const bool threads = fault.kind == schedule::FaultKind::syscall || fault.kind == schedule::FaultKind::crash ||
-                           fault.kind == schedule::FaultKind::pause || fault.kind == schedule::FaultKind::exception;
+                           fault.kind == schedule::FaultKind::pause || fault.kind == schedule::FaultKind::exception ||
+                           fault.kind == schedule::FaultKind::clock;
       return fault.kind == schedule::FaultKind::partition ||
              (threads && may_be(chains[index].data.node, i));  // either side may wait
     });

@@ -21,6 +21,7 @@
 #include "kernel/maps.h"
 #include "kernel/processes.h"
 #include "symbols/interpreters.h"
+#include "symbols/machine.h"
 
 namespace rose::inject {
 namespace {
@@ -41,6 +42,21 @@ std::string thread_name(pid_t pid, pid_t tid) {
   auto name = read_file(fmt::format("/proc/{}/task/{}/comm", pid, tid)).value_or("");
   while (!name.empty() && name.back() == '\n') name.pop_back();
   return name;
+}
+
+// Puts the caller of the code that stored this frame record in place of that code. `stack`: the caller's stack pointer.
+bool go_out(pid_t tid, std::uint64_t record, std::uint64_t stack, symbols::Snapshot& snapshot) {
+  std::array<std::uint64_t, 2> words{};  // the caller's frame pointer, and the return address
+  iovec mine{words.data(), sizeof words}, theirs{reinterpret_cast<void*>(record), sizeof words};
+  if (record == 0 || ::process_vm_readv(tid, &mine, 1, &theirs, 1, 0) != ssize_t{sizeof words}) return false;
+  const bool code = std::any_of(snapshot.maps.begin(), snapshot.maps.end(), [&](const symbols::Mapping& map) {
+    return words[1] >= map.start && words[1] < map.end;
+  });
+  if (!code) return false;
+  snapshot.registers[symbols::machine::kOwn.frame] = words[0];
+  snapshot.registers[symbols::machine::kOwn.instruction] = words[1];
+  snapshot.registers[symbols::machine::kOwn.stack] = stack;
+  return true;
 }
 
 std::vector<std::uint8_t> read_stack_of(pid_t pid, std::uint64_t from) {
@@ -218,8 +234,20 @@ void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& wh
   take(chain, pid, tid, why, false);
 }
 
+void Stacks::take_reader(std::size_t chain, pid_t pid, const NodeClocks::Reader& reader) {
+  // The thread is in the hook, which no file describes, so its stack begins at the hook's caller.
+  take(chain, pid, reader.call.tid(), "reads the clock", false, {}, [&](pid_t tid, symbols::Snapshot& snapshot) {
+    if (reader.frame == 0 || !go_out(tid, reader.frame, reader.stack, snapshot)) return;
+    // Go's runtime calls the vDSO on another stack than the goroutine's, to which only its frame pointer leads. In a
+    // program without frame pointers that register may have any value; go_out() then finds no return address there.
+    const std::uint64_t frame = snapshot.registers[symbols::machine::kOwn.frame];
+    if (frame % sizeof frame == 0 && frame - reader.stack >= kBytes)
+      (void)go_out(tid, frame, frame + 2 * sizeof frame, snapshot);
+  });
+}
+
 void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped,
-                  std::optional<std::size_t> node) {
+                  std::optional<std::size_t> node, const Adjust& adjust) {
   if (plan_.stacks == 0 || !wanted(chain)) return;
   TakenStack taken;
   taken.at_ns = monotonic_ns();
@@ -234,10 +262,11 @@ void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& wh
     taken.missing = registers.error().message;
   } else {
     taken.snapshot.registers = *registers;
-    taken.snapshot.stack = read_stack_of(tid, (*registers)[kStackPointer]);
-    if (taken.snapshot.stack.empty()) taken.missing = "its stack could not be read";
     const std::string maps = read_file(fmt::format("/proc/{}/maps", pid)).value_or("");
     note_maps(maps, taken);
+    if (adjust) adjust(tid, taken.snapshot);
+    taken.snapshot.stack = read_stack_of(tid, taken.snapshot.registers[kStackPointer]);
+    if (taken.snapshot.stack.empty()) taken.missing = "its stack could not be read";
     if (!stopped) ask_java(tid, maps, taken);
   }
   ask_python(taken);

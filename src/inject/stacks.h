@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "inject/clock.h"
 #include "inject/plan.h"
 #include "inject/programs.h"
 #include "jvm/session.h"
@@ -56,6 +57,8 @@ class Stacks {
 
   // For a thread that is in the kernel: held in a call, or stopped. Thread-safe.
   void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why);
+  // For a thread that reads its clock and is held.
+  void take_reader(std::size_t chain, pid_t pid, const NodeClocks::Reader& reader);
   // For a few threads of a process, first the one that is `likely` related to the fault, then running ones. Call it
   // before a signal is sent, or when they have been stopped; JVMs do not respond after that. `killed`: the signal ends
   // the process, so a running thread may be stopped before, for at most 20 ms (it runs only then on a busy machine), to
@@ -81,8 +84,10 @@ class Stacks {
 
  private:
   [[nodiscard]] bool wanted(std::size_t chain);
+  using Adjust =
+      std::function<void(pid_t tid, symbols::Snapshot& snapshot)>;  // its registers, before the stack is read
   void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped,
-            std::optional<std::size_t> node = {});
+            std::optional<std::size_t> node = {}, const Adjust& adjust = {});
   void take_running(std::size_t chain, Process& process, pid_t tid, const std::string& why);
   // True if more stacks of this fault are wanted.
   [[nodiscard]] bool more_of(std::size_t chain);

@@ -2,7 +2,7 @@
 // of Node.js load it. The node's command is not changed.
 //
 //   RUN/rose.node/agent.js         finds the functions and reports when they are entered
-//   RUN/rose.node/rose-node.node   what it reports by. A BPF program is attached to this file
+//   RUN/rose.node/rose-node.node   the addon through which agent.js reports. A BPF program is attached to this file
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,8 @@
 
 namespace rose::javascript {
 
-// True if a program with this path is Node.js: "/usr/bin/node". A script or program of one's own may be called node.
+// True if a program with this path is Node.js: "/usr/bin/node". A script or program of the user may be called node as
+// well.
 [[nodiscard]] bool is_node(std::string_view program);
 
 class Session {
@@ -28,7 +29,8 @@ class Session {
   [[nodiscard]] const std::filesystem::path& agent() const { return addon_; }
   void watch(const std::string& node) { watched_.insert(node); }
 
-  // NODE_OPTIONS, with those that the node has itself, and the agent's own; empty for nodes that are not watched.
+  // NODE_OPTIONS, including its value for the node, and the variables of the agent; empty for nodes that are not
+  // watched.
   using Variables = std::map<std::string, std::string>;
   [[nodiscard]] Variables environment(const std::string& node, const Variables& own) const;
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostCode = std::size_t{16} << 20;
 constexpr std::size_t kMostMethods = 8192;  // per node
 constexpr std::size_t kMostSites = 4096;    // per method
-constexpr int kDeepest = 4;                 // levels of helper methods followed
+constexpr int kDeepest = 4;                 // levels of helper methods that are followed
 
 template <typename Number>
 bool number_of(std::string_view text, Number& into) {

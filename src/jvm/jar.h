@@ -1,4 +1,4 @@
-// What a jar file says of the application in it.
+// What a jar file states about the application in it.
 #pragma once
 
 #include <filesystem>
@@ -10,12 +10,12 @@ namespace rose::jvm {
 
 struct Jar {
   std::string main;                  // its main class: "org.x.Server"; "": the manifest names none
-  std::vector<std::string> classes;  // if it is in no package: all that are in none, at most kMostClasses
+  std::vector<std::string> classes;  // if it is in no package: all classes that are in none, at most kMostClasses
 };
 inline constexpr std::size_t kMostClasses = 400;
 
-// Empty if the file cannot be read or is no jar. Of an application that brings its own loader (Spring Boot), the class
-// that the loader starts.
+// Nothing if the file cannot be read or is no jar. For an application that brings its own loader (Spring Boot), `main`
+// is the class that the loader starts.
 [[nodiscard]] std::optional<Jar> read_jar(const std::filesystem::path& file);
 
 // The main class in the text of a manifest (JAR File Specification, "JAR Manifest"): lines of at most 72 bytes,

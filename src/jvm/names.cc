@@ -162,7 +162,7 @@ bool NamePattern::matches(const Method& method) const {
   full += plain(method.name);
   const auto named = [&](std::string_view text) {
     if (!glob_) return ends_at_segment(text, name_);
-    // From each segment of the class on: "m*" means classes, not methods of every class.
+    // Compare from each segment of the class on: "m*" means classes, not methods of every class.
     for (std::size_t begin = 0; begin < owner.size();) {
       if (glob_match(name_, text.substr(begin))) return true;
       const auto dot = text.find('.', begin);

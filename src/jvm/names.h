@@ -41,7 +41,7 @@ struct Method {
 
 class NamePattern {
  public:
-  // Without a wildcard, `text` names the class, too: "Learner.sync".
+  // If `text` has no wildcard, it must name the class as well: "Learner.sync".
   explicit NamePattern(std::string_view text);
 
   [[nodiscard]] bool matches(const Method& method) const;

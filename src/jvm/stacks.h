@@ -40,7 +40,7 @@ struct JavaStack {
 [[nodiscard]] JavaStack ask(const std::filesystem::path& file, pid_t tid);
 // The stacks that JVMs with files in this folder recorded themselves.
 [[nodiscard]] std::vector<JavaStack> noted(const std::filesystem::path& folder);
-// The same for the bytes of one file.
+// Parses the bytes of one such file.
 [[nodiscard]] std::vector<JavaStack> parse_noted(std::string_view bytes);
 
 // The stack of a thread at the time of an event; nullptr if there is none. `tid` is in the thread's own PID namespace.

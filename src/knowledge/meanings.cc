@@ -19,8 +19,8 @@
 namespace rose::knowledge {
 namespace {
 
-constexpr std::size_t kGap = 3;         // words that ".." may stand for,
-constexpr std::size_t kWideGap = 8;     // and "..."
+constexpr std::size_t kGap = 3;         // the most words that ".." may stand for
+constexpr std::size_t kWideGap = 8;     // the most words that "..." may stand for
 constexpr std::size_t kFillers = 3;     // words between a negation and the words that it denies
 constexpr std::size_t kCondition = 12;  // words between "if" and the words that it makes conditional
 

@@ -34,7 +34,7 @@ constexpr std::size_t kMostNodesOfFile = 15;
 constexpr std::int64_t kDuplicateWithin = kSecond;
 constexpr std::size_t kMostHosts = 4096;  // hosts that the lines of one file may name
 constexpr std::size_t kLongestHost = 64;  // characters of a host's name in reports
-// Characters of a line that names the node of the following part of a file.
+// The longest line, in characters and in words, that names the node of the following part of a file.
 constexpr std::size_t kLongestHeading = 120;
 constexpr std::size_t kWordsOfHeading = 5;
 constexpr std::size_t kLongestPrompt = 60;

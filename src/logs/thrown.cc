@@ -122,7 +122,7 @@ std::optional<Headline> header_in(std::string_view line) {
     if (quote != std::string_view::npos) line = trimmed_text(line.substr(quote + 2));
   }
   if (std::optional<Headline> found = header_at(line)) return found;
-  // After the program's own text: "cannot save: java.io.IOException: bad block".
+  // The headline may follow the program's own text: "cannot save: java.io.IOException: bad block".
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t begin = at;
     while (at < line.size() && !is_spacing(line[at])) ++at;

@@ -3,7 +3,7 @@
 // or imports no site (-S).
 //
 //   RUN/rose.python/rose-python.so            the agent. A BPF program is attached to this file
-//   RUN/rose.python/site/sitecustomize.py     loads it, and then the file of this name that it stands before
+//   RUN/rose.python/site/sitecustomize.py     loads the agent, and then the sitecustomize that it replaces
 //   RUN/rose.python/NODE/PID.stacks           in which functions threads are (python/stacks_layout.h)
 #pragma once
 

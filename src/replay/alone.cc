@@ -130,7 +130,7 @@ Result<RecordingFacts> read_recording(const fs::path& path) {
   return summary;
 }
 
-// Describes the record at which the replay diverged, if the process did not.
+// Describes the record at which the replay diverged, if the process has not described it.
 Result<void> name_record(const RecordingFacts& recording, Divergence& divergence) {
   ROSE_TRY(const RecordingBytes bytes, RecordingBytes::read(recording.path));
   rr::Reading reading;
@@ -151,11 +151,11 @@ Result<void> name_record(const RecordingFacts& recording, Divergence& divergence
   return {};
 }
 
-// Found by reading headers only.
+// A recording of which only the header was read.
 struct Candidate {
   fs::path path;
   std::string node;    // as the process knew itself; otherwise the name of its folder
-  std::string folder;  // the latter; "" if it has no folder of its own
+  std::string folder;  // the name of its folder; "" if it has no folder of its own
   std::int64_t began_ns = 0;
 };
 

@@ -21,9 +21,9 @@ struct RecordingFacts {
   std::int64_t began_ns = 0, ended_ns = 0;  // wall clock of its first call and of the last record
   std::uint32_t pid = 0;
   std::uint64_t records = 0;     // remaining records
-  std::uint64_t replayable = 0;  // from the first checkpoint, if the beginning was overwritten
+  std::uint64_t replayable = 0;  // records from the first checkpoint on, if the beginning was overwritten
   std::uint64_t unfinished = 0;  // calls that had not returned when the process was killed
-  std::uint64_t cut_at = 0;      // in bytes; only if damaged
+  std::uint64_t cut_at = 0;      // if damaged: the offset in bytes at which it ends
   bool overwritten = false, damaged = false, ended = false;  // ended: on purpose
 };
 
@@ -38,7 +38,7 @@ struct FoundRecording {
   std::optional<RecordingFacts> facts;
   std::string problem;  // why it cannot be replayed
 };
-// All in this folder and its subfolders, sorted by name.
+// All recordings in this folder and its subfolders, sorted by name.
 [[nodiscard]] std::vector<FoundRecording> recordings_under(const std::filesystem::path& folder);
 
 // The recordings in a run's directory, for nodes with `record`: by node, then by start. Empty if the directory does not
@@ -58,14 +58,15 @@ struct RecordedValue {
                                       const std::function<bool(const RecordedValue&)>& each,
                                       const std::filesystem::path& folder = {});
 
-// The shell command that replays one of them alone, with the node's command in that run. "" for nodes that rose does
+// The shell command that replays one of these recordings alone, with the node's command in that run. "" for nodes that
+// rose does not start.
 // not start.
 [[nodiscard]] std::string alone_command(const config::Config& config, const std::filesystem::path& run_dir,
                                         const std::filesystem::path& recording);
 
 struct Divergence {
-  std::uint64_t record = 0;    // the one that was not reached, from 1
-  std::uint64_t position = 0;  // of that record in the recording, in bytes
+  std::uint64_t record = 0;    // the record that was not reached, from 1
+  std::uint64_t position = 0;  // offset of that record in the recording, in bytes
   std::string key, expected, got;
 };
 
@@ -73,9 +74,9 @@ struct AloneResult {
   RecordingFacts recording;
   std::uint64_t taken = 0;
   std::optional<Divergence> divergence;  // absent: replayed to its end
-  bool signalled = false;                // how the command ended
+  bool signalled = false;                // how the command ended: `code` is a signal; false: an exit status
   int code = 0;
-  std::string ended;  // the same as text
+  std::string ended;  // how the command ended, as text
   double seconds = 0;
   [[nodiscard]] bool replayed() const { return !divergence; }
 };

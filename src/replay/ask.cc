@@ -66,7 +66,7 @@ class QueryPlaces {
   bool any_ = false;
 };
 
-// Nodes whose JVMs are queried.
+// The nodes whose JVMs are queried.
 std::vector<std::string> java_nodes(const config::Config& config, const symbols::Query& query) {
   std::vector<std::string> nodes;
   for (const config::Node& node : config.nodes) {
@@ -132,7 +132,8 @@ void format_java_value(const observe::SeenValue& value, schedule::Value& one) {
   }
 }
 
-// What started a goroutine is the caller of its function, in place of the runtime. `with`: has the same time.
+// The function that started a goroutine replaces the runtime as the caller of the goroutine's function. `with`: a value
+// of the same time, thread and query.
 void take_creator(std::string creator, const schedule::Value& with, std::vector<schedule::Value>& values) {
   for (auto value = values.rbegin(); value != values.rend() && value->ts_ns == with.ts_ns; ++value)
     if (value->tid == with.tid && value->question == with.question &&
@@ -183,7 +184,7 @@ Result<ValueQueries> ask(const config::Config& config, const std::vector<std::st
     for (auto& [binary, file] : files) {
       Result<symbols::Answer> answer = file.answer(query);
       if (answer) found = true, asking.take(binary, *answer);
-      // If only a member is missing, the message is more helpful than if the function is unknown.
+      // If only a member is missing, that message is more helpful than the one about an unknown function.
       else if (!missing || missing->message.size() < answer.error().message.size()) missing = answer.error();
     }
     if (!found && proposed) {
@@ -216,7 +217,7 @@ std::vector<JavaAnswer> java_answers(const ValueQueries& asked, const std::files
         out.push_back({one->question, note.text.substr(0, bar), note.text.substr(bar + 1), {}});
       else if (!note.placed) out.push_back({one->question, {}, {}, note.text});
     }
-    // Reports why it cannot set breakpoints at all.
+    // A JVM without breakpoints reports why it cannot set any.
     if (jvm.breakpoints) continue;
     for (const jvm::Note& note : jvm.notes)
       for (const ValueQueries::OfJava& one : asked.java)
@@ -247,8 +248,13 @@ QueryFinder::QueryFinder(QueryFinder&&) noexcept = default;
 QueryFinder::~QueryFinder() = default;
 
 std::vector<std::string> QueryFinder::about(const std::string& function) {
+  // Not every parameter has a name that a query can contain: Go's compiler calls those without one "~p2".
+  const auto possible = [](std::vector<std::string> questions) {
+    std::erase_if(questions, [](const std::string& text) { return !symbols::parse_query(text); });
+    return questions;
+  };
   for (symbols::ValueFile& file : files_)
-    if (std::vector<std::string> questions = file.questions(function); !questions.empty()) return questions;
+    if (std::vector<std::string> questions = possible(file.questions(function)); !questions.empty()) return questions;
   const bool java = std::any_of(config_->nodes.begin(), config_->nodes.end(),
                                 [&](const config::Node& node) { return jvm::is_method(node, function); });
   std::vector<std::string> questions;
@@ -256,8 +262,7 @@ std::vector<std::string> QueryFinder::about(const std::string& function) {
   questions.push_back(function + ":return");
   questions.push_back(function + ":callers");
   for (int i = 1; i <= kJavaArguments; ++i) questions.push_back(fmt::format("{}(arg{})", function, i));
-  std::erase_if(questions, [](const std::string& text) { return !symbols::parse_query(text); });
-  return questions;
+  return possible(std::move(questions));
 }
 
 std::vector<schedule::Value> recorded_values(const ValueQueries& asked, const observe::SeenValues& seen,

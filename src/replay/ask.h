@@ -43,8 +43,8 @@ struct ValueQueries {
 };
 
 // Looks up every query in the programs of all nodes. Returns ErrorKind::usage or input if a query is invalid or no
-// program contains what it names. `proposed`: rose chose the queries itself, and such a query is noted as refused.
-// `outer`: with callers of callers.
+// program contains what it names. `proposed`: rose chose the queries itself; such a query is noted as refused instead.
+// `outer`: also record the callers of the callers.
 [[nodiscard]] Result<ValueQueries> ask(const config::Config& config, const std::vector<std::string>& queries,
                                        bool proposed = false, bool outer = false);
 
@@ -68,7 +68,7 @@ struct JavaAnswer {
   std::string function, type;  // where it is read and its type; "" if it is not
   std::string why;             // why it is not read
 };
-// Reads what the JVMs of a node left in their files.
+// Reads the answers that the JVMs of a node have written to their state files.
 [[nodiscard]] std::vector<JavaAnswer> java_answers(const ValueQueries& asked, const std::filesystem::path& state);
 // Why no JVM answered a query, as a sentence. `answers`: the JVMs' reports on it.
 [[nodiscard]] std::string unanswered(const ValueQueries& asked, std::uint32_t question,

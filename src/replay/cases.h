@@ -17,7 +17,7 @@ struct Case {
 
 struct CaseQuery {
   std::vector<std::string> places;   // schedule files, and folders that are searched recursively
-  std::string config;                // see below
+  std::string config;                // see find_cases()
   std::vector<std::string> filter;   // globs for name or path, of which one must match; empty: all
   std::vector<std::string> exclude;  // globs of which none may match
 

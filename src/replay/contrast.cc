@@ -19,7 +19,7 @@ int* count_of(schedule::Fault& fault) {
                                                                                                      : &last.count;
 }
 
-constexpr std::int64_t kLongestAnswer = 10 * kSecond;  // of the oracle, that other runs wait for
+constexpr std::int64_t kLongestAnswer = 10 * kSecond;  // the longest answer of an oracle that other runs wait for
 
 struct Turn {
   ContrastRun what = ContrastRun::schedule;
@@ -45,7 +45,7 @@ class Turns {
   // Called with the result of a variant; nothing if it was inconclusive.
   void tried(const Beside& one, std::optional<bool> showed) {
     if (!one.part || !showed) return;
-    // Alternate with the other variants.
+    // Insert it after the next one, so that it alternates with the other variants.
     if (auto other = other_part(schedule_, one, *showed))
       waiting_.insert(waiting_.begin() + (waiting_.empty() ? 0 : 1), *std::move(other));
   }
@@ -55,7 +55,7 @@ class Turns {
     std::vector<Turn> turns;
     int tries = done_.reproduced + done_.missed + done_.inconclusive;
     int sound = done_.sound + done_.sound_hits + done_.sound_unknown;
-    // Assume that the runs under way succeed.
+    // Count the runs under way as successful.
     int reproduced = done_.reproduced, good = done_.sound;
     while (static_cast<int>(turns.size()) < options_.jobs) {
       // If the faults have never had an effect, further runs will not help.
@@ -66,7 +66,7 @@ class Turns {
       if (more && (!more_sound || reproduced <= good)) {
         turns.push_back({ContrastRun::schedule, &schedule_, "the schedule", nullptr});
         ++tries, ++reproduced;
-        // One after the other until it is known that the bug is reproduced at all.
+        // Make one run after the other until the bug was reproduced once.
         if (!begun) break;
       } else if (more_sound) {
         turns.push_back({ContrastRun::sound, &sound_, "without faults", nullptr});
@@ -121,7 +121,7 @@ void count(Contrast& done, const Run& run, const Turn& turn) {
 
 namespace {
 
-// True if it waits for an action of the system, not only for a time.
+// True if the fault waits for an action of the system, not only for a time.
 bool waits_for_step(const schedule::Fault& fault) {
   return fault.before || std::any_of(fault.when.begin(), fault.when.end(), [](const schedule::Condition& condition) {
            return condition.kind != schedule::ConditionKind::elapsed;
@@ -145,15 +145,15 @@ Beside with_part(const schedule::Schedule& schedule, const Beside::Part& part) {
   return other;
 }
 
-// When it fired, if that time can be changed on its own; 0 otherwise. The holder of a role depends on conditions, so
-// such faults cannot be moved.
+// When the fault fired, if that time can be changed on its own; 0 otherwise. Faults on a role cannot be moved, because
+// the holder of a role depends on conditions.
 std::int64_t movable_ns(const schedule::Fault& fault, const std::vector<schedule::FaultOutcome>& fired) {
   const auto outcome =
       std::find_if(fired.begin(), fired.end(), [&](const auto& one) { return one.id == fault.id && one.fired; });
   return !fault.after.empty() || schedule::role_of(fault.node) || outcome == fired.end() ? 0 : outcome->fired_ns;
 }
 
-// Variants of a crash or pause with conditions, without these conditions.
+// Adds variants of a crash or pause with conditions: the same fault without these conditions.
 void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired,
                 std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
@@ -168,8 +168,8 @@ void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::
   }
 }
 
-// Variants of a crash at a certain time, at an earlier time. Nodes react to every crash, so this shows which reactions
-// are harmless.
+// Adds variants of a crash at a certain time: the same crash at an earlier time. Nodes react to every crash, so this
+// shows which reactions are harmless.
 void earlier(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired,
              std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
@@ -194,7 +194,7 @@ void one_call_beside(const schedule::Schedule& schedule, std::vector<Beside>& ou
   }
 }
 
-// Variants without one of several faults that are not alternatives; if possible, two runs of each.
+// Adds variants without one of several faults that are not alternatives; if possible, two runs of each.
 void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   if (schedule.faults.size() < 2 || std::any_of(schedule.faults.begin(), schedule.faults.end(),
                                                 [](const auto& fault) { return !fault.group.empty(); }))
@@ -243,7 +243,7 @@ std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector
   at_no_step(schedule, fired, sorts[1]);
   one_call_beside(schedule, sorts[2]);
   one_less(schedule, sorts[3]);
-  // If nothing else varies: an earlier crash has part of the same side effects.
+  // If nothing else can be varied, use an earlier crash, which has some of the same side effects.
   if (std::all_of(sorts.begin(), sorts.end(), [](const auto& sort) { return sort.empty(); }))
     earlier(schedule, fired, sorts[1]);
   std::vector<Beside> out;
@@ -290,8 +290,9 @@ Result<Contrast> contrast(const config::Config& config, const schedule::Schedule
       }
       if (now[i].what == ContrastRun::schedule && verdict == schedule::Verdict::reproduced) {
         turns.reproduced(made[i]->result.faults);
-        // What happens only while the oracle looks for the symptom must not be new only because nobody looked as long
-        // where it found none.
+        // From now on, trace for as long after the question to the oracle as this answer took. Otherwise events that
+        // happen only while the oracle looks for the symptom would seem to be new here, only because it found nothing
+        // in other runs and ended sooner.
         if (std::optional<std::int64_t>& traced = run_options.traced_answer_ns; traced)
           traced = std::clamp(made[i]->answer_ns, *traced, kLongestAnswer);
       }

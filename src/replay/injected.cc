@@ -18,7 +18,7 @@ bool agrees(const Event& event, const schedule::Fault& fault) {
 
 void mark_calls(trace::Trace& trace, const schedule::Schedule& schedule, const inject::InjectionRecord& record,
                 std::int64_t offset_ns) {
-  std::map<std::pair<int, int>, std::vector<Event*>> by_thread;  // and system call, by time
+  std::map<std::pair<int, int>, std::vector<Event*>> by_thread;  // by thread and system call, sorted by time
   for (const inject::ChangedCall& call : record.calls) by_thread[{call.tid, call.syscall}];
   for (Event& event : trace.events) {
     if (event.type != EventType::scf && event.type != EventType::sys) continue;

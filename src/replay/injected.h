@@ -10,7 +10,7 @@
 
 namespace rose::replay {
 
-// Sets the flag kInjected. `offset_ns`: wall clock minus monotonic clock, as in the trace.
+// Sets the flag kInjected of these events. `offset_ns`: wall clock minus monotonic clock, as in the trace.
 //
 // A thread makes one call at a time, so the first event of that system call after the injector's decision is the
 // injected one. Ends of processes count if they were signalled; if a whole node was killed, also those of processes

@@ -48,7 +48,7 @@ Program program_of(pid_t pid) {
   return program;
 }
 
-// True for files that the next run executes as well: not those among the node's own or in the run's folder.
+// True for files that the next run executes as well: those outside the node's own folders and the run's folder.
 bool stays(const std::string& file, const std::filesystem::path& run_dir) {
   std::error_code error;
   return !file.empty() && !file.starts_with(run_dir.string() + "/") && std::filesystem::is_regular_file(file, error);
@@ -102,7 +102,7 @@ class Copies {
 void take(config::Node& node, const std::vector<Program>& programs, const std::filesystem::path& run_dir,
           Copies& copies) {
   std::vector<std::string> binaries, methods;
-  std::string java;  // the program with these methods
+  std::string java;  // the program that has these methods
   const auto collect = [&](bool of_system) {
     for (const Program& program : programs) {
       if (is_systems(program.file) != of_system || binaries.size() == kMostPrograms) continue;
@@ -114,7 +114,8 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
   for (const Program& program : programs)
     if (methods.empty() && !(methods = jvm::own_methods(program.command, program.folder)).empty()) java = program.file;
   collect(false);
-  // A server from a distribution package. Tools that scripts call have no symbols, so they cannot be confused with it.
+  // Accept a server from a distribution package. Tools that scripts call have no symbols, so they cannot be confused
+  // with it.
   if (binaries.empty() && methods.empty()) collect(true);
   if (!binaries.empty()) {
     std::vector<std::string> shown;
@@ -139,7 +140,8 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
   }
   std::vector<std::string> before = std::move(node.functions);
   node.functions = methods;
-  // The agent reaches only JVMs that rose knows of. Class names without a package do not indicate Java.
+  // The agent reaches only JVMs that rose recognises. A class name without a package does not show that a node runs
+  // Java.
   if (!jvm::runs_java(node) && std::all_of(node.binaries.begin(), node.binaries.end(), jvm::launches) &&
       stays(java, run_dir))
     node.binaries = {java};

@@ -24,7 +24,7 @@ Result<Run> run_in(RunStore& store, const config::Config& config, const schedule
   ROSE_TRY(options.run_dir, store.next(options.number));
   if (options.begin) options.begin(options.run_dir);
   Result<Run> run = run_once(config, schedule, options);
-  // What a cancelled run shows is not what its schedule does, even if its oracle still answered.
+  // A cancelled run does not show the effect of its schedule, even if its oracle still answered.
   if (run && !options.cut_short_is_result)
     if (Result<void> go_on = cancel::check(); !go_on) run = Unexpected(std::move(go_on).error());
   if (!run) {

@@ -25,8 +25,8 @@ struct Repeated {
 [[nodiscard]] Result<void> check_jobs(const config::Config& config, int jobs);
 
 // Makes one run of each schedule in parallel, numbered from options.number. Results are in their order. Runs that
-// `decides` made superfluous are stopped and leave nothing; their result has `stopped` set. So are those of the last
-// `ahead` schedules, which nobody waits for, unless they end soon after the others.
+// `decides` made superfluous are stopped and leave nothing; their result has `stopped` set. Runs of the last `ahead`
+// schedules, for which nobody waits, are stopped too, unless they end soon after the others.
 [[nodiscard]] std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                                         const std::vector<const schedule::Schedule*>& schedules,
                                                         const RunOptions& options,

@@ -36,7 +36,8 @@ namespace {
 // A pause or partition that is about to end at the end of the workload is allowed to end, so that the oracle sees the
 // healed system as it did in production. Longer ones are not waited for.
 constexpr std::int64_t kLongestRunOutNs = 10 * kSecond;
-// For one question. No reader needs more, and an oracle that writes without end would fill the disk.
+// The limit for one call of the oracle. No reader needs more, and an oracle that writes without end would fill the
+// disk.
 constexpr std::uint64_t kMostOracleOutput = 64 << 20;
 
 // Forwards the deployment's events to the injector and the tracer. The injector comes first, because it must have its
@@ -106,7 +107,7 @@ class Observers final : public deploy::NodeObserver {
 struct OracleResult {
   schedule::OracleAnswer answer = schedule::OracleAnswer::unknown;
   std::string note;
-  std::string last_line;  // that it printed; ""
+  std::string last_line;  // the last line that it printed; "" if there is none
 };
 
 // Exit codes of the oracle follow grep: 0 is a hit, 1 a miss, others mean that it could not decide.
@@ -161,7 +162,7 @@ class OneRun {
   Result<Run> execute() {
     const std::int64_t began = monotonic_ns();
     Result<void> driven = drive();
-    const std::string full = driven ? "" : full_disk(options_.run_dir);  // perhaps the reason
+    const std::string full = driven ? "" : full_disk(options_.run_dir);  // perhaps the reason for the failure
     finish();
     run_.result.number = options_.number;
     run_.result.directory = options_.run_dir;
@@ -248,7 +249,7 @@ class OneRun {
   }
 
   // A workload that could not connect did not exercise the system, so the absence of the bug means nothing. During an
-  // incident the workload may fail because of it; then only a failure in the first moments counts.
+  // incident, the workload may fail because of the incident, so only a failure in the first moments counts.
   void doubt_idle_run() {
     constexpr std::int64_t kFirstMoments = kSecond;
     const deploy::CommandResult& workload = run_.workload;
@@ -301,8 +302,8 @@ class OneRun {
     return work();
   }
 
-  // For nodes that execute copies of a program in this run's folder: setup makes them before the tracer starts, because
-  // probes belong to a file.
+  // Finds the copies of programs that nodes execute in this run's folder. Setup makes these copies before the tracer
+  // starts, because probes belong to a file.
   Result<void> find_made_programs(observe::TracerOptions& tracer) {
     for (const config::Node& node : config_.nodes) {
       for (const auto& [known, inside] : node.made_by_runs) {
@@ -322,7 +323,7 @@ class OneRun {
     return {};
   }
 
-  // For nodes with watched functions of Node.js.
+  // Prepares nodes with watched functions of Node.js.
   Result<void> watch_javascript() {
     for (const config::Node& node : config_.nodes) {
       if (!node.javascript) continue;
@@ -335,7 +336,7 @@ class OneRun {
     return {};
   }
 
-  // For nodes with watched Python functions.
+  // Prepares nodes with watched Python functions.
   Result<void> watch_python() {
     for (const config::Node& node : config_.nodes) {
       if (!node.python) continue;
@@ -348,7 +349,7 @@ class OneRun {
     return {};
   }
 
-  // For nodes whose methods are watched or named in the schedule.
+  // Opens the session for the JVMs of nodes whose methods are watched or named in the schedule.
   Result<void> open_jvms() {
     if (jvms_) return {};
     ROSE_TRY(jvms_, jvm::Session::open(deployment_->run_dir()));
@@ -356,8 +357,8 @@ class OneRun {
     return {};
   }
 
-  // For JVMs: the methods that the profile calls infrequent, else those in the configuration. Counted, or reported to
-  // the tracer.
+  // Selects the methods that JVMs watch: those that the profile calls infrequent, else those in the configuration.
+  // Their entries are counted, or reported to the tracer.
   Result<void> watch_methods(observe::TracerOptions& tracer) {
     const bool count = tracer.infrequent_below > 0;
     for (const config::Node& node : config_.nodes) {
@@ -503,7 +504,7 @@ class OneRun {
         }
   }
 
-  // Null in host networks, where nodes have no addresses of their own, and if the kernel cannot count.
+  // Returns nullptr in host networks, where nodes have no addresses of their own, and if the kernel cannot count.
   std::unique_ptr<observe::Exchange> count_exchange() const {
     std::vector<std::string> addresses;
     for (const deploy::NodeInfo& node : deployment_->nodes())
@@ -529,7 +530,7 @@ class OneRun {
     std::int64_t next = monotonic_ns() + (polls ? config_.oracle->every_ns : 0);
     std::int64_t next_look = monotonic_ns() + kLook;
     while (!workload.finished()) {
-      // A caller that only waits for the end of the workload is cancelled there.
+      // Without polling, the caller waits for the end of the workload, and is cancelled there.
       if (Result<void> go_on = cancel::check(); !go_on)
         return polls ? Result<bool>(Unexpected(std::move(go_on).error())) : Result<bool>(false);
       if (monotonic_ns() - began_ns_ > config_.workload->timeout_ns) return false;
@@ -631,7 +632,7 @@ class OneRun {
     if (injector_) injector_->disarm();
     if (deployment_) deployment_->stop();
     if (tracer_ && options_.tracer_gone) options_.tracer_gone();
-    deployment_.reset();  // its threads call the observers
+    deployment_.reset();  // first, because its threads call the observers
     observers_.connect(static_cast<observe::Tracer*>(nullptr));
     observers_.connect(static_cast<inject::Injector*>(nullptr));
     observers_.connect(static_cast<const jvm::Session*>(nullptr));
@@ -657,7 +658,7 @@ class OneRun {
   std::int64_t began_ns_ = 0;     // start of the workload, monotonic clock; 0: not started
   std::int64_t wall_offset_ = 0;  // of the trace's clock
   bool captured_ = false;
-  bool ended_by_rose_ = false;  // All times use the clock of the trace, whatever has happened to the wall clock since.
+  bool ended_by_rose_ = false;  // rose ended the workload, because the oracle had found the bug
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace rose::replay {
 struct RunLoad {
   std::int64_t ready_ns = 0;     // from the start of the deployment until all nodes were ready
   std::int64_t workload_ns = 0;  // how long the workload took
-  double cpu_seconds = 0;        // processor time of all its processes until then
+  double cpu_seconds = 0;        // processor time of all processes of the run until the end of the workload
   std::uint64_t memory = 0;      // bytes resident in all processes of nodes when the workload ended
 };
 
@@ -35,8 +35,9 @@ struct RunOptions {
   bool trace = true;              // trace every node; the window becomes the result's trace
   bool allow_attached = false;    // allow faults on `attach` nodes
   bool stacks = false;            // record stacks of threads affected by faults
-  // The trace also holds what happens until the oracle, asked when the workload has ended, has answered, and at least
-  // this long after it was asked. Nothing: it ends when the oracle is asked, whose requests are no part of the system.
+  // If set, the trace also contains what happens until the oracle, which is asked after the workload, has answered, and
+  // at least this long after it was asked. Otherwise the trace ends when the oracle is asked, because the oracle's
+  // requests are no part of the system.
   std::optional<std::int64_t> traced_answer_ns;
   observe::TracerOptions tracer;
   const ValueQueries* asked = nullptr;             // values to record in the nodes' programs
@@ -69,12 +70,12 @@ struct Run {
   std::optional<observe::Exchanged> exchanged;   // between the workload and the nodes; nothing: not known
   std::optional<std::int64_t> last_exchange_ns;  // since the workload began; nothing: not known
   RunLoad load;
-  std::int64_t answer_ns = 0;               // how long the oracle took that was asked when the workload had ended
-  std::string disturbed;                    // why the run does not count: parallel runs changed its timing; ""
+  std::int64_t answer_ns = 0;  // how long the oracle took to answer after the workload
+  std::string disturbed;       // if parallel runs changed its timing, so that it does not count: how; otherwise ""
   std::filesystem::path directory_made_in;  // its run directory, even if that was not kept
   std::optional<deploy::CommandResult> incident;
-  std::string oracle_line;  // the last line that the oracle printed at the end of the run; ""
-  std::string backend;      // how syscall faults were injected and why so; "" without such faults
+  std::string oracle_line;  // the last line that the oracle printed at the end of the run; "" if there is none
+  std::string backend;      // how syscall faults were injected, and why in this way; "" without such faults
 };
 
 // Errors: invalid configuration or schedule (input), missing features of the machine (environment), or cancellation.

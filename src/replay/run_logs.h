@@ -16,7 +16,7 @@ struct NodeLogFile {
 };
 // Decides by name. The file in which V8 lists its code for profilers (isolate-0x...-v8.log) is not a log.
 [[nodiscard]] bool is_log(const std::filesystem::path& file);
-// Those that exist now, by node and name.
+// The log files that exist now, by node and name.
 [[nodiscard]] std::vector<NodeLogFile> run_logs(const config::Config& config, const std::filesystem::path& run_dir);
 
 }  // namespace rose::replay

@@ -15,7 +15,7 @@ struct RecordedRun {
   std::string fingerprint;  // of the schedule
   Run run;
 };
-// Parses it. Returns ErrorKind::input if it is not such a record.
+// Parses the record of a run. Returns ErrorKind::input if `json` is not such a record.
 [[nodiscard]] Result<RecordedRun> run_from(const Json& json);
 
 }  // namespace rose::replay

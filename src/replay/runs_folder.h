@@ -11,9 +11,9 @@
 
 namespace rose::replay {
 
-// What is kept of earlier runs of a command: the newest folders, all that were requested, none older than this, and all
-// in use. Another command does not remove them: a user who reads what a diagnosis kept may well replay its schedule
-// meanwhile.
+// What is kept of earlier runs of a command: the newest folders (kKeptFolders), and all that were requested, but none
+// older than kKeptDays; folders in use are always kept. Another command does not remove them, because a user who reads
+// what a diagnosis kept may replay its schedule meanwhile.
 inline constexpr std::size_t kKeptFolders = 5;
 inline constexpr int kKeptDays = 7;
 
@@ -38,10 +38,10 @@ void keep_runs_folder(const std::filesystem::path& folder, bool asked_for, std::
 // Removes the folder of a run that has ended. A process that was killed during a run may have left the folder mounted
 // on itself (deploy/names.h), and its guardian may not have reached it yet.
 void remove_run(const std::filesystem::path& run);
-// The same for a folder that contains runs.
+// Like remove_run(), for a folder that contains runs.
 void remove_runs(const std::filesystem::path& folder);
 
-// Files called `name` in the run folders below `temporary`/rose-runs: what running runs expose.
+// The files called `name` in the run folders below `temporary`/rose-runs, for example the sockets of running runs.
 [[nodiscard]] std::vector<std::filesystem::path> in_runs_folders(const std::filesystem::path& temporary,
                                                                  const std::string& name);
 

@@ -59,7 +59,7 @@ bool usable(const Run& run) {
 
 std::string seconds(std::int64_t ns) { return fmt::format("{:.1f} s", static_cast<double>(ns) / 1e9); }
 
-// Node and path of files that a node changed outside the run's directory, in the host's own file system.
+// Files that nodes changed outside the run's directory, in the host's own file system: the node by path.
 std::map<std::string, std::string> changed_outside(const config::Config& config, const Run& run) {
   std::set<std::string> on_the_host;
   for (const config::Node& node : config.nodes)

@@ -16,8 +16,8 @@ namespace rose::replay {
 
 // The timing that parallel runs must stay within, learnt from control runs. Zero: nothing is known, every run fits.
 struct TimingRange {
-  std::int64_t ready_ns = 0;     // at most, until all nodes are ready
-  std::int64_t workload_ns = 0;  // the longest time of a run without faults
+  std::int64_t ready_ns = 0;     // the longest time until all nodes of a run are ready
+  std::int64_t workload_ns = 0;  // the longest workload of a run without faults
 
   // Widens the range to include this run.
   void add(const RunLoad& load);
@@ -52,8 +52,8 @@ struct SideBySide {
 [[nodiscard]] Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& config,
                                                       const schedule::Schedule& no_faults, RunOptions options);
 
-// The number for a command that has --jobs auto: measured. Measuring makes runs in a store of its
-// own and reports what it chose.
+// The number of parallel runs for a command with --jobs auto. Measures it by runs in a store of its own, and reports
+// the result.
 [[nodiscard]] Result<int> jobs_for(const config::Config& config, RunOptions options);
 
 }  // namespace rose::replay

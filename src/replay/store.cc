@@ -234,7 +234,7 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
   for (const auto& [number, path] : folders) {
     const auto known =
         std::find_if(runs.begin(), runs.end(), [n = number](const Recorded& run) { return run.result.number == n; });
-    if (known != runs.end() && known->result.faults.empty()) continue;  // see keep_control()
+    if (known != runs.end() && known->result.faults.empty()) continue;  // keep_control() has the reason
     if (known != runs.end()) kept_.push_back(path);
     else abandoned(path);
   }

@@ -24,8 +24,8 @@ inline constexpr std::size_t kKeptRuns = 3;
 class RunStore {
  public:
   // With `report`, runs (runs/run-NNNN) and the record are stored there; otherwise in a new temporary folder
-  // (runs_folder.h), by random names, which is removed if nothing in it is kept. `command`: whose later runs may remove
-  // it; "": any command's.
+  // (runs_folder.h), by random names, which is removed if nothing in it is kept. `command`: the command whose later
+  // runs may remove the folder; "": any command's may.
   [[nodiscard]] static Result<RunStore> open(const std::optional<std::filesystem::path>& report, bool keep_all,
                                              std::string_view command = {});
   RunStore(RunStore&& other) noexcept;
@@ -43,17 +43,18 @@ class RunStore {
   [[nodiscard]] std::filesystem::path directory_of(int number) const;
   // The directories that are kept now, in the order of their runs' ends.
   [[nodiscard]] std::vector<std::filesystem::path> kept() const;
-  // For runs that ended with an error: their directory is kept only with keep_all.
+  // Called for runs that ended with an error: their directory is kept only with keep_all.
   void abandoned(const std::filesystem::path& directory);
 
-  // Earlier runs in this report folder by number (diagnose --resume), without traces. Removes what a killed rose left
-  // incomplete: an unfinished line, and folders of runs without a line. Returns ErrorKind::input if the runs are of
-  // another system than `config` describes.
+  // A run in the record of an earlier diagnosis, without its trace.
   struct Recorded {
     std::string fingerprint;
     std::string backend;  // used for syscall faults
     schedule::RunResult result;
   };
+  // The earlier runs in this report folder, by number (diagnose --resume). Removes what a killed rose left incomplete:
+  // an unfinished line, and folders of runs without a line. Returns ErrorKind::input if the runs are of another system
+  // than `config` describes.
   [[nodiscard]] Result<std::vector<Recorded>> recorded(const config::Config& config);
   // How many runs were made in parallel once the search had got `after_runs` runs. Written only with a report folder.
   struct Jobs {
@@ -62,7 +63,7 @@ class RunStore {
   };
   [[nodiscard]] Result<void> record_jobs(const std::vector<Jobs>& decided);
   [[nodiscard]] Result<std::vector<Jobs>> recorded_jobs() const;
-  // Empty, with a warning, if it cannot be read.
+  // The trace of a recorded run. Empty, with a warning, if it cannot be read.
   [[nodiscard]] trace::Trace recorded_trace(int number) const;
   // Removes earlier records: a diagnosis that does not resume starts a new one for this system.
   [[nodiscard]] Result<void> start_over(const config::Config& config);

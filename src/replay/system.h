@@ -7,7 +7,7 @@
 
 namespace rose::replay {
 
-// As JSON: the deployment, its nodes, workload and oracle, and the seed of the search.
+// The system as JSON: the deployment, its nodes, workload and oracle, and the seed of the search.
 [[nodiscard]] std::string system_json(const config::Config& config);
 // The first part in which two systems differ ("workload"), ignoring the seed; "" if they are the same.
 [[nodiscard]] std::string system_difference(const std::string& recorded, const std::string& now);

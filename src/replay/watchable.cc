@@ -18,7 +18,8 @@
 namespace rose::replay {
 namespace {
 
-constexpr std::size_t kLauncherOnly = 20;  // functions below which a program is considered a launcher of library code
+// a program with fewer functions is considered to do little more than call libraries
+constexpr std::size_t kLauncherOnly = 20;
 constexpr std::size_t kEnoughOfOthers =
     500;  // library functions that are added then: enough for the system itself without its serialisation code
 
@@ -95,14 +96,14 @@ Result<std::vector<symbols::Function>> own_functions(const std::string& binary) 
   return all;
 }
 
-// For a node whose command is java: by default the agent watches the application's own methods.
+// If the command of a node is java, the agent watches the application's own methods by default.
 std::vector<std::string> methods_by_command(const config::Node& node, const std::filesystem::path& config_dir) {
   std::vector<std::string> command = node.command;
   for (std::string& word : command) word = replaced(std::move(word), "${config_dir}", config_dir.string());
   return jvm::own_methods(command, "/");
 }
 
-// True if one of its programs is such an interpreter, whatever links lead to it.
+// True if `is` holds for one of the node's programs, whatever links lead to it.
 bool runs(const config::Node& node, bool (*is)(std::string_view program)) {
   return std::any_of(node.binaries.begin(), node.binaries.end(), [&](const std::string& binary) {
     std::error_code error;
@@ -155,7 +156,7 @@ bool runs_python(const config::Node& node) { return runs(node, python::is_python
 
 bool shows_no_function(const config::Node& node) {
   if (!node.functions.empty() || !node.sources.empty() || node.attach || node.container) return false;
-  // Without a program it is one that only exists during a run.
+  // A node without a program executes one that exists only during a run.
   if (!node.binaries.empty() && !jvm::is_launcher(node)) return false;
   return !runs_python(node) && !runs_node(node) &&
          std::none_of(node.binaries.begin(), node.binaries.end(), shows_functions);
@@ -165,7 +166,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
   Watchable out;
   out.config = config;
   for (config::Node& node : out.config.nodes) {
-    // What a container runs is not known here. Its variables reach only what runs Python.
+    // It is unknown here what a container runs, but the variables affect only programs that run Python.
     node.python = !node.attach && (node.container ? node.binaries.empty() : runs_python(node));
     node.javascript = !node.attach && !node.container && runs_node(node);
     if (node.functions.empty() && node.sources.empty() && !node.attach && !node.container)
@@ -201,7 +202,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
           node.name, functions.size(), kMostWatched));
       functions.resize(kMostWatched);
     }
-    // Makes its program be searched; the profile then determines the functions.
+    // Makes rose search its program; the profile then selects the functions.
     if (node.functions.empty() && node.sources.empty()) node.functions = {"*"};
     for (const symbols::Function& function : functions) {
       profile::FunctionRate rate;

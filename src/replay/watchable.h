@@ -16,7 +16,7 @@ namespace rose::replay {
 inline constexpr std::size_t kMostWatched = 6000;  // functions per node
 
 struct Watchable {
-  // As a profile in which all of them are infrequent, for RunOptions::profile.
+  // The functions as a profile in which all of them are infrequent, for RunOptions::profile.
   profile::Profile functions;
   // The configuration with functions added to every node for which some are known.
   config::Config config;

@@ -43,7 +43,7 @@ struct ShortLine {
 [[nodiscard]] std::string explanation_json(const ExplanationReport& report);
 [[nodiscard]] std::string explanation_text(const ExplanationReport& report);
 [[nodiscard]] std::string explanation_markdown(const ExplanationReport& report);
-// The same as an HTML page, with the story on the run's time line.
+// The report as an HTML page, with the story on the run's time line.
 [[nodiscard]] std::string explanation_html(const ExplanationReport& report, const PageContext& context);
 
 }  // namespace rose::report

@@ -195,7 +195,8 @@ std::string logs_section(const std::vector<logs::SideBySide>& all, const schedul
                  ? std::string()
                  : fmt::format("{:.3f}", static_cast<double>(ts - since) / 1e9);
     };
-    std::int64_t first = logs::kNoTime;  // of the failure's lines, because the start of its workload is unknown
+    // time of the failure's first line, because the start of its workload is unknown
+    std::int64_t first = logs::kNoTime;
     for (const logs::SideBySideRow& row : node.rows)
       if (first == logs::kNoTime) first = row.failure_ns;
     std::vector<const schedule::FaultOutcome*> faults;

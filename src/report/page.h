@@ -18,7 +18,7 @@ struct PageContext {
   std::vector<std::pair<std::string, std::string>> environment;  // "Kernel", "6.18.0"
 };
 
-// From the kernel's random numbers, so that no string of a dump can contain it.
+// A nonce from the kernel's random numbers, so that no string of a dump can contain it.
 [[nodiscard]] std::string fresh_nonce();
 
 // `incident`: the dumps, with the lane of each event. `run`: a run of the found schedule with its trace; may be null.

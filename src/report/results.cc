@@ -82,7 +82,7 @@ std::string plan_json(const diagnose::Plan& plan, const std::vector<PlanFile>& f
 
 namespace {
 
-// A warning may stand among the notes, too.
+// A warning may also be among the notes; it is printed only once.
 std::string remarks(const diagnose::Plan& plan) {
   std::string out;
   for (const std::string& warning : plan.warnings) out += fmt::format("warning: {}\n", printable(warning));

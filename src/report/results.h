@@ -25,7 +25,7 @@ struct FaultCount {
   std::string why_not{};    // of the last run in which it did not fire
   std::string no_effect{};  // of the last run in which it fired without an effect
 
-  // of the last run in which it fired without effect
+  // Why it was not effective: "no packet was stopped", "it did not fire: ..."; "" if it was effective in all runs.
   [[nodiscard]] std::string reason() const;
 };
 
@@ -47,9 +47,9 @@ struct ReplayReport {
   std::vector<std::string> alone;      // commands that replay single nodes of recorded_run() alone
   std::vector<std::string> workloads;  // of each run: how the workload ended
   int failed_workloads = 0;            // runs whose workload ended by itself with another status than 0
-  bool work_seen = false;              // in some run it exchanged data with a node
+  bool work_seen = false;              // the workload exchanged data with a node in some run
   std::optional<profile::WorkloadUse>
-      usual_work;                      // what it does in fault-free runs; nothing: there is no profile of it
+      usual_work;                      // what the workload does in fault-free runs; nothing: there is no profile of it
   std::string config_directory;        // where a profile would be looked for
   std::vector<std::string> unchecked;  // what was not checked, and how it could be
 

@@ -41,7 +41,7 @@ struct SuiteReport {
 };
 
 [[nodiscard]] std::string suite_json(const SuiteReport& report);
-// One line each, details for those that did not pass, and a final line.
+// One line for each test, details for those that did not pass, and a final line.
 [[nodiscard]] std::string suite_text(const SuiteReport& report);
 
 // A test suite per schedule, with one test case for the schedule, which decides, and one per run. A run with an

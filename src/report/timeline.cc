@@ -23,7 +23,7 @@ using trace::Trace;
 
 namespace {
 
-// In units of the SVG's view box. The page's script uses the values of kLeft and kPlot too (page.js).
+// Sizes in units of the SVG's view box. The page's script uses the values of kLeft and kPlot too (page.js).
 constexpr double kWidth = 1200;
 constexpr double kLeft = 150;
 constexpr double kPlot = 1040;

@@ -65,21 +65,20 @@ struct TimelineOptions {
   int number = 0;                  // number of the panel in its page, for unique ids
 };
 
-// From the panel's first to its last event, moment or boundary.
+// The range from the panel's first to its last event, moment or boundary.
 [[nodiscard]] Stretch extent(const Panel& panel);
 
 // The <svg> element of one panel.
 [[nodiscard]] std::string timeline_svg(const Panel& panel, const TimelineOptions& options);
 
-// The same information as text for readers who cannot see the chart: the most important moments in order, as table
-// rows.
+// The content of the chart as text, for readers who cannot see it: the most important moments in order, as table rows.
 struct KeyMoment {
   std::int64_t at_ns = 0;
   std::string node;
   std::string kind;  // "fault", "condition", "process", "silence", "oracle"
   std::string text;
 };
-// At most `most`; `left_out` is the number of further ones.
+// The most important moments, at most `most`; `left_out` receives the number of further ones.
 [[nodiscard]] std::vector<KeyMoment> key_moments(const Panel& panel, const TimelineOptions& options, std::size_t most,
                                                  std::size_t& left_out);
 

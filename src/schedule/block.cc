@@ -32,7 +32,7 @@ void read_block(toml::Table& table, Fault& fault, const std::function<void(toml:
     } else {
       read_call(*at, fault.call);
     }
-    // The same form as in `before` and in conditions.
+    // `count` stands inside `at`, as it does inside `before` and conditions.
     counted = at->integer("count", fault.count, 1, kMostThreads);
     at->finish();
   }

@@ -20,7 +20,7 @@ struct OrderedName {
   std::vector<std::string> before;  // the names that immediately precede it
 };
 
-// In the order of the text, each name once. Returns ErrorKind::input with the column.
+// The names in the order of the text, each once. Returns ErrorKind::input with the column.
 [[nodiscard]] Result<std::vector<OrderedName>> parse_order(std::string_view text);
 
 }  // namespace rose::schedule

@@ -71,8 +71,8 @@ std::string_view verdict_name(Verdict verdict) {
 
 void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_note) {
   std::vector<std::string> effective_ids;
-  const Fault* unsatisfied = nullptr;  // the first that had to be effective and was not
-  const Fault* idle = nullptr;         // the first that was not, needed or not
+  const Fault* unsatisfied = nullptr;  // the first fault that had to be effective and was not
+  const Fault* idle = nullptr;         // the first fault that was not effective, needed or not
   for (const Fault& fault : schedule.faults) {
     if (effective(result, fault)) effective_ids.push_back(fault.id);
     else if (idle == nullptr) idle = &fault;

@@ -71,12 +71,12 @@ struct FaultOutcome {
   std::string node;            // the affected node; for a role, the node that had it at that time
   std::string detail;          // the call or target: "read(/data/snapshot.3)"
   std::string why_not;         // if it did not fire: the reason in one sentence
-  std::string no_effect;       // if it fired and changed nothing: the reason in one sentence; "": it had an effect
-                               // an effect, or that cannot be known
+  // if it fired and changed nothing: the reason in one sentence; "": it had an effect, or that cannot be known
+  std::string no_effect;
   std::vector<ConditionOutcome> conditions;  // in the order of `when`
   std::vector<Stack> stacks;                 // stacks of the first few affected threads
 
-  // It changed something: packets were dropped, calls answered, a limit was reached, processes ended.
+  // True if it changed something: packets were dropped, calls answered, a limit was reached, processes ended.
   [[nodiscard]] bool effective() const { return fired && no_effect.empty(); }
 };
 
@@ -126,7 +126,7 @@ struct RunResult {
   Verdict verdict = Verdict::inconclusive;
   std::string reason;  // the reason for the verdict, in one sentence
   OracleAnswer oracle = OracleAnswer::unknown;
-  bool stopped = false;  // before its end, because a run beside it had decided: no verdict
+  bool stopped = false;  // it was stopped before its end, because a run beside it had decided: no verdict
   std::string doubt;     // a sentence: why the run proves nothing, whatever the oracle answered; "": no reason
   std::vector<FaultOutcome> faults;
   std::vector<OrderOutcome> order;  // in the order of the schedule's `order`
@@ -144,7 +144,7 @@ struct RunResult {
   std::vector<std::string> messages_seen;         // keys of the evidence's messages that also occur in this run's logs
 };
 
-// Of runs of several schedules in parallel: true if those after the `index`th one are not needed any more, given its
+// For runs of several schedules in parallel: true if the runs after the `index`th one are no longer needed, given its
 // result. Several threads may call it.
 using Decides = std::function<bool(std::size_t index, const RunResult& result)>;
 
@@ -153,7 +153,7 @@ using Decides = std::function<bool(std::size_t index, const RunResult& result)>;
 // reason from `oracle`, `doubt` and `faults`; `oracle_note` explains an unknown answer.
 void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_note);
 
-// At least one of its faults was effective.
+// True if at least one of its faults was effective.
 [[nodiscard]] bool any_effective(const RunResult& result);
 
 }  // namespace rose::schedule

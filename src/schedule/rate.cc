@@ -33,7 +33,7 @@ double at_least(int hits, int runs, double rate) {
   return std::min(1.0, sum);
 }
 
-// Bisection: the rate at which the increasing function `of(rate)` reaches `value`.
+// Finds by bisection the rate at which the increasing function `of(rate)` reaches `value`.
 template <typename Of>
 double rate_where(double value, const Of& of) {
   double low = 0;
@@ -57,7 +57,7 @@ std::set<std::string> effective_units(const RunResult& result, const Schedule& s
 }  // namespace
 
 struct RateTest::Strictness {
-  int perfect;    // number of runs without a miss that are accepted
+  int perfect;    // number of runs without a miss after which the test accepts
   double sure;    // log likelihood ratio at which the test accepts
   double of_all;  // required rate after kMostTestRuns, as a fraction of the way from the bad rate to the target
 };
@@ -68,7 +68,7 @@ namespace {
 constexpr RateTest::Strictness kFirst{8, 2.87, 0.75};
 constexpr RateTest::Strictness kSecond{10, 4.6, 0.875};
 constexpr RateTest::Strictness kFurther{16, 5.3, 1.125};
-// Three hits weigh 0.863 for a target of 0.8.
+// Accepts three hits in a row, which weigh 0.863 for a target of 0.8.
 constexpr RateTest::Strictness kScreening{3, 0.86, 0.75};
 }  // namespace
 
@@ -137,7 +137,7 @@ RateTest::RateTest(double target, const Strictness& strict, int most) {
   least_hits_ =
       static_cast<int>(std::ceil(std::min(1.0, bad_ + strict.of_all * (target - bad_)) * kMostTestRuns - kRounding));
   if (most >= kMostTestRuns) return;
-  // Shorter, but without a higher error probability: the fewest hits with which the last run may accept.
+  // Allow fewer runs, but no higher probability of error: find the fewest hits with which the last run may accept.
   const double wrong = acceptance(bad_);
   most_ = std::max(1, most);
   least_hits_ = static_cast<int>(std::ceil(bad_ * most_));
@@ -155,7 +155,7 @@ RateTest::Answer RateTest::answer(const Tally& tally) const {
 }
 
 int RateTest::least_left(const Tally& tally) const {
-  // The shorter of only hits and only misses.
+  // The shorter one of a series of only hits and a series of only misses.
   for (int more = 0;; ++more) {
     Tally hits = tally, misses = tally;
     hits.reproduced += more;

@@ -103,8 +103,8 @@ class RateTest {
   int least_hits_ = 0;  // hits needed if all `most_` runs are made
 };
 
-// The probability of `hits` or more in `runs` if these runs do not differ from the `others` (with `other_hits`): R. A.
-// Fisher's exact test, one-sided.
+// The probability of at least `hits` hits in `runs` if these runs do not differ from the `others` (with `other_hits`):
+// R. A. Fisher's exact test, one-sided.
 [[nodiscard]] double chance_of_more(int hits, int runs, int other_hits, int others);
 
 // Upper bound (95 %, one-sided) for the rate after `conclusive` runs without a hit: 1 - 0.05^(1/n).

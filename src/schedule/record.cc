@@ -5,7 +5,7 @@
 namespace rose::schedule {
 namespace {
 
-// In records, 0 means that it did not happen, so something that happened at 0 ns is stored as 1 ns.
+// In records, a time of 0 means that the event did not happen, so an event at 0 ns is stored as 1 ns.
 std::int64_t to_number(const std::optional<std::int64_t>& at_ns) { return !at_ns ? 0 : *at_ns == 0 ? 1 : *at_ns; }
 
 Json to_json(const ConditionOutcome& condition) {

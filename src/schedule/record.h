@@ -13,7 +13,7 @@ namespace rose::schedule {
 // The inverse. Fields that older versions did not write stay empty.
 [[nodiscard]] Result<std::vector<FaultOutcome>> outcomes_from(const Json& json);
 
-// The same for the names in a schedule's order.
+// Stores the outcomes of the names in a schedule's order as JSON.
 [[nodiscard]] Json order_json(const std::vector<OrderOutcome>& order);
 [[nodiscard]] Result<std::vector<OrderOutcome>> order_from(const Json& json);
 

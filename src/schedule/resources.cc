@@ -34,7 +34,7 @@ bool stays_inside(const std::string& text) {
   return path.has_filename();
 }
 
-// In the form that parse_size reads back exactly.
+// Formats a size so that parse_size reads it back exactly.
 std::string size_text(std::uint64_t bytes) {
   for (const auto& [unit, name] : {std::pair{30U, "GiB"}, std::pair{20U, "MiB"}, std::pair{10U, "KiB"}})
     if (bytes % (std::uint64_t{1} << unit) == 0) return fmt::format("{}{}", bytes >> unit, name);

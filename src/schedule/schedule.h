@@ -81,8 +81,8 @@ struct Resource {
 // Selects calls. All given members must match.
 struct CallMatch {
   std::string syscall;                 // a name or a glob ("open*")
-  std::optional<std::string> path;     // glob for the full path; for a call with two paths, either may match,
-  std::optional<std::string> path2;    // or with this, a glob for the second one, `path` is for the first
+  std::optional<std::string> path;     // glob for the full path; without `path2`, either path of a call may match
+  std::optional<std::string> path2;    // glob for the second path of a call; `path` is then for the first one
   std::optional<std::string> peer;     // glob for "ip:port"
   std::optional<std::string> local;    // ":2888" or a glob for "ip:port"
   std::map<int, std::string> args;     // argument index -> number or flag names ("O_CREAT|O_TRUNC")
@@ -227,13 +227,13 @@ struct Schedule {
 [[nodiscard]] Result<void> check_nodes(const Schedule& schedule, const std::vector<std::string>& nodes,
                                        std::string_view file);
 
-// One sentence: "cut n1 off from n2 and n3 for 12s, 5s after the workload began". `schedule` is needed to tell which
+// One sentence: "cut n1 off from n2 and n3 for 12s, 5s after the workload began". `schedule` is needed to know which
 // names in `after` are faults.
 [[nodiscard]] std::string in_words(const Fault& fault, const Schedule* schedule = nullptr);
 // What must happen, in order and with nodes: one sentence per fault. Alternatives that differ only in their node are
 // combined.
 [[nodiscard]] std::vector<std::string> steps_in_words(const Schedule& schedule);
-// The same as lines, numbered if there are several.
+// The sentences of steps_in_words() as lines, numbered if there are several.
 [[nodiscard]] std::string in_words(const Schedule& schedule);
 
 // Equal for schedules with the same effect. Key of the record of a diagnosis.

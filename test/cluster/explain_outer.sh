@@ -46,14 +46,14 @@ func settle(number int, kept bool) {
 }
 
 //go:noinline
-func write(journal *os.File, number int) bool {
+func write(journal *os.File, number int, _ bool) bool {
 	_, err := fmt.Fprintf(journal, "order %d\n", number)
 	return err == nil
 }
 
 func keep(journal *os.File, numbers chan int, kept chan bool) {
 	for number := range numbers {
-		kept <- write(journal, number)
+		kept <- write(journal, number, true)
 	}
 }
 
@@ -117,12 +117,15 @@ path = "*/journal"
 error = "ENOSPC"
 when = [ { elapsed = "100ms" } ]
 TOML
-expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --no-deepen -o why.md --report report --json
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 -o why.md --report report --json
 decided='[(s["function"], round(s["features"].get("decided-first", 0), 2)) for s in j["suspects"]]'
 json_is "sorted(s for s in $decided if s[1] > 0)" "[('main.main', 0.67), ('main.order', 0.82), ('main.settle', 1.0)]"
 json_is 'any(s["function"] == "main.count" and s["features"].get("differs", 0) > 0 for s in j["suspects"])' True
 outer='next(s["why"] for s in j["suspects"] if s["function"] == "main.order")'
 json_is "\"on the stack of that call: it calls main.settle (shop.go:\" in $outer" True
+# A parameter without a name cannot be asked for; the function's other queries are made.
+json_is 'len(j["rounds"]) == 1 and "main.write" in j["rounds"][0]["functions"]' True
+json_is 'any("invalid query" in limit for limit in j["not_told"])' False
 cp "$work/out" "$work/first.json"
 expect 0 "$rose" explain --from report --json
 json_is 'j["suspects"] == json.load(open("'"$work"'/first.json"))["suspects"]' True

@@ -1,5 +1,6 @@
 // Wrong clocks: for every way of reading them, in children and new program images, for the selected node only, and
 // until the fault ends; waits for a time last until the node's own clock shows that time.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -160,6 +161,38 @@ after = ["both"]
   all_ahead(*rig.reading("once"), 0);
   const auto outcomes = rig.finish();
   CHECK(*outcomes.at(2).ended_ns - outcomes.at(2).fired_ns == 100'000'000);
+}
+
+TEST_CASE("the stacks of threads that read a wrong clock are recorded", "[clocks]") {
+  Clocks rig;
+  rig.stacks = true;
+  rig.watch(kClock, {"watch"});
+  rig.watch(kStatic, {"watch"});  // without a vDSO function, each reading is a system call
+  rig.start(R"(
+[[fault]]
+id = "ahead"
+kind = "clock"
+node = "n1"
+shift = "+1h"
+[[fault]]
+id = "behind"
+kind = "clock"
+node = "n2"
+shift = "-1h"
+)");
+  all_ahead(*rig.reading("now", 0), kHour);
+  all_ahead(*rig.reading("now", 1), -kHour);
+  for (const schedule::FaultOutcome& outcome : rig.finish()) {
+    INFO(outcome.id);
+    REQUIRE(!outcome.stacks.empty());
+    const schedule::Stack& stack = outcome.stacks.front();
+    CHECK(stack.why == "reads the clock");
+    CHECK(stack.incomplete.empty());
+    CHECK(std::any_of(stack.frames.begin(), stack.frames.end(),
+                      [](const schedule::Frame& frame) { return frame.function == "print_clocks"; }));
+    CHECK(std::any_of(stack.frames.begin(), stack.frames.end(),
+                      [](const schedule::Frame& frame) { return frame.function == "main"; }));
+  }
 }
 
 TEST_CASE("a clock can drift or stand still", "[clocks]") {

@@ -555,6 +555,30 @@ TEST_CASE("a full disk takes effect in the thread whose call fails for it, and a
   }
 }
 
+TEST_CASE("a wrong clock takes effect in the functions that read it, whatever their threads do else", "[explain]") {
+  Case one;
+  one.input.schedule.faults[0].kind = schedule::FaultKind::clock;
+  one.input.schedule.faults[0].when.resize(1);
+  one.input.schedule.faults[0].when[0].kind = schedule::ConditionKind::elapsed;
+  for (int i = 0; i < 5; ++i) {
+    // The innermost frame of a system call that reads the clock looks like that of a thread which waits.
+    one.add(Group::failing, script::Run(2 * i)
+                                .enters(100, "request")
+                                .faulted(102, 0)
+                                .stack({{"clock_nanosleep", "", 0, "/usr/lib/libc.so.6", 1},
+                                        {"next_number", "numbers.c", 7, "numbers", 1},
+                                        {"request", "numbers.c", 30, "numbers", 1}})
+                                .enters(150, "complain"));
+    one.add(Group::sound, script::Run(2 * i + 1).enters(100, "request").enters(150, "answer"));
+  }
+  const explain::Explanation e = one.explain();
+  const auto reader =
+      std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "next_number"; });
+  REQUIRE(reader != e.suspects.end());
+  CHECK(reader->features[explain::Feature::arrived] == 1);
+  CHECK(reader->features[explain::Feature::waiting] == 0);
+}
+
 TEST_CASE("that a later crash makes a function start again does not speak against it", "[explain]") {
   const auto share = [](bool call) {
     Case one;
@@ -973,6 +997,42 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(java.file.empty());
   add_callers(e, {java});
   CHECK(at(longest) < static_cast<long>(e.suspects.size()));
+}
+
+TEST_CASE("the function that hands a closure over decided that it is called", "[explain]") {
+  const std::string closure = "kv.(*Store).Save.(*Log).Notice.func1";
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).enters(104, closure, 7));
+    one.add(Group::sound, sound(2 * i + 1));
+  }
+  explain::Explanation e = one.explain();
+  const auto call = [](const std::string& function, const std::string& caller) {
+    return explain::Call{.function = function, .caller = caller, .node = "n1", .file = "kv.go", .line = 9};
+  };
+  add_callers(e, {call(closure, "kv.(*Log).execute"), call("kv.(*Log).execute", "kv.(*Log).Notice"),
+                  call("kv.(*Log).Notice", "kv.(*Store).Save"), call("kv.(*Store).Save", "kv.(*Store).Serve")});
+  const auto decided = [&](const std::string& function) {
+    const auto found =
+        std::find_if(e.suspects.begin(), e.suspects.end(), [&](const auto& s) { return s.function == function; });
+    return found == e.suspects.end() ? 0 : found->features[explain::Feature::decided_first];
+  };
+  CHECK(decided("kv.(*Store).Save") == 1);
+  CHECK(decided("kv.(*Store).Serve") == Approx(0.82));
+  CHECK(decided("kv.(*Log).execute") == 0);
+  CHECK(decided("kv.(*Log).Notice") == 0);
+
+  using explain::is_closure_in;
+  CHECK(is_closure_in("kv.(*Store).Save.func1", "kv.(*Store).Save"));
+  CHECK(is_closure_in("kv.Run.func2.1", "kv.Run"));
+  CHECK_FALSE(is_closure_in("kv.Run.func2", "kv.Ru"));
+  CHECK_FALSE(is_closure_in("kv.Run.functional", "kv.Run"));
+  CHECK(is_closure_in("x.C.lambda$run$0", "x.C.run"));
+  CHECK_FALSE(is_closure_in("x.C.lambda$run$0", "x.C.runAll"));
+  CHECK(is_closure_in("kv::save(int)::{lambda()#1}::operator()() const", "kv::save(int)"));
+  CHECK(is_closure_in("kv::save::{{closure}}", "kv::save"));
+  CHECK_FALSE(is_closure_in("kv::save", "kv::save"));
+  CHECK_FALSE(is_closure_in("kv::save", ""));
 }
 
 TEST_CASE("a function that is entered as usual, and no longer calls what correct runs call in it, is a suspect",

@@ -153,6 +153,20 @@ TEST_CASE("queries are proposed for suspects first, then for functions that only
                     [](const auto& d) { return d.words == "store calls note (store.c:9)" && d.callee == "note"; }));
 }
 
+TEST_CASE("functions that only the runs of one side enter are queried last", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i + 1).faulted(103).enters(104, "give_up").enters(105, "serve"));
+    one.add(Group::sound, usual(2 * i + 2).enters(105, "serve"));
+  }
+  const explain::Explanation e = one.explain();
+  REQUIRE(!e.suspects.empty());
+  CHECK(e.suspects.front().function == "give_up");
+  const auto next = explain::next_functions(e, {}, 10);
+  CHECK(std::find(next.begin(), next.end(), "serve") != next.end());
+  CHECK(next.back() == "give_up");
+}
+
 TEST_CASE("without a difference, queries are proposed from the fault and the symptom inwards", "[explain]") {
   Case one;
   const auto both = [](int number) {

@@ -16,7 +16,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kMostTimes = 1000;  // calls that one fault makes fail, unless all do
+constexpr std::int64_t kMostTimes = 1000;  // the most calls that one fault makes fail, unless it makes all of them fail
 
 // Whether a schedule can match the call by path and by peer; imported dumps may have these for other calls as well.
 bool matches_path(const kernel::SyscallInfo* info) {
@@ -100,8 +100,7 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   std::vector<Fault> shapes;
   std::int64_t since = times.workload != 0 ? group.first_ts - times.workload : kSecond / 2;
   if (since > given.longest_ns)
-    since =
-        given.longest_ns / 2;  // production runs for days, so its time may be later than the end of the test's workload
+    since = given.longest_ns / 2;  // production runs for days: the failure may be later than the test's workload lasts
   const auto shape = [&](std::int64_t in_a_row, bool timed) {
     if (timed && since < kSecond / 2) return;
     Fault f = fault;
@@ -182,7 +181,7 @@ std::vector<Candidate> full_disks(const Given& given, const Times& times, const 
   std::map<int, Shortage> nodes;
   for (const Failure& failure : failures) {
     const FailedCall& group = *failure.group;
-    // Only writes: a short read has other reasons than a full disk.
+    // Use only writes, because a short read has other reasons than a full disk.
     const bool write = failure.syscall.find("write") != std::string::npos && file_path(group.pattern);
     if (group.err != 0 || (!write && !failure.of_mapping())) continue;
     Shortage& of = nodes[group.node];

@@ -39,8 +39,8 @@ class Lookups {
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t> kinds_;
 };
 
-// Recognises failures that are consequences of a restart in the dump: they follow its first restart, and also occur
-// after restarts in the test deployment, not far more rarely.
+// Recognises failures that are consequences of a restart in the dump: they follow its first restart, and they also
+// occur after restarts in the test deployment, where they are not far rarer.
 class AfterRestarts {
  public:
   AfterRestarts(const Given& given, const Facts& facts) {

@@ -24,8 +24,8 @@ struct Times {
   [[nodiscard]] std::string at(std::int64_t ts) const;
   // The duration of the dumps divided by that of a run of the profile; at least 1.
   [[nodiscard]] double longer_than_a_run(const profile::Profile& profile) const;
-  // The number of runs that the dumps contain, to compare numbers of events that a workload causes once in each run,
-  // however long it takes: 1 unless the dumps are kLongerThanRun times as long as a run.
+  // The number of runs that the dumps contain: 1 unless the dumps are kLongerThanRun times as long as a run. Used to
+  // compare numbers of events that a workload causes once in each run, however long the run takes.
   [[nodiscard]] double runs_in_window(const profile::Profile& profile) const;
 };
 
@@ -41,8 +41,8 @@ struct ProcessEvent {
   bool foreign = false;      // the test deployment does not run its program
 };
 
-// The time at which the end of a process began: when its signal was sent, if the record has that; otherwise, and for a
-// record of several ends, its timestamp. For other events, their timestamp.
+// The time at which the end of a process began, that is, at which its signal was sent. If the record does not have that
+// time, if it represents several ends, and for other events: its timestamp.
 [[nodiscard]] std::int64_t end_began(const Event& event);
 
 struct Facts {

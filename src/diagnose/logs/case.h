@@ -53,7 +53,8 @@ class LogCase {
   [[nodiscard]] bool makes_call(const std::string& node, std::string_view call) const;
 
   [[nodiscard]] bool timed() const { return timed_; }  // at least one message of the failure has a timestamp
-  // Of all messages of the failure, wall clock in ns. Without timestamps: of the control run, or 0 and one second.
+  // The times of the failure's first and last message, wall clock in ns. If no message has a timestamp, the begin and
+  // the end of the control run; without a control run, 0 and one second.
   [[nodiscard]] std::int64_t first() const { return first_; }
   [[nodiscard]] std::int64_t last() const { return last_; }
   // Converts a time of the control run to the incident's time, using the matched messages of all nodes or of `node`
@@ -62,8 +63,8 @@ class LogCase {
   [[nodiscard]] std::int64_t to_incident(std::string_view node, std::int64_t normal) const;
   // The time of the hint's message; the middle of the incident if the message has no timestamp.
   [[nodiscard]] std::int64_t time_of(const logs::Hint& hint) const;
-  // The latest time at which a node may have been killed whose last message is the hint's: just before the time at
-  // which the control run logs the message that follows the same message there.
+  // The latest time at which a node may have been killed whose last message is the one of this hint. The control run
+  // contains the same message and the one that follows it: the time is just before that next message.
   [[nodiscard]] std::int64_t latest(const logs::Hint& hint, const std::string& node) const;
 
  private:

@@ -88,9 +88,10 @@ class FromLogs {
   }
 
  private:
-  // --- dumps in addition to logs. A dump contains every failed call, end, pause and silence of its nodes and its time,
-  // so what messages report of those is in it, or did not happen. Candidates from messages would only repeat those of
-  // the dump. The exceptions are silences and pauses, which may be too short for a tracer.
+  // --- dumps in addition to logs. A dump contains every failed call, end, pause and silence of its nodes during its
+  // time span. So if a message reports such an event, the dump contains it, or it did not happen. Candidates from
+  // messages would only repeat those of the dump. The exceptions are silences and pauses, which may be too short for a
+  // tracer.
 
   // The time that a dump covers.
   struct Window {
@@ -277,7 +278,7 @@ class FromLogs {
     if (hint.helper && alive_.insert(node).second) out_.put_context(start(node, std::min(case_.first(), gone - 1)));
     end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) |
                                                  (hint.out_of_memory ? trace::kOutOfMemory : 0));
-    // From a silence, from the next life, or from a message that names nobody.
+    // It is inferred from a silence, from the node's next life, or from a message that names no node.
     const bool inferred = (!hint.reported && !hint.itself) || hint.unnamed;
     out_.put(end, {weight, hint.words, since, false, inferred});
     if (hint.until_ns != kNoTime)
@@ -399,7 +400,8 @@ class FromLogs {
         if (!hint.peer.empty() && (of_connection || is_network_call(call))) failed.peer = out_.intern(hint.peer);
         failed.count =
             hint.count > 1 ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hint.count - 1, 100'000)) : 1;
-        // One of the files that the node uses, or one of the calls that lose a peer.
+        // It is inferred if the message names no file, so that `path` is one of the files that the node uses, or if it
+        // names no failed call, so that `call` is one of those that lose a peer.
         const bool inferred = (!path.empty() && hint.path.empty()) || hint.unnamed;
         out_.put(failed, {weight, hint.words, 0, false, inferred});
         if (hint.count > 1) {

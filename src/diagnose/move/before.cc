@@ -83,7 +83,7 @@ class BeforeMove final : public Move {
   struct Action {
     Condition condition;
     std::uint64_t times = 0;
-    std::int64_t first_ns = 0;  // timestamp of the first one
+    std::int64_t first_ns = 0;  // timestamp of its first occurrence
   };
 
   std::vector<Proposed>::iterator best() {
@@ -228,7 +228,7 @@ class BeforeMove final : public Move {
 Moves before_moves(const World& world) {
   Moves moves;
   const Inputs& inputs = *world.inputs;
-  // Not with dumps: they show what preceded a fault.
+  // Make no such guesses if there are dumps, because dumps show what preceded a fault.
   if (!inputs.only_logs() || world.config->nodes.size() < 2 || !world.uses("before")) return moves;
   for (const Candidate* c : by_weight(world.plan)) {
     if (moves.size() >= kMostLoggedEnds) break;

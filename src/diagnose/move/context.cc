@@ -19,7 +19,8 @@ constexpr std::size_t kMostContext = 10;  // conditions in the context of one fa
 constexpr std::size_t kMostEvents = 64;   // events before one fault that are considered
 constexpr int kMostUnseen = 2;            // events that no node had in a run, after which the move ends
 constexpr std::size_t kMostFaults = 8;    // process and network faults whose contexts are tried
-// Without a survey, an occurrence beyond this is not tried: it is unknown whether this deployment has that many.
+// Without a survey, an occurrence beyond this is not tried, because it is unknown whether the event happens so often
+// here.
 constexpr std::uint64_t kMostOccurrence = 50;
 constexpr std::int64_t kTraceSlack = 2'000'000;  // ns, between the clocks of the injector and of the tracer
 constexpr std::uint64_t kLater = 2;              // further occurrences that are tried if the window began late
@@ -27,9 +28,9 @@ constexpr int kMostLookedAt = 20'000;            // events of a run's trace that
 constexpr std::size_t kMostOpenEvents = 4000;    // events considered in a time span that logs leave open
 constexpr std::size_t kMostOpenKinds = 24;       // kinds of those events that are tried
 constexpr std::size_t kMostOpenTimes = 4;        // occurrences of each kind that are tried
-constexpr std::size_t kMostOpenAhead = 6;        // of these moments, those whose places are surveyed in advance
+constexpr std::size_t kMostOpenAhead = 6;        // moments in that time span whose places are surveyed in advance
 constexpr std::size_t kMostElsewhereEvents = 2;  // events of each other node before a fault that are tried
-constexpr std::size_t kMostElsewhere = 6;        // the same for all other nodes together
+constexpr std::size_t kMostElsewhere = 6;        // events before a fault that are tried, of all other nodes together
 
 // True if the dump may have begun after the node started. Its counts of events are then lower bounds.
 bool began_late(const Plan& plan) { return plan.workload_ts == 0; }
@@ -159,14 +160,15 @@ class ContextMove final : public Move {
   std::vector<std::unique_ptr<Move>> offspring() override { return std::move(offspring_.moves); }
 
  private:
-  // one: adds the next earlier event to the context, on the node itself, in one of its variants; amplify: the same on
-  // every node; spread: tries a context that was met on this node on every node.
+  // one: adds the next earlier event to the context, on the node itself, in one of its variants. amplify: does this on
+  // every node. spread: tries on every node a context that was met on this node.
   enum class Step { one, amplify, spread };
 
   bool done() const { return ended_ || at_ >= events_.size() || variants_.empty(); }
 
-  // Sets the variants of the event, the occurrences to wait for: the observed one, if this deployment has that many,
-  // and the first one. If the window began late, also the next ones: the observed count is then a lower bound.
+  // Sets the variants of the event, that is, the occurrences to wait for: the observed one, if this deployment has that
+  // many, and the first one. If the window began late, also the next ones, because the observed count is then a lower
+  // bound.
   void begin_event() {
     variants_.clear();
     reached_ = in_order_ = false;
@@ -201,7 +203,7 @@ class ContextMove final : public Move {
     } else if (reached_) {
       context_.push_back(at_);
       keys_.insert(events_[at_].key);
-      // The run met the context in another order than production, so longer contexts would lead away from it.
+      // The run met the context in another order than production, so longer contexts would lead away from the failure.
       if (!in_order_) ended_ = true;
       ++at_;
       // A repeated event hardly identifies the state of the node, so the context ends (algorithm 1, line 5).
@@ -354,7 +356,7 @@ class ContextMove final : public Move {
     for (const trace::Event& event : trace.events)
       if (event.ts_ns <= until && of_node(trace, event, fired.node) && meets(trace, event, last.condition))
         times += times_of(event);
-    // Alternatives of a group share the moment: it belongs to the role, whichever node had it.
+    // Alternatives of a group share the moment, because it belongs to the role, whichever node had it.
     return times == 0 ? std::string{}
                       : fmt::format("{} {} {}", fired.group.empty() ? fired.id + " " + fired.node : fired.group,
                                     last.key, times);

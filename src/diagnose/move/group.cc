@@ -57,8 +57,8 @@ class CallGroupMove final : public Move {
   void learn(const Trial& tried, const TrialOutcome& run) override {
     pending_ = false;
     const bool unknown = run.result->oracle == schedule::OracleAnswer::unknown;
-    // Faults fired before the workload and the run was inconclusive: nodes need some of these calls to start. Arm all
-    // faults after the start from now on.
+    // The run was inconclusive and faults fired before the workload, so nodes need some of these calls to start. From
+    // now on, arm all faults after the start.
     if (unknown && !late_ && before_workload(tried, *run.result)) {
       late_ = true;
       return;
@@ -75,7 +75,7 @@ class CallGroupMove final : public Move {
       unit.done = unit.done || fired || ++unit.missed >= 2;
       if (fired && outcome->effective()) tested += unit.weight;
     }
-    // The run was inconclusive or none fired: make the groups smaller.
+    // The run was inconclusive, or no fault fired, so make the groups smaller.
     if (unknown || !any) most_ = std::max(kLeast, most_ / 2);
     if (run.result->oracle == schedule::OracleAnswer::miss && all > 0) works_ *= 1 - 0.3 * tested / all;
   }

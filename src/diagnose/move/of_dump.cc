@@ -554,8 +554,8 @@ class Builder {
       faults.front().when = after_ns(std::min(timed.front()->first_ts - at, first_limit_ / 4));
     }
     faults.insert(faults.begin() + static_cast<std::ptrdiff_t>(before), std::move(fault));
-    // A call that the deployment never makes without faults may be made because of them. Not if the message of the call
-    // may also refer to a call that is made without faults.
+    // A call that the deployment never makes without faults may be made because of them. That is not assumed if the
+    // message of the call may also refer to a call that is made without faults.
     const bool another = std::any_of(plan_.candidates.begin(), plan_.candidates.end(), [&](const Candidate& other) {
       return &other != &c && other.plainness < 1 && other.node == c.node && other.why == c.why &&
              possible(other.fault) >= 1;

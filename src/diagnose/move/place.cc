@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMostPlaces = 96;  // trials inside one function
 constexpr std::size_t kMostRest =
-    32;  // of them at instructions that are not calls: their effect is visible only at the next call
+    32;  // of these, trials at instructions that are not calls; their effect is visible only at the next call
 constexpr std::size_t kMostExplored = 32;  // places of a function that one exploratory run counts
 constexpr std::size_t kFewPlaces = 3;      // this many places are tried without another exploratory run
 constexpr std::uint64_t kMostPasses = 4;   // passes of a place in a loop that are tried
@@ -445,7 +445,7 @@ class PlaceMove final : public Move {
   std::vector<std::size_t> chunk_;        // the places that are counted or tried now
   std::size_t known_ = 0;                 // number of places that were in a chunk
   std::size_t trials_ = 0;                // trials inside the function
-  std::size_t rest_trials_ = 0;           // of them at instructions that are not calls
+  std::size_t rest_trials_ = 0;           // of trials_: those at instructions that are not calls
   int tried_ = 0;                         // all trials
   std::deque<Running> running_;           // trials that are running, in order
   Explore explore_next_ = Explore::none;  // what the next exploratory run counts

@@ -1,7 +1,8 @@
 // Loaded into Node.js before the program (NODE_OPTIONS=--require): reports the entries of the application's functions.
-// The inspector of the process itself tells which functions there are (precise coverage), and evaluates the condition
-// of a breakpoint at the beginning of each; the condition reports the entry and is false. A function that another one
-// makes is known only after that was called, so its first entry may be reported a little later.
+// The inspector of the process itself lists the functions (precise coverage), and evaluates the condition of a
+// breakpoint at the beginning of each function; the condition reports the entry and is false. A function that is
+// created by another one is known only after the creating function was called, so its first entry may be reported a
+// little later.
 'use strict';
 (() => {
   const library = process.env.ROSE_NODE_AGENT;
@@ -127,7 +128,7 @@
 
     Object.defineProperty(globalThis, hook, { value: (id) => {
       const one = watched.get(id);
-      if (!one.seen) one.seen = true, soon();  // it may have made others
+      if (!one.seen) one.seen = true, soon();  // it may have created others
       if (--one.left < 0) return false;
       const last = one.left === 0;
       enter(id, last ? 1 : 0);

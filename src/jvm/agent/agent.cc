@@ -263,7 +263,7 @@ void Agent::on_start(Jni jni, Object main) {
     jvmti_.deallocate(classes);
   }
   if (breakpoints_ && exceptions_.on()) (void)jvmti_.set_event(true, Event::exception);
-  // Enabled only now: earlier, the JVM would have to read its own classes again.
+  // Enable this only now, because enabling it earlier would make the JVM read its own classes again.
   if (breakpoints_) (void)jvmti_.set_event(true, Event::class_file_load_hook);
   const Object klass = jni.find_class("java/lang/Thread");
   const MethodId constructor = klass != nullptr ? jni.method(klass, "<init>", "(Ljava/lang/String;)V") : nullptr;

@@ -76,7 +76,7 @@ class Agent {
   Places places_;
   WatchedMethods watched_;
   Exceptions exceptions_;
-  // atomic: exceptions are ignored until then, because there are too many; 0: they are handled
+  // atomic: exceptions are ignored until this time, because there were too many; 0: they are handled
   std::int64_t paused_until_ns_ = 0;
   bool reported_many_ = false;
   CodeFile code_;

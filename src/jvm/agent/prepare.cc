@@ -53,7 +53,7 @@ struct Agent::Class {
   std::string name, source;
   std::vector<Own> methods;
   std::vector<PlaceSpec*> places;  // requests that may concern this class
-  std::vector<AskSpec*> asks;      // the same for values
+  std::vector<AskSpec*> asks;      // requests for values that may concern this class
   bool watched = false;            // it may contain methods to watch
 
   [[nodiscard]] Method method(std::size_t index) const {
@@ -100,7 +100,7 @@ void Agent::prepare(Jni jni, Object klass) {
              .asks = {},
              .watched = false};
   jvmti_.deallocate(signature);
-  // Generated for a lambda or a method handle: the code is elsewhere.
+  // Such classes are generated for a lambda or a method handle, whose code is in another class.
   if (info.name.find("$$Lambda") != std::string::npos || info.name.find("LambdaForm") != std::string::npos) return;
   for (PlaceSpec* place : spec_.places) {
     if (place->pattern.may_be_in(info.name)) info.places.push_back(place);

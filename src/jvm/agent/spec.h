@@ -49,7 +49,7 @@ struct WatchSpec {
   std::vector<std::string> methods,
       classes;                               // exact names as in records, and the classes that contain them
   std::vector<const NamePattern*> throwers;  // methods whose exceptions are watched too
-  std::vector<std::string> thrower_sources;  // the same by source file
+  std::vector<std::string> thrower_sources;  // source files whose exceptions are watched too
   [[nodiscard]] bool exceptions() const { return !throwers.empty() || !thrower_sources.empty(); }
 };
 
@@ -58,7 +58,7 @@ enum class AskWhere { argument, returned, caller, line };
 struct AskSpec {
   std::uint32_t fetch = 0, place = 0;  // numbers used in reports to rose
   AskWhere where = AskWhere::argument;
-  std::int64_t number = 0;           // of the argument, 0: by name; or the line
+  std::int64_t number = 0;           // number of the argument (0: it has a name), or of the line
   NamePattern pattern;               // pattern for the methods; for a line: any method
   std::string file;                  // for a line: the end of the source file's path
   std::string name;                  // name of the variable

@@ -205,7 +205,7 @@ void ThreadStacks::wait(std::int64_t ns) const {
     return;
   }
   const std::uint32_t answered = __atomic_load_n(&head_->answered, __ATOMIC_ACQUIRE);
-  // Not a private futex, because rose wakes it from another process.
+  // The futex is not private, because rose wakes it from another process.
   ::syscall(SYS_futex, &head_->asked, FUTEX_WAIT, answered, &time, nullptr, 0);
 }
 

@@ -1,7 +1,7 @@
 #include "jvm/agent/stubs.h"
 
-// In a separate file so that callers cannot inline these functions. They start with a nop, because the kernel emulates
-// a probed nop instead of single-stepping a copy of the instruction, which is faster.
+// These functions are in a separate file, so that callers cannot inline them. They start with a nop, because the kernel
+// emulates a probed nop instead of single-stepping a copy of the instruction, which is faster.
 extern "C" {
 __attribute__((noinline)) void rose_jvm_visit(const std::uint32_t*, std::uint32_t, std::uint32_t) {
   __asm__ volatile("nop" ::: "memory");

@@ -28,10 +28,10 @@ struct PlacedQuery {
 // True for objects, including arrays.
 [[nodiscard]] inline bool is_object(char type) { return type == 'L' || type == '['; }
 
-// For the topmost frame of the calling thread. `missing`: why the value cannot be read in any object of this type, or
-// "".
+// Reports a variable of the topmost frame of the calling thread. `missing`: why the value cannot be read in any object
+// of this type, or "".
 void report_variable(Jvmti jvmti, Jni jni, const PlacedQuery& asking, std::string& missing);
-// The caller of the method that the thread enters.
+// Reports the caller of the method that the thread enters.
 void report_caller(Jvmti jvmti, Jni jni, const PlacedQuery& asking);
 void report_returned(Jvmti jvmti, Jni jni, const PlacedQuery& asking, Value value, std::string& missing);
 

@@ -121,8 +121,8 @@ class Complaints {
     return false;
   }
 
-  // The peer that the only node misses is not part of the deployment. What can be injected is what the node's calls to
-  // that peer return then.
+  // The only node misses a peer that is not part of the deployment. All that can be injected is what the node's calls
+  // to that peer return.
   bool about_outsider() {
     if (found_.names.size() != 1) return false;
     for (std::size_t n = 0; n < found_.failure.nodes.size(); ++n)

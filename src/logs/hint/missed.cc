@@ -24,10 +24,10 @@ constexpr std::int64_t kAssumedPause = 10 * kSecond;
 
 constexpr std::size_t kExcerpt = 3;  // a log with at most this many messages is an excerpt
 constexpr double kEndedOrCut = 0.7;  // factor: the node's process may have ended, if nothing shows that it survived
-// The weights of an end and of a pause, if no machine refused or closed a connection to the node. The end of a process
-// does that, unless its machine fails as well. Such a silence may also be a partition or a pause: the weight of a
-// silence (kMissedByOthers) times these factors stays below the weight from which diagnose lets a hint explain others
-// away.
+// The weights of an end and of a pause, if no machine refused or closed a connection to the node. The machine of an
+// ended process does that, unless the machine fails as well. Such a silence may also be a partition or a pause, so the
+// weight of a silence (kMissedByOthers) times these factors stays below the weight from which diagnose lets a hint
+// explain others away.
 constexpr double kEndedUnanswered = 0.48;
 constexpr double kPausedUnanswered = 0.45;
 

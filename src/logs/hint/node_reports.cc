@@ -24,13 +24,14 @@ constexpr std::size_t kHeading = 32;      // longest first line, in characters, 
 constexpr std::size_t kErrorAlone = 60;   // characters of a message that only states the error of the message before it
 
 // Weights of hints, by what a message reports; factors are marked. "The writer" is the node that logs the message.
-constexpr double kReportsPause = 0.6;    // the writer was paused
-constexpr double kOwnClock = 0.8;        // the writer's clock is wrong
-constexpr double kOtherDisk = 0.7;       // a slow disk is that of the writer or of a node in the message: the other one
-constexpr double kOneOfTwoClocks = 0.6;  // two clocks differ: the weight for each of them
-constexpr double kMissedByOthers = 0.6;  // a named peer is missing
-constexpr double kUnnamedOfTwo = 0.4;    // factor: the missing peer is not named, of two nodes; it may be a client
-constexpr double kUnnamedOfSeveral = 0.25;  // factor: the same, of more nodes
+constexpr double kReportsPause = 0.6;  // the writer was paused
+constexpr double kOwnClock = 0.8;      // the writer's clock is wrong
+// the less likely one, if a slow disk may be that of the writer or of a node in the message
+constexpr double kOtherDisk = 0.7;
+constexpr double kOneOfTwoClocks = 0.6;     // two clocks differ: the weight for each of them
+constexpr double kMissedByOthers = 0.6;     // a named peer is missing
+constexpr double kUnnamedOfTwo = 0.4;       // factor: the missing peer is not named, of two nodes; it may be a client
+constexpr double kUnnamedOfSeveral = 0.25;  // factor: as kUnnamedOfTwo, of more than two nodes
 // The writer's interface is down. It may not be the one that connects it to the other nodes.
 constexpr double kOwnInterface = 0.7;
 constexpr double kUnresolved = 0.4;  // a name is not resolved: the name server is missing, or the name was removed
@@ -85,7 +86,7 @@ class NodeReports {
   struct Kind {
     std::uint64_t times = 0;
     bool reports = false;
-    Meaning meaning;    // that of the message of this kind which was read last
+    Meaning meaning;    // the meaning of the last message of this kind that was read
     std::string other;  // the node that the message is about
   };
 
@@ -159,8 +160,8 @@ void NodeReports::read() {
     if (kind.times != 0 && !kind.reports && kind.meaning.own_pause_ns == 0 &&
         (kind.times > kMostRead || found_.failure.text(message).find('\n') > kHeading))
       continue;
-    if (++kind.times <= kMostRead && read_message(message, kind))
-      read_before = &message + 1;  // paths and peers differ between messages
+    // Read each message up to the limit, because paths and peers differ between messages of one kind.
+    if (++kind.times <= kMostRead && read_message(message, kind)) read_before = &message + 1;
     if (kind.meaning.reports_anything()) keep(message, kind, following_call);
   }
   fold_paths(calls_);
@@ -411,7 +412,7 @@ void NodeReports::add_standstill() {
   hint.ts_ns = hint.until_ns - longest_.meaning.own_pause_ns;
 }
 
-// True if the message says at which other node: "slow disk detected on n2", "n2 has slow ops".
+// True if the message names the node on which the problem is: "slow disk detected on n2", "n2 has slow ops".
 bool has_place(const std::vector<NodeName>& names, std::string_view by, std::string_view text) {
   for (const std::string_view word : {" on", " of", " at"})
     for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
@@ -441,7 +442,7 @@ void NodeReports::add_slow_disk() {
       add(report, has_place(found_.names, here_.node, found_.failure.text(*report.first)) ? kExplicit : kOtherDisk)
           .node = other;
   }
-  // A coordinator that names the place watches the disks of others.
+  // If the message names the node, the writer is probably a coordinator that watches the disks of others.
   if (own != nullptr)
     add(*own, has_place(found_.names, here_.node, found_.failure.text(*own->first)) ? kOtherDisk : kExplicit);
 }

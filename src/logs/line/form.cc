@@ -406,7 +406,7 @@ LineRole Form::take(std::string_view line, Parts& parts) {
   bool wrapped = false;
   for (std::size_t i = 0; i < in.layers.size(); ++i) {
     LayerFields out;
-    // Without the layer, the line was inserted by a tool, or continues a message whose line feeds were kept.
+    // A line without the layer was inserted by a tool, or continues a message whose line feeds were kept.
     if (!in.layers[i].take(without_colours(all.text, in.layer_colours[i]), out)) break;
     wrapped = true;
     if (out.nothing) return LineRole::nothing;

@@ -373,7 +373,7 @@ bool read_file_name(std::string_view line, LayerFields& out) {
 
 // A line quoted in a mail or an issue: "> text".
 bool read_quote(std::string_view line, LayerFields& out) {
-  constexpr std::string_view kBar = "\xe2\x94\x82";  // of the frame that a terminal program draws
+  constexpr std::string_view kBar = "\xe2\x94\x82";  // part of the frame that a terminal program draws
   if (line.starts_with(kBar)) {
     line.remove_prefix(kBar.size());
     if (line.starts_with(' ')) line.remove_prefix(1);

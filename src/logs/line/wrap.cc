@@ -13,11 +13,11 @@ namespace {
 
 // Widths at which lines are cut, in characters.
 constexpr std::size_t kNarrowest = 60, kWidest = 400;
-// Lines that must have been cut at the same place. The longest line of a file that was not wrapped may by chance be
-// followed by one without a timestamp, and the same long message may occur twice; two different ones of exactly the
-// same length that both continue are no chance.
+// The number of lines that must have been cut at the same place. In a file that was not wrapped, the longest line may
+// by chance be followed by one without a timestamp, and the same long message may occur twice. Two different lines of
+// exactly the same length, both with a continuation, are no chance.
 constexpr std::size_t kLeastCut = 2;
-// At the width of a terminal, one is enough.
+// If the lines were cut at the width of a terminal, one such line is enough.
 constexpr std::array<std::size_t, 6> kOfTerminals = {80, 100, 120, 132, 160, 200};
 
 // Characters of UTF-8: bytes that do not continue one.

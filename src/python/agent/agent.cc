@@ -46,10 +46,10 @@ std::uint32_t forks = 0;  // number of forks since the first process
 
 struct Code {
   PyObject* code;          // with a reference, so that no other one gets its address
-  std::uint32_t function;  // its number; 0: there are too many; kForeign: not part of the application
-  std::uint32_t reported;  // of kBurst
+  std::uint32_t function;  // its number; 0: there are too many; kForeign: it is not part of the application
+  std::uint32_t reported;  // entries reported at once, of kBurst
   std::int64_t paid_ns;    // entries up to this time are within the budget
-  bool silent;             // it has been reported that later ones are not recorded
+  bool silent;             // it was reported that later entries are not recorded
 };
 Code codes[kCodes];
 std::uint32_t known = 0;
@@ -189,7 +189,7 @@ int profile(PyObject*, PyObject* frame, int what, PyObject*) {
     ++thread.depth;
     report(*code);
   } else if (thread.depth > kFrames || (thread.depth > 0 && thread.functions[thread.depth - 1] == code->function)) {
-    --thread.depth;  // others were entered before the thread was watched
+    --thread.depth;  // other functions were entered before the thread was watched
   }
   return 0;
 }
@@ -201,7 +201,7 @@ using namespace rose::python;
 
 extern "C" {
 
-// `path`: of the file. Returns 0, or -1 if it cannot be made.
+// `path`: the path of the stacks file. Returns 0, or -1 if the file cannot be created.
 __attribute__((visibility("default"))) int rose_python_begin(const char* path) {
   if (stacks != nullptr) return 0;
   const int fd = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -217,10 +217,10 @@ __attribute__((visibility("default"))) int rose_python_begin(const char* path) {
   return 0;
 }
 
-// This process has just been forked.
+// Called in a process that has just been forked.
 __attribute__((visibility("default"))) void rose_python_forked() { ++forks; }
 
-// The calling thread's functions are reported from now on.
+// Reports the functions of the calling thread from now on.
 __attribute__((visibility("default"))) void rose_python_thread() {
   if (stacks != nullptr) PyEval_SetProfile(profile, nullptr);
 }

@@ -38,7 +38,7 @@ struct ShowFilter {
 // "openat ENOENT /var/lib/x/snapshot.0": one line without time, node and process.
 [[nodiscard]] std::string describe(const trace::Trace& trace, const trace::Event& event);
 
-// Each calls `out` with complete lines.
+// Each of these calls `out` with complete lines.
 void show_text(const trace::Trace& trace, const ShowFilter& filter, const Output& out);
 // Lossless if nothing is filtered out.
 void show_jsonl(const trace::Trace& trace, const ShowFilter& filter, const Output& out);

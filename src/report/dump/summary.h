@@ -13,7 +13,7 @@
 
 namespace rose::report {
 
-// Compared with a profile: not in it; more frequent than in it; as frequent.
+// How frequent an event is, compared with a profile: not in it, more frequent, as frequent.
 enum class Normal { fresh, more, usual };
 [[nodiscard]] std::string_view normal_name(Normal normal);  // "new", "more", "usual"
 
@@ -47,7 +47,7 @@ void show_summary(const trace::Trace& trace, const ShowFilter& filter, const pro
 inline void show_summary(const trace::Trace& trace, const ShowFilter& filter, const Output& out) {
   show_summary(trace, filter, nullptr, out);
 }
-// One JSON object on one line.
+// Prints one JSON object on one line.
 void show_summary_json(const trace::Trace& trace, const ShowFilter& filter, const profile::Profile* profile,
                        const Output& out);
 
