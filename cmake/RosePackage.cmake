@@ -39,8 +39,8 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "iproute2")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
-  "A tracer that runs beside production at very low cost and keeps the last
-failures in memory (rose trace), and a search that finds from its dump the
-faults which make the failure happen again in a test deployment (rose
-diagnose, rose replay).")
+  "rose trace records failures of a system in production at very low cost and
+keeps the most recent ones in memory. From a dump of this record, rose diagnose
+finds the faults that reproduce a failure in a test deployment, and rose replay
+replays these faults as a regression test.")
 include(CPack)

@@ -527,21 +527,22 @@ Command diagnose_command() {
       .name = "diagnose",
       .summary = "Find the fault schedule that reproduces the failure in a dump or in logs",
       .description =
-          "It compares the dump with the profile, drops what is normal, ranks what is left, and tries fault schedules "
-          "in the test deployment, simple ones first. Each run shows which conditions were met and which faults fired. "
-          "A schedule that reproduces the bug is confirmed with further runs until its replay rate is decided, "
-          "written, and then simplified as long as its rate does not fall.\n\nIt starts with a run without faults: a "
-          "bug that occurs without them is reported at once. If no schedule reaches the target rate, the best one is "
-          "written with its rate, and the exit code is 1.\n\nInstead of a dump, --log gives logs: messages that a run "
-          "without faults does not write should be reproduced; the errors, restarts, lost peers and Java exceptions in "
-          "them are the first candidates, then the calls shortly before them. Logs are read as they are: times and "
-          "levels in any usual form, JSON, syslog, the journal's export, compressed or not.\n\nWith --engine, workers "
-          "elsewhere make the runs: an existing engine (Slurm, ssh, Kubernetes, a command) starts 'rose worker', as "
-          "root and of the same version; the configuration's folder is copied there. Runs are made ahead of the "
-          "search, which receives them in its own order: the same seed and verdicts give the same search with any "
-          "number of workers. If a worker is lost, its runs are made again.\n\n--report keeps every run; after Ctrl-C "
-          "the same command with --resume continues. Once a schedule is found, Ctrl-C ends with it as it is, and with "
-          "0.",
+          "It compares the dump with the profile, ignores what is normal, and ranks the remaining events. Then it "
+          "tries fault schedules in the test deployment, simple ones first. Each run shows which conditions were met "
+          "and which faults fired. A schedule that reproduces the bug is written to the output file, and simplified "
+          "as long as its rate does not fall. Further runs then decide whether its replay rate reaches the "
+          "target.\n\nIt starts with a run without faults. If the bug occurs in that run, this is reported at once. "
+          "If no schedule reaches the target rate, the best one is written with its rate, and the exit code is "
+          "1.\n\nWith --log it reads logs instead of a dump. A schedule should reproduce the messages that a run "
+          "without faults does not write. The errors, restarts, lost peers and Java exceptions in these messages are "
+          "the first candidates, then the calls shortly before them. Logs can have times and levels in any usual "
+          "form, or be JSON, syslog or the journal's export, compressed or not.\n\nWith --engine, workers on other "
+          "machines make the runs. An existing engine (Slurm, ssh, Kubernetes, a command) starts 'rose worker', which "
+          "must run as root and have the same version; the configuration's folder is copied to it. Runs are made "
+          "ahead of the search, which receives them in its own order. Therefore the same seed and verdicts give the "
+          "same search with any number of workers. If a worker is lost, another one repeats its run.\n\n--report "
+          "keeps every run; after Ctrl-C the same command with --resume continues. If Ctrl-C comes after a schedule "
+          "was confirmed, the schedule is kept and the exit code is 0.",
       .examples = {"rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
                    "rose diagnose --trace a.bin b.bin --map db-7=n1 db-8=n2 -c rose.toml --plan",
                    "rose diagnose --log n1=server.log --log n2=server2.log.gz -c rose.toml",
@@ -556,8 +557,8 @@ Command diagnose_command() {
               {.names = "--log",
                .slot = &options->logs,
                .value = "[NODE=]FILE",
-               .help = "Logs of the failure, instead of a dump or beside it; NODE is needed unless the path or the "
-                       "lines name the node",
+               .help = "Logs of the failure, instead of a dump or in addition to it; NODE is needed unless the path "
+                       "or the lines name the node",
                .completes = Completes::file},
               {.names = "-c,--config",
                .slot = &options->config,
@@ -567,7 +568,7 @@ Command diagnose_command() {
               {.names = "--profile",
                .slot = &options->profile,
                .value = "FILE",
-               .help = "What is normal, from 'rose profile'",
+               .help = "The profile, from 'rose profile'",
                .completes = Completes::file},
               {.names = "-o,--output",
                .slot = &options->out,
@@ -577,7 +578,7 @@ Command diagnose_command() {
               {.names = "--map",
                .slot = &options->map,
                .value = "HOST=NODE",
-               .help = "A host of the dump is this node of the deployment"},
+               .help = "Which node of the deployment a host of the dump is"},
               {.names = "--report",
                .slot = &options->report,
                .value = "DIR",
@@ -586,7 +587,7 @@ Command diagnose_command() {
               {.names = "--redact",
                .slot = &options->redact,
                .help = "With --report: keep only the result and report.html, and replace host names, addresses, user "
-                       "names and long tokens in them, equal ones by equal words"},
+                       "names and long tokens in them (equal ones by equal words)"},
               {.names = "--plan",
                .slot = &options->plan,
                .help = "Print what would be tried and run nothing; needs no privilege"},
@@ -598,13 +599,13 @@ Command diagnose_command() {
               {.names = "--engine",
                .slot = &options->engine,
                .value = "ENGINE",
-               .help = "What starts workers that make the runs: slurm, ssh, kubernetes, or a command that starts one, "
-                       "such as 'rose worker'; local: this process makes them",
+               .help = "What starts workers that make the runs: slurm, ssh, kubernetes, or a command that starts one "
+                       "worker, such as 'rose worker'; local: this process makes the runs",
                .otherwise = "engine of the configuration"},
               {.names = "--workers",
                .slot = &options->workers,
                .value = "N",
-               .help = "Workers to start; each makes one run at a time",
+               .help = "How many workers to start; each makes one run at a time",
                .otherwise = "workers of the configuration",
                .range = {{1, 1000}}},
               {.names = "--resume", .slot = &options->resume, .help = "Continue from the record in --report DIR"},
@@ -617,7 +618,7 @@ Command diagnose_command() {
                .value = "STAGE",
                .help =
                    "End after the first reproduction (found), when the replay rate has been measured (confirmed), or "
-                   "when the schedule has been minimised as well",
+                   "when the schedule has also been minimised",
                .choices = {"found", "confirmed", "minimised"}},
               {.names = "--rule-out",
                .slot = &options->rule_out,
@@ -626,8 +627,7 @@ Command diagnose_command() {
               {.names = "--without",
                .slot = &options->without,
                .value = "PART",
-               .help =
-                   "Disable a source of evidence, a rule of the order or a part of the search, to measure its effect",
+               .help = "Disable a source of evidence, an ordering rule or a part of the search, to measure its effect",
                .by_commas = true,
                .choices = parts_of_the_search()},
               {.names = "--weights",
@@ -640,7 +640,7 @@ Command diagnose_command() {
                .help = "Print all weights with unit and reason, and run nothing"},
           },
       .files = {{"DIR/report.html",
-                 "With --report: what must happen, the time line, and all that was tried. A self-contained file."},
+                 "With --report: a self-contained page with the schedule in words, the time line, and all trials."},
                 {"DIR/record.jsonl, DIR/traces/", "With --report: every run and its trace; --resume reads them."}},
       .run = [options](const Common& common) { return run_diagnose(*options, common); },
   };

@@ -369,8 +369,8 @@ Command show_command() {
       .name = "show",
       .summary = "Print the events of a dump",
       .description =
-          "--summary shows what failed, how often, where, first and last. The JSON Lines of --format jsonl are "
-          "lossless: 'rose dump import' converts them back to a dump. --format perfetto is for ui.perfetto.dev, "
+          "--summary shows what failed, how often, where, and when first and last. The JSON Lines of --format jsonl "
+          "are lossless: 'rose dump import' converts them back to a dump. --format perfetto is for ui.perfetto.dev, "
           "--format html a self-contained page with a time line. For a damaged dump it prints the readable part, then "
           "exits with 2.",
       .examples = {"rose dump show dump.bin --summary --profile profile.json",
@@ -407,7 +407,7 @@ Command show_command() {
               {.names = "--until", .slot = &options->until, .value = "T", .help = "End here, written as for --since"},
               {.names = "--summary",
                .slot = &options->summary,
-               .help = "What failed, how often and where, instead of single events"},
+               .help = "Show what failed, how often and where, instead of single events"},
               {.names = "--profile",
                .slot = &options->profile,
                .value = "FILE",
@@ -425,9 +425,9 @@ Command merge_command() {
       .name = "merge",
       .summary = "Merge dumps of several hosts by timestamp",
       .description =
-          "Tracers record when TCP handshakes arrive; from those recorded at both ends it estimates the offset between "
-          "the hosts' clocks, and puts all events on the first dump's time line. The offset, its error, and the number "
-          "of handshakes are printed and stored.",
+          "Tracers record when TCP handshakes arrive. From handshakes that were recorded at both ends, it estimates "
+          "the offset between the hosts' clocks. It puts all events on the first dump's time line. The offset, its "
+          "error, and the number of handshakes are printed and stored.",
       .examples = {"rose dump merge n1.bin n2.bin -o all.bin", "rose dump merge hosts/*.bin -o all.bin"},
       .options =
           {
@@ -446,8 +446,8 @@ Command merge_command() {
               {.names = "--clock",
                .slot = &options->clocks,
                .value = "HOST=OFFSET",
-               .help =
-                   "How far a host's clock is ahead of the first dump's, e.g. db2=+12.5ms; instead of estimating it"},
+               .help = "By how much a host's clock is ahead of the first dump's clock, e.g. db2=+12.5ms; this is then "
+                       "not estimated"},
               {.names = "--no-clock",
                .slot = &options->no_clock,
                .help = "Leave the times unchanged: estimate no clock offsets"},
@@ -466,20 +466,21 @@ Command collect_command() {
       .summary = "Collect the windows of many hosts at once",
       .synopsis = {"HOST... [-o FILE]", "--all [--hosts FILE] [-o FILE]"},
       .description =
-          "A HOST is reached over ssh (HOST, USER@HOST) or in a pod (kubectl:[NAMESPACE/]POD[:CONTAINER]), all in "
-          "parallel; a folder that tracers write to (rose trace -o /net/incidents/) supplies the newest dump of each "
-          "host in it. They are merged into one dump, as 'rose dump merge' does; in a folder (a name that ends in '/') "
-          "each stays separate.\n\nFor each host that does not respond within the deadline it prints the reason. It "
-          "exits with 0 when all responded, with 4 when some did not (what arrived is written), with 3 when none did. "
-          "Recordings of librose-rr stay on their hosts.\n\nssh must not ask for passwords: configure keys, ports and "
-          "users in its own configuration.",
+          "A HOST is a host that is reached over ssh (HOST, USER@HOST), a pod (kubectl:[NAMESPACE/]POD[:CONTAINER]), "
+          "or a folder to which tracers write (rose trace -o /net/incidents/), from which the newest dump of each "
+          "host is taken. All are asked in parallel. Their dumps are merged into one dump, as by 'rose dump merge'. "
+          "If the output is a folder (a name that ends in '/'), each dump stays separate.\n\nFor each host that does "
+          "not respond within the deadline it prints the reason. It exits with 0 when all hosts responded, with 4 "
+          "when some did not (the dumps that arrived are written), with 3 when none did. Recordings of librose-rr "
+          "stay on their hosts.\n\nssh must not ask for passwords: configure keys, ports and users in its own "
+          "configuration.",
       .examples = {"rose dump collect db1 db2 db3 -o all.bin",
                    "rose dump collect kubectl:prod/db-0 kubectl:prod/db-1 -o all.bin",
                    "rose dump collect --all --after 10s -o /var/tmp/incident/"},
       .options =
           {
               {.names = "sources", .slot = &options->sources, .value = "HOST", .help = "Hosts, pods or folders"},
-              {.names = "--all", .slot = &options->all, .help = "Those that --hosts lists"},
+              {.names = "--all", .slot = &options->all, .help = "Ask all hosts that --hosts lists"},
               {.names = "--hosts",
                .slot = &options->hosts,
                .value = "FILE",
@@ -508,8 +509,11 @@ Command collect_command() {
               {.names = "--control",
                .slot = &options->how.control,
                .value = "SOCK",
-               .help = "The tracers' control socket, there"},
-              {.names = "--rose", .slot = &options->how.rose, .value = "PROGRAM", .help = "rose, there"},
+               .help = "The tracers' control socket on the hosts"},
+              {.names = "--rose",
+               .slot = &options->how.rose,
+               .value = "PROGRAM",
+               .help = "The rose program on the hosts"},
               {.names = "--ssh",
                .slot = &options->how.ssh,
                .value = "PROGRAM",
@@ -530,10 +534,10 @@ Command import_command() {
   auto options = std::make_shared<ImportOptions>();
   return {
       .name = "import",
-      .summary = "Convert JSON Lines, possibly of other tools, to a dump",
+      .summary = "Convert JSON Lines, also from other tools, to a dump",
       .description =
-          "A line is one event, as 'rose dump show --format jsonl' prints it. Fields may be null or absent. Unknown "
-          "fields are ignored with one warning, unknown types refused.",
+          "Each line is one event, as 'rose dump show --format jsonl' prints it. Fields may be null or absent. "
+          "Unknown fields are ignored with one warning; unknown types are refused.",
       .examples = {"rose dump import events.jsonl -o dump.bin", "rose dump show dump.bin --format jsonl | head"},
       .options =
           {
@@ -560,7 +564,7 @@ Command dump_command() {
   auto options = std::make_shared<DumpOptions>();
   return {
       .name = "dump",
-      .summary = "Write the window of a running tracer, or of many hosts; show, merge and import dumps",
+      .summary = "Write the window of a running tracer, or those of many hosts; show, merge and import dumps",
       .synopsis = {"[--control SOCK] [-o FILE] [--after DURATION]", "show|merge|import|collect ..."},
       .description =
           "Without a subcommand it asks the running 'rose trace' for its events and writes them to a file; the tracer "
@@ -585,7 +589,7 @@ Command dump_command() {
                .help = "Wait this long first, so that the window contains what follows the trigger"},
               {.names = "--all",
                .slot = &options->all,
-               .help = "Ask every host in /etc/rose/hosts, as 'rose dump collect --all'"},
+               .help = "Ask every host in /etc/rose/hosts, like 'rose dump collect --all'"},
           },
       .commands = {show_command(), merge_command(), import_command(), collect_command()},
       .environment = {{"ROSE_RUN_DIR", "Inside a run of 'rose trace -c': the tracer of this run is asked."}},

@@ -28,8 +28,8 @@ Command exec_command() {
       .summary =
           "Execute a command whose system calls a running schedule may change: the entry point of a container or unit",
       .description =
-          "For nodes that rose attaches to (attach = { ..., exec = true }). Without a run, or if it needs nothing from "
-          "the node, the command is executed unchanged.",
+          "Use it for nodes to which rose attaches (attach = { ..., exec = true }). Without a run, or if the run's "
+          "schedule concerns no call of the node, the command is executed unchanged.",
       .examples = {"rose exec --node n1 -- ./server --port 7000",
                    "docker run -v $ROSE_EXEC_SOCKET:/rose.sock -v $ROSE_EXE:/rose IMAGE /rose exec --node n1 --socket "
                    "/rose.sock -- ./server"},
@@ -38,13 +38,13 @@ Command exec_command() {
               {.names = "--node",
                .slot = &options->node,
                .value = "NODE",
-               .help = "Its name in rose.toml",
+               .help = "The node's name in rose.toml",
                .required = true,
                .completes = Completes::node},
               {.names = "--socket",
                .slot = &options->socket,
                .value = "SOCK",
-               .help = "Where the run listens",
+               .help = "The socket of the run",
                .otherwise = "ROSE_EXEC_SOCKET, which setup commands get",
                .completes = Completes::file},
               {.names = "command",
@@ -55,7 +55,7 @@ Command exec_command() {
                .rest = true,
                .completes = Completes::program},
           },
-      .environment = {{"ROSE_EXEC_SOCKET", "Where the run listens, unless --socket is given."}},
+      .environment = {{"ROSE_EXEC_SOCKET", "The socket of the run, unless --socket is given."}},
       .run = [options](const Common&) { return run_exec(*options); },
   };
 }

@@ -321,16 +321,16 @@ Command explain_command() {
       .summary = "Find the code that mishandled a schedule's faults",
       .synopsis = {"[OPTION...] SCHEDULE", "--from DIR [-o FILE]"},
       .description =
-          "It runs a schedule that reproduces the bug, alternating with runs without faults, and with runs in which "
-          "each fault fires one call earlier or later, without its conditions, or is shorter. It compares what the "
-          "nodes do after the first fault: functions entered or no longer entered, failed and state-changing calls, "
-          "log messages, ends of processes, silences. Differences between equal runs are noise and do not count.\n\nIt "
-          "prints the suspects, best first, and the story from the fault to the symptom. If failing and correct runs "
-          "differ only by noise, it says so.\n\nIt watches the functions that `functions` and `sources` of the "
-          "configuration name; without these, all of the node's own program that its debug information knows, or for a "
-          "JVM the package of its main class. A node whose command is a script is started once, to see what it runs. "
-          "The exit code is 0 when something was found, 1 when the bug was not reproduced, 4 when nothing was found or "
-          "the runs were inconclusive.",
+          "It makes runs of a schedule that reproduces the bug, alternately with runs without faults. It also makes "
+          "runs in which each fault fires one call earlier or later, fires without its conditions, or is shorter. It "
+          "compares what the nodes do after the first fault: functions entered or no longer entered, failed and "
+          "state-changing calls, log messages, ends of processes, silences. Differences between equal runs are noise "
+          "and do not count.\n\nIt prints the suspects, best first, and the story from the fault to the symptom. If "
+          "failing and correct runs differ only by noise, it says so.\n\nIt watches the functions that `functions` "
+          "and `sources` of the configuration name. Without these keys, it watches all functions of the node's own "
+          "program that are in its debug information, or, for a JVM, the package of the main class. A node whose "
+          "command is a script is started once, to find the program that it runs. The exit code is 0 when something "
+          "was found, 1 when the bug was not reproduced, 4 when nothing was found or the runs were inconclusive.",
       .examples = {"rose explain schedule.toml -c rose.toml", "rose explain --from why",
                    "rose explain schedule.toml -c rose.toml --runs 8 --jobs 2 --report why",
                    "rose explain schedule.toml -c rose.toml --ask 'store(text)' 'store:return' 'store.c:31:bad'",
@@ -350,20 +350,19 @@ Command explain_command() {
               {.names = "-o,--output",
                .slot = &options->out,
                .value = "FILE",
-               .help = "Where to write the explanation; with --from, nowhere by default",
+               .help = "Where to write the explanation; with --from, it is not written by default",
                .otherwise = "explanation.md",
                .completes = Completes::file},
               {.names = "--runs",
                .slot = &options->runs,
                .value = "N",
                .help =
-                   "How many runs that reproduce the bug, and as many without faults; of the schedule, at most twice "
-                   "as many plus two are made. With fewer than 4, no difference is significant. Without this option, "
-                   "two more are made at a time while noise prevents a "
-                   "result. One further run records the callers of what only failing runs enter and of what comes next "
-                   "after failed calls, another one without faults those of what only correct runs enter; if the "
-                   "schedule has a clock fault, there is a third "
-                   "one",
+                   "How many runs that reproduce the bug are needed, and as many runs without faults; at most 2 * N + "
+                   "2 runs of the schedule are made. With fewer than 4, no difference is significant. Without this "
+                   "option, two more runs of each kind are made at a time while noise prevents a result. One further "
+                   "run records the callers of functions that only failing runs enter, and of functions that are "
+                   "entered next after failed calls. Another one, without faults, records the callers of functions "
+                   "that only correct runs enter. If the schedule has a clock fault, a third one is made",
                .otherwise = std::to_string(kWantedRuns),
                .range = {{2, 100}}},
               {.names = "--jobs",
@@ -374,21 +373,22 @@ Command explain_command() {
               {.names = "--ask",
                .slot = &options->ask,
                .value = "QUERY",
-               .help = "Also record this value in all runs, and report how failing and correct ones differ in it: " +
+               .help = "Also record this value in all runs, and report how it differs between failing and correct "
+                       "runs: " +
                        std::string(symbols::kQueryForms) +
-                       ". Names, types and members need debug information (-g); without any, f(arg1) and f:return are "
+                       ". Names, types and members need debug information (-g); without it, f(arg1) and f:return are "
                        "raw integers"},
               {.names = "--deepen",
                .slot = &options->deepen,
-               .help = "Query for longer: arguments, results and calls of the suspects, then of the functions entered "
-                       "between the fault and the symptom, in up to " +
+               .help = "Ask for more values, first for arguments, results and calls of the suspects, then for those "
+                       "of the functions entered between the fault and the symptom, in up to " +
                        std::to_string(kMostRounds) +
-                       " rounds of --runs runs on each side; queries that distinguish failing from correct runs are "
-                       "kept and repeated, and the runs of all rounds are compared together. Without it, rounds last "
-                       "about as long as the first answer took"},
+                       " rounds of --runs runs of each kind. Queries that distinguish failing from correct runs are "
+                       "repeated, and the runs of all rounds are compared together. Without this option, the rounds "
+                       "last about as long as the first answer took"},
               {.names = "--no-deepen",
                .slot = &options->no_deepen,
-               .help = "Make no such queries: the first answer is the result"},
+               .help = "Make no such rounds of queries; the first answer is the result"},
               {.names = "--report",
                .slot = &options->report,
                .value = "DIR",
@@ -397,7 +397,8 @@ Command explain_command() {
               {.names = "--from",
                .slot = &options->from,
                .value = "DIR",
-               .help = "Compare again the runs that an earlier --report DIR kept: runs nothing and needs no privilege",
+               .help = "Compare again the runs that an earlier --report DIR kept; this runs nothing and needs no "
+                       "privilege",
                .completes = Completes::folder},
               {.names = "--redact",
                .slot = &options->redact,
@@ -407,7 +408,7 @@ Command explain_command() {
               {.names = "--without",
                .slot = &options->without,
                .value = "FEATURE",
-               .help = "Leave out a feature of the ranking of suspects, to see what it changes",
+               .help = "Leave out a feature of the ranking of suspects, to see its effect",
                .by_commas = true,
                .choices = feature_names()},
               {.names = "--weights",
@@ -423,10 +424,11 @@ Command explain_command() {
                .slot = &options->allow_attached,
                .help = "Allow faults on nodes that rose did not start; they may be production"},
           },
-      .files = {{"DIR/report.html",
-                 "With --report: suspects, and the story on the time line of a run. A self-contained file."},
-                {"DIR/explained.runs",
-                 "With --report: the runs as they are compared, without paths of this machine; --from reads them."}},
+      .files =
+          {{"DIR/report.html",
+            "With --report: a self-contained page with the suspects, and the story on the time line of a run."},
+           {"DIR/explained.runs",
+            "With --report: the data of the runs that is compared, without paths of this machine; --from reads it."}},
       .run = [options](const Common& common) { return run_explain(*options, common); },
   };
 }

@@ -45,22 +45,23 @@ Command heal_command() {
       .name = "heal",
       .summary = "Undo what a killed rose left behind: namespaces, cgroups, processes, filters",
       .description =
-          "rose cleans up after itself, also after Ctrl-C. A further Ctrl-C ends a teardown that hangs; elsewhere, two "
-          "more exit at once. When rose was ended that way or killed (SIGKILL, out of memory), the kernel detaches its "
-          "programs, its guardian undoes what would do harm, and this command undoes the rest: network namespaces, "
-          "links, cgroups with their processes, "
-          "containers, filters, paused processes, limits of descriptors, file systems that were meant to be full "
-          "(their files are restored).\n\nIt undoes only what the lock file of a rose that has ended lists, and "
-          "nothing of a running rose. Other things with such a name are listed and left alone unless they are "
-          "named.\n\nWhat could not be undone is tried again by the next 'rose heal'; each exits with status 3. If a "
-          "container engine no longer exists, --forget lists what only that engine could have removed, and forgets it.",
+          "rose cleans up after itself, also after Ctrl-C. During a teardown that hangs, another Ctrl-C ends that "
+          "teardown. During other cleanup, two more Ctrl-C make rose exit at once. If rose exited in this way or was "
+          "killed (SIGKILL, out of memory), the kernel detaches its programs, its guardian undoes harmful changes, "
+          "and this command undoes the rest: network namespaces, links, cgroups with their processes, containers, "
+          "filters, paused processes, descriptor limits, and file systems for full disks (their files are "
+          "restored).\n\nIt undoes only what is listed in the lock file of a rose process that has ended, and nothing "
+          "of a running one. Other resources whose name begins with 'rose' are listed and left alone unless you name "
+          "them.\n\nIf something could not be undone, 'rose heal' exits with status 3, and the next 'rose heal' tries "
+          "again. If a container engine no longer exists, --forget lists what only that engine could have removed, "
+          "and forgets it.",
       .examples = {"rose heal", "rose heal rose-1f3a9c", "rose heal --forget"},
       .options =
           {
               {.names = "names",
                .slot = names.get(),
                .value = "NAME",
-               .help = "Undo only these, even if no lock shows that a rose created them"},
+               .help = "Undo only these resources, even if no lock file shows that rose created them"},
               {.names = "--forget",
                .slot = forget.get(),
                .help = "List and forget leftovers whose container engine no longer exists"},

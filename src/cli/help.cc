@@ -93,7 +93,7 @@ Command help_command(const Program& program) {
               {.names = "command",
                .slot = &options->command,
                .value = "COMMAND",
-               .help = "The command whose help to print",
+               .help = "The command whose help is printed",
                .suggestions = names},
               {.names = "--man",
                .slot = &options->man,

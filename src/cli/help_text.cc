@@ -157,7 +157,7 @@ std::string help_text(const Program& program, const Command& command, const std:
   if (!command.commands.empty()) {
     text += "Commands:\n";
     for (const Command& inner : command.commands) text += row(inner.name, inner.summary);
-    text += fmt::format("'{} COMMAND --help' describes each.\n\n", full_name(program, words));
+    text += fmt::format("'{} COMMAND --help' describes each command.\n\n", full_name(program, words));
   }
   for (const OptionGroup& group : option_groups(program, command)) {
     text += group.heading + ":\n";

@@ -87,12 +87,11 @@ Command init_command() {
       .summary = "Write a first configuration for a running system",
       .description =
           "Each process, unit, container, service or pod that is named becomes a node of a test deployment, with its "
-          "command, its "
-          "variables, its user, and the port that shows that it is ready. Addresses of the nodes become placeholders; "
-          "folders that they write to become empty ones in each run. The running system is not touched.\n\nWhat cannot "
-          "be known (what clients do, how the bug is detected) is written as a QUESTION with an example; what may be "
-          "wrong is marked LOOK. Secrets are not copied but replaced by generated words. When the workload is filled "
-          "in, 'rose profile' works.",
+          "command, its variables, its user, and the port on which it listens when it is ready. Addresses of the "
+          "nodes become placeholders; folders to which they write become empty folders in each run. The running "
+          "system is not changed.\n\nFor what rose cannot know (what clients do, how the bug is detected), the file "
+          "has a QUESTION with an example. Values that may be wrong are marked LOOK. Secrets are replaced by "
+          "generated words. Once you have written the workload, 'rose profile' works.",
       .examples = {"rose init --pid 812 --pid 840",
                    "rose init --unit redis-server --unit redis-server@replica -o kv.toml",
                    "rose init --compose compose.yaml --compose-profile cluster", "rose init --manifest etcd.yaml"},
@@ -119,13 +118,13 @@ Command init_command() {
               {.names = "--compose",
                .slot = &options->compose,
                .value = "FILE",
-               .help = "A Compose file: its services are the nodes; further ones override it",
+               .help = "A Compose file: its services are the nodes; further files override it",
                .group = "What runs",
                .completes = Completes::file},
               {.names = "--compose-profile",
                .slot = &options->sources.profiles,
                .value = "NAME",
-               .help = "Start the services with this profile, too (otherwise COMPOSE_PROFILES)",
+               .help = "Include the services with this profile, too (default COMPOSE_PROFILES)",
                .group = "What runs"},
               {.names = "--manifest",
                .slot = &options->manifests,
@@ -136,7 +135,7 @@ Command init_command() {
               {.names = "-o,--output",
                .slot = &options->out,
                .value = "FILE",
-               .help = "Where to write it; never overwritten",
+               .help = "Where to write the configuration; an existing file is never overwritten",
                .completes = Completes::file},
           },
       .run = [options](const Common& common) { return run_init(*options, common); },

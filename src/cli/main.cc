@@ -22,10 +22,11 @@ cli::Program program() {
       .top =
           {
               .name = "rose",
-              .summary = "Reproduce failures of distributed systems that something outside them caused",
+              .summary = "Reproduce failures of distributed systems whose cause is outside of them",
               .synopsis = {"COMMAND [OPTION...]"},
-              .description = "rose records production at very low cost. From the dump of a failure it finds the faults "
-                             "that make it happen again in a test deployment, and replays them as a regression test.",
+              .description = "rose records production at very low cost. From the dump of a failure it finds the "
+                             "faults that reproduce the failure in a test deployment, and replays them as a "
+                             "regression test.",
               .examples = {"rose init --unit my-database", "rose profile -c rose.toml",
                            "rose trace --unit my-database -o dump.bin",
                            "rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
@@ -42,7 +43,7 @@ cli::Program program() {
                     "Names of 'rose doctor', separated by commas: capabilities not to use, so that their fallbacks are "
                     "tested."}},
               .files = {{"rose.toml",
-                         "The test deployment, its workload and oracle. Every key: "
+                         "The test deployment, its workload and oracle. All keys are described in "
                          "/usr/share/doc/rose/configs/rose-toml.md."},
                         {"schedule.toml",
                          "Faults and the conditions under which they are injected: "
@@ -53,7 +54,9 @@ cli::Program program() {
       .exit_codes = {{0, "Done, or reproduced at the target rate"},
                      {1, "Not reproduced"},
                      {2, "Bad usage, configuration or input file"},
-                     {3, "This machine lacks something required; 'rose doctor' shows what and how to get it"},
+                     {3,
+                      "This machine lacks something required; 'rose doctor' shows what is missing and how to get "
+                      "it"},
                      {4, "Inconclusive: no verdict was reached"},
                      {70, "A bug in rose"}},
   };

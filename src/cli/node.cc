@@ -30,10 +30,12 @@ Command node_command() {
   auto options = std::make_shared<NodeOptions>();
   return {
       .name = "node",
-      .summary = "Act on a node of the running deployment; such stops are planned and never count as faults",
+      .summary =
+          "Stop, start, restart, kill or query a node of the running deployment; such stops count as planned, "
+          "not as faults",
       .description =
-          "For workload, incident and oracle commands, which find the deployment through ROSE_RUN_DIR. start, stop, "
-          "restart and kill return when they are done; status prints whether the node runs.",
+          "Use it in workload, incident and oracle commands, which find the deployment through ROSE_RUN_DIR. start, "
+          "stop, restart and kill return when they are done; status prints whether the node runs.",
       .examples = {"rose node restart n2", "rose node status n1"},
       .options =
           {
@@ -46,7 +48,7 @@ Command node_command() {
               {.names = "node",
                .slot = &options->node,
                .value = "NODE",
-               .help = "Its name in rose.toml",
+               .help = "The node's name in rose.toml",
                .required = true,
                .completes = Completes::node},
           },

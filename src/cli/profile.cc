@@ -169,11 +169,11 @@ Command profile_command() {
       .name = "profile",
       .summary = "Learn what is normal from runs without faults",
       .description =
-          "It starts the test deployment, drives it with the workload, and learns which failures of system calls are "
-          "benign, which state-changing calls are rare, how often each system call is made, how long connections are "
-          "silent, and how often the named functions are entered. 'rose diagnose' drops from a dump what the profile "
-          "also contains.\n\nMore runs teach it what does not happen in each. A run in which the bug occurs without "
-          "faults is reported: then the oracle is wrong.",
+          "It starts the test deployment, runs the workload, and learns which failures of system calls are benign, "
+          "which state-changing calls are rare, how often each system call is made, how long connections are silent, "
+          "and how often the named functions are entered. 'rose diagnose' ignores events of a dump that the profile "
+          "also contains.\n\nWith more runs it also learns what happens only in some runs. If the bug occurs in a run "
+          "without faults, this is reported, because the oracle is then wrong.",
       .examples = {"rose profile -c rose.toml", "rose profile -c rose.toml -o profile.json --runs 5 --restarts"},
       .options =
           {
@@ -201,7 +201,7 @@ Command profile_command() {
                .otherwise = "1"},
               {.names = "--restarts",
                .slot = &options->restarts,
-               .help = "Also make a run for each node in which it is killed and starts again: if the evidence "
+               .help = "Also make a run for each node in which this node is killed and starts again. If the evidence "
                        "contains a restart, failures that follow it are then not taken for faults"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep the run directories"},
           },

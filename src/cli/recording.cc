@@ -24,8 +24,8 @@ std::vector<Option> recording_options(RecordingOptions& options) {
       {.names = "--dump-when",
        .slot = &options.when,
        .value = "CMD",
-       .help = "When this shell command exits 0; 1 means no, anything else undecided. After a hit it must exit 1 once "
-               "before it counts again",
+       .help = "When this shell command exits with 0; 1 means no, and anything else that it could not decide. After a "
+               "hit, it must exit with 1 once before it counts again",
        .group = group,
        .completes = Completes::file},
       {.names = "--dump-every",
@@ -37,13 +37,13 @@ std::vector<Option> recording_options(RecordingOptions& options) {
       {.names = "--dump-timeout",
        .slot = &options.timeout,
        .value = "DURATION",
-       .help = "How long it may take",
+       .help = "How long --dump-when may take",
        .group = group,
        .otherwise = "30s"},
       {.names = "--dump-on-crash",
        .slot = &options.on_crash,
-       .help = "When a process of a target was killed by a signal, or a main process (one named by pid, or of -c) "
-               "exited with a status other than 0; stops by 'rose node' do not count",
+       .help = "When a signal killed a process of a target, or a main process (given by pid, or started by -c) exited "
+               "with a status other than 0; stops by 'rose node' do not count",
        .group = group},
       {.names = "--dump-on-log",
        .slot = &options.on_log,
@@ -56,7 +56,7 @@ std::vector<Option> recording_options(RecordingOptions& options) {
       {.names = "--dump-together",
        .slot = &options.together,
        .help = "When a trigger on another host made its tracer write a dump to the folder of -o, which the hosts "
-               "share: a failure on one host is then recorded on all",
+               "share. A failure on one host is then recorded on all hosts",
        .group = group},
       {.names = "--after",
        .slot = &options.after,
@@ -72,21 +72,21 @@ std::vector<Option> recording_options(RecordingOptions& options) {
       {.names = "-o,--output",
        .slot = &options.out,
        .value = "FILE",
-       .help = "Where to write the window; the newest is FILE, earlier ones FILE.1, FILE.2, ...; in a folder (a name "
-               "that ends in '/') each has its own name",
+       .help = "Where to write the window: the newest dump is FILE, earlier ones are FILE.1, FILE.2, ...; in a folder "
+               "(a name that ends in '/') each dump has its own name",
        .group = group,
        .completes = Completes::file},
       {.names = "--keep-dumps",
        .slot = &options.keep,
        .value = "N",
-       .help = "Earlier dumps to keep; in a folder, all dumps of this host",
+       .help = "How many earlier dumps to keep; in a folder, how many dumps of this host",
        .group = group,
        .range = {{0, 1000}}},
       {.names = "--recordings",
        .slot = &options.recordings,
        .value = "[NODE=]FOLDER",
-       .help = "Recordings of librose-rr to copy with the window, to FILE.recordings/NODE; those of processes that run "
-               "at the start are found automatically",
+       .help = "Recordings of librose-rr to copy to FILE.recordings/NODE when the window is written; those of "
+               "processes that run at the start are found automatically",
        .group = group,
        .one_each = true,
        .completes = Completes::folder},

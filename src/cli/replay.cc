@@ -337,27 +337,27 @@ Command replay_command() {
   auto options = std::make_shared<ReplayOptions>();
   return {
       .name = "replay",
-      .summary = "Run schedules again and report their replay rates; or one node alone, from its recording",
+      .summary = "Run schedules again and report their replay rates, or replay one node alone from its recording",
       .synopsis = {"SCHEDULE|FOLDER... [OPTION...]",
                    "--recording FILE [--node NODE] [--patience DURATION] -- CMD [ARG...]"},
       .description =
-          "It runs the schedule in the test deployment repeatedly, and reports for each fault how often it was "
-          "requested, fired and effective (it changed something: packets were dropped, calls answered, a limit was "
-          "reached, processes ended), and how often the bug was reproduced in conclusive runs.\n\nWith --expect bug it "
-          "exits "
-          "with 0 when the rate reaches target_rate. With --expect fixed, for the patched build, it exits with 0 when "
-          "no run reproduced the bug, every planned fault that is not optional was effective, and at least one was in "
-          "some run; it prints the upper bound of the remaining rate. Otherwise it is inconclusive, also when the "
-          "workload did no work: what it does without faults comes from the profile.\n\nSeveral schedules are a test "
-          "suite. A folder stands for all schedules in it and below it; each is "
-          "replayed with the configuration beside it, or the nearest above it in that folder, when -c names a file "
-          "without a slash. All are read and checked before the first one runs. The exit code is 0 when all passed, 1 "
-          "when one failed, 4 when none failed but one was inconclusive.\n\nWith --recording it runs a program that is "
-          "linked with librose-rr alone, possibly under gdb or valgrind: messages, times, random numbers and the order "
-          "of locks come from the node's recording (see rose_rr.h). It needs no privilege and no configuration. The "
-          "exit code is 0 when the recording was replayed to its end, or to where a kill cut it off, however the "
-          "command then ended; 1 when the replay diverged, with the record at which it did; 2 when the recording "
-          "cannot be replayed.",
+          "It runs the schedule in the test deployment repeatedly. For each fault it reports how often it was "
+          "requested, fired and effective, that is, changed something: packets were dropped, results of calls were "
+          "changed, a limit was reached, processes ended. It also reports how often the bug was reproduced in "
+          "conclusive runs.\n\nWith --expect bug it exits with 0 when the rate reaches target_rate. With --expect "
+          "fixed, for the patched build, it exits with 0 when no run reproduced the bug, every planned fault that is "
+          "not optional was effective, and at least one fault was effective in some run; it prints the upper bound of "
+          "the remaining rate. If a fault was not effective, or the workload did no work, the result is inconclusive. "
+          "What the workload does without faults is read from the profile.\n\nSeveral schedules are a test suite. A "
+          "folder means all schedules in it and below it. If -c names a file without a slash, each schedule is "
+          "replayed with the configuration of that name beside it, or the nearest one above it in the folder. All "
+          "schedules are read and checked before the first one runs. The exit code is 0 when all passed, 1 when one "
+          "failed, 4 when none failed but one was inconclusive.\n\nWith --recording it runs one node's program "
+          "without the other nodes, possibly under gdb or valgrind. The program must be linked with librose-rr. "
+          "Messages, times, random numbers and the order of locks come from the node's recording (see rose_rr.h). It "
+          "needs no privilege and no configuration. The exit code is 0 when the recording was replayed to its end, or "
+          "to the point where the recorded program was killed, whatever the command's exit status. It is 1 when the "
+          "replay diverged; the message then names the record. It is 2 when the recording cannot be replayed.",
       .examples = {"rose replay schedule.toml -c rose.toml --runs 10",
                    "rose replay schedule.toml -c rose.toml --expect fixed --junit replay.xml",
                    "rose replay tests/faults --jobs 4 --filter 'split-*' --tap replay.tap",
@@ -367,24 +367,25 @@ Command replay_command() {
               {.names = "schedule",
                .slot = &options->places,
                .value = "SCHEDULE|FOLDER",
-               .help = "Schedules, and folders that contain some; with --recording: the command, after --",
+               .help = "Schedules, or folders that contain schedules; with --recording: the command, after --",
                .completes = Completes::file},
               {.names = "--recording",
                .slot = &options->alone.recording,
                .value = "FILE",
-               .help = "Replay one node alone from this recording of librose-rr; of a folder, from the newest in it",
+               .help = "Replay one node alone from this recording of librose-rr, or from the newest recording in this "
+                       "folder",
                .completes = Completes::file},
               {.names = "--node",
                .slot = &options->alone.node,
                .value = "NODE",
-               .help =
-                   "With --recording: the recording must be of this node; in a folder, the node whose recording to use",
+               .help = "With --recording: the node whose recording to use in a folder; a recording of another node is "
+                       "refused",
                .completes = Completes::node},
               {.names = "--patience",
                .slot = &options->alone.patience,
                .value = "DURATION",
-               .help = "With --recording: it has diverged when the command is idle for this long without replaying a "
-                       "record",
+               .help = "With --recording: the replay has diverged when the command is idle for this long without "
+                       "replaying a record",
                .otherwise = "10s"},
               {.names = "-c,--config",
                .slot = &options->config,
@@ -394,7 +395,7 @@ Command replay_command() {
               {.names = "--profile",
                .slot = &options->profile,
                .value = "FILE",
-               .help = "What fault-free runs do, from 'rose profile'",
+               .help = "The profile of fault-free runs, from 'rose profile'",
                .otherwise = "profile.json beside the configuration, if there is one",
                .completes = Completes::file},
               {.names = "--filter",
@@ -405,7 +406,7 @@ Command replay_command() {
               {.names = "--exclude",
                .slot = &options->exclude,
                .value = "GLOB",
-               .help = "None of these",
+               .help = "Not schedules whose name or path matches",
                .one_each = true},
               {.names = "--runs",
                .slot = &options->runs,
@@ -416,7 +417,7 @@ Command replay_command() {
               {.names = "--jobs",
                .slot = &options->jobs,
                .value = "N|auto",
-               .help = "Runs in parallel; of several schedules: schedules in parallel. auto: as many as leave the "
+               .help = "Runs in parallel; with several schedules: schedules in parallel. auto: as many as leave the "
                        "timing of control runs unchanged",
                .otherwise = "the number in jobs of the configuration, otherwise 1; 1 for several schedules"},
               {.names = "--expect",
@@ -428,12 +429,12 @@ Command replay_command() {
               {.names = "--quarantine",
                .slot = &options->quarantine,
                .value = "RATE",
-               .help = "A schedule whose rate is at or above this but below target_rate is flaky: reported, but not a "
-                       "failure"},
+               .help = "A schedule whose rate is at or above this but below target_rate is flaky: it is reported, "
+                       "but is not a failure"},
               {.names = "--junit",
                .slot = &options->junit,
                .value = "FILE",
-               .help = "Write a JUnit report: one test case per schedule, one per run",
+               .help = "Write a JUnit report: one test case per schedule, and one per run",
                .completes = Completes::file},
               {.names = "--tap",
                .slot = &options->tap,
@@ -447,8 +448,8 @@ Command replay_command() {
                .completes = Completes::folder},
               {.names = "--stacks",
                .slot = &options->stacks,
-               .help = "Show where in the code the threads were that each fault affected, the first few times it "
-                       "fired: in the table, the report and --json. This is the default"},
+               .help = "Show the stacks of the threads that each fault affected, the first few times it fired, in "
+                       "the table, the report and --json. This is the default"},
               {.names = "--no-stacks",
                .slot = &options->no_stacks,
                .help = "Do not record the stacks of the threads that faults affect"},
@@ -458,14 +459,15 @@ Command replay_command() {
                .help = "Allow faults on nodes that rose did not start; they may be production"},
           },
       .environment = {{"ROSE_RR",
-                       "Set for the command: replay:FILE. record:FILE makes a program that is linked with librose-rr "
-                       "record itself."},
+                       "rose sets it to replay:FILE for the command. With record:FILE, a program that is linked with "
+                       "librose-rr records itself."},
                       {"ROSE_RR_WINDOW, ROSE_RR_KEEP",
-                       "Read by such a program: the size of its window in bytes (16MiB), and how many recordings of a "
-                       "%n in FILE are kept (8)."}},
-      .files = {{"DIR/report.html",
-                 "With --report: the rate, and the time line of a run of each verdict. A self-contained file. Of "
-                 "several schedules each has its own, in DIR/NAME."}},
+                       "Read by a program that records itself: the size of its window in bytes (16MiB), and how many "
+                       "recordings are kept if FILE contains %n (8)."}},
+      .files =
+          {{"DIR/report.html",
+            "With --report: a self-contained page with the rate, and the time line of one run of each verdict. With "
+            "several schedules, each has its own page in DIR/NAME."}},
       .run = [options](const Common& common) { return run_replay(*options, common); },
   };
 }

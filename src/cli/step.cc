@@ -53,12 +53,12 @@ Command step_command() {
       .summary = "Wait, inside a workload, until the schedule's order allows this step",
       .synopsis = {"NAME", "NAME -- CMD [ARG...]"},
       .description =
-          "A schedule's `order` names steps of the workload together with events and faults: order = \"written * cut * "
-          "read\". 'rose step read' in the workload's script returns when everything that the order puts before it has "
-          "happened; the step has then happened. With a command, the command is run when it is the step's turn, and "
-          "the step has happened when the command has ended, whatever its exit status, which is passed on.\n\nA step "
-          "happens once. A step whose turn never comes waits until the run ends, and the result then shows what it was "
-          "waiting for.",
+          "A schedule's `order` names steps of the workload together with events and faults: order = \"written * cut "
+          "* read\". 'rose step read' in the workload's script returns when everything that the order puts before "
+          "this step has happened. At that moment the step has happened, too. With a command, 'rose step' runs the "
+          "command when it is the step's turn. The step has then happened when the command has ended, whatever its "
+          "exit status; 'rose step' exits with that status.\n\nA step happens once. If its turn never comes, it waits "
+          "until the run ends, and the result then shows what it was waiting for.",
       .examples = {"rose step written", "rose step read -- ./client get key"},
       .options =
           {
@@ -70,7 +70,7 @@ Command step_command() {
               {.names = "command",
                .slot = &options->command,
                .value = "CMD",
-               .help = "After --: the command that is the step",
+               .help = "After --: the command to run in this step",
                .rest = true,
                .completes = Completes::program},
           },

@@ -509,16 +509,16 @@ Command trace_command() {
            "-c rose.toml [--incident CMD] [OPTION...]", "[OPTION...] -- CMD [ARG...]",
            "--java-agent DIR --profile FILE"},
       .description =
-          "It runs beside a system in production, at very low cost, and keeps the last events in memory: system calls "
-          "that failed, connections that fell silent, processes that crashed, exited or were paused, rare "
-          "state-changing calls, and rare functions. It prints one line when it is ready. SIGUSR1, 'rose dump' and the "
-          "triggers below write the window and tracing continues; SIGINT and SIGTERM write it and end.\n\nUnits, "
-          "containers and cgroups are identified by path, through restarts, and may be named before they run. --pid "
-          "follows a process and its descendants. Targets without a name of their own form one node, named after the "
-          "host.\n\nWith -c it stands in for production: it starts the deployment and its workload, traces every node, "
-          "runs the incident beside the workload, runs the oracle at the end, and always writes the dump.\n\nTracing "
-          "running processes does not need root: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are enough. Once attached, it "
-          "drops what it no longer needs.",
+          "It traces a system in production at very low cost, and keeps the last events in memory: system calls that "
+          "failed, connections that fell silent, processes that crashed, exited or were paused, rare state-changing "
+          "calls, and rare functions. It prints one line when it is ready. At SIGUSR1, 'rose dump' and the triggers "
+          "below, it writes the window and continues; at SIGINT and SIGTERM, it writes the window and ends.\n\nUnits, "
+          "containers and cgroups are followed by path, also through restarts, and may be given before they run. "
+          "--pid follows a process and its descendants. All targets without a name form one node, which has the name "
+          "of the host.\n\nWith -c it needs no production: it starts the deployment and its workload, traces every "
+          "node, runs the incident in parallel to the workload, runs the oracle at the end, and always writes the "
+          "dump.\n\nTracing running processes does not need root: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are enough. "
+          "Once attached, it drops the capabilities that it no longer needs.",
       .examples = {"rose trace --unit my-database -o dump.bin",
                    "rose trace --pid $(pidof redis-server) -o dump.bin --dump-on-crash",
                    "rose trace -c rose.toml --incident ./incident.sh -o dump.bin"},
@@ -539,7 +539,7 @@ Command trace_command() {
               {.names = "--unit",
                .slot = &targets.units,
                .value = "UNIT",
-               .help = "systemd units, running or not yet; followed through restarts",
+               .help = "systemd units, also those that do not run yet; followed through restarts",
                .group = what,
                .completes = Completes::unit},
               {.names = "--container",
@@ -556,8 +556,8 @@ Command trace_command() {
               {.names = "--label",
                .slot = &targets.labels,
                .value = "KEY=VALUE",
-               .help = "Other names of the nodes, for the reader of the dump: cluster=east. Units, and the names of "
-                       "containers and pods, are included in any case",
+               .help = "Further names of the nodes, which the dump contains: cluster=east. Names of units, containers "
+                       "and pods are included in any case",
                .group = what,
                .one_each = true},
               {.names = "-c,--config",
@@ -570,7 +570,8 @@ Command trace_command() {
                .slot = &options->incident,
                .value = "CMD",
                .help =
-                   "With -c: a shell command beside the workload that makes the failure happen, in the run directory",
+                   "With -c: a shell command that makes the failure happen; it runs in parallel to the workload, in "
+                   "the run directory",
                .group = what,
                .completes = Completes::file},
               {.names = "command",
@@ -582,8 +583,8 @@ Command trace_command() {
               {.names = "--profile",
                .slot = &options->profile,
                .value = "FILE",
-               .help = "Watch the functions that this profile calls infrequent: those of the node with that name, or "
-                       "of all nodes if it contains no such node",
+               .help = "Watch the functions that are infrequent in this profile: those of the node with the target's "
+                       "name, or those of all nodes if the profile contains no such node",
                .completes = Completes::file},
               {.names = "--binary",
                .slot = &options->binaries,
@@ -598,14 +599,15 @@ Command trace_command() {
               {.names = "--java-agent",
                .slot = &options->java_agent,
                .value = "DIR",
-               .help = "Methods of JVMs that were started with the agent in this folder. Without targets: write the "
-                       "agent there, for the methods that --profile calls infrequent and that return no object, and "
-                       "print how to start JVMs with it",
+               .help = "Watch methods of JVMs that were started with the agent in this folder. Without targets: write "
+                       "the agent to this folder, for the methods that are infrequent in --profile and return no "
+                       "object, and print how to start JVMs with it",
                .completes = Completes::folder},
               {.names = "--java-exceptions",
                .slot = &options->java_exceptions,
                .value = "NAME",
-               .help = "When the agent is written: also record exceptions that leave these methods (names or globs)"},
+               .help = "When --java-agent writes the agent: also record exceptions that leave these methods (names "
+                       "or globs)"},
               {.names = "--window",
                .slot = &options->window,
                .value = "N",
@@ -615,12 +617,12 @@ Command trace_command() {
               {.names = "--memory",
                .slot = &options->memory,
                .value = "SIZE",
-               .help = "Memory for them",
+               .help = "Memory for these events",
                .otherwise = "64MiB"},
               {.names = "--interface",
                .slot = &options->interfaces,
                .value = "IF",
-               .help = "Watch the network here instead of at the targets' sockets",
+               .help = "Watch the network at this interface instead of at the targets' sockets",
                .completes = Completes::interface},
               {.names = "--network-delay",
                .slot = &options->network_delay,

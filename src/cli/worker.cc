@@ -36,14 +36,14 @@ Result<int> run_worker() {
 Command worker_command() {
   return {
       .name = "worker",
-      .summary = "Make runs for a diagnosis on another machine; started by its engine",
+      .summary = "Make runs for a diagnosis on another machine; started by 'rose diagnose --engine'",
       .description =
-          "'rose diagnose --engine' starts workers where there are resources: by srun, ssh, kubectl or a command. A "
-          "worker reads its tasks from its standard input: the folder of the configuration once, then schedule after "
-          "schedule. It makes a run of each and writes the result, including traces, to its standard output. When its "
-          "input ends, it ends and undoes its current run, and exits.\n\nIt needs what runs need: root, and the kernel "
-          "features that 'rose doctor' lists. Leftovers of a worker that was killed are removed by the next one on "
-          "that host, as 'rose heal' does.",
+          "'rose diagnose --engine' starts workers on other machines by srun, ssh, kubectl or a command. A worker "
+          "first reads the folder of the configuration from its standard input, then one schedule after another. It "
+          "makes a run of each schedule and writes the result, including traces, to its standard output. When its "
+          "input ends, it undoes its current run and exits.\n\nIt needs root, and the kernel features that 'rose "
+          "doctor' lists. If a worker was killed, the next worker on that host removes what it left behind, as 'rose "
+          "heal' does.",
       .examples = {"rose diagnose --trace dump.bin -c rose.toml --engine 'rose worker' --workers 2",
                    "rose diagnose --trace dump.bin -c rose.toml --engine 'lxc exec lab -- rose worker'"},
       .options = {},

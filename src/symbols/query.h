@@ -36,8 +36,8 @@ struct Query {
 
 // The accepted forms, for messages and help texts.
 inline constexpr std::string_view kQueryForms =
-    "'f(arg1)', 'f(name)', 'f(name->member)', 'f(*name)', 'f:return', 'f:calls', 'f:callers', 'file.c:123:name'; of "
-    "Java, too: 'org.x.C.m(name.field)', 'C.m(this.field)', 'C.m:return', 'C.m:callers', 'C.java:123:name'";
+    "'f(arg1)', 'f(name)', 'f(name->member)', 'f(*name)', 'f:return', 'f:calls', 'f:callers', 'file.c:123:name'; for "
+    "Java also 'org.x.C.m(name.field)', 'C.m(this.field)', 'C.m:return', 'C.m:callers', 'C.java:123:name'";
 
 inline constexpr std::size_t kMostQueryBytes = 1024, kMostMembers = 6, kMostArguments = 32;
 
