@@ -33,9 +33,9 @@ struct Engine {
 struct Image {
   std::vector<std::string> entrypoint;
   std::vector<std::string> command;
-  std::string user;                        // "": root
-  std::string stop_signal;                 // "": SIGTERM
-  std::string working_dir;                 // "": "/"
+  std::string user;                        // "" means root
+  std::string stop_signal;                 // "" means SIGTERM
+  std::string working_dir;                 // "" means "/"
   std::map<std::string, std::string> env;  // with PATH
   std::optional<config::Health> health;
   bool name_server = false;  // it exposes port 53

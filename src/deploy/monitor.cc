@@ -110,7 +110,7 @@ void Cluster::run_timers() {
       }
       if (restart) {
         state.restart_at_ns = 0;
-        state.end_note.clear();  // it is being restarted
+        state.end_note.clear();  // the node is about to run
         if (!state.with) ++state.restarts;
       }
       look = state.attach_at_ns != 0 && now >= state.attach_at_ns;

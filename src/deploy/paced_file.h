@@ -38,7 +38,7 @@ class PacedFile {
   // Other processes that have the file open can still use it, at full speed.
   ~PacedFile();
 
-  // A descriptor for reading and writing, as of the backing file.
+  // A descriptor for reading and writing. It is used like a descriptor of the backing file.
   [[nodiscard]] int fd() const { return file_.get(); }
 
   // Applies to requests from now on. If there is no limit any more, waiting requests are answered immediately.

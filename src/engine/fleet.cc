@@ -73,7 +73,7 @@ struct Fleet::Worker {
 // A worker that was asked to end or has ended, and what remains to be done for it.
 struct Fleet::Ending {
   pid_t pid = 0;
-  std::string who, why;  // why: "" if it was meant to end
+  std::string who, why;  // `why` is "" if it was meant to end
   std::string last_error;
   std::int64_t since_ns = 0;
   bool hangs = false;  // it will not end by itself

@@ -21,7 +21,7 @@
 namespace rose::engine {
 
 struct FleetOptions {
-  std::string version;  // of this rose
+  std::string version;  // the version of this rose
   std::string config;   // the configuration's file, relative to the tree
   const profile::Profile* profile = nullptr;
   std::map<std::string, std::string> elsewhere;  // programs of nodes that are outside the tree: path and digest

@@ -40,7 +40,7 @@ struct Holder::Command {
   pid_t thread = 0;
 };
 
-// Shared with the tracer.
+// State in memory that the injector shares with the process that traces the held threads.
 struct Holder::Shared {
   std::uint32_t held[ROSE_MAX_CHAINS];  // Hold
   std::uint32_t released[ROSE_MAX_CHAINS];

@@ -50,9 +50,9 @@ class ProcessStops {
   // Called when a process of the node has ended. Completes pending kills and power losses before the node may be
   // restarted.
   void on_end(std::size_t node);
-  // Call in the node's worker.
+  // Call it in the node's worker.
   void pause(std::size_t chain);
-  // Call in the node's worker, or after it has ended.
+  // Call it in the node's worker, or after the worker has ended.
   void end_pause(std::size_t chain);
 
   // Called before a call of process `tgid` continues: see FaultActions.

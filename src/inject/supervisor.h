@@ -94,7 +94,7 @@ class Supervisor {
   std::vector<std::uint32_t> conditions_;  // syscall conditions on this node
   std::vector<std::uint32_t> chains_;      // faults that wait for calls of this node
   std::atomic<bool> disarmed_{false};
-  // Number of threads that decide about a call or carry out a fault, protected by this mutex. Once disarmed_ is set, no
+  // Protects working_, the number of threads that decide about a call or carry out a fault. Once disarmed_ is set, no
   // thread begins to do so.
   std::mutex work_mutex_;
   std::condition_variable work_done_;

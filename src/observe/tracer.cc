@@ -241,7 +241,7 @@ Result<void> KernelTracer::open_window() {
   auto& maps = skeleton_->maps;
   nodes_.resize(targets_.size());
   ROSE_CHECK(ring_.open(bpf_map__fd(maps.rose_ring), ring_bytes_));
-  const std::uint64_t texts = options_.memory / 64;  // texts of storms
+  const std::uint64_t texts = options_.memory / 64;  // memory for the texts of storms
   ROSE_CHECK(storms_.open(bpf_map__fd(maps.rose_storms), storm_places_, texts));
   const std::uint64_t used = kernel_bytes_ + texts;
   const std::uint64_t left = options_.memory > used ? options_.memory - used : 0;

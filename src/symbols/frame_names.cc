@@ -17,7 +17,7 @@ namespace rose::symbols {
 namespace {
 
 constexpr std::size_t kMostInlined = 32;     // levels of inlining at one address
-constexpr std::size_t kMostUnits = 200'000;  // searched if the file has no address index
+constexpr std::size_t kMostUnits = 200'000;  // at most this many are searched if the file has no address index
 constexpr std::size_t kMostMangledBytes = 16'384;
 
 struct Free {

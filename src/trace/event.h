@@ -27,7 +27,7 @@ class StringTable {
   StringTable(StringTable&& other) noexcept;
   StringTable& operator=(StringTable&& other) noexcept;
 
-  [[nodiscard]] StringId intern(std::string_view text);  // never 0; "" is an ordinary string
+  [[nodiscard]] StringId intern(std::string_view text);  // the id is never 0, not even for ""
   // Returns "" for 0 and for unknown ids.
   [[nodiscard]] std::string_view operator[](StringId id) const {
     return id < strings_.size() ? strings_[id] : std::string_view();
