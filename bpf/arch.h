@@ -57,7 +57,7 @@ enum { ROSE_COMPAT = 1 << 22 /* thread_info.flags: the thread runs 32-bit code *
 #define rose_number_of(regs) ((regs)->syscallno)
 #define rose_read_number(regs) BPF_CORE_READ(regs, syscallno)
 #define rose_read_ip(regs) BPF_CORE_READ(regs, pc)
-/* Of a call, in programs that may read the kernel's types directly. */
+/* Of a system call, for programs that may read the kernel's types directly. */
 #define rose_first_of(regs) ((regs)->orig_x0)
 #define rose_third_of(regs) ((regs)->regs[2])
 /* The result of a call that a signal interrupts. */
@@ -130,7 +130,7 @@ enum { ROSE_COMPAT = 2 /* thread_info.status: the call is one of 32-bit code */ 
 
 #endif
 
-/* The same on all processors. */
+/* These numbers are the same on all processors. */
 enum { NR_IO_URING_ENTER = 426, NR_OPENAT2 = 437 };
 
 /* Argument `n` of the system call with these registers; also valid at its exit. */
@@ -173,8 +173,8 @@ static __always_inline __u64 rose_parameter(const struct pt_regs *regs, int n)
 	return 0;
 }
 
-/* The return address of a function at its entry, from what leads to it: arm64 has it in a register, x86-64 on the
- * stack. Addresses of arm64 may be signed, in their upper bits. */
+/* Determines the return address of a function at its entry from `at`. On arm64, `at` is the address itself, from its
+ * register, and may be signed in its upper bits. On x86-64, `at` is the place on the stack that holds the address. */
 static __always_inline bool rose_code_at(__u64 at, __u64 *to)
 {
 #ifdef __TARGET_ARCH_arm64
@@ -185,7 +185,7 @@ static __always_inline bool rose_code_at(__u64 at, __u64 *to)
 #endif
 }
 
-/* Registers by DWARF number; the last is the instruction pointer (ROSE_REGISTERS in inject.h). */
+/* The register with this DWARF number. The largest number is the instruction pointer (ROSE_REGISTERS in inject.h). */
 static __always_inline __u64 rose_register(const struct pt_regs *regs, __u32 number)
 {
 #ifdef __TARGET_ARCH_arm64

@@ -1,14 +1,13 @@
-/*
- * What the workload exchanges with the nodes: bytes behind the headers of TCP and UDP, by cgroup of the command and
- * address of the node. Attached to the cgroup of a run's commands. Handshakes and resets count as nothing: a workload
- * that found nobody exchanged no data.
+/* Counts the payload of TCP and UDP that the commands of a run exchange with nodes, by cgroup of the command. The
+ * programs are attached to the cgroup that holds the run's commands. Handshakes and resets have no payload, so a
+ * workload that reached no node exchanged nothing.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "rose_core.h"
 #include "exchanged.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Addresses of nodes (IPv4 as ::ffff:a.b.c.d). */
+/* The addresses of the nodes (IPv4 as ::ffff:a.b.c.d). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ROSE_EXCHANGE_ADDRESSES);
@@ -16,7 +15,7 @@ struct {
 	__type(value, __u32);
 } rose_addresses SEC(".maps");
 
-/* By cgroup of the command. */
+/* The key is the id of the command's cgroup. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, ROSE_EXCHANGE_COMMANDS);
@@ -24,7 +23,7 @@ struct {
 	__type(value, struct rose_exchanged);
 } rose_exchanges SEC(".maps");
 
-/* The depth of the commands' cgroups. Fixed before loading. */
+/* The depth of the commands' cgroups. User space sets it before loading. */
 ROSE_FIXED __u32 rose_command_level;
 
 enum { TCP = 6, UDP = 17, UDP_HEADER = 8, IPV6_HEADER = 40 };

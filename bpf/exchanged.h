@@ -1,4 +1,4 @@
-/* What exchange.bpf.c shares with userspace. C that C++ also compiles; include <linux/types.h> or the like before.
+/* What exchange.bpf.c shares with user space. C++ compiles it as well. Include <linux/types.h> or similar before it.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_EXCHANGED_H
 #define ROSE_EXCHANGED_H
@@ -13,7 +13,7 @@ struct rose_node_address {
 	__u8 bytes[16];
 };
 
-/* Bytes behind the headers. */
+/* Bytes of payload, that is, without the headers. */
 struct rose_exchanged {
 	__u64 sent;
 	__u64 received;

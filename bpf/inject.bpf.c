@@ -1,15 +1,15 @@
-/* Conditions that are met inside the kernel: returns of system calls that were matched at their entry (by the seccomp
- * supervisor or by rose_call, the override backend), and entries of probed functions or offsets in them. The thread
- * that meets a condition advances the schedule's state (inject.h) and acts immediately on the running process: a crash
- * does not wait for user space.
+/* Conditions that are met inside the kernel. They are met by returns of system calls that were matched at their entry
+ * (by the seccomp supervisor, or by rose_call of the override backend), and by threads that reach probed functions or
+ * offsets in them. The thread that meets a condition advances the schedule's state (inject.h) and acts immediately on
+ * the running process, so that a crash does not wait for user space.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "rose_core.h"
 #include "inject.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* io_uring_complete: (ring, request, completion) since Linux 6.11; 1: (ring, request, user data, result, ...) since
- * 5.19; 2: (ring, user data, result, ...) before, which does not identify the request. */
+/* The form of io_uring_complete's arguments. 0: (ring, request, completion), since Linux 6.11. 1: (ring, request, user
+ * data, result, ...), since 5.19. 2: (ring, user data, result, ...), before 5.19; these do not identify the request. */
 ROSE_FIXED __u8 rose_uring_form = 0;
 
 struct {
@@ -36,7 +36,7 @@ struct {
 	__type(value, struct rose_word);
 } rose_edges SEC(".maps");
 
-/* The fault that fired in each group, as index + 1. */
+/* For each group, the fault that fired in it, as index + 1. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -131,7 +131,7 @@ static __always_inline long current_node(struct rose_settings *set)
 	struct cgroup *cgroup = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), cgroups, dfl_cgrp);
 #endif
 
-	/* A node's processes may have created cgroups below the node's own. */
+	/* The process may be in a cgroup that was created below the node's own. */
 	for (i = 0; !node && i < 4; i++) {
 		if (!set->levels[i])
 			break;
@@ -204,7 +204,7 @@ static long open_one(__u32 i, void *data)
 }
 #endif
 
-/* Fires a chain for this thread and opens the chains that come after it. */
+/* Fires a chain on this thread and opens the chains that come after it. */
 static __always_inline int fire(struct rose_chain *chain, __u32 index, __u64 now)
 {
 	__u64 pid_tid = bpf_get_current_pid_tgid();
@@ -223,7 +223,7 @@ static __always_inline int fire(struct rose_chain *chain, __u32 index, __u64 now
 	return 1;
 }
 
-/* True if the current process is affected by the crash or pause. */
+/* True if the crash or pause affects the current process. */
 static __always_inline int is_meant(const struct rose_chain *chain)
 {
 	__u32 key = rose_chain_node(chain) - 1;
@@ -254,7 +254,7 @@ static __noinline int hold_current(struct rose_chain *chain)
 
 	if (!chain)
 		return 0;
-	/* A debugger would receive the signal. */
+	/* A thread that a debugger traces is not held, because the debugger would receive the signal. */
 	if (!set || (BPF_CORE_READ(task, ptrace) && (__u32)BPF_CORE_READ(task, parent, tgid) != set->holder) ||
 	    bpf_send_signal_thread(HOLD_SIGNAL)) {
 		ROSE_WRITE(chain->signalled, ROSE_NOT_HELD);
@@ -271,13 +271,14 @@ struct visit {
 	__u32 first;		/* site: start of its list */
 	__u32 tid;
 	__u32 node;
-	__u32 roles;		/* the thread's node took a role */
+	__u32 roles;		/* not 0: the thread's node took a role */
 	__u32 hit[2];		/* chains that affect the thread, as index + 1 */
 };
 
 #ifdef ROSE_OLD
-/* Old verifiers check a function once, and not each time it is called, only if its arguments are numbers. So a visit is
- * in a room of the processor, which no other program takes meanwhile: none of them runs in an interrupt. */
+/* Old verifiers check a function once, instead of at each call, only if its arguments are numbers. So the visit is
+ * stored in a map element of the processor. No other program overwrites it meanwhile, because none of these programs
+ * runs in an interrupt. */
 struct java_visit {
 	struct visit visit;
 	__u64 entries;
@@ -306,7 +307,7 @@ static __always_inline struct java_visit *clear_room(void)
 	return visit;
 }
 
-/* The steps of a schedule are taken one at a time, here and in user space. */
+/* Takes the lock under which the kernel and user space advance a schedule, one step at a time. */
 static __noinline int rose_lock(struct rose_settings *set)
 {
 	int i;
@@ -328,7 +329,7 @@ static __noinline int rose_lock(struct rose_settings *set)
 #define rose_unlock(set, locked) ((void)(locked))
 #endif
 
-/* The stack is taken at the end of the program, when nothing of the visit is on the BPF stack any more. */
+/* The stack is copied at the end of the program, when the visit needs no more space on the BPF stack. */
 static __always_inline void note_hit(struct visit *visit, __u32 index)
 {
 	visit->hit[visit->hit[0] ? 1 : 0] = index + 1;
@@ -342,7 +343,7 @@ static __always_inline void take_stacks(const struct visit *visit)
 		rose_take_stack(visit->hit[1] - 1);
 }
 
-/* This thread has met the last condition of the chain. */
+/* Called when this thread has met the last condition of the chain. */
 static __always_inline void complete(struct rose_chain *chain, __u32 index, struct visit *visit)
 {
 	__u64 now = visit->now;
@@ -422,7 +423,7 @@ static __always_inline int visit_condition(struct visit *visit, __u32 id)
 	chain = bpf_map_lookup_elem(&rose_chains, &key);
 	if (!chain)
 		return 0;
-	/* -EINPROGRESS: a non-blocking connect has begun, which the tracer records as a change. */
+	/* -EINPROGRESS counts as a success: a non-blocking connect has begun, which the tracer records as a change. */
 	if (condition->result_kind == ROSE_RESULT_OK && visit->result < 0 && visit->result >= -4095 && visit->result != -115)
 		return 0;
 	if (condition->result_kind == ROSE_RESULT_ERROR && (visit->result >= 0 || visit->result < -4095))
@@ -431,8 +432,8 @@ static __always_inline int visit_condition(struct visit *visit, __u32 id)
 		return 0;
 	if (!rose_is_current(chain, condition, visit->tid))
 		return 0;
-	/* A call or entry may stand for several conditions, even of one chain. It must count once per chain, and not in
-	 * chains that it opens itself: those were opened at this very time stamp. */
+	/* A call or function entry may match several conditions, even of one chain. It must count only once for a
+	 * chain, and not for chains that it opens itself, whose opened_ns is the time stamp of this visit. */
 	if (condition->position) {
 		key = id - 1;
 		before = bpf_map_lookup_elem(&rose_conds, &key);
@@ -482,7 +483,7 @@ static long visit_pending(__u32 i, void *data)
 	return 0;
 }
 
-/* A thread has reached the location of a block. */
+/* Called when a thread has reached the location of a block. */
 static __always_inline int visit_block(struct visit *visit, __u32 index)
 {
 	struct rose_chain *chain;
@@ -490,7 +491,7 @@ static __always_inline int visit_block(struct visit *visit, __u32 index)
 	chain = bpf_map_lookup_elem(&rose_chains, &index);
 	if (!chain || rose_chain_node(chain) != visit->node + 1 || ROSE_READ(chain->state) != ROSE_ARMED)
 		return 0;
-	/* The thread that armed the chain does not count as the one to wait. */
+	/* The visit that armed or opened the chain does not count as the thread to hold. */
 	if (ROSE_READ(chain->armed_ns) == visit->now || ROSE_READ(chain->opened_ns) == visit->now)
 		return 0;
 	if (ROSE_ADD(&chain->seen, 1) + 1 != chain->count)
@@ -514,7 +515,7 @@ __noinline int rose_visit_block_at(__u32 index)
 }
 #define rose_visit_block(visit, index) rose_visit_block_at(index)
 #else
-/* Not static, so that the verifier checks it once. */
+/* Not static, so that the verifier checks it once instead of along each path through its callers. */
 __noinline int rose_visit_block(struct visit *visit, __u32 index)
 {
 	return visit ? visit_block(visit, index) : 0;
@@ -582,7 +583,8 @@ static long forget_further(__u32 i, void *data)
 	return 0;
 }
 
-/* The thread's call has returned, or is another one. `count` conditions were pending. */
+/* Forgets the `count` conditions that were pending, because the thread's call has returned or the thread makes another
+ * call. */
 static __always_inline void forget_pending(struct rose_settings *set, __u32 tid, __u32 count)
 {
 	__u64 key = ROSE_PENDING_KEY(tid, 0);
@@ -600,7 +602,7 @@ static __always_inline void forget_restart(struct rose_settings *set, __u32 tid)
 }
 
 enum {
-	NR_NONE = -1,			/* rt_sigreturn leaves no number */
+	NR_NONE = -1,			/* rt_sigreturn clears the number */
 };
 
 #ifdef ROSE_OLD
@@ -635,7 +637,7 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 		if (number == NR_RESTART_SYSCALL || current_node(set) < 0)
 			return 0;
 		known = bpf_map_lookup_elem(&rose_restarts, &visit->tid);
-		/* Repeated by the override backend; it has not been counted yet. */
+		/* The override backend had the call repeated and has not counted it yet. */
 		if (known && known->since_ns && known->ip == ip && known->syscall == (__u32)number)
 			return 0;
 		fresh.ip = ip;
@@ -650,8 +652,8 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (ROSE_READ(set->restarts)) {
 		known = bpf_map_lookup_elem(&rose_restarts, &visit->tid);
 		if (known && number == NR_NONE) {
-			/* Return from a signal handler: to the call (2 bytes before), after it with EINTR, or
-			 * elsewhere. */
+			/* A signal handler has returned: to the call's instruction, so that the call is repeated;
+			 * behind it, so that the call has failed with EINTR; or to another place. */
 			if (ip != known->ip)
 				return 0;
 			number = known->syscall;
@@ -670,8 +672,8 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	count = pending->count;
 	node = current_node(set);
-	/* Left by a thread that died in its call and whose id was reused; or a call of a handler inside an interrupted
-	 * one. */
+	/* The entry was left by a thread that died in its call and whose id was reused, or this call was made by a
+	 * signal handler that interrupts the thread's call. */
 	if (node < 0 || pending->syscall != (__u32)number)
 		return 0;
 	visit->node = node;

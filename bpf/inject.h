@@ -1,8 +1,8 @@
 /* The state of a schedule that is being injected. The BPF programs (inject.bpf.c, network.bpf.c) and the injector in
- * user space share it through mmapable arrays, and advance it with the functions below. Both sides use the same
- * functions and atomics, so that nothing fires early, out of order or twice, whichever side comes first.
+ * user space share it through mmapable arrays, and both advance it with the functions below. Because they use the same
+ * functions and atomic operations, nothing fires early, out of order or twice, whichever side is first.
  *
- * C that C++ also compiles. Include <linux/types.h> or similar before it (for __u64).
+ * C++ compiles this file as well. Include <linux/types.h> or similar before it (for __u64).
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_H
 #define ROSE_INJECT_H
@@ -25,53 +25,55 @@ enum {
 	ROSE_NODE_WORDS = ROSE_MAX_NODES / 64,
 	ROSE_MAX_ROLES = 64,
 	ROSE_MAX_THROWS = 16,		/* exceptions at one location */
-	ROSE_ROLE_NODES = 0x10000,	/* from here on, a node is "the holder of role n - ROSE_ROLE_NODES" */
-	/* from here on, a node is "the node that chain n - ROSE_CHAIN_NODES is bound to" */
+	ROSE_ROLE_NODES = 0x10000,	/* a node number from here on means "the holder of role n - ROSE_ROLE_NODES" */
+	/* a node number from here on means "the node that chain n - ROSE_CHAIN_NODES is bound to" */
 	ROSE_CHAIN_NODES = 0x20000,
 	ROSE_ANY_NODE = 0xffffffff,
 	ROSE_MAX_CHAIN_CONDITIONS = 4000,
 #if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
 	ROSE_REGISTERS = 33,
-	ROSE_STACK_POINTER = 31,	/* its number */
-	ROSE_ADDRESS_BITS = 48,		/* of a program's addresses; larger ones are given only on request */
+	ROSE_STACK_POINTER = 31,	/* the stack pointer's number among the registers */
+	ROSE_ADDRESS_BITS = 48,		/* of a program's addresses; the kernel gives larger ones only on request */
 #else
 	ROSE_REGISTERS = 17,
 	ROSE_STACK_POINTER = 7,
 	ROSE_ADDRESS_BITS = 47,
 #endif
-	ROSE_STACK_WORDS = 4096,	/* of a thread's stack, from the stack pointer upwards */
-	ROSE_STACK_MAPS = 40,		/* mappings of code that the words may point into */
+	ROSE_STACK_WORDS = 4096,	/* words that are copied of a thread's stack, from the stack pointer upwards */
+	ROSE_STACK_MAPS = 40,		/* at most this many mappings of code that the words may point into */
 	ROSE_STACK_PATH = 512,
 	ROSE_STACK_RANGES = 64,
-	ROSE_STACKS_EACH = 4,		/* the first firings of a fault */
+	ROSE_STACKS_EACH = 4,		/* at most this many stacks for each fault, of its first firings */
 	ROSE_MAX_STACKS = 256,
 	ROSE_MAX_FULL_DISKS = 4096,
 };
 
 enum rose_chain_kind {
-	ROSE_CHAIN_SYSCALL = 1,		/* waits for calls once its conditions are met */
+	ROSE_CHAIN_SYSCALL = 1,		/* armed by its conditions; a matching call then fires it */
 	ROSE_CHAIN_CRASH = 2,
 	ROSE_CHAIN_PAUSE = 3,
 	ROSE_CHAIN_PARTITION = 4,
-	ROSE_CHAIN_END = 5,		/* `until`: ends the fault `target` */
+	ROSE_CHAIN_END = 5,		/* an `until`: ends the fault `target` */
 	ROSE_CHAIN_NETWORK = 6,
 	ROSE_CHAIN_CLOCK = 7,
-	ROSE_CHAIN_EXCEPTION = 8,	/* waits for threads at its location once its conditions are met */
-	ROSE_CHAIN_MARK = 9,		/* an event or a step of the workload: only opens what comes after it */
-	ROSE_CHAIN_RESOURCE = 10,	/* descriptors, memory, processor time, disk space: limited from user space */
-	ROSE_CHAIN_BLOCK = 11,		/* waits for the thread that it holds once its conditions are met */
+	ROSE_CHAIN_EXCEPTION = 8,	/* armed by its conditions; a thread that reaches its location then fires it */
+	ROSE_CHAIN_MARK = 9,  /* an event or a step of the workload: has no effect but to open the chains after it */
+	/* a limit on descriptors, memory, processor time or disk space, set from user space */
+	ROSE_CHAIN_RESOURCE = 10,
+	/* armed by its conditions; a thread that reaches its location then fires it and is held */
+	ROSE_CHAIN_BLOCK = 11,
 };
 
-/* Lasting faults. The kernel writes the end time when such a fault fires, so that it takes effect at once and ends on
- * time. */
+/* Faults that last. When such a fault fires, the kernel writes its end time, so that the fault takes effect at once and
+ * ends on time. */
 #define ROSE_LASTS(kind)                                                                                             \
 	((kind) == ROSE_CHAIN_PARTITION || (kind) == ROSE_CHAIN_NETWORK || (kind) == ROSE_CHAIN_CLOCK ||             \
 	 (kind) == ROSE_CHAIN_RESOURCE || (kind) == ROSE_CHAIN_BLOCK)
 
 enum rose_chain_state {
 	ROSE_WAITING = 0,
-	ROSE_ARMED = 1,			/* conditions are met; a matching call takes the next step */
-	ROSE_FIRING = 2,		/* claimed; the time stamps below are being written */
+	ROSE_ARMED = 1,  /* conditions are met; a matching call, or a thread at the location, may fire it */
+	ROSE_FIRING = 2,		/* a thread has claimed the firing and is writing its time stamps */
 	ROSE_FIRED = 3,
 	ROSE_WITHDRAWN = 4,
 };
@@ -79,11 +81,11 @@ enum rose_chain_state {
 enum rose_chain_flags {
 	ROSE_WAITS_FOR_CALL = 1,	/* syscall faults, and `before` of crash and pause */
 	ROSE_MAIN_ONLY = 2,		/* scope = "main" */
-	ROSE_AT_WORKLOAD = 4,		/* without conditions and `after`: opened by the start of the workload */
+	ROSE_AT_WORKLOAD = 4,		/* has neither conditions nor `after`: the start of the workload opens it */
 	ROSE_MAIN_SPARED = 8,		/* scope = "others" */
-	/* an event: `after_left` counts what must come before it, and its conditions are counted all the time */
+	/* an event; `after_left` counts what must come before it; its conditions count even before that */
 	ROSE_IN_TURN = 16,
-	ROSE_HOLDS = 32,		/* ... and the thread that meets its last condition too early waits there */
+	ROSE_HOLDS = 32,  /* also ROSE_IN_TURN: a thread that meets the last condition too early is held there */
 };
 
 enum rose_condition_kind {
@@ -102,30 +104,30 @@ enum rose_result_kind {
 	ROSE_RESULT_VALUE = 3,
 };
 
-/* progress: the current condition, how often it was seen, and the thread that met the previous one, in one word so that
- * it can be changed atomically: position:12 | tid:22 | seen:30 */
+/* `progress` is one word, so that it can be changed atomically: the position of the current condition (12 bits), the
+ * thread that met the previous condition (22 bits), and how often the current one was seen (30 bits). */
 #define ROSE_POSITION(progress) ((__u32)((progress) >> 52))
 #define ROSE_TID(progress) ((__u32)((progress) >> 30) & 0x3fffffu)
 #define ROSE_SEEN(progress) ((__u32)(progress) & 0x3fffffffu)
 #define ROSE_PROGRESS(position, tid, seen) \
 	((((__u64)(position)) << 52) | (((__u64)(tid) & 0x3fffffu) << 30) | ((__u64)(seen) & 0x3fffffffu))
-#define ROSE_CLOSED 0xfffu		/* a position: some `after` has not been injected yet */
+#define ROSE_CLOSED 0xfffu		/* the position while an entry of `after` is not injected yet */
 
 struct rose_chain {
 	__u64 progress;
-	__u64 opened_ns;		/* when the last `after` was injected; 0: not yet */
+	__u64 opened_ns;		/* when the last entry of `after` was injected; 0: not yet */
 	__u64 armed_ns;
 	__u64 fired_ns;
 	__u64 until_ns;			/* lasting faults: in effect while now < until_ns */
 	__u64 seen;			/* matching calls while armed */
-	__u64 injected;			/* calls changed or packets dropped */
+	__u64 injected;			/* calls that were changed, or packets that were dropped */
 	__u64 duration_ns;		/* lasting faults: 0 means without end */
 	__u32 state;
 	__u32 after_left;
 	__u32 pid;			/* the process in which it fired */
 	__u32 tid;
-	__u32 signalled;		/* tgid that the BPF program signalled directly; or ROSE_NOT_HELD */
-	/* Constant once armed: */
+	__u32 signalled;		/* the process that the BPF program signalled itself; or ROSE_NOT_HELD */
+	/* From here on, except for `stacks`, constant once the chain is armed: */
 	__u32 kind;
 	__u32 flags;
 	__u32 node;
@@ -136,12 +138,12 @@ struct rose_chain {
 	__u32 conditions;
 	__u32 first_edge;
 	__u32 edges;
-	__u32 bound;			/* if `node` is a role: its holder when the conditions were met, +1 */
+	__u32 bound;			/* if `node` is a role: node + 1 of its holder when the conditions were met */
 	__u32 stacks;			/* number of stacks taken or being taken */
 	__u32 count;			/* block: the nth thread that reaches the location */
 };
 
-/* In `signalled`: the thread should wait but does not, because a debugger traces it. */
+/* A value of `signalled`: the thread should be held but is not, for example because a debugger traces it. */
 #define ROSE_NOT_HELD 0xffffffffu
 
 /* The node that last entered the role's function. */
@@ -152,7 +154,7 @@ struct rose_role {
 };
 
 struct rose_condition {
-	__u64 met_ns;			/* written after the step that met it; 0: not met */
+	__u64 met_ns;			/* written after the other met_ fields of the step that met it; 0: not met */
 	__s64 result;
 	__u32 met_pid;
 	__u32 met_tid;
@@ -164,25 +166,26 @@ struct rose_condition {
 	__u16 same_thread;
 	__u16 role;
 	__u32 result_kind;
-	__u32 met_node;			/* if `node` is a role or any node: the node that met it, +1 */
+	__u32 met_node;			/* if `node` is a role or any node: node + 1 of the node that met it */
 };
 
 struct rose_node_state {
 	__u64 cgroup_id;
 	__u32 main_pid;
-	__u32 counting;			/* a lock: the override backend is counting a call of the node */
-	/* while a schedule limits descriptors or fills disks */
-	__u64 descriptors_lacked;	/* calls that failed since the process may have no further descriptor */
-	__u64 room_lacked;		/* calls on paths, and writes to mapped memory, that failed since a disk is full */
-	/* The fault whose limit is in force, as its chain's index + 1: the threads that meet it have their stacks taken. */
+	__u32 counting;			/* a lock, held while the override backend counts a call of the node */
+	/* Counted while a schedule limits descriptors or fills disks: */
+	__u64 descriptors_lacked;	/* calls that failed because the process may have no further descriptor */
+	__u64 room_lacked;  /* calls on paths, and writes to mapped memory, that failed because a disk is full */
+	/* The fault whose limit is in force, as its chain's index + 1. The stacks of threads that meet the limit are
+	 * copied for this fault. */
 	__u32 descriptors_chain;
 	__u32 room_chain;
 	__u32 memory_chain;
 	__u32 reserved;
 };
 
-/* A thread inside a call that was matched at its entry. sys_exit removes it. Conditions that do not fit are in further
- * elements, numbered by ROSE_PENDING_KEY; `count` in the first element is the total. */
+/* The conditions that a thread's current call matched at its entry. sys_exit removes them. Those that do not fit into
+ * one element are in further elements, whose keys are ROSE_PENDING_KEY. `count` of the first element is the total. */
 #define ROSE_PENDING_KEY(tid, element) ((__u64)(__u32)(tid) | (__u64)(element) << 32)
 struct rose_pending {
 	__u32 syscall;
@@ -190,21 +193,21 @@ struct rose_pending {
 	__u16 conditions[ROSE_MAX_PENDING];
 };
 
-/* A call that a signal interrupted. The kernel makes it again, including its notification, unless a handler ran that
- * requires EINTR. It must then be recognised as the same call and not be counted again. */
+/* A call that a signal interrupted. The kernel makes it again, and seccomp notifies again, unless a signal handler ran
+ * that requires EINTR. The call must then be recognised as the same call and must not be counted again. */
 struct rose_restart {
 	__u64 ip;			/* address after the call's instruction */
-	__u64 since_ns;			/* not 0: repeated by the override backend, which has not examined it yet */
+	__u64 since_ns;  /* not 0: the override backend had the call repeated, and has not matched it yet */
 	__u64 rung_ns;
 	__u32 syscall;
 	__u32 reserved;
 };
 
-/* What a probed address stands for: a range of rose_site_conds, with conditions, blocks and (first) roles. For a
- * location in a Java method, the agent has such a list, which may also contain exceptions: indices of rose_throws. */
+/* The list of a probed address: a range of rose_site_conds, with roles first, then conditions and blocks. The agent has
+ * such a list for each location in a Java method. That list may also contain exceptions, as indices of rose_throws. */
 #define ROSE_SITE_ROLE 0x80000000u
 #define ROSE_SITE_THROW 0x40000000u
-#define ROSE_SITE_BLOCK 0x20000000u	/* a chain that holds a thread here */
+#define ROSE_SITE_BLOCK 0x20000000u	/* marks the index of a chain that holds a thread here */
 struct rose_site {
 	__u32 first;
 	__u32 count;
@@ -214,52 +217,54 @@ struct rose_site {
 struct rose_throw {
 	__u32 chain;
 	__u32 reserved;
-	__u64 count;			/* the nth thread that reaches it once the chain is armed */
+	__u64 count;			/* the nth thread that reaches the location once the chain is armed */
 	__s64 times;			/* -1: forever */
 };
 
-/* An element of an array of words. The kernel pads values of mmapable arrays to 8 bytes. */
+/* An element of an array of words. It has 8 bytes because the kernel pads values of mmapable arrays to 8 bytes. */
 struct rose_word {
 	__u32 value;
 	__u32 reserved;
 };
 
-/* User space checks the whole state whenever it receives a notice, so a lost notice only costs time. */
+/* User space checks the whole state whenever it receives a notice, so a lost notice only causes a delay. */
 struct rose_notice {
 	__u32 chain;
-	/* 1: a condition was met, 2: armed, 3: fired, 4: a role was taken; 5, 6: see below */
+	/* 1: a condition was met; 2: a chain is armed; 3: it fired; 4: a role was taken; 5 and 6: see below */
 	__u32 what;
 	__u64 ns;
 	__u32 tid;
 	__u32 syscall;
 };
-/* `what` of a notice that requests a thread's memory: `chain` is the thread, `ns` the address that is not in memory. */
+/* A value of `what`: requests that user space read the memory of the thread `chain` at the address `ns`, which is not
+ * present. */
 #define ROSE_PAGE_IN 5u
-/* `what`: `tid` makes the call `syscall`, whose result will be that of `chain`. Not reported anywhere else. */
+/* A value of `what`: thread `tid` makes the call `syscall`, and gets the result that `chain` defines. Nothing else
+ * reports this. */
 #define ROSE_CHANGED 6u
 
 struct rose_settings {
 	__u32 levels[4];		/* depths of the nodes' cgroups; 0: unused */
 	__u32 pending;			/* threads in rose_pending; if 0, sys_exit returns immediately */
-	__u32 contended;		/* steps abandoned after too many lost races: must stay 0 */
+	__u32 contended;  /* steps that were abandoned because other threads changed the word each time; must stay 0 */
 	__u32 restarts;			/* threads in rose_restarts */
 	__u32 rules;
-	__u32 own_pid;			/* rose: its children belong to the node only after their execve */
-	__u32 unread;			/* calls whose arguments could not be read, so that they were not matched */
+	__u32 own_pid;  /* the process id of rose; its children belong to a node only after their execve */
+	__u32 unread;			/* calls that were not matched because their arguments could not be read */
 	__u32 hold;			/* the interface that delays packets; 0: none */
-	__u32 stacks;			/* stacks taken for each fault; 0: none */
-	__u32 stack_slots;		/* in rose_stacks */
+	__u32 stacks;			/* at most this many stacks are copied for each fault; 0: none */
+	__u32 stack_slots;		/* the number of elements of rose_stacks */
 	__u32 holder;			/* the process that traces threads in order to hold them */
-	/* Old kernels, whose atomic additions return nothing: taken around each step by exchanging 0 for 1, given back by
-	 * subtracting 1. */
+	/* A lock around each step, for old kernels, whose atomic additions return no value. User space takes it by
+	 * exchanging 0 for 1, and both sides release it by subtracting 1. */
 	__u64 lock;
-	__u32 locks;			/* user space takes it, too */
-	__u32 wanted;			/* the thread that rose_registers reports, where iterators take no parameters */
+	__u32 locks;			/* not 0: user space takes the lock, too */
+	__u32 wanted;  /* the thread that rose_registers reports, on kernels whose iterators take no parameters */
 };
 
 /* ---- the override backend: what rose_call matches calls against, and what it does ---- */
 
-/* `*` matches any text, `?` any byte. */
+/* In a glob, `*` matches any text and `?` any byte. */
 struct rose_glob {
 	__u32 length;
 	__u8 text[ROSE_GLOB_BYTES];
@@ -275,12 +280,12 @@ enum rose_call_action {
 enum rose_call_flags {
 	ROSE_PEER_PORT = 1,		/* the glob is compared with the part from the last colon on */
 	ROSE_LOCAL_PORT = 2,
-	ROSE_SPARED_ANYWAY = 4,		/* crash: a caller that is not affected continues with its call */
+	ROSE_SPARED_ANYWAY = 4,		/* crash: if it does not affect the caller, the call is executed */
 };
 
 struct rose_wanted_call {
 	__u32 kind;
-	__u32 index;			/* of the condition or chain */
+	__u32 index;			/* the index of the condition or chain */
 	__u32 action;
 	__u32 flags;
 	__u32 signal;
@@ -288,18 +293,18 @@ struct rose_wanted_call {
 	__s64 answer;
 	__u64 count;			/* the nth matching call */
 	__s64 times;			/* -1: forever */
-	/* Globs, as index + 1; 0: anything. */
+	/* Globs, as index + 1; 0: any text matches. */
 	__u16 path;
 	__u16 peer;
 	__u16 local;
 	__u16 process;
-	__u16 path2;			/* the second path; `path` is then compared with the first one only */
+	__u16 path2;  /* the glob of the second path; `path` is then compared with the first path only */
 	__u16 reserved[3];
 	__u64 value[6];
 	__u64 mask[6];
 };
 
-/* The argument positions of a system call by meaning; -1: none. */
+/* For each kind of argument, the position at which a system call has it; -1: nowhere. */
 struct rose_call_arguments {
 	__s8 path;
 	__s8 dirfd;
@@ -307,54 +312,54 @@ struct rose_call_arguments {
 	__s8 dirfd2;
 	__s8 fd;
 	__s8 sockaddr;
-	__u8 binds;			/* the address is that of the socket itself */
-	__u8 message;			/* the address is in the msghdr that argument 1 points to */
+	__u8 binds;			/* not 0: the address is that of the socket itself */
+	__u8 message;			/* not 0: the address is in the msghdr that argument 1 points to */
 };
 
-/* The call at which a fault fired, for messages. */
+/* The call at which a fault fired. User space shows it in messages. */
 struct rose_firing {
 	__u32 syscall;
 	__u32 length;
-	__u32 what;			/* 0 nothing, 1 paths (separated by NUL), 2 peer, 3 local */
-	__u32 ready;			/* written last */
+	__u32 what;  /* what `text` is. 0: nothing, 1: paths (separated by NUL), 2: peer, 3: local address */
+	__u32 ready;			/* written after all other fields */
 	__u8 text[ROSE_FIRING_BYTES];
 };
 
-/* Executable memory of the process and the file it is mapped from. */
+/* A mapping of executable memory of the process, and the file that is mapped there. */
 struct rose_stack_map {
 	__u64 start;
 	__u64 end;
-	__u64 offset;			/* in the file */
-	__u64 inode;			/* 0: not from a file */
-	__u32 at;			/* start of the path; ROSE_STACK_PATH: unknown */
+	__u64 offset;			/* offset of the mapping in the file */
+	__u64 inode;			/* 0: no file is mapped */
+	__u32 at;			/* offset in `path` at which the path starts; ROSE_STACK_PATH: unknown */
 	__u32 reserved;
-	__u8 path[ROSE_STACK_PATH];	/* as the process sees it, at the end of the array */
+	__u8 path[ROSE_STACK_PATH];	/* the path as the process sees it; it ends at the end of the array */
 };
 
-/* Addresses that have been looked up: all between them have the same result. */
+/* An address range that was looked up. All addresses in it have the same result. */
 struct rose_stack_range {
 	__u64 start;
 	__u64 end;
 };
 
-/* A thread at the moment when a fault affected it: its registers, the top of its stack and the code that this may refer
- * to. */
+/* The state of a thread at the moment when a fault affected it: its registers, the top of its stack, and the mappings
+ * of code that the words of the stack may point into. */
 struct rose_stack {
 	__u64 at_ns;
 	__u64 registers[ROSE_REGISTERS]; /* by DWARF register number (psABI); the last is the instruction pointer */
 	__u32 pid;
 	__u32 tid;
-	__u32 ready;			/* written last */
+	__u32 ready;			/* written after all other fields */
 	__u32 bytes;			/* bytes of the stack that could be read */
 	__u32 map_count;
-	__u32 more_maps;		/* mappings that did not fit */
+	__u32 more_maps;		/* number of mappings that did not fit */
 	/* addresses that could not be looked up, because the memory map was being changed */
 	__u32 unknown;
-	__u32 own_tid;			/* in the thread's own PID namespace; 0: unknown */
+	__u32 own_tid;			/* the thread's id in its own PID namespace; 0: unknown */
 	char thread[16];
 	__u64 words[ROSE_STACK_WORDS];
 	struct rose_stack_map maps[ROSE_STACK_MAPS];
-	/* Scratch space: */
+	/* Used only while the stack is copied: */
 	struct rose_stack_range ranges[ROSE_STACK_RANGES];
 	__u8 name[256];
 };
@@ -373,30 +378,30 @@ enum rose_rule_flags {
 /* A partition or a bad link between the nodes on its side and its peers. Sets of nodes are bit sets. */
 struct rose_rule {
 	__u32 chain;
-	__u32 direction;		/* as seen from the side */
-	__u32 threshold;		/* dropped if random <= threshold */
-	__u8 protocol;			/* 0: all */
+	__u32 direction;		/* the direction of the packets, as seen from the side */
+	__u32 threshold;		/* a packet is dropped if its random number is at most this */
+	__u8 protocol;			/* 0: all protocols */
 	__u8 flags;
 	__u16 reserved;
 	__u64 side[ROSE_NODE_WORDS];
 	__u64 peers[ROSE_NODE_WORDS];
-	__u64 stopped;			/* packets that were dropped */
-	__u64 rejected;			/* of these: packets that got a response */
+	__u64 stopped;			/* packets that were dropped or rejected */
+	__u64 rejected;			/* those of them whose sender got a response */
 };
 
-/* What a bad link does to the packets of its rule. Probabilities are multiples of 2^-32, and random numbers are derived
- * from the packet's number, so that the same packets meet the same fate in every run. */
+/* The effects of a bad link on the packets of its rule. Probabilities are multiples of 2^-32. Random numbers are
+ * derived from the packet's number, so that the same packets are affected in the same way in every run. */
 struct rose_link {
 	__u64 seed;
-	__u64 count;			/* from the nth packet or connection on ... */
-	__s64 times;			/* ... this many; -1: all */
+	__u64 count;			/* the effects begin with the nth packet or connection */
+	__s64 times;			/* they affect this many packets or connections; -1: all */
 	__u64 lose;
 	__u64 duplicate;
 	__u64 corrupt;
-	/* the remaining packets pass through rose, which delays them or limits their rate */
+	/* rose receives the packets that are not lost, in order to delay them or to limit their rate */
 	__u32 hold;
-	__u32 connections;		/* `count` counts connections */
-	__u32 payload_length;		/* 0: any */
+	__u32 connections;		/* not 0: `count` counts connections */
+	__u32 payload_length;		/* 0: packets with any payload */
 	__u32 reserved;
 	__u8 payload[ROSE_PAYLOAD_BYTES];
 	/* Counters: */
@@ -421,24 +426,26 @@ struct rose_flow {
 };
 struct rose_numbered {
 	__u64 number;
-	__u32 sequence;			/* TCP: of its SYN, to distinguish a repeated SYN from a new connection */
+	/* TCP: the sequence number of its SYN, which distinguishes a repeated SYN from a new connection */
+	__u32 sequence;
 	__u32 reserved;
 };
 
-/* Where a delayed packet continues. */
+/* The interface on which a delayed packet continues. */
 struct rose_way {
 	__u32 ifindex;			/* 0: none */
-	__u32 received;			/* as if received there; otherwise as if sent there */
+	__u32 received;			/* 1: as if the interface had received it; 0: as if it were sent there */
 };
 
-/* The VLAN tag of a packet while it is delayed: the rule that delays it (+1, 11 bits), whether it goes to the side (1
- * bit), and its way (4 bits). */
+/* While a packet is delayed, its VLAN tag holds the rule that delays it (+ 1, 11 bits), whether the packet goes to the
+ * rule's side (1 bit), and its way (4 bits). */
 #define ROSE_TAG(rule, to_side, way) (((rule) + 1) | (to_side) << 11 | (way) << 12)
 #define ROSE_TAG_RULE(tag) (((tag) & 0x7ff) - 1)
 #define ROSE_TAG_TO_SIDE(tag) (((tag) >> 11) & 1)
 #define ROSE_TAG_WAY(tag) (((tag) >> 12) & 15)
 
-/* A random number for the link's nth packet, uniform in 32 bits (Steele and others, "splitmix64"). */
+/* The purposes of random numbers. rose_draw() returns the link's random number for its nth packet, uniform in 32 bits
+ * (splitmix64 of Steele and others). */
 enum rose_draw { ROSE_DRAW_LOSE = 1, ROSE_DRAW_DUPLICATE = 2, ROSE_DRAW_CORRUPT = 3, ROSE_DRAW_WHERE = 4,
 		 ROSE_DRAW_REORDER = 5, ROSE_DRAW_JITTER = 6 };
 
@@ -448,7 +455,7 @@ struct rose_rule_port {
 	__u32 port;
 };
 
-/* Addresses of a partition that do not belong to nodes. Key of a trie whose first 32 bits are the rule. */
+/* The key of a trie with the addresses of a partition that do not belong to nodes. The rule is in the first 32 bits. */
 struct rose_net {
 	__u32 prefix;
 	__u32 rule;
@@ -461,7 +468,7 @@ struct rose_mac {
 	__u16 reserved;
 };
 
-/* The node that sends from an address and port, in host deployments. */
+/* In host deployments: an address and port from which a node sends. */
 struct rose_endpoint {
 	__u8 ip[16];			/* IPv4 as ::ffff:a.b.c.d */
 	__u16 port;			/* host order */
@@ -502,16 +509,16 @@ ROSE_SIZE(rose_net, 24);
 ROSE_SIZE(rose_mac, 8);
 ROSE_SIZE(rose_endpoint, 20);
 
-/* ---- the steps ---- */
+/* ---- the steps of a schedule ---- */
 
 #ifdef __cplusplus
 #define ROSE_READ(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
 #define ROSE_WRITE(x, value) __atomic_store_n(&(x), value, __ATOMIC_RELEASE)
-#else /* BPF knows no other order; x86-64 keeps stores in order */
+#else /* BPF programs cannot use acquire and release; x86-64 keeps stores in order anyway */
 #define ROSE_READ(x) (*(const volatile __typeof__(x) *)&(x))
 #define ROSE_WRITE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
 #endif
-#ifdef ROSE_OLD /* under rose_settings.lock */
+#ifdef ROSE_OLD /* callers hold rose_settings.lock */
 #define ROSE_CAS(pointer, expected, value) rose_replace(pointer, expected, value)
 #define ROSE_ADD(pointer, change) rose_add(pointer, change)
 #else
@@ -535,7 +542,7 @@ ROSE_INLINE __u32 rose_draw(__u64 seed, __u64 n, __u32 draw)
 
 enum rose_step { ROSE_NOTHING = 0, ROSE_COUNTED = 1, ROSE_MET = 2, ROSE_COMPLETE = 3 };
 
-/* True if `condition` is the current one of its chain for this thread. */
+/* True if `condition` is the current condition of its chain and this thread may meet it. */
 ROSE_INLINE int rose_is_current(const struct rose_chain *chain, const struct rose_condition *condition, __u32 tid)
 {
 	__u64 progress = ROSE_READ(chain->progress);
@@ -545,7 +552,8 @@ ROSE_INLINE int rose_is_current(const struct rose_chain *chain, const struct ros
 	return !condition->same_thread || ROSE_TID(progress) == (tid & 0x3fffffu);
 }
 
-/* Counts one match. ROSE_MET: the condition is met. ROSE_COMPLETE: it was also the last one of the chain. */
+/* Counts one match. Returns ROSE_MET if the condition is met, and ROSE_COMPLETE if it was also the last condition of
+ * the chain. */
 ROSE_INLINE int rose_count(struct rose_chain *chain, struct rose_condition *condition, struct rose_settings *settings,
 			   __u32 pid, __u32 tid, __u64 now)
 {
@@ -575,14 +583,15 @@ ROSE_INLINE int rose_count(struct rose_chain *chain, struct rose_condition *cond
 	return ROSE_NOTHING;
 }
 
-/* Index + 1 of the node that a chain concerns; 0: not known yet. */
+/* The node that a chain concerns, as index + 1. 0 if it is not known yet. */
 ROSE_INLINE __u32 rose_chain_node(const struct rose_chain *chain)
 {
 	return chain->node < ROSE_ROLE_NODES ? chain->node + 1 : ROSE_READ(chain->bound);
 }
 
-/* Binds a chain on a role to a node when its conditions are met. Returns 0 if no node has the role yet; the chain then
- * stays unchanged, and user space tries again when a node takes the role. */
+/* Binds a chain whose node is a role to the node that has the role. Called when the chain's conditions are met. Returns
+ * 0 if no node has the role yet: the chain then stays unchanged, and user space tries again when a node takes the role.
+ */
 ROSE_INLINE int rose_bind(struct rose_chain *chain, const struct rose_role *role)
 {
 	__u32 holder;
@@ -596,15 +605,16 @@ ROSE_INLINE int rose_bind(struct rose_chain *chain, const struct rose_role *role
 	return 1;
 }
 
-/* All conditions of a chain that waits for calls are met. The chain must be bound. */
+/* Arms a chain that waits for calls. Called when all its conditions are met. The chain must be bound. */
 ROSE_INLINE void rose_arm(struct rose_chain *chain, __u64 now)
 {
 	ROSE_WRITE(chain->armed_ns, now);
 	ROSE_CAS(&chain->state, ROSE_WAITING, ROSE_ARMED);
 }
 
-/* Claims the firing of a chain: exactly one caller gets 1 and must carry it out. No other caller gets 1 for this chain
- * or for another one in its group. The chain must be bound. The caller then opens the chains that come `after`. */
+/* Claims the firing of a chain. Exactly one caller gets 1, and must carry the fault out and then open the chains that
+ * have this one in `after`. Nobody else gets 1 for this chain or for another chain of its group. The chain must be
+ * bound. */
 ROSE_INLINE int rose_fire(struct rose_chain *chain, __u32 index, __u32 *group, __u32 pid, __u32 tid, __u64 now)
 {
 	__u32 state = ROSE_READ(chain->state);
@@ -632,7 +642,8 @@ ROSE_INLINE int rose_fire(struct rose_chain *chain, __u32 index, __u32 *group, _
 	return 1;
 }
 
-/* One of its `after` was injected. Returns 1 if it was the last one: the chain's own conditions count from now on. */
+/* Called when one entry of the chain's `after` was injected. Returns 1 if it was the last one, because the chain's own
+ * conditions count from then on. */
 ROSE_INLINE int rose_open(struct rose_chain *chain, __u64 now)
 {
 	if (chain->flags & ROSE_IN_TURN) {

@@ -1,19 +1,19 @@
 /* Partitions and bad links. In netns deployments, a classifier on the nodes' bridge ports, in the client namespace,
- * drops packets, so that the kernels of both sides do not notice. In host deployments nodes may share an address:
- * cgroup programs record which node uses which address and port, and drop packets where they arrive. A rule is in
- * effect while now < its fault's until_ns, which is written by the step that fires the fault. A partition thus begins
- * at that moment and heals on time even if user space is busy. The programs disappear with the process that holds them,
- * wherever they are attached (see rose_gate).
+ * drops packets, so the kernels of both sides do not notice. In host deployments, nodes may share an address. There,
+ * cgroup programs record which node uses which address and port, and drop packets where they arrive.
  *
- * ARP and IPv6 neighbour discovery are never dropped, so that nodes can reach each other as soon as the partition
- * heals.
+ * A rule is in effect while now < until_ns of its fault. The step that fires the fault writes until_ns, so a partition
+ * begins at that moment, and ends on time even if user space is busy. The programs disappear with the process that
+ * holds them, wherever they are attached (see rose_gate).
+ *
+ * ARP and IPv6 neighbour discovery are never dropped, so that nodes can reach each other as soon as the partition ends.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "rose_core.h"
 #include "inject.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Defined in inject.bpf.c and shared when loading. */
+/* Also defined in inject.bpf.c. User space makes both objects use the same map when it loads them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -45,7 +45,7 @@ struct {
 	__type(value, struct rose_rule);
 } rose_rules SEC(".maps");
 
-/* These two are sized to the schedule before loading. */
+/* This map and the next are sized to the schedule before loading. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -61,7 +61,7 @@ struct {
 	__type(value, __u32);
 } rose_nets SEC(".maps");
 
-/* netns: interface in the client namespace -> node. */
+/* netns: the node of each interface in the client namespace. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ROSE_MAX_NODES);
@@ -69,7 +69,8 @@ struct {
 	__type(value, __u32);
 } rose_ports SEC(".maps");
 
-/* netns: identifies the other end of a packet by its MAC address, whatever IP addresses it uses. */
+/* netns: the node of each MAC address. It identifies the other end of a packet, whatever IP addresses the packet has.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ROSE_MAX_NODES);
@@ -86,7 +87,8 @@ struct {
 } rose_endpoints SEC(".maps");
 
 /* A clsact filter survives the process that created it. The actual classifier is therefore in a program array, which
- * the kernel clears when its last descriptor is closed: the filter of a killed rose lets everything pass. */
+ * the kernel clears when its last descriptor is closed. Without the classifier, the filter of a rose that was killed
+ * passes everything. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
 	__uint(max_entries, 1);
@@ -94,7 +96,7 @@ struct {
 	__type(value, __u32);
 } rose_gate SEC(".maps");
 
-/* In parallel to rose_rules: the effects of a rule's bad link. */
+/* The effects of each rule's bad link, at the index that the rule has in rose_rules. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -102,10 +104,11 @@ struct {
 	__type(key, __u32);
 	__type(value, struct rose_link);
 } rose_links SEC(".maps");
-/* Whether there are bad links. Fixed before loading, so that without them the verifier skips their code. */
+/* True if there are bad links. User space sets it before loading, so that the verifier skips their code if there are
+ * none. */
 ROSE_FIXED bool rose_has_links;
 
-/* Connections that a rule has numbered. */
+/* The connections that a rule has numbered. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -113,7 +116,8 @@ struct {
 	__type(value, struct rose_numbered);
 } rose_flows SEC(".maps");
 
-/* host: where a delayed packet continues, and which of these ways an interface is. */
+/* host: the interface on which a delayed packet continues, by the number of the way. way_of() finds the number of an
+ * interface. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, ROSE_MAX_WAYS);
@@ -165,9 +169,10 @@ __noinline int rose_try_rule(__u32 slot, __u32 i)
 }
 #endif
 
-/* Tries all rules. First makes the packet unknown to the verifier: before Linux 6.7, the verifier checks a callback
- * once per state of its caller, considers states equal that differ in constants on the stack, and removes code that the
- * first one could not reach (seen on 6.1: packets that a node sent were never dropped). */
+/* Tries all rules. First hides from the verifier what it knows about the packet. Before Linux 6.7, the verifier checks
+ * a callback only once for the states of its caller that it considers equal, even if they differ in constants on the
+ * stack, and removes code that the first state cannot reach. (Without this, packets that a node sent were never dropped
+ * on 6.1.) */
 static __always_inline void try_rules(const struct rose_settings *set, struct packet *packet)
 {
 	packet->now = bpf_ktime_get_ns();
@@ -203,7 +208,7 @@ static __always_inline __s32 node_with(const __u8 *bytes)
 	return node ? (__s32)*node : NOBODY;
 }
 
-/* On a node's bridge port: decides only about what this node, as a member of a side, sends or receives. */
+/* At a node's bridge port: handles what this node sends or receives, and only for rules on whose side the node is. */
 SEC("tc")
 int rose_cut(struct __sk_buff *skb)
 {
@@ -226,7 +231,8 @@ int rose_cut(struct __sk_buff *skb)
 	try_rules(set, &packet);
 	if (packet.stop)
 		return stop(skb, &packet, from_node ? 0 : BPF_F_INGRESS);
-	/* Each packet passes a bad link once: at the sender's port, or where it comes from no port. */
+	/* Each packet passes bad links only once: at the sender's port, or at the receiver's port if it comes from no
+	 * port. */
 	if (!rose_has_links || (!from_node && skb->ingress_ifindex))
 		return TCX_NEXT;
 	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN;
@@ -258,7 +264,8 @@ static __always_inline __s32 node_of(struct __sk_buff *skb, struct rose_settings
 	return node ? (__s32)*node : NOBODY;
 }
 
-/* On this host (`here`) also by port alone: sockets bound to all addresses are entered without an address. */
+/* Finds the node that uses an endpoint. On this host (`here`), also searches by port alone, because sockets that are
+ * bound to all addresses are entered without an address. */
 static __always_inline __s32 user_of(const struct rose_endpoint *endpoint, int here)
 {
 	struct rose_endpoint any = { .port = endpoint->port, .protocol = endpoint->protocol };
@@ -277,9 +284,10 @@ static __always_inline void learn(const struct rose_endpoint *endpoint, __s32 no
 		bpf_map_update_elem(&rose_endpoints, endpoint, &index, BPF_ANY);
 }
 
-/* A socket stays with the cgroup in which it was created, even if its process is moved to its node's cgroup (systems
- * that setup started). Such sockets are known by their addresses only, which user space reads when it finds the
- * process; `left` identifies the cgroup in which they stayed. */
+/* Determines the node that owns a packet's socket. A socket stays with the cgroup in which it was created, even if its
+ * process is moved to its node's cgroup (this happens to systems that `setup` started). Such sockets are known only by
+ * their addresses, which user space reads when it finds the process. `left` means that the program is attached to the
+ * cgroup in which they stayed. */
 static __always_inline __s32 owner(struct __sk_buff *skb, struct rose_settings *set,
 				   const struct rose_endpoint *endpoint, int left)
 {
@@ -304,12 +312,13 @@ static __always_inline int send(struct __sk_buff *skb, int left)
 		learn(&packet.from, packet.source);
 		packet.target = user_of(&packet.to, skb->ifindex == LOOPBACK);
 	}
-	/* Packets to nodes are dropped on arrival. Other hosts have no program of ours, so drop packets to them here. */
+	/* Packets to a known node are dropped where they arrive. Packets to other hosts are dropped here, because no
+	 * program of rose handles them there. */
 	if (packet.target >= 0)
 		return 1;
 	packet.looks_at = LOOK_NETS | LOOK_OUT;
 	try_rules(set, &packet);
-	/* 2: drop without informing the sender (0 would return EPERM). */
+	/* 2 drops the packet without informing the sender, who would get EPERM from 0. */
 	return packet.stop ? 2 : 1;
 }
 
@@ -360,9 +369,9 @@ int rose_left_ingress(struct __sk_buff *skb)
 	return receive(skb, 1);
 }
 
-/* Cgroup programs cannot send responses. Packets between nodes of one host pass its loopback interface, where a
- * classifier can. Attached only if a schedule has a fault that rejects. Packets whose receiver is unknown here are
- * still dropped by the receiver's cgroup program. */
+/* Sends responses to rejected packets, which cgroup programs cannot do. Packets between nodes of one host pass its
+ * loopback interface, where a classifier can send responses. Attached only if a schedule has a fault that rejects. A
+ * packet whose receiver is not known here is dropped by the cgroup program of the receiver. */
 SEC("tc")
 int rose_loopback(struct __sk_buff *skb)
 {
@@ -377,13 +386,14 @@ int rose_loopback(struct __sk_buff *skb)
 	try_rules(set, &packet);
 	if (!packet.stop)
 		return TCX_NEXT;
-	/* Send it out instead of injecting it as received: that keeps the route, without which an address in
-	 * 127.0.0.0/8 is refused as a martian. */
+	/* Send the response out instead of injecting it as received. This keeps its route. Without the route, the
+	 * kernel refuses an address in 127.0.0.0/8 as a martian. */
 	return stop(skb, &packet, 0);
 }
 
-/* Bad links between nodes of one host and to other hosts: on the loopback interface where packets leave, on other
- * interfaces in both directions. The loopback interface delivers its packets on the receiving side. */
+/* Bad links between nodes of one host, and between this host and others. On the loopback interface, this runs where
+ * packets leave, because the interface delivers them on the receiving side as well. On other interfaces, it runs in
+ * both directions. */
 static __always_inline int on_host(struct __sk_buff *skb, __u32 way, int arrives)
 {
 	struct rose_settings *set = settings();
@@ -401,7 +411,7 @@ static __always_inline int on_host(struct __sk_buff *skb, __u32 way, int arrives
 	return over_links(skb, set, &packet, 0, arrives ? BPF_F_INGRESS : 0, way);
 }
 
-#ifdef ROSE_OLD /* global, so that the verifier does not go on with each possible result */
+#ifdef ROSE_OLD /* global, so that the verifier does not follow the callers for each possible result */
 #define way_of rose_way_of
 __noinline
 #else
@@ -437,7 +447,7 @@ int rose_arrives(struct __sk_buff *skb)
 	return way ? on_host(skb, way, 1) : TCX_NEXT;
 }
 
-/* Records the owner of a port before anything is sent to it. */
+/* Records the owner of a port before anything is sent to the port. */
 static __always_inline int bound(struct bpf_sock *ctx, const struct rose_endpoint *endpoint)
 {
 	struct rose_settings *set = settings();
@@ -480,7 +490,7 @@ int rose_bound6(struct bpf_sock *ctx)
 	return bound(ctx, &endpoint);
 }
 
-/* On the interface that delays packets: rose has written a packet to it whose time has come. */
+/* Runs on the interface that delays packets, when rose has written a packet to it because its delay is over. */
 SEC("tc")
 int rose_let_go(struct __sk_buff *skb)
 {
@@ -500,7 +510,7 @@ int rose_let_go(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	key = ROSE_TAG_WAY(tag);
 	way = 0;
-	if (!key) {	/* netns: the bridge forwards it */
+	if (!key) {	/* netns: the bridge forwards the packet */
 		packet.source = node_with(ether.from);
 		packet.target = node_with(ether.to);
 	} else {
@@ -510,7 +520,7 @@ int rose_let_go(struct __sk_buff *skb)
 		packet.source = user_of(&packet.from, way->ifindex == LOOPBACK);
 		packet.target = user_of(&packet.to, way->ifindex == LOOPBACK);
 	}
-	/* Packets that a link still held when a partition began must not cross it. */
+	/* A packet that was delayed when a partition began must not cross the partition. */
 	packet.looks_at = LOOK_NODES | LOOK_NETS | LOOK_OUT | LOOK_IN | NOT_LOSS;
 	try_rules(set, &packet);
 	if (packet.stop)

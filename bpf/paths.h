@@ -1,4 +1,4 @@
-/* Walks from a file to the root, across mounts.
+/* Walks from a file to the root directory, across mounts.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_PATHS_H
 #define ROSE_PATHS_H
@@ -10,14 +10,15 @@ struct rose_path {
 	struct vfsmount *mnt, *root_mnt;
 };
 
-/* The root directory of the task, at which a walk ends. */
+/* Stores the root directory of the task, at which a walk ends. */
 static __always_inline void rose_path_root(struct rose_path *path, struct task_struct *task)
 {
 	path->root_dentry = BPF_CORE_READ(task, fs, root.dentry);
 	path->root_mnt = BPF_CORE_READ(task, fs, root.mnt);
 }
 
-/* One step up. *name is set to the name that was left, or NULL if only a mount was left. Returns false at the root. */
+/* Moves to the parent. Sets *name to the name of the entry that was left, or to NULL if only a mount was left. Returns
+ * false at the root. */
 static __always_inline bool rose_step_up(struct rose_path *path, const unsigned char **name)
 {
 	struct dentry *dentry = path->dentry, *parent;
@@ -38,7 +39,7 @@ static __always_inline bool rose_step_up(struct rose_path *path, const unsigned 
 	}
 	parent = BPF_CORE_READ(dentry, d_parent);
 	*name = BPF_CORE_READ(dentry, d_name.name);
-	/* Not attached to a tree: a memfd, or a mount that was removed. */
+	/* The entry is in no tree if it is its own parent: a memfd, or a mount that was removed. */
 	path->dentry = parent == dentry ? NULL : parent;
 	return true;
 }

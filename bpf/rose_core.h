@@ -1,9 +1,10 @@
-/* The kernel's types and fields that rose's BPF programs use, relocated at load time (CO-RE) to the running kernel.
- * Replaces a megabyte of generated vmlinux.h, so that programs cannot depend on other fields by accident.
+/* The kernel's types and fields that rose's BPF programs use. libbpf relocates them at load time to the running kernel
+ * (CO-RE). They replace a generated vmlinux.h of a megabyte, so that programs cannot depend on other fields by
+ * accident.
  *
- * Kernel structs may omit fields and have any order, but names and types must match the kernel's. Structs that are ABI
- * (sockaddr, __sk_buff) are below, outside the relocated part, with their exact layout. Include this first; it includes
- * libbpf's helpers.
+ * Kernel structs may omit fields and have them in any order, but names and types must match the kernel's. Structs that
+ * are ABI (sockaddr, __sk_buff) are outside the relocated part, with their exact layout. Include this file first. It
+ * includes libbpf's helpers.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_CORE_H
 #define ROSE_CORE_H
@@ -31,7 +32,7 @@ typedef _Bool bool;
 #define false 0
 #define NULL ((void *)0)
 
-/* ---- bpf(2) ABI: the constants we use ---- */
+/* ---- the ABI of bpf(2): the constants that the programs use ---- */
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
@@ -66,7 +67,7 @@ enum { BPF_F_INVALIDATE_HASH = 2, BPF_F_INGRESS = 1 };
 enum { XDP_DROP = 1, XDP_PASS = 2 };
 enum { TC_ACT_OK = 0, TC_ACT_SHOT = 2, TCX_NEXT = -1 };
 
-/* The beginning of the context of socket buffer programs: the fields that we read, at their ABI offsets. */
+/* The context of socket buffer programs, up to the last field that the programs read, at the offsets of the ABI. */
 struct __sk_buff {
 	__u32 len;
 	__u32 pkt_type;
@@ -100,7 +101,7 @@ struct __sk_buff {
 	__u32 gso_segs;
 	struct bpf_sock *sk __attribute__((aligned(8)));
 };
-/* The context of programs on bind; the port is in host order. */
+/* The context of programs that run at bind. Its port is in host order. */
 struct bpf_sock {
 	__u32 bound_dev_if;
 	__u32 family;
@@ -170,7 +171,7 @@ enum {
 	TCP_LISTEN = 10,
 	MAX_ERRNO = 4095,
 	SIGNAL_GROUP_EXIT = 4, /* signal_struct.flags */
-	SIGNAL_GROUP_COREDUMP = 8, /* the same while core is dumped, before Linux 5.17 */
+	SIGNAL_GROUP_COREDUMP = 8, /* signal_struct.flags before Linux 5.17: the process ends and its core is dumped */
 	JOBCTL_STOP_PENDING = 1 << 17, /* task_struct.jobctl */
 	JOBCTL_TRAP_FREEZE = 1 << 23,
 	SIGNAL_CLD_MASK = 0x30, /* signal_struct.flags: SIGCONT has just ended a stop */
@@ -178,9 +179,10 @@ enum {
 	TASK_STOPPED_BIT = 4,
 	TASK_NOLOAD = 0x400, /* a kernel thread that is idle */
 	TASK_FROZEN = 0x8000, /* in the freezer of cgroup v1, since Linux 6.1 */
-	PF_FROZEN = 0x00010000, /* task_struct.flags: the same before; since then only of kernel threads */
+	/* task_struct.flags: in the freezer of cgroup v1; since Linux 6.1 only for kernel threads */
+	PF_FROZEN = 0x00010000,
 	PF_KTHREAD = 0x00200000, /* task_struct.flags */
-	CGRP_FREEZE_BIT = 1 << 2, /* cgroup.flags: frozen by itself or through an ancestor */
+	CGRP_FREEZE_BIT = 1 << 2, /* cgroup.flags: frozen, itself or through an ancestor */
 	PF_FORKNOEXEC = 0x40,  /* task_struct.flags */
 	PIPEFS_MAGIC = 0x50495045,
 	ANON_INODE_FS_MAGIC = 0x09041934,
@@ -188,7 +190,7 @@ enum {
 	S_IFMT = 0170000,
 	S_IFSOCK = 0140000,
 	S_IFREG = 0100000,
-	SB_I_NOEXEC = 2, /* super_block.s_iflags: files of the kernel's own, as those of proc and sysfs */
+	SB_I_NOEXEC = 2, /* super_block.s_iflags: a file system of the kernel's own, such as proc and sysfs */
 	S_IFIFO = 0010000,
 	O_NONBLOCK = 04000,
 };
@@ -265,7 +267,7 @@ struct vm_area_struct {
 	unsigned long vm_pgoff;
 	struct file *vm_file;
 };
-/* Until commit 763ecb035029 (Linux 6.1). */
+/* What the kernel had before commit 763ecb035029 (Linux 6.1). */
 struct rb_node {
 	struct rb_node *rb_right, *rb_left;
 };
@@ -309,8 +311,8 @@ struct inet_sock {
 	__be16 inet_sport;
 };
 struct inet_connection_sock {
-	__u8 icsk_retransmits; /* of what is not acknowledged */
-	__u8 icsk_probes_out; /* keep-alives and window probes that are not answered */
+	__u8 icsk_retransmits; /* retransmissions of unacknowledged data */
+	__u8 icsk_probes_out; /* unanswered keep-alives and window probes */
 	struct {
 		__u32 lrcvtime; /* when the last data arrived, in jiffies */
 	} icsk_ack;
@@ -321,7 +323,7 @@ struct tcp_sock {
 	__u32 lsndtime; /* when data was last sent, the first time or again, in jiffies */
 	__u32 rcv_tstamp; /* when the last acknowledgement arrived, in jiffies */
 	__u32 segs_in;
-	__u32 write_seq, copied_seq; /* after the last byte that the program wrote or read */
+	__u32 write_seq, copied_seq; /* sequence numbers after the last byte that the program wrote and read */
 };
 struct socket {
 	struct sock *sk;
@@ -349,7 +351,7 @@ struct cgroup_subsys_state {
 	struct cgroup_subsys_state *parent;
 };
 struct cgroup_root {
-	int hierarchy_id; /* 0: v2 */
+	int hierarchy_id; /* 0: the hierarchy of cgroup v2 */
 };
 struct cgroup {
 	struct cgroup_subsys_state self;
@@ -357,9 +359,9 @@ struct cgroup {
 	int level;
 	struct kernfs_node *kn;
 	struct cgroup_root *root;
-	struct cgroup *ancestors[0]; /* by level, including itself; since Linux 6.1 */
+	struct cgroup *ancestors[0]; /* by level, up to the cgroup itself; since Linux 6.1 */
 };
-/* Before commit 7f203bc89eb6, only their ids. */
+/* Before commit 7f203bc89eb6, a cgroup had only the ids of its ancestors. */
 struct cgroup___ids {
 	__u64 ancestor_ids[0];
 };
@@ -462,7 +464,7 @@ struct task_struct {
 	void *stack;
 	struct uprobe_task *utask;
 };
-/* Before commit 2f064a59a11f (Linux 5.14). */
+/* What the kernel had before commit 2f064a59a11f (Linux 5.14). */
 struct task_struct___state {
 	volatile long state;
 };
@@ -502,8 +504,8 @@ struct bpf_iter__task {
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_tracing.h>
 
-/* Returns the same value, but clang forgets what it knows about it. A mask after it, which clang would remove as
- * redundant, is then kept for the verifiers of older kernels, which know less. */
+/* Returns `value`, but clang forgets what it knows about it. So clang keeps a mask that follows, which it would
+ * otherwise remove as redundant. The verifiers of older kernels need the mask, because they know less than clang. */
 static __always_inline __u64 rose_unknown(__u64 value)
 {
 	asm volatile("" : "+r"(value));
@@ -516,7 +518,7 @@ static __always_inline long rose_read_user_text(void *to, __u32 room, __u64 addr
 {
 	long n = bpf_probe_read_user_str(to, room, (const void *)address);
 
-	if (n == 0) { /* before Linux 6.13, 0 is returned for an empty string and nothing is written */
+	if (n == 0) { /* before Linux 6.13, an empty string returns 0 and nothing is written */
 		*(char *)to = 0;
 		n = 1;
 	}
@@ -527,7 +529,8 @@ static __always_inline long rose_read_user_text(void *to, __u32 room, __u64 addr
 
 #include "arch.h"
 
-/* The id of the cgroup's ancestor at a level, including itself; 0 if the cgroup is above that level. */
+/* The id of the cgroup's ancestor at a level. At the cgroup's own level, that is its own id. 0 if the cgroup is above
+ * the level. */
 static __always_inline __u64 rose_ancestor_id(struct cgroup *cgroup, __u32 level)
 {
 	__u64 id = 0;
@@ -544,15 +547,15 @@ static __always_inline __u64 rose_ancestor_id(struct cgroup *cgroup, __u32 level
 				      (void *)cgroup + bpf_core_field_offset(struct cgroup, ancestors) + level * 8);
 		return ancestor ? BPF_CORE_READ(ancestor, kn, id) : 0;
 	}
-	/* Otherwise the compiler computes both addresses before the condition. */
+	/* Without this, the compiler computes both addresses before the condition. */
 	barrier_var(cgroup);
 	bpf_probe_read_kernel(&id, sizeof(id),
 			      (void *)cgroup + bpf_core_field_offset(struct cgroup___ids, ancestor_ids) + level * 8);
 	return id;
 }
 
-/* The open file of a descriptor of the current task, or NULL. The table cannot shrink, and this runs in an RCU section,
- * so the file may have just been closed but is not freed. */
+/* The open file of a descriptor of the current task, or NULL. The table cannot shrink. This runs in an RCU section, so
+ * the file may have just been closed, but its memory is not freed. */
 static __always_inline struct file *rose_file_of(struct task_struct *task, __s64 fd)
 {
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);

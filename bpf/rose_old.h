@@ -1,22 +1,24 @@
-/* What kernels before 5.17 lack. Each source is compiled twice: as it is, and with ROSE_OLD for kernels from 5.10 on
- * (cmake/make-skeletons.sh). One object with tests at load time cannot serve both, because old verifiers also look at
- * code that is never reached: before 5.13 they refuse the address of a callback, before 5.12 an atomic operation that
- * returns a value and a global function whose argument is a pointer to memory. The objects have the same programs and
- * constants, and the maps that user space knows, so that one skeleton opens both (src/kernel/old_kernel.h).
+/* Replacements for what kernels before 5.17 lack. Each source is compiled twice: as it is, and with ROSE_OLD for
+ * kernels from 5.10 on (cmake/make-skeletons.sh). One object that tests the kernel at load time cannot serve both,
+ * because old verifiers also check code that is never reached: before 5.13 they refuse the address of a callback, and
+ * before 5.12 an atomic operation that returns a value and a global function whose argument is a pointer to memory.
+ * Both objects have the same programs, the same constants and the maps that user space uses, so that one skeleton opens
+ * both (src/kernel/old_kernel.h).
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_OLD_H
 #define ROSE_OLD_H
 
-/* Fixed before loading. `used`, and a value, keep them in the order of their definitions, the same for both objects. */
+/* A constant that user space sets before loading. `used`, and a value, keep the constants in the order of their
+ * definitions, so that both objects have the same order. */
 #define ROSE_FIXED const volatile __attribute__((used))
 
 #ifndef ROSE_OLD
 
 /* Not static, so that the verifier checks the function once instead of along each path through its callers. */
 #define ROSE_ONCE __noinline
-/* `most` is how far old kernels come. */
+/* `most` limits the steps on old kernels only; here it has no effect. */
 #define rose_loop(count, most, step, context) bpf_loop(count, step, context, 0)
-/* A lock that nobody waits for. */
+/* A lock that no program waits for. */
 #define rose_try(word) (__sync_lock_test_and_set(word, 1) == 0)
 #define rose_leave(word) ((void)__sync_lock_test_and_set(word, 0))
 #define rose_exchange(pointer, value) __sync_lock_test_and_set(pointer, value)
@@ -26,7 +28,7 @@
 #define rose_current_btf() bpf_get_current_task_btf()
 #define rose_task_regs(task) ((struct pt_regs *)bpf_task_pt_regs(task))
 #define rose_state_of(task) ((task)->__state)
-/* Calls step(task, area, context) for the mapping that holds the address of the current task. */
+/* Calls step(task, area, context) for the mapping of `task`, which is the current task, that contains the address. */
 #define rose_find_area(task, address, step, context) bpf_find_vma(task, address, step, context, 0)
 
 static __always_inline struct sock *rose_sock_of(struct file *file)
@@ -40,7 +42,7 @@ static __always_inline struct sock *rose_sock_of(struct file *file)
 
 #define ROSE_ONCE static __noinline
 
-/* The steps are taken one by one by the verifier, which accepts a million instructions. */
+/* The verifier follows the steps one by one, and accepts a million instructions. */
 #define rose_loop(count, most, step, context)                                        \
 	({                                                                           \
 		__u32 taken_ = 0, wanted_ = (count);                                 \
@@ -54,7 +56,8 @@ static __always_inline struct sock *rose_sock_of(struct file *file)
 		(long)taken_;                                                        \
 	})
 
-/* For a long loop: a global function that also reports whether `count` is reached. The verifier follows 8,192 jumps. */
+/* For a long loop: `step` is a global function that gets `count` as well and returns whether it is reached. The
+ * verifier follows 8,192 jumps. */
 #define rose_long_loop(count, most, step)                                            \
 	do {                                                                         \
 		__u32 taken_ = 0, wanted_ = (count);                                 \
@@ -65,8 +68,9 @@ static __always_inline struct sock *rose_sock_of(struct file *file)
 		}                                                                    \
 	} while (0)
 
-/* Additions are atomic, but return nothing: the program that finds 1 afterwards was the first. Two at a time may both
- * fail. User space takes it by exchanging 0 for 1 and gives it back by subtracting. */
+/* A lock. Atomic additions return nothing on these kernels, so a program holds the lock if it reads 1 after its
+ * addition. If two programs try at the same time, both may fail. User space takes the lock by exchanging 0 for 1, and
+ * releases it by subtracting 1. */
 static __always_inline bool rose_try(__u64 *word)
 {
 	__sync_fetch_and_add(word, 1);
@@ -77,7 +81,7 @@ static __always_inline bool rose_try(__u64 *word)
 }
 #define rose_leave(word) ((void)__sync_fetch_and_add(word, -1))
 
-/* Not atomic: what two processors do at the same moment may count twice or not at all. */
+/* Not atomic: what two processors do at the same moment may count twice or be lost. */
 #define rose_exchange(pointer, value)                                                \
 	({                                                                           \
 		__typeof__(*(pointer)) before_ = *(volatile __typeof__(pointer))(pointer); \
@@ -98,8 +102,8 @@ static __always_inline bool rose_try(__u64 *word)
 		before_;                                                             \
 	})
 
-/* The cookie is in the path by which the probe was attached (src/kernel/attach.cc), two characters for each bit, the
- * lowest first: "/." for 1, "//" for 0. */
+/* The cookie is encoded in the path by which the probe was attached (src/kernel/attach.cc). Each bit is two characters,
+ * the lowest bit first: "/." is 1 and "//" is 0. */
 static __noinline __attribute__((unused)) __u64 rose_cookie_of(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -111,7 +115,7 @@ static __noinline __attribute__((unused)) __u64 rose_cookie_of(void)
 	if (bpf_probe_read_kernel(bits, sizeof(bits), path))
 		return 0;
 	for (int i = 0; i < 64; i++)
-		cookie |= (__u64)(~bits[2 * i + 1] & 1) << i; /* '.' is even, '/' odd: without a branch */
+		cookie |= (__u64)(~bits[2 * i + 1] & 1) << i; /* '.' is even and '/' is odd, so this needs no branch */
 	return cookie;
 }
 #define rose_cookie(ctx) ((void)(ctx), rose_cookie_of())
@@ -131,7 +135,7 @@ static __always_inline __u32 rose_state_of(struct task_struct *task)
 	return BPF_CORE_READ((struct task_struct___state *)task, state);
 }
 
-/* Not what bpf_sock_from_file returns (5.11): it can be read only by BPF_CORE_READ. */
+/* Does not call bpf_sock_from_file (5.11). The socket can be read only by BPF_CORE_READ. */
 static __always_inline struct sock *rose_sock_of(struct file *file)
 {
 	struct socket *socket = BPF_CORE_READ(file, private_data);
@@ -142,8 +146,8 @@ static __always_inline struct sock *rose_sock_of(struct file *file)
 	return BPF_CORE_READ(socket, sk);
 }
 
-/* Without the lock that bpf_find_vma (5.17) takes: a tree that another thread is changing may hide a mapping. Global,
- * so that the verifier does not go on with each possible number of steps. */
+/* Searches the tree without the lock that bpf_find_vma (5.17) takes, so a mapping may be missed while another thread
+ * changes the tree. Global, so that the verifier does not follow its callers for each possible number of steps. */
 __noinline __u64 rose_area_at(__u64 address)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();

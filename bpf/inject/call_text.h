@@ -1,8 +1,8 @@
-/* The text that globs are compared with for a call: paths, peer, local address and process. Determined once per call,
- * when the first condition or fault needs it. Must give the same result as NotifiedCall in src/inject/call.cc, so that
- * the two backends do not differ.
+/* The texts that globs are compared with for a call: paths, peer, local address and process. They are determined at
+ * most once for a call, when the first condition or fault needs them. The result must be the same as that of
+ * NotifiedCall in src/inject/call.cc, so that the two backends do not differ.
  *
- * All texts are in one buffer per CPU, which rose_call has for itself, because kprobe programs are not preempted.
+ * All texts are in one buffer per CPU. No other call uses it meanwhile, because kprobe programs are not preempted.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_CALL_TEXT_H
 #define ROSE_INJECT_CALL_TEXT_H
@@ -16,7 +16,7 @@ enum {
 	PATH_ROOM = 8192,
 	NAME_ROOM = 256,
 	ADDRESS_ROOM = 128,
-	AT_PATH = 0,			/* two of them */
+	AT_PATH = 0,			/* room for two paths */
 	AT_PEER = 2 * PATH_ROOM,
 	AT_LOCAL = AT_PEER + ADDRESS_ROOM,
 	AT_PROCESS = AT_LOCAL + ADDRESS_ROOM,
@@ -33,50 +33,50 @@ struct text {
 struct end {
 	__u16 family;
 	__u16 port;			/* host order */
-	__u32 length;			/* unix */
+	__u32 length;			/* unix: length of the name */
 	__u8 bytes[16];
 	__u64 name;			/* unix: address of the name */
-	__u32 user;			/* the name is in the caller's memory */
+	__u32 user;			/* unix: not 0 if the name is in the caller's memory */
 	__u32 pad;
 };
 
 struct call_scratch {
 	__u8 bytes[ARENA + NAME_ROOM];
-	/* bytes copied from the caller's memory; also names while they are moved */
+	/* bytes copied from the caller's memory; also holds names that are moved */
 	__u8 user[PATH_MAX_ + NAME_ROOM];
 	struct text paths[2];
 	struct text peer, local, process;
 	__u32 path_count;
 	__u8 have_paths, have_socket, have_process;
-	__u8 unread;			/* a part of the caller's memory is not present: at `missing` */
+	__u8 unread;  /* not 0: a part of the caller's memory is not present, at the address `missing` */
 	__u64 missing;
 	__u64 arguments[6];
 	struct rose_call_arguments signature;
-	/* Building a path: */
-	__u32 at;			/* the first byte written so far */
+	/* Used while a path is built: */
+	__u32 at;			/* position of the first byte of the path so far */
 	__u32 part;			/* end of the component that is being written */
-	__u32 up;			/* number of ".." still to be resolved */
-	__u32 floor;			/* lower end of the space */
-	__u32 size;			/* of the text in `user` */
+	__u32 up;			/* number of components still to be removed because of ".." */
+	__u32 floor;			/* the lowest position that the path may have */
+	__u32 size;			/* length of the text in `user` */
 	struct rose_path path;
-	/* Writing an address. Not on the stack, which nested calls share: */
+	/* Used while an address is written. They are here because nested calls share the BPF stack, which is small: */
 	struct end end;
 	__u64 parts[5];
 	__u16 words[8];
 	__u32 run, best, best_length;
-	/* Comparing: */
+	/* Used while a text is compared with a glob: */
 	struct text text;
 	__u32 t, p, star, retry;
-	/* Deciding; here for the same reason: */
-	__u32 conditions, faults;	/* matched */
-	__u32 stored;			/* conditions in `pending` and before */
-	__u32 decision;			/* index of rose_calls + 1 */
-	__u32 fired;			/* its chain fired just now */
+	/* Used by the decision about a call, and here for the same reason: */
+	__u32 conditions, faults;	/* numbers of those that the call matched */
+	__u32 stored;			/* conditions that are stored, in `pending` or already in the map */
+	__u32 decision;			/* index of the matching entry of rose_calls, + 1 */
+	__u32 fired;			/* not 0: the chain of `decision` fired on this call */
 	__u64 matched[ROSE_MAX_CALLS / 64];
 	struct rose_pending pending;
 };
 
-/* Filled before loading. */
+/* User space fills it before loading. */
 ROSE_FIXED struct rose_call_arguments rose_signatures[ROSE_SYSCALLS] = {};
 
 #ifndef ROSE_OLD
@@ -88,14 +88,14 @@ static __always_inline void push(struct call_scratch *scratch, __u8 c)
 	if (at <= scratch->floor)
 		return;
 	at--;
-	barrier_var(at);	/* otherwise clang compares before the subtraction and Linux 6.1 loses the bound */
+	barrier_var(at);	/* without this, clang compares before it subtracts, and Linux 6.1 loses the bound */
 	if (at >= ARENA)
 		return;
 	scratch->at = at;
 	scratch->bytes[at] = c;
 }
 
-/* Processes one byte from the end; an additional last step completes the first component. */
+/* Processes one byte, starting from the end. One step more than there are bytes completes the first component. */
 static long text_step(__u32 i, struct call_scratch **context)
 {
 	struct call_scratch *scratch = *context;
@@ -189,7 +189,7 @@ __noinline int rose_walk_up(struct call_scratch *scratch, __u64 mnt, __u64 dentr
 	return 0;
 }
 
-/* "pipe:[4711]" and similar names. */
+/* Stores the name of a file without a path, such as "pipe:[4711]". */
 static __noinline int name_file(struct call_scratch *scratch, struct inode *inode, struct dentry *dentry, __u32 kind)
 {
 	static const char pipe[] = "pipe:[%lu]", socket[] = "socket:[%lu]", anon[] = "anon_inode:%s";
@@ -240,7 +240,7 @@ __noinline int rose_add_descriptor(struct call_scratch *scratch, __s32 fd, __u32
 	return 0;
 }
 
-/* A path argument, relative to a descriptor or the working directory. */
+/* Stores the path of an argument, which is relative to a descriptor or the working directory. */
 __noinline int rose_add_path(struct call_scratch *scratch, __u64 address, __s32 dirfd)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -262,7 +262,7 @@ __noinline int rose_add_path(struct call_scratch *scratch, __u64 address, __s32 
 		}
 	}
 	if (n <= 1) {
-		/* With AT_EMPTY_PATH and similar, the descriptor itself is meant. */
+		/* An empty path stands for the descriptor itself (AT_EMPTY_PATH and similar flags). */
 		if (dirfd >= 0)
 			rose_add_descriptor(scratch, dirfd, which);
 		return 0;
@@ -309,8 +309,8 @@ __noinline int rose_read_paths(struct call_scratch *scratch)
 /* ---- addresses ---- */
 
 
-/* The functions below keep their counters in `scratch`, where the verifier does not track them; otherwise it would
- * check every path through each of them. */
+/* The functions below keep their counters in `scratch`, because the verifier does not track the values there. Otherwise
+ * it would check every path through each function. */
 
 static long zeros_step(__u32 i, struct call_scratch **context)
 {
@@ -357,7 +357,7 @@ static long word_step(__u32 i, struct call_scratch **context)
 	return 0;
 }
 
-/* Like inet_ntop: the longest run of zeros as "::", no leading zeros. */
+/* Writes an IPv6 address as inet_ntop does: without leading zeros, and with "::" for the longest run of zeros. */
 __noinline int rose_put_ipv6(struct call_scratch *scratch, __u32 at)
 {
 	struct call_scratch *context = scratch;
@@ -437,7 +437,8 @@ __noinline int rose_put_end(struct call_scratch *scratch, __u32 at)
 		}
 		if (*to == 0)
 			*to = '@';
-		/* Up to a NUL: bytes after it are padding. A name may fill all of sun_path. */
+		/* The name ends at a NUL, because the bytes after it are padding. It has no NUL if it fills all of
+		 * sun_path. */
 		struct name_search search = {.scratch = scratch, .at = at + 5, .size = size};
 
 		n = bpf_loop(109, name_step, &search, 0);
@@ -467,7 +468,7 @@ static __always_inline void unix_end(struct end *end, struct unix_sock *sock)
 	end->name = (__u64)((void *)address + bpf_core_field_offset(struct unix_address, name) + 2);
 }
 
-/* Spelled as put_socket() in bpf/tracer/records.h does. */
+/* Writes the addresses as put_socket() in bpf/tracer/records.h does. */
 static __noinline int read_open_socket(struct call_scratch *scratch, struct sock *sk)
 {
 	static const char netlink[] = "netlink:%u";
@@ -482,7 +483,7 @@ static __noinline int read_open_socket(struct call_scratch *scratch, struct sock
 		unix_end(end, (void *)sk);
 		rose_put_end(scratch, AT_LOCAL);
 		unix_end(end, (void *)BPF_CORE_READ((struct unix_sock *)sk, peer));
-		/* If the peer has no name, use that of our socket, to which it connected. */
+		/* If the peer has no name, it has connected to our socket, whose name is then used. */
 		if (!end->length)
 			unix_end(end, (void *)sk);
 		rose_put_end(scratch, AT_PEER);
@@ -508,7 +509,7 @@ static __noinline int read_open_socket(struct call_scratch *scratch, struct sock
 	rose_put_end(scratch, AT_LOCAL);
 	end->family = family;
 	end->port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
-	/* Not connected, or not yet. */
+	/* The socket is not connected, or not yet. */
 	if (!end->port || state == TCP_CLOSE || state == TCP_SYN_SENT)
 		return 0;
 	if (family == AF_INET) {
@@ -521,7 +522,7 @@ static __noinline int read_open_socket(struct call_scratch *scratch, struct sock
 	return 0;
 }
 
-/* An address that the caller passes. */
+/* Reads an address that the caller passes. */
 static __noinline int read_address(struct call_scratch *scratch, __u64 address, __u32 length, __u32 at)
 {
 	union {
@@ -609,7 +610,7 @@ __noinline int rose_read_socket(struct call_scratch *scratch)
 	return 0;
 }
 
-/* The name of the process, which is that of its first thread. */
+/* Reads the name of the process, which is the name of its first thread. */
 static __always_inline void read_process(struct call_scratch *scratch)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();

@@ -1,6 +1,6 @@
-/* The override backend: at the entry of a system call, determines whether a condition or fault matches it, counts it,
- * and supplies its result instead of the kernel (bpf_override_return). Follows the same steps in the same order as
- * Supervisor::decide in src/inject/supervisor.cc.
+/* The override backend. At the entry of a system call, it determines whether a condition or fault matches the call,
+ * counts the call, and supplies the result instead of the kernel (bpf_override_return). It takes the same steps in the
+ * same order as Supervisor::decide in src/inject/supervisor.cc.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_CALLS_H
 #define ROSE_INJECT_CALLS_H
@@ -23,7 +23,7 @@ struct {
 	__type(value, struct rose_wanted_call);
 } rose_calls SEC(".maps");
 
-/* By node << 16 | syscall: a range of rose_call_items, which are indices of rose_calls. */
+/* The key is node << 16 | syscall. The value is a range of rose_call_items, which are indices of rose_calls. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -38,7 +38,7 @@ struct {
 	__type(value, struct rose_word);
 } rose_call_items SEC(".maps");
 
-/* By chain. */
+/* The key is the chain's index. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -67,7 +67,7 @@ enum {
 };
 
 #ifdef ROSE_OLD
-/* Old kernels use the seccomp backend: matching paths there would take another program. */
+/* Old kernels use the seccomp backend, because matching paths there would need another program. */
 SEC("kprobe")
 int rose_call(struct pt_regs *ctx)
 {
@@ -130,7 +130,7 @@ __noinline int rose_glob_matches(struct call_scratch *scratch, __u32 at, __u32 l
 	g.glob = bpf_map_lookup_elem(&rose_globs, &key);
 	if (!g.glob)
 		return 0;
-	/* Most globs can be rejected by their last byte. */
+	/* Most globs can be rejected by the last byte of the text. */
 	p = g.glob->length - 1;
 	if (p < ROSE_GLOB_BYTES && g.glob->text[p] != '*' && g.glob->text[p] != '?') {
 		last = at + length - 1;
@@ -153,7 +153,7 @@ static long colon_step(__u32 i, struct call_scratch **context)
 	return i >= scratch->text.length || at >= ARENA || scratch->bytes[at] == ':';
 }
 
-/* `port_only`: compare the part from the last colon on. */
+/* `port_only`: compares only the part from the last colon on. */
 __noinline int rose_address_matches(struct call_scratch *scratch, __u32 at, __u32 length, __u32 number, __u32 port_only)
 {
 	struct call_scratch *context = scratch;
@@ -223,7 +223,7 @@ __noinline int rose_call_matches(struct call_scratch *scratch, __u32 index)
 	return 1;
 }
 
-/* ---- deciding ---- */
+/* ---- decisions ---- */
 
 struct deciding {
 	struct call_scratch *scratch;
@@ -259,7 +259,7 @@ static __always_inline bool is_over(const struct rose_chain *chain, const struct
 	return call->times >= 0 && ROSE_READ(chain->injected) >= (__u64)call->times;
 }
 
-/* Determines whether a pending condition or an unfinished fault matches the call. */
+/* Records whether a call matches a condition that is not met yet, or a fault that is not finished. */
 static long match_item(__u32 i, struct deciding *d)
 {
 	struct call_scratch *scratch = d->scratch;
@@ -311,14 +311,14 @@ static __always_inline void store_pending(struct deciding *d, __u32 element)
 		__sync_fetch_and_add(&d->set->pending, 1);
 		if (!bpf_map_update_elem(&rose_pending, &key, pending, BPF_NOEXIST))
 			return;
-		/* Left by a thread that was killed inside its call and whose id was reused; or the call is being
-		 * repeated. */
+		/* The entry was left by a thread that was killed inside its call and whose id was reused, or the call
+		 * is being repeated. */
 		__sync_fetch_and_add(&d->set->pending, -1);
 	}
 	bpf_map_update_elem(&rose_pending, &key, pending, BPF_ANY);
 }
 
-/* Records what the call counts for when it returns. */
+/* Records a matched condition that the call may meet when it returns. */
 static long tag_item(__u32 i, struct deciding *d)
 {
 	struct call_scratch *scratch = d->scratch;
@@ -337,7 +337,8 @@ static long tag_item(__u32 i, struct deciding *d)
 	return 0;
 }
 
-/* Decides for all armed chains before the first one fires, so that a call cannot open a fault and match it too. */
+/* Drops the matched faults that are not armed. This is done for all faults before the first one fires, so that a call
+ * cannot both arm a fault and match it. */
 static long armed_item(__u32 i, struct deciding *d)
 {
 	struct rose_chain *chain;
@@ -384,7 +385,7 @@ static long count_item(__u32 i, struct deciding *d)
 	if (is_over(chain, call))
 		return 0;
 	seen = __sync_fetch_and_add(&chain->seen, 1) + 1;
-	/* Only one fault changes a call; another one that matches applies to the next call. */
+	/* Only one fault changes a call. Another fault that matches will change the next matching call. */
 	if (seen < call->count || d->scratch->decision)
 		return 0;
 	if (ROSE_READ(chain->state) == ROSE_ARMED) {
@@ -409,7 +410,8 @@ static long lock_step(__u32 i, struct locking *locking)
 	return locking->mine;
 }
 
-/* A call that a signal interrupted and that is repeated was counted and passed the first time. Returns true once. */
+/* A call that a signal interrupted and that is repeated was counted when it was made first. Returns true if this call
+ * is such a repetition, and forgets it. */
 static __always_inline bool take_restart(struct rose_settings *set, __u32 tid, __u32 number, __u64 ip)
 {
 	struct rose_restart *known;
@@ -432,17 +434,19 @@ static __always_inline void put_restart(struct rose_settings *set, __u32 tid, st
 	bpf_map_update_elem(&rose_restarts, &tid, restart, BPF_EXIST);
 }
 
-/* A program at a call's entry cannot wait for a page fault, and a path that the program has never accessed itself may
- * not be in memory yet: the kernel would fetch it only after this program. So the call is repeated, and rose reads the
- * memory meanwhile, which fetches the page. The kernel restarts a call if a signal is pending; a stop that is undone
- * immediately has no other effect. Returns 1 if the call is repeated. */
+/* Has the call repeated because its arguments are not in memory. A BPF program at a call's entry cannot wait for a page
+ * fault, and a path that the caller has never accessed itself may not be in memory: the kernel would fetch it only
+ * after this program. So the call is repeated, and meanwhile rose reads the memory, which fetches the page. The kernel
+ * restarts a call if a signal is pending. The signal is a stop that is undone immediately, so it has no other effect.
+ * Returns 1 if the call is repeated. */
 static __noinline int make_again(struct rose_settings *set, __u64 missing, __u32 tid, __u32 number, __u64 ip)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	struct rose_restart fresh = {.ip = ip, .syscall = number}, *known;
 	__u64 now = bpf_ktime_get_ns();
 
-	/* 0: default, 1: ignored. Otherwise the program has a handler that would notice the SIGCONT. */
+	/* 0 is the default and 1 ignores the signal. With any other value, the program has a handler that would notice
+	 * the SIGCONT. */
 	if ((unsigned long)BPF_CORE_READ(task, sighand, action[SIGCONT_ - 1].sa.sa_handler) > 1)
 		return 0;
 	known = bpf_map_lookup_elem(&rose_restarts, &tid);
@@ -470,7 +474,7 @@ static __noinline int copy_text(struct rose_firing *firing, struct call_scratch 
 
 	if (to >= ROSE_FIRING_BYTES / 2)
 		return 0;
-	/* The end of a long path is more informative. */
+	/* Of a path that is too long, the end is kept, because it is more informative. */
 	if (length > ROSE_FIRING_BYTES / 2 - 1) {
 		at += length - (ROSE_FIRING_BYTES / 2 - 1);
 		length = ROSE_FIRING_BYTES / 2 - 1;
@@ -514,7 +518,7 @@ __noinline int rose_describe(struct call_scratch *scratch, __u32 chain, __u32 nu
 	return 0;
 }
 
-/* Between fork and execve, a child of rose does not belong to the node yet. */
+/* True if this is a child of rose between fork and execve, which does not belong to the node yet. */
 static __always_inline bool is_launching(struct rose_settings *set)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -527,8 +531,8 @@ static __always_inline bool is_launching(struct rose_settings *set)
 	       BPF_CORE_READ(parent, mm, exe_file, f_inode) == BPF_CORE_READ(task, mm, exe_file, f_inode);
 }
 
-/* Field by field: copying the whole struct would lose the volatile, without which the compiler assumes all fields are
- * zero. */
+/* Copies field by field. Copying the whole struct would lose the volatile, without which the compiler assumes that all
+ * fields are zero. */
 static __always_inline void copy_signature(struct call_scratch *scratch, __u32 number)
 {
 	const volatile struct rose_call_arguments *signature = &rose_signatures[number & (ROSE_SYSCALLS - 1)];
@@ -552,7 +556,7 @@ static __noinline long clear_call(struct call_scratch *scratch)
 	return 0;
 }
 
-/* Reads what the call refers to. */
+/* Reads the call's arguments and matches the call with conditions and faults. */
 static __always_inline void read_call(struct deciding *d, struct pt_regs *regs, __u32 number, __u32 count)
 {
 	struct call_scratch *scratch = d->scratch;
@@ -561,7 +565,7 @@ static __always_inline void read_call(struct deciding *d, struct pt_regs *regs, 
 	for (int i = 0; i < 6; i++)
 		scratch->arguments[i] = rose_argument(regs, i);
 	if (number == NR_OPENAT2) {
-		/* Its flags are in memory; they are compared as those of openat. */
+		/* The flags of openat2 are in memory. They are compared like the flags of openat. */
 		__u64 how = scratch->arguments[2];
 
 		if (bpf_probe_read_user(&scratch->arguments[2], sizeof(__u64), (void *)how)) {
@@ -581,7 +585,7 @@ static __always_inline void read_call(struct deciding *d, struct pt_regs *regs, 
 /* Removes the state of this thread's last call. */
 static __always_inline void forget_last(struct deciding *d)
 {
-	/* A read that finally succeeded or was abandoned makes this an ordinary call. */
+	/* The arguments were read at last, or reading them was given up, so this is no longer a repeated call. */
 	if (ROSE_READ(d->set->restarts)) {
 		struct rose_restart *known = bpf_map_lookup_elem(&rose_restarts, &d->tid);
 
@@ -607,7 +611,7 @@ static __always_inline void decide(struct deciding *d, __u32 count)
 	state = bpf_map_lookup_elem(&rose_nodes, &key);
 	if (!state)
 		return;
-	/* A thread that cannot be preempted holds the lock for a few steps. */
+	/* The wait is short: the thread that holds the lock cannot be preempted, and needs only a few steps. */
 	locking.lock = &state->counting;
 	bpf_loop(LOCK_TRIES, lock_step, &locking, 0);
 	if (!locking.mine)
@@ -648,14 +652,14 @@ static __always_inline void carry_out(struct pt_regs *ctx, struct deciding *d, _
 			if (chain->kind == ROSE_CHAIN_CRASH)
 				__sync_fetch_and_add(&chain->injected, 1);
 		}
-		/* The signal is delivered before the call returns to the program. If the program handles it, the call
-		 * has failed. */
+		/* The signal is delivered before the call returns to the program. If the program handles the signal, it
+		 * sees that the call has failed. */
 		if (hit || !(call->flags & ROSE_SPARED_ANYWAY))
 			bpf_override_return(ctx, -EINTR__);
 	} else if (call->action == ROSE_DO_PAUSE && is_meant(chain)) {
 		struct rose_restart restart = {.ip = ip, .syscall = number};
 
-		/* The thread stops before it returns to the program, which then makes the same call again. */
+		/* The thread stops before it returns to the program. After the stop, it makes the same call again. */
 		if (signal_current(chain, SIGSTOP_)) {
 			put_restart(d->set, d->tid, &restart);
 			bpf_override_return(ctx, -ERESTARTNOINTR_);
@@ -683,7 +687,7 @@ int rose_call(struct pt_regs *ctx)
 	if (node < 0 || is_launching(set))
 		return 0;
 	number = rose_read_number(regs);
-	if (number >= ROSE_SYSCALLS)	/* x32 */
+	if (number >= ROSE_SYSCALLS)	/* a call of the x32 table */
 		return 0;
 	d.node = node;
 	key = d.node << 16 | number;

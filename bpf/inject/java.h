@@ -1,6 +1,6 @@
-/* Java methods: the agent in the JVM (src/jvm/agent) calls rose_jvm_visit(entries, count, signal) whenever a thread
- * reaches a location of the schedule. `entries` are conditions, roles and exceptions. To order the nth exception of the
- * location, the program sends the thread `signal` n times; the agent receives the signals before it leaves the
+/* Java methods. The agent in the JVM (src/jvm/agent) calls rose_jvm_visit(entries, count, signal) whenever a thread
+ * reaches a location of the schedule. `entries` are conditions, roles and exceptions. To have the nth exception of the
+ * location thrown, the program sends the thread `signal` n times. The agent receives the signals before it leaves the
  * function.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_JAVA_H
@@ -18,8 +18,8 @@ struct {
 struct java_visit {
 	struct visit visit;
 	__u64 entries;
-	__u32 throws;		/* exceptions of this location so far */
-	__u32 ordered;		/* index + 1 of the ordered one; 0: none */
+	__u32 throws;		/* exceptions of this location that were visited so far */
+	__u32 ordered;		/* which of them is to be thrown, counted from 1; 0: none */
 };
 #endif
 
@@ -32,7 +32,7 @@ static __always_inline int visit_throw(struct java_visit *java, __u32 index)
 
 	now = java->visit.now;
 	java->throws++;
-	/* At most one exception per visit; another one applies to the next thread. */
+	/* At most one exception is thrown per visit. Another one that matches is thrown at a later visit. */
 	if (!thrown || java->ordered)
 		return 0;
 	key = thrown->chain;
@@ -42,7 +42,7 @@ static __always_inline int visit_throw(struct java_visit *java, __u32 index)
 	state = ROSE_READ(chain->state);
 	if (state == ROSE_WAITING || state == ROSE_WITHDRAWN)
 		return 0;
-	/* The thread that armed the chain does not count as one that reaches the location. */
+	/* The visit that armed or opened the chain does not count. */
 	if (ROSE_READ(chain->armed_ns) == now || ROSE_READ(chain->opened_ns) == now)
 		return 0;
 	seen = ROSE_ADD(&chain->seen, 1) + 1;
@@ -55,7 +55,7 @@ static __always_inline int visit_throw(struct java_visit *java, __u32 index)
 		}
 		ring(thrown->chain, 3, now);
 	} else if (chain->group && ROSE_READ(chain->state) != ROSE_FIRED) {
-		/* Another fault of the group may be winning at this moment. */
+		/* Another fault of the group may be firing at this moment. */
 		return 0;
 	}
 	__sync_fetch_and_add(&chain->injected, 1);
@@ -73,7 +73,7 @@ __noinline int rose_visit_throw_at(__u32 index)
 }
 #define rose_visit_throw(java, index) rose_visit_throw_at(index)
 #else
-/* Not static, so that the verifier checks it once. */
+/* Not static, so that the verifier checks it once instead of along each path through its callers. */
 __noinline int rose_visit_throw(struct java_visit *java, __u32 index)
 {
 	return java ? visit_throw(java, index) : 0;

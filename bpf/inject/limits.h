@@ -1,12 +1,13 @@
-/* Limits that a node met: calls that failed because its process may have no further descriptor, or because a disk that
- * a fault filled has no room, and threads that needed the page that was one too many. Attached only while a schedule
- * has such faults. For descriptors and disks, whether the limit had an effect is known from nothing else: the kernel
- * counts neither.
+/* Detects when a node meets a limit: calls that fail because the process may have no further descriptor, or because a
+ * disk that a fault filled is full, and threads that need a page beyond the memory limit. The programs are attached
+ * only while a schedule has such faults. For descriptors and disks, there is no other way to know whether the limit had
+ * an effect, because the kernel does not count such failures.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_LIMITS_H
 #define ROSE_INJECT_LIMITS_H
 
-/* Disks that faults fill, by the kernel's number of the device: calls on their open files that found no room. */
+/* The disks that faults fill. The key is the kernel's device number. The value counts calls on open files that failed
+ * because the disk is full. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ROSE_MAX_FULL_DISKS);
@@ -18,8 +19,8 @@ struct {
 enum {
 	LACKS_ROOM = -28,		/* ENOSPC */
 	LACKS_DESCRIPTOR = -24,		/* EMFILE */
-	NO_SUCH_DESCRIPTOR = -9,	/* EBADF: of dup2 beyond the limit, too */
-	IS_INVALID = -22,		/* EINVAL: of F_DUPFD and poll beyond the limit, too */
+	NO_SUCH_DESCRIPTOR = -9,	/* EBADF, also of dup2 beyond the limit */
+	IS_INVALID = -22,		/* EINVAL, also of F_DUPFD and poll beyond the limit */
 	DUPLICATE = 0,			/* F_DUPFD */
 	DUPLICATE_CLOEXEC = 1030,
 	BUS_ERROR = 7,
@@ -28,8 +29,8 @@ enum {
 	DESCRIPTORS = 7,		/* RLIMIT_NOFILE */
 };
 
-/* The current thread met the limit that the fault has set. A limit bites later than it was set, and in whichever thread
- * needs the resource next, so this is where the fault arrives. */
+/* Records that the current thread has met the limit that a fault has set. The stack is taken here, because a limit
+ * affects a node only later than it was set, on whichever thread needs the resource next. */
 static __always_inline void limit_met(__u64 *count, __u32 chain)
 {
 	if (count)
@@ -38,8 +39,8 @@ static __always_inline void limit_met(__u64 *count, __u32 chain)
 		rose_take_stack(chain - 1);
 }
 
-/* Which argument is the descriptor of the file that needs room; ON_PATH: the call names a path; ELSEWHERE: it needs
- * none; this error then means that something else is lacking. */
+/* Which argument is the descriptor of the file that needs space. ON_PATH: the call names a path instead. ELSEWHERE: the
+ * call writes no file, so the error means that something else is lacking. */
 enum { ON_PATH = 6, ELSEWHERE = 7 };
 
 static __always_inline int room_of(__u32 number)
@@ -71,7 +72,7 @@ static __always_inline struct rose_node_state *current_state(void)
 	return node < 0 ? 0 : bpf_map_lookup_elem(&rose_nodes, &key);
 }
 
-/* The counter of the disk that an open file of the current task lies on; none when no fault fills it. */
+/* The counter of the disk that contains an open file of the current task. 0 if no fault fills the disk. */
 static __always_inline __u64 *disk_of(__s32 fd)
 {
 	struct file *file = rose_file_of((void *)bpf_get_current_task(), fd);
@@ -116,7 +117,7 @@ int rose_limit_met(struct bpf_raw_tracepoint_args *ctx)
 	    result != IS_INVALID)
 		return 0;
 	number = rose_read_number(regs);
-	/* A write that ended where the room did. */
+	/* A write that wrote less than was asked also shows that the disk is full. */
 	if (result >= 0 && ((number != NR_WRITE && number != NR_PWRITE64) || (__u64)result >= rose_argument(regs, 2)))
 		return 0;
 	state = current_state();
@@ -142,7 +143,7 @@ int rose_limit_met(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* What a ring does fails in its completion. */
+/* An operation of io_uring fails on completion, not at the exit of a call. */
 SEC("raw_tp/io_uring_complete")
 int rose_ring_met(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -180,8 +181,8 @@ int rose_ring_met(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Memory that is mapped from a full disk cannot be written. Where a node may have no further page, the kernel ends one
- * of its processes, on the thread that needed the page. */
+/* A write to memory that is mapped from a full disk ends in SIGBUS. If a node may have no further page, the kernel
+ * kills one of its processes, on the thread that needed the page. */
 SEC("raw_tp/signal_generate")
 int rose_signalled(struct bpf_raw_tracepoint_args *ctx)
 {

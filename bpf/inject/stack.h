@@ -1,6 +1,6 @@
 /* Copies the state of a thread when a fault affects it: registers, the top of its stack, and the files whose code the
- * addresses on the stack may belong to. It must be copied at once, because a process that is killed is gone before user
- * space can read anything. User space later unwinds it.
+ * addresses on the stack may belong to. This must happen at once, because a process that is killed is gone before user
+ * space can read anything. User space unwinds the stack later.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_STACK_H
 #define ROSE_INJECT_STACK_H
@@ -20,21 +20,22 @@ struct {
 enum {
 	STACK_CHUNK = 1024,
 	STACK_PAGE = 4096,
-	LOOKUPS = 768,			/* address lookups; further addresses are skipped */
+	LOOKUPS = 768,			/* at most this many address lookups; further addresses are skipped */
 	BUSY_TRIES = 1 << 15,
-	BUSY_LIMIT_NS = 3000000,	/* longest time that a stack waits for changes of the memory map */
+	BUSY_LIMIT_NS = 3000000,	/* longest time that copying a stack waits for changes of the memory map */
 	FILE_DEPTH = 64,
 	VM_EXEC_ = 4,
-	NEAR_STACK = 1 << 20,		/* addresses this close above the stack pointer are on the stack itself */
+	/* an address up to this far above the stack pointer is taken to be on the stack itself */
+	NEAR_STACK = 1 << 20,
 };
 
 struct taking {
 	struct rose_stack *stack;
-	struct rose_stack_map *map;	/* the one being filled in */
+	struct rose_stack_map *map;	/* the mapping that is being filled in */
 	struct rose_path path;
 	__u64 sp;
 	__u64 address;
-	__u64 busy_ns;			/* since when the map is being changed; 0: it is not */
+	__u64 busy_ns;  /* when a lookup first found that the memory map is being changed; 0: none has */
 	__u64 wanted;
 	__u32 lookups;
 	__u32 range;
@@ -42,7 +43,7 @@ struct taking {
 	__s32 err;
 };
 
-/* Unrolled: in a loop, each register would have a slot on the stack, of which Linux 6.1 allows 512 bytes for all
+/* Unrolled, because in a loop each register would have a slot on the stack. Linux 6.1 allows 512 bytes of stack for all
  * functions that call each other. */
 static __always_inline void copy_registers(__u64 *to, const struct pt_regs *regs)
 {
@@ -103,7 +104,8 @@ static long path_name(__u32 i, struct taking *t)
 }
 
 #ifdef ROSE_OLD
-/* What the functions below need that take only numbers, for which old verifiers check them once. `at` is the stack. */
+/* State of the functions below that have only numbers as arguments, so that old verifiers check them once. `at` is the
+ * index of the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -138,7 +140,7 @@ __noinline int rose_name_map(__u32 n, __u64 mnt, __u64 dentry)
 }
 #endif
 
-/* `address` is in the area, and no map begins there. */
+/* Sets t->address to 0 if a recorded mapping starts there. */
 static long same_area(__u32 i, struct taking *t)
 {
 	struct rose_stack *stack = t->stack;
@@ -196,7 +198,8 @@ static long note_area(struct task_struct *task, struct vm_area_struct *area, str
 	return 0;
 }
 
-/* Another thread may be changing the memory map (as when a thread starts), which takes microseconds. */
+/* Repeated while another thread changes the memory map (for example because a thread starts), which takes microseconds.
+ */
 static long try_find(__u32 i, struct taking *t)
 {
 	t->err = rose_find_area(rose_current_btf(), t->wanted, note_area, t);
@@ -207,7 +210,7 @@ static long try_find(__u32 i, struct taking *t)
 	return bpf_ktime_get_ns() - t->busy_ns > BUSY_LIMIT_NS;
 }
 
-/* Returns 1 if no more can be looked up. */
+/* Looks up the mapping of an address. Returns 1 if the limit of lookups is reached. */
 static __always_inline long look_up(struct taking *t, __u64 address)
 {
 	struct rose_stack *stack = t->stack;
@@ -221,11 +224,11 @@ static __always_inline long look_up(struct taking *t, __u64 address)
 		return 0;
 	if (++t->lookups > LOOKUPS)
 		return 1;
-	/* Assume that it belongs to no mapping unless the lookup finds one. */
+	/* Assume that the page belongs to no mapping, unless the lookup finds one. */
 	range->start = address & ~(STACK_PAGE - 1ULL);
 	range->end = range->start + STACK_PAGE;
 	t->wanted = address;
-	rose_loop(BUSY_TRIES, 1, try_find, t); /* old kernels find it without a lock */
+	rose_loop(BUSY_TRIES, 1, try_find, t); /* once on old kernels, which look it up without a lock */
 	if (t->err == -16) {
 		stack->unknown++;
 		range->end = 0;
@@ -233,7 +236,7 @@ static __always_inline long look_up(struct taking *t, __u64 address)
 	return 0;
 }
 
-/* The instruction pointer first, then the words of the stack. */
+/* Looks up the instruction pointer first, then the words of the stack. */
 static long scan_word(__u32 i, struct taking *t)
 {
 	struct rose_stack *stack = t->stack;
@@ -249,7 +252,7 @@ static long scan_word(__u32 i, struct taking *t)
 }
 
 #ifdef ROSE_OLD
-/* Old verifiers check it once, because its argument is a number; the rest is in the room. */
+/* Old verifiers check it once, because its argument is a number. The other state is in rose_takings. */
 __noinline int rose_scan_word(__u32 i)
 {
 	struct taking *room = taking();
@@ -271,7 +274,7 @@ __noinline int rose_scan_word(__u32 i)
 #define scan_word(i, t) rose_scan_word(i)
 #endif
 
-/* The number of the current thread in its own PID namespace; 0: unknown. */
+/* The id of the current thread in its own PID namespace; 0: unknown. */
 static __always_inline __u32 own_number(void)
 {
 	struct pid *pid = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), thread_pid);
@@ -283,7 +286,7 @@ static __always_inline __u32 own_number(void)
 	return number;
 }
 
-/* For a chain that fires on the current thread, the first few times. */
+/* Copies the current thread's stack for a chain that fires on it. Does so only the first few times. */
 __noinline int rose_take_stack(__u32 index)
 {
 	struct rose_settings *set = settings();

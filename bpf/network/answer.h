@@ -1,4 +1,4 @@
-/* Responses to packets that a partition rejects, so that the sender sees a closed port.
+/* Responses to packets that a partition rejects. The sender sees a closed port.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_NETWORK_ANSWER_H
 #define ROSE_NETWORK_ANSWER_H
@@ -11,7 +11,7 @@ static __always_inline __u16 fold(__s64 sum)
 	return ~sum;
 }
 
-/* The checksum of a transport header of `size` bytes, with its pseudo header. */
+/* The checksum of a transport header of `size` bytes and its pseudo header. */
 static __always_inline __u16 checksum4(const struct ipv4 *ip, void *data, __u32 size)
 {
 	__u32 pseudo[3] = { ip->source, ip->target, bpf_htonl(((__u32)ip->protocol << 16) | size) };
@@ -38,7 +38,8 @@ static __always_inline void turn_ethernet(struct ethernet *ether)
 	__builtin_memcpy(ether->to, from, 6);
 }
 
-/* The kernel's response for a closed port. `length`: bytes after the header. */
+/* Turns a TCP header into the response that the kernel sends for a closed port. `length`: number of bytes after the
+ * header. */
 static __always_inline void turn_tcp(struct tcp *tcp, __u32 length)
 {
 	struct tcp old = *tcp;
@@ -58,7 +59,7 @@ static __always_inline void turn_tcp(struct tcp *tcp, __u32 length)
 }
 
 struct answer4 {
-	__u8 pad[2];		/* aligns what follows the 14 bytes */
+	__u8 pad[2];		/* aligns the headers after the Ethernet header of 14 bytes */
 	struct ethernet ether;
 	struct ipv4 ip;
 	union {
@@ -83,7 +84,7 @@ struct answer6 {
 	};
 };
 
-/* Turns the packet into the response to it. Returns 0 if there is no response. */
+/* Turns a packet into the response to it. Returns 0 if there is no response. */
 static __always_inline int answer4(struct __sk_buff *skb, struct packet *packet)
 {
 	int is_tcp = packet->from.protocol == IPPROTO_TCP;
@@ -174,8 +175,8 @@ static __always_inline int answer6(struct __sk_buff *skb, struct packet *packet)
 	return 1;
 }
 
-/* Handles a packet that a rule drops. `back`: how to redirect it to its sender. */
-#ifdef ROSE_OLD /* the stack of rose_cut and of the function that tries links would be too large together */
+/* Drops a packet that a rule stops, or turns it into a response. `back`: how to redirect the response to the sender. */
+#ifdef ROSE_OLD /* rose_cut and the function that tries links would together exceed the stack */
 static __noinline
 #else
 static __always_inline

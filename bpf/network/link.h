@@ -1,4 +1,4 @@
-/* Bad links: their effects on packets inside the kernel, and passing packets to rose that must wait.
+/* Bad links: the effects that these programs have on packets, and passing packets that must wait to user space.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_NETWORK_LINK_H
 #define ROSE_NETWORK_LINK_H
@@ -10,18 +10,18 @@ enum {
 	DO_HOLD = 8,
 	MOST_PAYLOAD = 65535,
 	CHUNK = 1024,
-	TCP_FLAGS = 13,		/* offset of the flags in its header */
+	TCP_FLAGS = 13,		/* offset of the flags in the TCP header */
 };
 
 struct over {
 	struct __sk_buff *skb;
 	struct packet *packet;
 	__u32 from;		/* the first rule to try */
-	__u32 rule;		/* the rule that delays it */
-	__u32 to_side;		/* towards the rule's side instead of away from it */
+	__u32 rule;		/* the rule that delays the packet */
+	__u32 to_side;		/* not 0: the packet goes to the rule's side; 0: it comes from there */
 	__u32 acts;
-	__u32 where;		/* random number: which bit is inverted */
-	__u32 slot, index;	/* old kernels: the room, and the rule that is tried */
+	__u32 where;		/* random number that selects the bit to invert */
+	__u32 slot, index;  /* only on old kernels: number of the element of rose_rooms, and the rule that is tried */
 };
 
 struct look {
@@ -37,7 +37,7 @@ struct {
 struct search {
 	struct __sk_buff *skb;
 	const struct rose_link *link;
-	__u32 at;		/* offset of the chunk in the packet */
+	__u32 at;		/* offset of the first chunk in the packet */
 	__u32 size;		/* remaining bytes */
 	__u32 found;
 	__u32 slot;
@@ -47,12 +47,12 @@ struct search {
 struct rose_room {
 	__u64 busy;
 	struct packet packet;
-	struct over over;	/* without the pointers */
+	struct over over;	/* all but its pointers, which are not set */
 	struct {
 		__u32 rule, at, size, found;
 	} searching;
 };
-/* Per processor: programs that a packet in an interrupt interrupts each have a room. */
+/* Each processor has several, because a packet in an interrupt may interrupt a program that uses one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 3);
@@ -107,7 +107,8 @@ static long look_here(__u32 i, void *data)
 }
 
 #ifdef ROSE_OLD
-/* Old verifiers check a function once if it takes only numbers and the packet; the rest is in the room. */
+/* Old verifiers check a function once if its arguments are only numbers and the packet. The other state is in
+ * rose_rooms. */
 __noinline int rose_look_here(__u32 slot, __u32 i)
 {
 	struct rose_room *room = bpf_map_lookup_elem(&rose_rooms, &slot);
@@ -139,7 +140,8 @@ static long look_in_chunk(__u32 i, void *data)
 	size = search->size - i * CHUNK;
 	if (size < length)
 		return 1;
-	/* More than one byte: Linux 6.1 knows that a sum with 1 is not 0, but learns nothing from such a test. */
+	/* The size is written as `more + 1`, because Linux 6.1 knows that such a sum is not 0, but learns nothing from
+	 * a test of the size. */
 	more = size - 1;
 	if (more >= CHUNK + ROSE_PAYLOAD_BYTES)
 		more = CHUNK + ROSE_PAYLOAD_BYTES - 1;
@@ -215,7 +217,7 @@ static __always_inline int has_payload(const struct over *over, const struct ros
 #endif
 }
 
-/* Reverses the flow in place, because a second one would exceed the BPF stack. */
+/* Reverses the flow in place, because two flows would exceed the BPF stack. */
 static __always_inline void turn(struct rose_flow *flow)
 {
 	__u32 *from = (__u32 *)flow->from, *to = (__u32 *)flow->to, word;
@@ -231,7 +233,7 @@ static __always_inline void turn(struct rose_flow *flow)
 	flow->to_port = port;
 }
 
-/* The number of this packet's connection among those opened since the link became bad; 0: an older one. */
+/* The number of this packet's connection, counted from when the link became bad. 0 if the connection is older. */
 static __always_inline __u64 connection_of(struct __sk_buff *skb, const struct packet *packet,
 					   struct rose_link *link, __u32 rule)
 {
@@ -254,7 +256,7 @@ static __always_inline __u64 connection_of(struct __sk_buff *skb, const struct p
 		if (known && known->sequence == fresh.sequence)
 			return known->number;
 		if (flow.protocol != IPPROTO_TCP) {
-			/* Datagrams in the other direction belong to the same flow. */
+			/* Datagrams in the opposite direction belong to the same flow. */
 			turn(&flow);
 			known = bpf_map_lookup_elem(&rose_flows, &flow);
 			if (known)
@@ -360,7 +362,7 @@ __noinline int rose_try_link(struct __sk_buff *skb, __u32 slot, __u32 i)
 }
 #endif
 
-/* After the IP header, where a checksum detects it. */
+/* Inverts a bit after the IP header, where the checksum of the transport protocol detects it. */
 static __always_inline void turn_a_bit(struct __sk_buff *skb, const struct packet *packet, __u32 where)
 {
 	__u32 at = packet->transport;
@@ -375,8 +377,9 @@ static __always_inline void turn_a_bit(struct __sk_buff *skb, const struct packe
 	bpf_skb_store_bytes(skb, at, &byte, 1, 0);
 }
 
-/* Passes a packet over the bad links whose rules apply to it, starting at `first`. TCX_NEXT: it continues unchanged.
- * `back`: how a duplicate gets to the same place, `way`: where the packet continues after a delay. */
+/* Applies the bad links whose rules match a packet, beginning with rule `first`. Returns TCX_NEXT if the packet
+ * continues. `back`: how to redirect a duplicate to the same place. `way`: the way on which the packet continues after
+ * a delay. */
 static __always_inline int over_links(struct __sk_buff *skb, const struct rose_settings *set, struct packet *packet,
 				      __u32 first, __u64 back, __u32 way)
 {
@@ -404,7 +407,7 @@ static __always_inline int over_links(struct __sk_buff *skb, const struct rose_s
 	over.where = room->over.where;
 	rose_leave(&room->busy);
 #else
-	/* As in try_rules. */
+	/* Hides from the verifier what it knows about the packet, for the reason given at try_rules(). */
 	if (bpf_probe_read_kernel(packet, sizeof(*packet), packet))
 		return TCX_NEXT;
 	bpf_loop(set->rules, try_link, &over, 0);

@@ -5,8 +5,9 @@
 
 enum {
 	NOBODY = -1,
-	OURS = 0x726f7365,	/* mark of our responses, which pass */
-	COPY = 0x726f7366,	/* mark of packets that a bad link has delayed: they have passed all rules */
+	OURS = 0x726f7365,	/* mark of responses of these programs, which always pass */
+	/* mark of packets that a bad link has delayed or duplicated: no further link applies to them */
+	COPY = 0x726f7366,
 	LOOPBACK = 1,		/* interface number of loopback in every network namespace */
 };
 
@@ -42,24 +43,24 @@ enum { TCP_FIN = 1, TCP_SYN = 2, TCP_RST = 4, TCP_ACK = 16 };
 
 struct packet {
 	struct rose_endpoint from, to;
-	__s32 source, target;	/* nodes, or NOBODY */
+	__s32 source, target;	/* index of the node, or NOBODY */
 	__u64 now;
 	__u32 transport;	/* offset of the transport header */
-	__u32 l2;		/* bytes before the IP header */
-	__u32 looks_at;		/* LOOK_*: the part of the decision made here */
-	__u32 stop;		/* 1 dropped, 2 rejected */
+	__u32 l2;		/* number of bytes before the IP header */
+	__u32 looks_at;		/* LOOK_*: which rules, and which part of them, the program applies */
+	__u32 stop;		/* 1: drop the packet, 2: drop it and send a response */
 	__u32 rule;
 	__u16 ethertype;
 	__u8 has_ports;
 	__u8 pad;
 };
 enum {
-	LOOK_OUT = 1,		/* what nodes of a side send */
-	LOOK_IN = 2,		/* what nodes of a side receive */
-	LOOK_NODES = 4,		/* between nodes */
-	LOOK_NETS = 8,		/* between nodes and addresses */
+	LOOK_OUT = 1,		/* packets that nodes of a side send */
+	LOOK_IN = 2,		/* packets that nodes of a side receive */
+	LOOK_NODES = 4,		/* packets between nodes */
+	LOOK_NETS = 8,		/* packets between nodes and addresses that belong to no node */
 	ONLY_REJECT = 16,
-	NOT_REJECT_LOSS = 32,	/* random losses have already been decided on the way here */
+	NOT_REJECT_LOSS = 32,  /* without rules that reject at random: they have already been decided on the way here */
 	NOT_LOSS = 64,		/* only rules that stop every packet */
 };
 
@@ -127,7 +128,7 @@ static __always_inline int is_side(const struct rose_rule *rule, const struct ro
 	return has_node(rule->side, node);
 }
 
-/* True if the end of a packet, a node or an address, is one of the rule's peers. */
+/* True if one end of a packet, given by its node and address, is one of the rule's peers. */
 static __always_inline int is_peer(const struct rose_rule *rule, const struct rose_chain *chain, __u32 index,
 				   __s32 node, const __u8 *ip, __u32 looks_at)
 {
@@ -149,8 +150,8 @@ static __always_inline int is_peer(const struct rose_rule *rule, const struct ro
 	return bpf_map_lookup_elem(&rose_nets, &net) != 0;
 }
 
-/* Determines whether the packet has the rule's protocol and ports and passes between its side and its peers in its
- * direction. Returns 1: from the side, 2: to it, 0: no. */
+/* Determines whether a rule applies to a packet by its protocol, ports and direction. Returns 1 if the packet goes from
+ * the rule's side to a peer, 2 if it goes from a peer to the side, and 0 if the rule does not apply. */
 static __always_inline int is_meant(const struct rose_rule *rule, const struct rose_chain *chain, __u32 index,
 				    const struct packet *packet)
 {

@@ -42,7 +42,7 @@ static __noinline int count_noise(__u32 node, __u32 nr, __u32 err)
 
 	if (stats)
 		__sync_fetch_and_add(&stats->suppressed, 1);
-	/* If the table is full, the kind is counted in the total only. */
+	/* If the table is full, the failure is counted in the total only. */
 	if (count)
 		__sync_fetch_and_add(count, 1);
 	else
@@ -66,8 +66,8 @@ static __always_inline __u32 open_flags_of(const volatile struct rose_call_signa
 	return flags;
 }
 
-/* The kernel lets calls of a process that ends fail in many ways: fork and page faults for lack of memory, waits as
- * interrupted, writes as incomplete. The same holds while it is stopped or frozen. */
+/* ROSE_DYING if the process ends. The kernel then lets its calls fail in many ways: fork and page faults for lack of
+ * memory, waits as interrupted, writes as incomplete. The same holds while the process is stopped or frozen. */
 static __always_inline __u8 call_state(struct task_struct *task)
 {
 	enum { SIGKILL_BIT = 1 << 8, ENDING = SIGNAL_GROUP_EXIT | SIGNAL_GROUP_COREDUMP };
@@ -101,14 +101,15 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 	if (nr >= ROSE_SYSCALLS || (BPF_CORE_READ(task, thread_info.ROSE_THREAD_FLAGS) & ROSE_COMPAT)) {
 		struct rose_stats *stats = failed ? stats_of(node) : NULL;
 
-		/* Not the 64-bit table, so its name is unknown. (-1 is a call that ptrace or seccomp skipped; its
-		 * failure is not the kernel's.) */
+		/* The call is not in the 64-bit table, so its name is unknown. (-1 is a call that ptrace or seccomp
+		 * skipped. The kernel did not cause its failure.) */
 		if (stats && nr != (__u64)-1)
 			__sync_fetch_and_add(&stats->foreign, 1);
 		return 0;
 	}
 	signature = &rose_signatures[nr & (ROSE_SYSCALLS - 1)];
-	/* A non-blocking connect changes state as well: the connection attempt has begun. */
+	/* A non-blocking connect that returns EINPROGRESS has changed state, because the connection attempt has begun.
+	 */
 	if (result == -EINPROGRESS_ && is_changing(nr))
 		failed = false;
 	if (failed) {
@@ -178,7 +179,7 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 	return 0;
 }
 
-/* A record of what failed without an error, as far as it is the same for all. */
+/* Begins a record of something that failed without an error, with the fields that all such records have in common. */
 static __always_inline struct rose_call *begin_silent(struct scratch *s, __u32 node, __u16 nr, __u8 flags)
 {
 	struct rose_call *call = (void *)s->record;
@@ -195,8 +196,8 @@ static __always_inline struct rose_call *begin_silent(struct scratch *s, __u32 n
 	return call;
 }
 
-/* A read or write that moved fewer bytes than were asked for. Of a regular file that is a failure, unless a read came
- * to the file's end. */
+/* Records a read or write that moved fewer bytes than were asked for. On a regular file, this is a failure, unless a
+ * read reached the end of the file. */
 static __noinline int record_short(struct pt_regs *regs, __s64 result, __u64 *stream, __u64 key)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -260,8 +261,9 @@ int BPF_PROG(rose_sys_exit, struct pt_regs *regs, long ret)
 
 			if ((unsigned long)ret >= rose_third_of(regs))
 				return 0;
-			/* Sockets and pipes first: they are read all the time, and mostly less is there than fits. The
-			 * registers are on the thread's own stack, which is 2^14 bytes long: they identify it. */
+			/* Returns early for sockets and pipes, which are read all the time and usually have fewer bytes
+			 * than were asked for. The registers are on the thread's own kernel stack, which is 2^14 bytes
+			 * long, so their address identifies the thread. */
 			key = (__u64)regs - (__u64)streams + rose_first_of(regs) * 0x4001;
 			stream = (__u64 *)(streams + (key >> 11 & (ROSE_STREAMS - 1) * sizeof(key)));
 			if (*stream == key)
@@ -269,13 +271,14 @@ int BPF_PROG(rose_sys_exit, struct pt_regs *regs, long ret)
 			return record_short(regs, ret, stream, key);
 		}
 	} else if (ret <= -512 && ret >= -516) {
-		return 0; /* ERESTART* is internal to the kernel and never returned; see note_interrupted() */
+		/* ERESTART* is internal to the kernel and the program never sees it; see note_interrupted() */
+		return 0;
 	}
 	return record_call(regs, ret);
 }
 
-/* Operations of io_uring fail on completion, not at the exit of a call. Of the request, only the file is still known.
- * Recorded as failures of io_uring_enter. */
+/* Operations of io_uring fail on completion, not at the exit of a call. At that time, the kernel still has the file of
+ * the request, but not its other arguments. Recorded as failures of io_uring_enter. */
 SEC("raw_tp/io_uring_complete")
 int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -297,7 +300,7 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 	node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
 	if (node < 0)
 		return 0;
-	/* Expired timeouts, cancelled waits and "not yet" belong to the normal use of a ring. */
+	/* Expired timeouts, cancelled waits and "not yet" are part of the normal use of io_uring. */
 	if (result == -ETIME_ || result == -ECANCELED_ || result == -EAGAIN_ || result == -EINPROGRESS_ ||
 	    result == -EALREADY_) {
 		count_noise(node, NR_IO_URING_ENTER, -result);
@@ -324,7 +327,7 @@ int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Only for profiles: counts every call by node and number. */
+/* Loaded only for profiles. Counts every call by node and number. */
 SEC("tp_btf/sys_exit")
 int BPF_PROG(rose_sys_count, struct pt_regs *regs, long ret)
 {

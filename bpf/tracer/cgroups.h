@@ -1,5 +1,6 @@
-/* Target cgroups that are created and removed: a restarted unit or container has the same path and another id. Handled
- * here, before the folder becomes visible, so that its first process is traced from its first instruction.
+/* Target cgroups that are created and removed. A unit or container that is restarted has a cgroup with the same path
+ * and another id. The programs handle this before the cgroup's folder becomes visible, so that its first process is
+ * traced from its first instruction.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_CGROUPS_H
 #define ROSE_TRACER_CGROUPS_H
@@ -11,7 +12,8 @@ static __always_inline void report_cgroup(__u32 node, __u64 id, __u32 place, boo
 	struct rose_cgroup record = {.id = id, .place = place, .gone = gone};
 
 	fill_head(&record.head, ROSE_CGROUP, sizeof(record), node);
-	/* Not an event, so it is not counted as one. If it is lost, packets of the new cgroup are not traced. */
+	/* The record is not an event and is not counted as one. If it is lost, packets of the new cgroup are not
+	 * traced. */
 	if (bpf_ringbuf_output(&rose_ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP))
 		__sync_fetch_and_add(&rose_missed.cgroups, 1);
 }
@@ -53,7 +55,7 @@ int BPF_PROG(rose_cgroup_mkdir, struct cgroup *cgroup, const char *path)
 	return 0;
 }
 
-/* Only empty cgroups are removed, so no process can be missed. */
+/* Only empty cgroups are removed, so the processes need no handling here. */
 SEC("tp_btf/cgroup_rmdir")
 int BPF_PROG(rose_cgroup_rmdir, struct cgroup *cgroup, const char *path)
 {

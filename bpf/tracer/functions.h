@@ -1,11 +1,12 @@
-/* Functions of the application: records each entry of infrequent ones, or counts entries (profile).
+/* Functions of the application. Records each entry of infrequent functions, or counts entries for a profile.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_FUNCTIONS_H
 #define ROSE_TRACER_FUNCTIONS_H
 
 #include "tracer/records.h"
 
-/* Probes belong to the file, so every process that executes it pays and is counted. Returns the node, or -1. */
+/* Counts an entry. A probe belongs to the file, so it slows every process that executes the file, and all of them are
+ * counted. Returns the node, or -1. */
 static __always_inline __s32 count_entry(__u32 function)
 {
 	__s32 node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);

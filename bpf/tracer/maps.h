@@ -1,4 +1,5 @@
-/* Shared by the tracer's programs: settings fixed before loading, maps, the node of a task, counters, the ring.
+/* What the tracer's programs share: settings that user space makes before loading, maps, the node of a task, counters,
+ * the ring.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_MAPS_H
 #define ROSE_TRACER_MAPS_H
@@ -16,13 +17,13 @@ ROSE_FIXED __u32 rose_levels[ROSE_MOST_LEVELS] = {}; /* depths of the target cgr
 ROSE_FIXED __u32 rose_level_count = 0;
 ROSE_FIXED __u32 rose_node_count = 0;
 ROSE_FIXED __u64 rose_pause_ns = 0;
-ROSE_FIXED __u64 rose_wakeup_bytes = 0; /* wake the reader when this many bytes are waiting */
-ROSE_FIXED __u64 rose_ring_limit = 0; /* above this, only records that must not be missed are sent */
+ROSE_FIXED __u64 rose_wakeup_bytes = 0; /* the reader is woken when this many bytes are waiting */
+ROSE_FIXED __u64 rose_ring_limit = 0; /* if more bytes are waiting, only records that must not be missed are sent */
 ROSE_FIXED struct rose_network_settings rose_network = {};
-ROSE_FIXED __u32 rose_victim_task = 0; /* mark_victim passes the task, not its id (since Linux 6.9) */
-ROSE_FIXED __u32 rose_uring_form = 0; /* rose_uring_form of the tracepoint */
+ROSE_FIXED __u32 rose_victim_task = 0; /* not 0: mark_victim passes the task instead of its id (since Linux 6.9) */
+ROSE_FIXED __u32 rose_uring_form = 0; /* the form of the tracepoint's arguments, of enum rose_uring_form */
 
-ROSE_FIXED __u32 rose_storm_slots = 0; /* a power of two */
+ROSE_FIXED __u32 rose_storm_slots = 0; /* number of entries per CPU, a power of two */
 
 /* ---- maps ---- */
 struct {
@@ -45,7 +46,7 @@ struct {
 	__type(value, __u32);
 } rose_cgroups SEC(".maps");
 
-/* Cgroups whose freezing pauses a node, by id. */
+/* Cgroups that pause a node when they are frozen. The key is the id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -53,7 +54,7 @@ struct {
 	__type(value, __u32);
 } rose_freezable SEC(".maps");
 
-/* Target cgroups by path, because a restarted unit gets another id. */
+/* Target cgroups by path, because the cgroup of a restarted unit has another id. */
 struct rose_cgroup_path {
 	char text[ROSE_CGROUP_PATH];
 };
@@ -77,8 +78,9 @@ struct {
 	__type(value, struct rose_pause);
 } rose_paused SEC(".maps");
 
-/* Actions of the OOM killer on processes of nodes: by thread id, the process to which the kernel itself sent SIGKILL;
- * by ROSE_MARKED | process, whether the reason was lack of memory. */
+/* Actions of the OOM killer on processes of nodes. With a thread's id as the key, the value is the process to which the
+ * kernel itself sent SIGKILL. An element with the key ROSE_MARKED | process exists if the reason was lack of
+ * memory. */
 #define ROSE_MARKED (1ull << 32)
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -94,7 +96,7 @@ struct {
 	__type(value, struct rose_signalled);
 } rose_signalled SEC(".maps");
 
-/* Processes whose start, and whose end, has been reported. */
+/* rose_began: processes whose start was reported. rose_ended: processes whose end was reported. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -123,8 +125,9 @@ struct {
 	__type(value, __u64);
 } rose_calls SEC(".maps");
 
-/* [function * (nodes + 1) + node]; the last one of each function is for processes that belong to no node, which pay for
- * a watched function as well. Mapped by the reader, which reads them many times per second. */
+/* Numbers of entries, at [function * (nodes + 1) + node]. The last element of each function is for processes that
+ * belong to no node, because a watched function slows them as well. The reader maps this array, because it reads it
+ * many times per second. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -133,7 +136,8 @@ struct {
 	__type(value, __u64);
 } rose_entries SEC(".maps");
 
-/* Requested values; and how often each of their locations was reached, [place * (nodes + 1) + node]. */
+/* Requested values (rose_fetches), and how often each of their locations was reached (rose_comings, at [place * (nodes
+ * + 1) + node]). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -148,7 +152,8 @@ struct {
 	__type(value, __u64);
 } rose_comings SEC(".maps");
 
-/* The nodes' addresses, to which messages are recorded; and how many messages each node has sent. */
+/* The nodes' addresses: messages to and from them are recorded (rose_node_addrs). The number of recorded messages of
+ * each node (rose_gates). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -162,7 +167,7 @@ struct {
 	__type(value, struct rose_transfer_gate);
 } rose_gates SEC(".maps");
 
-/* Expected failures by call << 16 | errno. */
+/* Numbers of expected failures. The key is call << 16 | errno. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
 	__uint(max_entries, 1024);
@@ -183,7 +188,7 @@ struct {
 	__type(value, struct scratch);
 } rose_scratch SEC(".maps");
 
-/* Storms, rose_storm_slots per CPU. */
+/* Entries for storms: rose_storm_slots for each CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -192,8 +197,8 @@ struct {
 	__type(value, struct rose_storm);
 } rose_storms SEC(".maps");
 
-/* Pairs with enough packets to be considered silent later. Others are in a separate map, so that many rare pairs cannot
- * evict one in use. */
+/* Pairs with enough packets that their silence can be reported are in rose_pairs. Other pairs are in rose_fresh, so
+ * that many rare pairs cannot evict a pair that is in use. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -209,7 +214,7 @@ struct {
 	__type(value, struct rose_connection_state);
 } rose_conns SEC(".maps");
 
-/* Connections that were closed after they had been quiet, by socket. */
+/* Connections that this side closed after they had been quiet. The key is the socket. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -229,7 +234,7 @@ struct rose_network_counts rose_network_counts SEC(".bss");
 struct rose_missed rose_missed SEC(".bss");
 __u64 rose_streams[ROSE_STREAMS] SEC(".bss");
 
-/* Node + 1 of the process that created a socket. Accepted sockets inherit it from the listening one. */
+/* The node + 1 of the process that created a socket. An accepted socket inherits it from the listening socket. */
 struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC | BPF_F_CLONE);
@@ -252,8 +257,8 @@ struct {
 	__type(value, struct rose_syn);
 } rose_syns SEC(".maps");
 
-/* Addresses and ports that accept connections, learnt from handshakes. Needed if both ports of a connection look like a
- * client's. */
+/* Addresses and ports that accept connections, learnt from handshakes. They are needed if both ports of a connection
+ * could be a client's. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -261,7 +266,7 @@ struct {
 	__type(value, __u8);
 } rose_services SEC(".maps");
 
-/* Interface mode: node of a local address. */
+/* When whole interfaces are traced: the node of each local address. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -274,10 +279,10 @@ struct cgroup_storage_key {
 	__u32 attach_type;
 	__u32 pad;
 };
-/* ROSE_ATTACHED_NODE and flags of the cgroup a packet program is attached to. */
+/* For each cgroup to which a packet program is attached: ROSE_ATTACHED_NODE and flags. */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_STORAGE);
-	/* Sizes instead of types, because this kind of map does not accept BTF. */
+	/* Has sizes instead of types, because this kind of map does not accept BTF. */
 	__uint(key_size, sizeof(struct cgroup_storage_key));
 	__uint(value_size, sizeof(__u64));
 } rose_attached SEC(".maps");
@@ -286,7 +291,7 @@ struct {
 
 static __always_inline __s32 node_of_cgroup(struct cgroup *cgroup);
 
-/* The node the current task belongs to, or -1. */
+/* The node that the current task belongs to, or -1. */
 static __always_inline __s32 node_of_current(__u32 tgid, bool *is_main)
 {
 	__u32 *value = bpf_map_lookup_elem(&rose_procs, &tgid);
@@ -300,7 +305,7 @@ static __always_inline __s32 node_of_current(__u32 tgid, bool *is_main)
 			*is_main = *value & ROSE_PROC_MAIN;
 		return node;
 	}
-#ifdef ROSE_OLD /* tracing programs cannot call it before Linux 5.16 (commit 95b861a7935b) */
+#ifdef ROSE_OLD /* tracing programs cannot call the helper before Linux 5.16 (commit 95b861a7935b) */
 	return node_of_cgroup(BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), cgroups, dfl_cgrp));
 #else
 	for (__u32 i = 0; i < ROSE_MOST_LEVELS; i++) {
@@ -315,9 +320,9 @@ static __always_inline __s32 node_of_current(__u32 tgid, bool *is_main)
 #endif
 }
 
-/* A container's runtime runs inside the container's cgroup at each start and exec until it executes the program. Its
- * process names are "runc:[1:CHILD]", "runc:[2:INIT]", "youki:[2:INIT]", "crun". Failures of these processes are not
- * failures of the program. */
+/* True if the task is a container's runtime. A runtime runs inside the container's cgroup at each start and exec, until
+ * it executes the program. Its processes have names such as "runc:[1:CHILD]", "runc:[2:INIT]", "youki:[2:INIT]" and
+ * "crun". Their failures are not failures of the program. */
 static __always_inline bool is_container_setup(struct task_struct *task)
 {
 	char name[16] = {};
@@ -327,7 +332,7 @@ static __always_inline bool is_container_setup(struct task_struct *task)
 	       !__builtin_memcmp(name, "crun", 5);
 }
 
-/* The node whose cgroup holds this one, or -1. */
+/* The node whose cgroup is this one or contains it, or -1. */
 static __always_inline __s32 node_of_cgroup(struct cgroup *cgroup)
 {
 	for (__u32 i = 0; i < ROSE_MOST_LEVELS; i++) {
@@ -343,7 +348,7 @@ static __always_inline __s32 node_of_cgroup(struct cgroup *cgroup)
 	return -1;
 }
 
-/* The node of a task that need not be the current one. */
+/* The node of a task. The task need not be the current one. */
 static __always_inline __s32 node_of_task(struct task_struct *task, __u32 tgid, bool *is_main)
 {
 	__u32 *value = bpf_map_lookup_elem(&rose_procs, &tgid);
@@ -360,14 +365,14 @@ static __always_inline struct rose_stats *stats_of(__u32 node)
 	return bpf_map_lookup_elem(&rose_stats, &node);
 }
 
-/* Returns false if the ring is full. `vital` records may use space that is reserved for them. */
+/* Sends a record. Returns false if the ring is full. `vital` records may use the space that is reserved for them. */
 static __always_inline bool send(void *record, __u64 size, bool vital)
 {
 	__u64 waiting = bpf_ringbuf_query(&rose_ring, BPF_RB_AVAIL_DATA);
 
 	if (!vital && waiting > rose_ring_limit)
 		return false;
-	/* The reader polls periodically and is woken only if much is waiting. */
+	/* The reader polls periodically, so it is woken only if many bytes are waiting. */
 	return bpf_ringbuf_output(&rose_ring, record, size,
 				  waiting >= rose_wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP) == 0;
 }

@@ -1,4 +1,4 @@
-/* Network delays: counts packets at the nodes' sockets or on whole interfaces and detects silences.
+/* Network delays. Counts packets at the nodes' sockets or on whole interfaces, and detects silences.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_NETWORK_H
 #define ROSE_TRACER_NETWORK_H
@@ -25,7 +25,8 @@ static __always_inline bool is_service(const __u8 *address, __u16 port)
 	return bpf_map_lookup_elem(&rose_services, &key);
 }
 
-/* The side whose port identifies the pair: reconnects use another ephemeral port on the other side. */
+/* True if the remote port identifies the pair, false if the local port does. The other port is ephemeral: a connection
+ * that is made again uses another one. */
 static __always_inline bool remote_is_service(const struct rose_connection *conn)
 {
 	bool remote = is_ephemeral(conn->remote_port), local = is_ephemeral(conn->local_port);
@@ -41,7 +42,7 @@ static __always_inline bool remote_is_service(const struct rose_connection *conn
 
 static __always_inline void learn_service(const struct rose_connection *conn, __u32 tcp_flags)
 {
-	bool remote = tcp_flags & TCP_ACK; /* SYN and ACK: a response */
+	bool remote = tcp_flags & TCP_ACK; /* SYN and ACK together are the response of a service */
 	struct rose_service key = {.port = remote ? conn->remote_port : conn->local_port};
 	__u8 one = 1;
 
@@ -60,12 +61,12 @@ static __always_inline void make_pair(struct rose_pair *pair, const struct rose_
 	__builtin_memcpy(pair->dst, conn->local, 16);
 }
 
-/* The parts of a packet that are read. */
+/* The parts of a packet that the programs read. */
 struct packet {
 	struct rose_connection conn;
 	__u32 protocol;
 	__u32 tcp_flags;
-	__u32 seq, ack; /* TCP */
+	__u32 seq, ack; /* TCP only */
 };
 
 static __always_inline bool is_over(struct rose_connection *conn)
@@ -73,7 +74,8 @@ static __always_inline bool is_over(struct rose_connection *conn)
 	return bpf_map_lookup_elem(&rose_over, conn);
 }
 
-/* Base of `open` for a pair in rose_fresh once the pair has been moved to rose_pairs. */
+/* When a pair has been moved from rose_fresh to rose_pairs, `open` of the old entry is this number plus later changes.
+ */
 #define ROSE_MOVED (-(1ll << 40))
 
 static __always_inline bool has_moved(const struct rose_pair_state *state)
@@ -81,8 +83,9 @@ static __always_inline bool has_moved(const struct rose_pair_state *state)
 	return state->open < ROSE_MOVED / 2;
 }
 
-/* Carries over connections that were counted on the old entry. Each count is carried over once: a counter that still
- * uses the old entry does it itself, and the program that moved the pair does it for those that came before. */
+/* Adds to the new entry the connections that were counted on the old one after the move. Each of them is added once: a
+ * program that still counts on the old entry adds its own, and the program that moved the pair adds those that were
+ * counted before. */
 static __always_inline void carry_open(struct rose_pair_state *from, struct rose_pair_state *to)
 {
 	__s64 open = from->open;
@@ -110,7 +113,7 @@ static __always_inline void end_connection(struct rose_connection *conn, struct 
 {
 	__u8 one = 1;
 
-	/* If two packets end it, only one counts. */
+	/* If two packets end the connection, only one of them counts. */
 	if (!bpf_map_delete_elem(&rose_conns, conn)) {
 		count_open(conn, pair, node, -1);
 		__sync_fetch_and_add(&rose_network_counts.ended, 1);
@@ -118,7 +121,7 @@ static __always_inline void end_connection(struct rose_connection *conn, struct 
 	bpf_map_update_elem(&rose_over, conn, &one, BPF_ANY);
 }
 
-/* Tracks the connections of a pair, so that silence after the last one has ended is not reported. */
+/* Tracks the connections of a pair, so that silence after the end of the last one is not reported. */
 static __noinline int follow_connection(struct rose_connection *conn, struct rose_pair_state *pair, __u32 node,
 					__u32 tcp_flags)
 {
@@ -131,16 +134,17 @@ static __noinline int follow_connection(struct rose_connection *conn, struct ros
 	if (bpf_map_lookup_elem(&rose_conns, conn)) {
 		__s64 open = pair->open;
 
-		if (open <= 0 && !has_moved(pair)) /* its pair was evicted and has been created again */
+		if (open <= 0 && !has_moved(pair)) /* the pair was evicted and has been created again */
 			rose_replace(&pair->open, open, 1);
 		return 0;
 	}
-	/* Late packets of an ended connection do not reopen it; a SYN does. */
+	/* A late packet of a connection that has ended does not reopen it, but a SYN does. */
 	if (tcp_flags & TCP_SYN)
 		bpf_map_delete_elem(&rose_over, conn);
 	else if (is_over(conn))
 		return 0;
-	/* Count before inserting, so that every reader of the entry can rely on its being counted. */
+	/* Count the connection before inserting it, so that every program that finds the entry can rely on the count.
+	 */
 	count_open(conn, pair, node, 1);
 	if (!bpf_map_update_elem(&rose_conns, conn, &fresh, BPF_NOEXIST))
 		__sync_fetch_and_add(&rose_network_counts.connections, 1);
@@ -184,7 +188,7 @@ static __always_inline void keep_handshake(const struct packet *p, __u32 isn, bo
 	slot = &known->slots[n & 15];
 	if (n >= ROSE_HANDSHAKES)
 		return;
-	slot->first_ns = 0; /* being written */
+	slot->first_ns = 0; /* the slot is being written */
 	slot->last_ns = last_ns;
 	slot->isn = isn;
 	slot->remote_port = p->conn.remote_port;
@@ -193,12 +197,12 @@ static __always_inline void keep_handshake(const struct packet *p, __u32 isn, bo
 	slot->first_ns = first_ns;
 }
 
-/* `awaited`: when the last SYN arrived whose ACK is awaited; 0: none. */
+/* `awaited` is when the last SYN arrived whose ACK has not arrived yet, or 0 if there is none. */
 static __noinline int see_handshake(struct packet *p, __u64 *awaited, __u64 now)
 {
 	struct rose_syn *pending;
 
-	/* Within a host there are no clocks to relate. */
+	/* Within a host, there are no two clocks to relate. */
 	if (same_address(p->conn.remote, p->conn.local))
 		return 0;
 	if (p->tcp_flags & TCP_SYN) {
@@ -207,9 +211,9 @@ static __noinline int see_handshake(struct packet *p, __u64 *awaited, __u64 now)
 		} else {
 			struct rose_syn fresh = {.syn_ns = now, .isn = p->seq};
 
-			/* The first of several equal SYNs may have been lost on the way to the listener. The last one
-			 * was answered too, or is answered by the response to the first. Only the first one is
-			 * certainly earlier than the response. */
+			/* Of several equal SYNs, keep the first. It may have been lost on the way to the listener, and
+			 * the response may answer any of them. But only the first one is certainly earlier than the
+			 * response. */
 			pending = bpf_map_lookup_elem(&rose_syns, &p->conn);
 			if (!pending || pending->isn != p->seq)
 				bpf_map_update_elem(&rose_syns, &p->conn, &fresh, BPF_ANY);
@@ -223,7 +227,7 @@ static __noinline int see_handshake(struct packet *p, __u64 *awaited, __u64 now)
 			keep_handshake(p, pending->isn, false, pending->syn_ns, now);
 		bpf_map_delete_elem(&rose_syns, &p->conn);
 	} else if (now - *awaited > 3000000000ull) {
-		*awaited = 0; /* it never arrived */
+		*awaited = 0; /* the ACK never arrived */
 	}
 	return 0;
 }
@@ -236,19 +240,21 @@ static __noinline struct rose_pair_state *new_pair(struct rose_pair *pair, __u64
 	return bpf_map_lookup_elem(&rose_fresh, pair);
 }
 
-/* The pair has been seen often enough and moves to the other map. Another CPU may be using its old entry, which
- * therefore stays, unused, until it is evicted: if it were deleted, its memory could be reused for another pair
- * immediately. */
+/* Moves a pair to rose_pairs, because it has been seen often enough. Another CPU may be using the old entry. It
+ * therefore stays, unused, until it is evicted. If it were deleted, its memory could be reused immediately for another
+ * pair. */
 static __noinline int settle_pair(struct rose_pair *pair, struct rose_pair_state *state)
 {
 	struct rose_pair_state settled = *state, *there;
 	__s64 open;
 
 	if (!has_moved(state))
-		state->first_ns = bpf_ktime_get_ns(); /* from here on: when it moved */
+		/* from here on, first_ns of the old entry is when the pair moved */
+		state->first_ns = bpf_ktime_get_ns();
 	open = rose_exchange(&state->open, ROSE_MOVED);
 	if (open < ROSE_MOVED / 2) {
-		/* It had already moved; carry over what was counted in addition. */
+		/* The pair had already moved. Restore what was counted on the old entry after that, so that
+		 * carry_open() adds it. */
 		__sync_fetch_and_add(&state->open, open - ROSE_MOVED);
 	} else {
 		settled.open = open;
@@ -280,14 +286,15 @@ static __noinline int end_silence(struct rose_pair *pair, struct rose_pair_state
 		record.pair = *pair;
 		emit(pair->node, &record, sizeof(record), false);
 	}
-	/* Repeated silences are the normal use of this pair, except those during which we asked in vain. */
+	/* Silences that are repeated are the normal use of this pair, except those in which the peer did not answer. */
 	if (gap > usual && !rose_unanswered(state, now))
 		state->usual_ns = usual + (gap - usual) / (reported_ns ? 4 : 2);
 	return 0;
 }
 
-/* Whether this packet answers what we sent during the pause of `gap` before it: 1, 0, or -1 if unknown. What we sent at
- * the start of the pause was itself an answer, acknowledged by the next request. */
+/* Determines whether this packet answers what this side sent during the pause of length `gap` before it. Returns 1 if
+ * so, 0 if not, and -1 if this is unknown. What this side sent at the start of the pause does not count, because it was
+ * itself an answer, which the next request acknowledges. */
 static __always_inline int is_answer(struct __sk_buff *skb, __u64 gap)
 {
 	struct bpf_sock *sk = skb ? skb->sk : NULL;
@@ -300,7 +307,7 @@ static __always_inline int is_answer(struct __sk_buff *skb, __u64 gap)
 	return (__u64)((__u32)bpf_jiffies64() - tcp->lsndtime) * rose_network.tick_ns < gap / 2;
 }
 
-/* `skb`: set if its socket is known. */
+/* `skb` is NULL if the socket is not known. */
 static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff *skb)
 {
 	__u64 now = bpf_ktime_get_ns(), last, gap;
@@ -315,7 +322,7 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 	if (!state) {
 		settled = false;
 		state = bpf_map_lookup_elem(&rose_fresh, &pair);
-		/* Being moved at this moment, or left over from a move long ago. */
+		/* The pair is being moved at this moment, or the entry is left over from a move long ago. */
 		if (state && has_moved(state) && now > state->first_ns + 1000000000) {
 			bpf_map_delete_elem(&rose_fresh, &pair);
 			state = NULL;
@@ -328,12 +335,12 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 	last = state->last_ns;
 	gap = now > last ? now - last : 0;
 	if (gap > 1000000) {
-		/* If packets on two CPUs end a silence, only one reports it. */
+		/* If packets on two CPUs end a silence at the same time, only one of them reports it. */
 		gap = rose_replace(&state->last_ns, last, now) == last ? gap : 0;
 		if (gap >= rose_network.delay_ns) {
 			end_silence(&pair, state, now, gap);
 		} else if (gap) {
-			/* The usual gap decays over eight thresholds. */
+			/* The usual gap decays over eight times the threshold of silences. */
 			__u64 usual = state->usual_ns -
 				      state->usual_ns / 8 * (gap >> 10) / ((rose_network.delay_ns >> 10) + 1);
 
@@ -359,7 +366,8 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 		settle_pair(&pair, state);
 		there = bpf_map_lookup_elem(&rose_pairs, &pair);
 		if (there)
-			state = there; /* otherwise the program that moves it carries over what is counted here */
+			/* otherwise, the program that moves the pair carries over what is counted here */
+			state = there;
 	}
 	if (p->protocol == IPPROTO_TCP) {
 		if (state->handshake_ns || (p->tcp_flags & TCP_SYN))
@@ -372,7 +380,7 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 
 static __always_inline long load(void *ctx, __u32 off, void *to, __u32 size, bool xdp)
 {
-#ifdef ROSE_OLD /* it needs Linux 5.18; xdp_reads_packets() in src/kernel asks for it */
+#ifdef ROSE_OLD /* bpf_xdp_load_bytes needs Linux 5.18; xdp_reads_packets() in src/kernel tests for it */
 	return xdp ? -1 : bpf_skb_load_bytes(ctx, off, to, size);
 #endif
 	return xdp ? bpf_xdp_load_bytes(ctx, off, to, size) : bpf_skb_load_bytes(ctx, off, to, size);
@@ -381,7 +389,7 @@ static __always_inline long load(void *ctx, __u32 off, void *to, __u32 size, boo
 static __always_inline bool parse(void *ctx, __u32 off, bool xdp, struct packet *p)
 {
 	struct rose_connection *conn = &p->conn;
-	/* What follows the addresses begins at the ports. */
+	/* The bytes from the ports on. */
 	union {
 		__u8 bytes[40];
 		__be32 words[10];
@@ -393,7 +401,7 @@ static __always_inline bool parse(void *ctx, __u32 off, bool xdp, struct packet 
 	} upper;
 	__u8 next;
 
-	/* Most packets are IPv4 without options: one read for both headers. */
+	/* Most packets are IPv4 without options, so one read gets both headers. */
 	if (load(ctx, off, head.bytes, 36, xdp)) {
 		if (load(ctx, off, head.bytes, 28, xdp))
 			return false;
@@ -421,7 +429,8 @@ static __always_inline bool parse(void *ctx, __u32 off, bool xdp, struct packet 
 		__builtin_memcpy(conn->local, &head.bytes[24], 16);
 		next = head.bytes[6];
 		off += 40;
-		for (int i = 0; i < 6; i++) { /* hop-by-hop, routing, fragment, authentication, destination options */
+		/* extension headers: hop-by-hop, routing, fragment, authentication, destination options */
+		for (int i = 0; i < 6; i++) {
 			__u8 extension[4];
 
 			if (next != 0 && next != 43 && next != 44 && next != 51 && next != 60)
@@ -457,8 +466,9 @@ static __always_inline bool parse(void *ctx, __u32 off, bool xdp, struct packet 
 	return true;
 }
 
-/* Reads addresses and ports of the packet whose IP header is at `off` into *p, which is zeroed. Returns 0 if it is not
- * relevant. Not static, so that the verifier checks callers once instead of for each path through this function. */
+/* Reads addresses and ports of the packet whose IP header is at `off` into *p, which the caller has set to zero.
+ * Returns 0 if the packet is not relevant. Not static, so that the verifier checks callers once instead of along each
+ * path through this function. */
 ROSE_ONCE int rose_parse(struct __sk_buff *skb, __u32 off, struct packet *p)
 {
 	return p && parse(skb, off, false, p);
@@ -469,7 +479,7 @@ ROSE_ONCE int rose_parse_xdp(struct xdp_md *ctx, __u32 off, struct packet *p)
 	return p && parse(ctx, off, true, p);
 }
 
-/* Node + 1 of a packet's socket, if the cgroup alone does not determine it. */
+/* The node + 1 of a packet's socket. Called if the cgroup alone does not determine the node. */
 static __noinline __u32 node_of_socket(struct __sk_buff *skb, __u64 attached)
 {
 	if (attached & ROSE_BY_SOCKET) {
@@ -495,10 +505,11 @@ static __noinline __u32 node_of_socket(struct __sk_buff *skb, __u64 attached)
 	return attached & ROSE_ATTACHED_NODE;
 }
 
-/* The packets of TCP serve only to relate clocks, and few of them do. */
-__u64 rose_syn_ns SEC(".bss"); /* of the last SYN whose ACK is awaited */
+/* If an iterator finds silences, TCP packets serve only to relate clocks, and only few packets are needed for that. */
+__u64 rose_syn_ns SEC(".bss"); /* when the last SYN arrived whose ACK has not arrived yet */
 
-/* A packet of TCP that belongs to no handshake: most of all packets. Nothing is called for it. */
+/* True if this is a TCP packet that belongs to no handshake, as most packets are. Calls no function, so that it costs
+ * little. */
 static __always_inline bool is_in_stream(struct __sk_buff *skb)
 {
 	const __u8 *head = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
@@ -543,7 +554,7 @@ int rose_ingress(struct __sk_buff *skb)
 	return 1;
 }
 
-/* If nodes share a cgroup, a socket stores the node that created it. */
+/* If several nodes share a cgroup, stores in a new socket the node that created it. */
 SEC("cgroup/sock_create")
 int rose_socket(struct bpf_sock *sk)
 {
@@ -558,8 +569,8 @@ int rose_socket(struct bpf_sock *sk)
 	return 1;
 }
 
-/* The same for sockets that were created before tracing began. Not on old kernels, whose iterators cannot reach the
- * storage of sockets. */
+/* Stores the node in sockets that were created before tracing began. Does nothing on old kernels, whose iterators
+ * cannot access the storage of sockets. */
 SEC("iter/task_file")
 int rose_socket_scan(struct bpf_iter__task_file *ctx)
 {
@@ -597,8 +608,8 @@ static __always_inline __u32 jiffies_since_received(struct sock *sk, __u32 now)
 
 static __always_inline bool connection_of(const struct sock *sk, struct rose_connection *conn);
 
-/* Read by the reader a few times per second: what the kernel keeps for the TCP connections of the nodes' processes. It
- * costs nothing per packet and does not depend on network namespaces. */
+/* The reader runs this iterator a few times per second. It reports what the kernel knows of the TCP connections of the
+ * nodes' processes. This costs nothing per packet and does not depend on network namespaces. */
 SEC("iter/task_file")
 int rose_connections(struct bpf_iter__task_file *ctx)
 {
@@ -640,7 +651,7 @@ int rose_connections(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Whole interfaces: nodes are identified by their addresses. */
+/* Whole interfaces are traced: addresses identify the nodes. */
 static __always_inline void saw_frame(void *ctx, bool xdp)
 {
 	struct packet p = {};
@@ -649,7 +660,7 @@ static __always_inline void saw_frame(void *ctx, bool xdp)
 
 	if (load(ctx, 12, &type, 2, xdp))
 		return;
-	for (int i = 0; i < 2; i++) { /* VLAN, and VLAN in VLAN */
+	for (int i = 0; i < 2; i++) { /* a VLAN tag, or two that are nested */
 		if (type != bpf_htons(0x8100) && type != bpf_htons(0x88a8))
 			break;
 		if (load(ctx, off + 2, &type, 2, xdp))
@@ -697,7 +708,8 @@ static __always_inline bool connection_of(const struct sock *sk, struct rose_con
 
 	conn->remote_port = bpf_ntohs(rose_read_sock(sk, skc_dport));
 	conn->local_port = rose_read_sock(sk, skc_num);
-	/* A port chosen by the kernel is released when the socket closes, before this program runs. */
+	/* skc_num is 0 if the kernel chose the port, because it releases such a port when the socket closes, before
+	 * this program runs. */
 	if (!conn->local_port)
 		conn->local_port = bpf_ntohs(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
 	if (family == AF_INET) {
@@ -725,7 +737,7 @@ static __always_inline struct rose_pair_state *pair_of(const struct rose_connect
 	return state ? state : bpf_map_lookup_elem(&rose_fresh, &pair);
 }
 
-/* This side retransmits unacknowledged data: the clearest sign of a partition. */
+/* Called when this side retransmits unacknowledged data, which is the clearest sign of a partition. */
 SEC("tp_btf/tcp_retransmit_skb")
 int BPF_PROG(rose_resent, const struct sock *sk)
 {
@@ -740,13 +752,14 @@ int BPF_PROG(rose_resent, const struct sock *sk)
 	if (!known)
 		return 0;
 	state = pair_of(&conn, known->node);
-	/* Packet losses in busy times are repaired immediately and do not count. */
+	/* Packet losses while packets arrive are repaired immediately and do not count. */
 	if (state && !state->asked_ns && now - state->last_ns > 100000000)
 		state->asked_ns = now;
 	return 0;
 }
 
-/* A connection that this side closes after it was quiet: its end is answered at once, unless the peer is cut off. */
+/* Records a connection that this side closes after it was quiet. The peer answers this at once, unless it is cut off.
+ */
 static __noinline int note_closing(struct sock *sk, int before, int after)
 {
 	enum { ENETUNREACH_ = 101, ETIMEDOUT_ = 110, EHOSTUNREACH_ = 113 };
@@ -765,7 +778,8 @@ static __noinline int note_closing(struct sock *sk, int before, int after)
 		    (error && !timed_out))
 			return 0;
 	} else if (after == TCP_CLOSE) {
-		/* A reset asks for no answer. It shows something only if data was not accepted, or after a timeout. */
+		/* A reset asks for no answer. It indicates a partition only if data was not acknowledged, or after a
+		 * timeout. */
 		if (before == TCP_LISTEN ||
 		    (error ? !timed_out :
 			     BPF_CORE_READ((struct tcp_sock *)sk, write_seq) == BPF_CORE_READ((struct tcp_sock *)sk, snd_una)))
@@ -783,11 +797,13 @@ static __noinline int note_closing(struct sock *sk, int before, int after)
 	return 0;
 }
 
-/* Connections that this side closes are over too. If the peer had been silent for long, it either had nothing to send
- * and answers our FIN immediately, or is partitioned: its silence then continues, and counts when it ends. A reset asks
- * for no answer; it indicates a partition only if data was not accepted, sent or not, or after a timeout: what a filter
- * or route of this host drops was never sent. The pair is found by addresses and ports alone, so an equal connection in
- * another network namespace can end one of ours; we accept that. */
+/* Ends connections that this side closes. If the peer had been silent for long, there are two cases: it had nothing to
+ * send and answers the FIN immediately, or it is partitioned, so that its silence continues and is reported when it
+ * ends. A reset asks for no answer. It indicates a partition only if data was not acknowledged (sent or not, because a
+ * filter or route of this host may have dropped it), or after a timeout.
+ *
+ * The pair is found by addresses and ports alone, so an equal connection in another network namespace can end a
+ * connection here. This is accepted. */
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(rose_closed, struct sock *sk, int before, int after)
 {

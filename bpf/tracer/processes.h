@@ -41,7 +41,7 @@ int BPF_PROG(rose_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* True if the process was not in this map; it is added. */
+/* Adds the process to the map. Returns true if it was not there yet. */
 static __always_inline bool is_first(struct task_struct *task, void *map)
 {
 	struct rose_identity identity = {};
@@ -68,7 +68,7 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 
 	if (node < 0)
 		return 0;
-	/* A script that becomes the program it starts is still the process that began with the script. */
+	/* A script that executes another program is still the same process, whose start has been reported. */
 	if (is_first(task, &rose_began)) {
 		fill_head(&process.head, ROSE_PROCESS, sizeof(process), node);
 		process.state = ROSE_STARTED;
@@ -77,14 +77,14 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 		emit_process(&process, false);
 	}
 
-	/* The call itself, because at its exit the arguments are gone with the old program. */
+	/* The call itself is recorded here, because at its exit the old program is gone, and the arguments with it. */
 	s = take_scratch(node);
 	if (!s)
 		return 0;
 	call = (void *)s->record;
 	fill_head(&call->head, ROSE_CHANGED, 0, node);
-	/* The kernel has set orig_ax to the execve of the new program's table, whichever call it was. In the table of
-	 * 32-bit programs that number denotes another call. */
+	/* The kernel has set orig_ax to the number of execve in the new program's table, whichever call was made. In
+	 * the table of 32-bit programs, that number means another call. */
 	call->nr = NR_EXECVE;
 	call->result = 0;
 	call->fd = -1;
@@ -101,7 +101,8 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 
 		put_head(s, off, ROSE_PATH, 0, n - 1);
 		if (n > 8 && begin == DEV_FD) {
-			/* Executed by descriptor: the file is informative, the number is not. */
+			/* A program that is executed by descriptor: the file says more than the number of the
+			 * descriptor. */
 			s->size = off;
 			put_file(s, BPF_CORE_READ(bprm, file));
 		} else if (text[0] != '/')
@@ -114,7 +115,7 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 
 enum { SIGKILL_ = 9, SIGCONT_ = 18, SIGSTOP_ = 19, SIGTSTP_ = 20, SIGTTIN_ = 21, SIGTTOU_ = 22 };
 
-/* `now` 0: there was no pause after all. */
+/* Ends a pause. If `now` is 0, there was no pause after all, and nothing is reported. */
 static __always_inline void end_pause(__u64 key, __u64 now)
 {
 	struct rose_pause *pause = bpf_map_lookup_elem(&rose_paused, &key);
@@ -124,7 +125,7 @@ static __always_inline void end_pause(__u64 key, __u64 now)
 
 	if (!pause)
 		return;
-	/* Taken atomically, so that two simultaneous SIGCONTs do not report it twice. */
+	/* The exchange is atomic, so that two simultaneous SIGCONTs do not report the pause twice. */
 	since = rose_exchange(&pause->since_ns, 0);
 	node = pause->node;
 	if (since && now > since && now - since >= rose_pause_ns) {
@@ -153,8 +154,8 @@ static __always_inline bool asks_to_end(int sig)
 
 enum rose_ending { ROSE_STAYS, ROSE_ASKED, ROSE_ENDS };
 
-/* Whether the process ends by the signal or is asked to. A program that catches other signals uses them for itself: a
- * JVM and Go do so thousands of times per second. */
+/* Determines whether a signal ends the process or asks it to end. Other signals that a program catches are for the
+ * program's own use: the JVM and Go use them thousands of times per second. */
 static __always_inline int ending_of(struct task_struct *task, int sig)
 {
 	struct sighand_struct *hands;
@@ -165,7 +166,7 @@ static __always_inline int ending_of(struct task_struct *task, int sig)
 	if (sig < 1 || sig > 64 || sig == SIGURG_ || sig == SIGWINCH_ || (sig >= SIGCHLD_ && sig <= SIGTTOU_))
 		return ROSE_STAYS;
 	hands = BPF_CORE_READ(task, sighand);
-	/* The table of the kernel has larger elements. */
+	/* The kernel's table has larger elements than the struct declared here. */
 	if (bpf_probe_read_kernel(&handler, sizeof(handler),
 				  (void *)hands + bpf_core_field_offset(struct sighand_struct, action) +
 					  (sig - 1) * bpf_core_type_size(struct k_sigaction) +
@@ -189,8 +190,8 @@ static __noinline int note_signal(struct kernel_siginfo *info, struct task_struc
 		return 0;
 	noted.start_ns = BPF_CORE_READ(task, group_leader, start_time);
 	before = bpf_map_lookup_elem(&rose_signalled, &tgid);
-	/* One that is sent again changes nothing, nor does what follows a fatal one: while a process ends, the kernel may
-	 * send it SIGSEGV for a page that it refuses it. */
+	/* The same signal again changes nothing, and neither does a signal after a fatal one. While a process ends, the
+	 * kernel may send it SIGSEGV because it refuses it a page. */
 	if (before && before->start_ns == noted.start_ns &&
 	    (before->fatal || (before->signal == sig && bpf_ktime_get_ns() - before->ts_ns < ROSE_ASKED_NS)))
 		return 0;
@@ -200,7 +201,8 @@ static __noinline int note_signal(struct kernel_siginfo *info, struct task_struc
 	if ((unsigned long)info == SEND_SIG_PRIV) {
 		noted.origin = ROSE_BY_KERNEL;
 	} else {
-		/* Positive: the kernel's own reasons. Without a siginfo, the current process called. */
+		/* A positive code is a reason of the kernel's own. If there is no siginfo, the current process has sent
+		 * the signal. */
 		int code = info ? BPF_CORE_READ(info, si_code) : 0;
 
 		if (sender == tgid)
@@ -216,7 +218,7 @@ static __noinline int note_signal(struct kernel_siginfo *info, struct task_struc
 	return 0;
 }
 
-/* What is known of the signal that ended the process, or asked it to end. */
+/* Adds what is known of the signal that ended the process or asked it to end. */
 static __always_inline void report_signal(struct task_struct *task, struct rose_process *process, __u64 now)
 {
 	__u32 tgid = process->head.tgid;
@@ -246,17 +248,17 @@ int BPF_PROG(rose_exit, struct task_struct *task)
 	__u64 key;
 
 	if (BPF_CORE_READ(signal, live.counter) != 0)
-		return 0; /* other threads continue */
+		return 0; /* other threads of the process still run */
 	tgid = task->tgid;
 	node = node_of_current(tgid, &is_main);
 	if (node < 0) {
-		/* A helper of rose: its pid may be reused. */
+		/* A helper of rose has ended, and its pid may be reused. */
 		if (bpf_map_lookup_elem(&rose_procs, &tgid))
 			bpf_map_delete_elem(&rose_procs, &tgid);
 		return 0;
 	}
-	/* If the last threads end at the same time on several CPUs, each may see that none is left, so only one reports
-	 * it. */
+	/* If the last threads end at the same time on several CPUs, each of them may find that no other is left. Only
+	 * one of them reports the end. */
 	if (!is_first(task, &rose_ended))
 		return 0;
 	code = BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT ? BPF_CORE_READ(signal, group_exit_code) : task->exit_code;
@@ -303,7 +305,8 @@ static long put_mapping(struct task_struct *task, struct vm_area_struct *vma, st
 	return 0;
 }
 
-/* An access to a mapped file for which the file system has no space or no data, or that is beyond its end. */
+/* Records an access to a mapped file that failed: the file system has no space or no data for it, or it is beyond the
+ * end of the file. */
 static __noinline int note_bus_error(struct kernel_siginfo *info)
 {
 	enum { BUS_ADRALN = 1 };
@@ -313,7 +316,7 @@ static __noinline int note_bus_error(struct kernel_siginfo *info)
 	__s32 node;
 
 	if ((unsigned long)info <= 1 || BPF_CORE_READ(info, si_code) <= BUS_ADRALN)
-		return 0; /* sent by a process, or not because of the file */
+		return 0; /* a process sent it, or the file is not the reason */
 	node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
 	if (node < 0)
 		return 0;
@@ -328,8 +331,8 @@ static __noinline int note_bus_error(struct kernel_siginfo *info)
 	return 0;
 }
 
-/* The OOM killer marks what it kills, and also processes that are ending anyway when memory runs out. It has killed
- * those to which the kernel sent SIGKILL before. */
+/* Notes that the kernel itself sent SIGKILL. The OOM killer marks the processes that it kills, but also processes that
+ * are already ending when memory runs out. It has killed a marked process only if the kernel sent it SIGKILL before. */
 static __always_inline void note_kill(struct kernel_siginfo *info, struct task_struct *task)
 {
 	enum { SEND_SIG_PRIV = 1 };
@@ -357,8 +360,8 @@ int rose_victim(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* A call interrupted by a signal returns an internal code. Its outcome is known when the signal's handler is about to
- * run: restarted, or failed with EINTR. */
+/* Records a call that failed because a signal interrupted it. Such a call returns an internal code. Only when the
+ * signal's handler is about to run is it known whether the call is restarted or fails with EINTR. */
 static __always_inline void note_interrupted(struct k_sigaction *action)
 {
 	enum { ERESTARTSYS = 512, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516, SA_RESTART = 0x10000000, EINTR = 4 };
@@ -376,7 +379,7 @@ static __always_inline void note_interrupted(struct k_sigaction *action)
 		record_call(regs, -EINTR);
 }
 
-/* A stop begins when a thread receives the signal ... */
+/* A stop begins here, when a thread receives the signal. */
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(rose_signal, int sig, struct kernel_siginfo *info, struct k_sigaction *action)
 {
@@ -399,19 +402,19 @@ int BPF_PROG(rose_signal, int sig, struct kernel_siginfo *info, struct k_sigacti
 	pause.node = node;
 	pause.signal = sig;
 	pause.flags = process_flags(node, pause.tgid, is_main);
-	/* A process that is already stopped stays stopped since then. */
+	/* If the process is already stopped, the stop that is recorded began earlier and stays as it is. */
 	bpf_map_update_elem(&rose_paused, &key, &pause, BPF_NOEXIST);
 	return 0;
 }
 
-/* ... and ends when SIGCONT is sent, whether or not it is caught or blocked. */
+/* A stop ends here, when SIGCONT is sent, even if the process catches or blocks it. */
 SEC("tp_btf/signal_generate")
 int BPF_PROG(rose_continued, int sig, struct kernel_siginfo *info, struct task_struct *task)
 {
 	int ending;
 
 	if (sig == SIGCONT_) {
-		/* Stop signals do not always stop a process; then there was no pause. */
+		/* A stop signal does not always stop a process. If it did not, there was no pause. */
 		__u64 key = task->tgid, now = bpf_ktime_get_ns();
 
 		end_pause(key, BPF_CORE_READ(task, signal, flags) & SIGNAL_CLD_MASK ? now : 0);
@@ -426,8 +429,8 @@ int BPF_PROG(rose_continued, int sig, struct kernel_siginfo *info, struct task_s
 	return 0;
 }
 
-/* Freezing a cgroup freezes all cgroups below it, and each reports it. Only a node's own cgroup stands for the node; if
- * one below it is frozen alone, only a part is paused. */
+/* If a cgroup is frozen, all cgroups below it are frozen, and each of them calls this. Only a node's own cgroup stands
+ * for the node. If a cgroup below it is frozen alone, only a part of the node is paused. */
 SEC("tp_btf/cgroup_notify_frozen")
 int BPF_PROG(rose_frozen, struct cgroup *cgroup, const char *path, int frozen)
 {
@@ -456,7 +459,7 @@ int BPF_PROG(rose_frozen, struct cgroup *cgroup, const char *path, int frozen)
 	return 0;
 }
 
-/* Processes of a frozen cgroup can be killed: the pause ends with the last of them. */
+/* The processes of a frozen cgroup can be killed. The pause ends when none is left. */
 SEC("tp_btf/cgroup_notify_populated")
 int BPF_PROG(rose_emptied, struct cgroup *cgroup, const char *path, int populated)
 {
@@ -465,8 +468,8 @@ int BPF_PROG(rose_emptied, struct cgroup *cgroup, const char *path, int populate
 	return 0;
 }
 
-/* A vfork waits uninterruptibly until its child executes a program or ends. The newest children are last in the list.
- */
+/* True if the task waits in vfork, which it does uninterruptibly until its child executes a program or ends. The newest
+ * children are last in the list. */
 static __always_inline bool waits_for_vfork(struct task_struct *task)
 {
 	struct list_head *at = BPF_CORE_READ(task, children.prev);
@@ -485,9 +488,9 @@ static __always_inline bool waits_for_vfork(struct task_struct *task)
 	return false;
 }
 
-/* Run by the reader over all tasks each second, because programs at context switches would cost too much. Reports the
- * threads of nodes that wait uninterruptibly or are in the freezer of cgroup v1, at which the kernel has no tracepoint,
- * and notes processes as paused that were stopped before tracing began. */
+/* The reader runs this over all tasks each second, because programs at context switches would cost too much. It reports
+ * the threads of nodes that wait uninterruptibly, and those in the freezer of cgroup v1, which has no tracepoint. It
+ * notes a pause for processes that were stopped before tracing began. */
 SEC("iter/task")
 int rose_waits(struct bpf_iter__task *ctx)
 {

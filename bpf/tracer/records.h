@@ -1,5 +1,5 @@
-/* Records of calls and their parts: paths, peers, descriptors. Built in a buffer per CPU, because a path does not fit
- * on the BPF stack.
+/* Records of calls and their parts: paths, peers, descriptors. They are built in a buffer per CPU, because a path does
+ * not fit on the BPF stack.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_RECORDS_H
 #define ROSE_TRACER_RECORDS_H
@@ -14,8 +14,8 @@ static __always_inline struct scratch *try_scratch(__u32 i)
 	return s && rose_try(&s->busy) ? s : NULL;
 }
 
-/* Programs may interrupt one another on a CPU (and are preempted on some kernels), so the buffer must be claimed.
- * Without a loop: before Linux 6.4, the verifier considers a loop endless if it only changes the stack. */
+/* Claims one of the CPU's buffers, because programs may interrupt one another on a CPU, and some kernels preempt them.
+ * There is no loop, because before Linux 6.4 the verifier considers a loop endless if it only changes the stack. */
 static __always_inline struct scratch *take_scratch(__u32 node)
 {
 	struct scratch *s = try_scratch(0);
@@ -42,7 +42,7 @@ static __always_inline void put_head(struct scratch *s, __u32 off, __u8 kind, __
 	struct rose_piece *piece = (void *)&s->record[off & ROSE_RECORD_LIMIT];
 	__u64 end = rose_unknown(off + sizeof(*piece) + length);
 
-	/* Zero up to a multiple of 8, so that equal records have equal bytes. */
+	/* The part is filled with zeros up to a multiple of 8, so that equal records have equal bytes. */
 	if (end <= ROSE_RECORD_BYTES - 8) {
 		void *tail = &s->record[end];
 
@@ -56,7 +56,7 @@ static __always_inline void put_head(struct scratch *s, __u32 off, __u8 kind, __
 	s->size = (end + 7) & ~7u;
 }
 
-/* Finds the end of a text that is longer than a path may be, because its end distinguishes files. */
+/* Finds the end of a text that may be longer than a path. The end is recorded, because it distinguishes files. */
 struct tail_search {
 	__u64 address;
 	__u64 length;
@@ -79,7 +79,7 @@ static long tail_step(__u32 i, struct tail_search *search)
 	return n < ROSE_PATH_BYTES;
 }
 
-/* A path as the caller gave it. Returns its first character, 0 if it is empty, -1 if it is unreadable. */
+/* Adds a path as the caller gave it. Returns its first character, 0 if it is empty, and -1 if it cannot be read. */
 static __noinline int put_user_path(struct scratch *s, __u64 address, __u8 kind)
 {
 	__u32 off = s->size;
@@ -108,7 +108,7 @@ static __noinline int put_user_path(struct scratch *s, __u64 address, __u8 kind)
 	return first;
 }
 
-/* Walks from a file to the task's root and appends names, leaf first. */
+/* Walks from a file to the task's root directory and appends the names, beginning with the file's own. */
 #ifdef ROSE_OLD
 enum { ROSE_STEPS_UP = 64 };
 #else
@@ -180,7 +180,7 @@ static __always_inline void put_address(struct scratch *s, __u16 family, __u16 p
 	put_head(s, off, ROSE_PEER, 0, sizeof(*address));
 }
 
-/* Text of at most 108 bytes, from the kernel or the caller. */
+/* Adds a text of at most 108 bytes, which the kernel or the caller has. */
 static __always_inline bool put_unix(struct scratch *s, const void *text, __u32 length, bool user)
 {
 	__u32 off = s->size;
@@ -210,7 +210,7 @@ static __always_inline bool put_unix_sock(struct scratch *s, struct unix_sock *s
 	return put_unix(s, (void *)address + bpf_core_field_offset(struct unix_address, name) + 2, length - 2, false);
 }
 
-/* The peer; for a listening socket, its own address. */
+/* Adds the peer of a socket, or the own address of a listening socket. */
 static __noinline int put_socket(struct scratch *s, struct socket *socket)
 {
 	struct sock *sk = BPF_CORE_READ(socket, sk);
@@ -236,7 +236,8 @@ static __noinline int put_socket(struct scratch *s, struct socket *socket)
 		struct unix_sock *sock = (void *)sk;
 		struct unix_sock *peer = (void *)BPF_CORE_READ(sock, peer);
 
-		/* Clients rarely have a name, so an accepted connection is named after the server's socket. */
+		/* Clients rarely have a name. A connection without a peer's name therefore gets the name of its own
+		 * socket, which is the server's if the connection was accepted. */
 		if (!peer || !put_unix_sock(s, peer))
 			put_unix_sock(s, sock);
 	} else if (family == AF_NETLINK) {
@@ -250,7 +251,7 @@ static __noinline int put_socket(struct scratch *s, struct socket *socket)
 	return 0;
 }
 
-/* An address that the caller passed. */
+/* Adds an address that the caller passed. */
 static __noinline int put_user_address(struct scratch *s, __u64 at, __u32 length)
 {
 	union {
@@ -284,7 +285,7 @@ static __always_inline bool is_unlinked(struct dentry *dentry)
 	       (!BPF_CORE_READ(dentry, d_hash.pprev) && BPF_CORE_READ(dentry, d_parent) != dentry);
 }
 
-/* The path, peer or kind of a descriptor's file. */
+/* Adds the path, peer or kind of a descriptor's file. */
 static __noinline int put_file(struct scratch *s, struct file *file)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -315,7 +316,7 @@ static __noinline int put_file(struct scratch *s, struct file *file)
 	return put_fragments(s, BPF_CORE_READ(file, f_path.mnt), dentry, ROSE_FILE | flags << 8);
 }
 
-/* A path argument, preceded by the folder that it is relative to. */
+/* Adds a path argument, and then the folder that it is relative to. */
 static __always_inline void put_path(struct scratch *s, struct task_struct *task, __u64 text, __s32 dirfd, __u8 kind,
 				     bool is_text)
 {
@@ -336,7 +337,7 @@ static __always_inline void put_path(struct scratch *s, struct task_struct *task
 		mnt = BPF_CORE_READ(file, f_path.mnt);
 		dentry = BPF_CORE_READ(file, f_path.dentry);
 	}
-	/* ROSE_BASE or ROSE_BASE2. */
+	/* `kind` + 1 is ROSE_BASE or ROSE_BASE2. */
 	put_fragments(s, mnt, dentry, (kind + 1) | (is_unlinked(dentry) ? ROSE_UNLINKED << 8 : 0));
 }
 

@@ -1,6 +1,6 @@
-/* Storms of equal failures (or changes, or starts and ends of processes): above a few per second, they are only
+/* Storms of equal events: failures, changes, or starts and ends of processes. Events above a few per second are only
  * counted, so that a loop of failures costs one record per second and does not displace other events from the window.
- * Totals are always exact: the count of an entry is reported before the entry is reused.
+ * Totals are always exact, because the count of an entry is reported before the entry is reused.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_STORMS_H
 #define ROSE_TRACER_STORMS_H
@@ -26,8 +26,8 @@ static long key_step(__u32 i, struct key_walk *walk)
 	return 0;
 }
 
-/* Two calls are equal if they have the same node, call, error and parts, whatever their process, time and descriptor.
- */
+/* The key of a call. Calls with the same node, call, error and parts have the same key, whatever their process, time
+ * and descriptor are. */
 static __always_inline __u64 key_of(struct scratch *s, __u32 size)
 {
 	struct rose_call *call = (void *)s->record;
@@ -38,12 +38,13 @@ static __always_inline __u64 key_of(struct scratch *s, __u32 size)
 		walk.key |= -call->result & 0xffff;
 	walk.key ^= (__u64)call->operation << 56 ^ (__u64)call->flags << 40 ^ call->open_flags;
 	walk.key *= 0x9e3779b97f4a7c15ull;
-	/* Masked, because clang leaves the upper half of the register undefined and the verifier compares all of it. */
+	/* The count is masked, because clang leaves the upper half of the register undefined, and the verifier compares
+	 * all of it. */
 	rose_loop((size - sizeof(*call)) / 8 & 0xfff, 1024, key_step, &walk);
 	return walk.key ? walk.key : 1;
 }
 
-/* A storm that continues keeps its entry. */
+/* True if the storm continues, so that it keeps its entry. */
 static __always_inline bool is_raging(const struct rose_storm *storm, __u64 now)
 {
 	return storm->seen > ROSE_STORM_FEW && now - storm->last_ns < ROSE_STORM_NS;
@@ -66,8 +67,8 @@ static __noinline bool report_counted(struct rose_storm *storm)
 }
 
 /* Sends the record that has been built, or counts it. Returns false if it is lost. Not static, so that the verifier
- * checks it once per program instead of once for each state in which it is called; the same holds for the other
- * non-static functions. */
+ * checks it once per program, instead of once for each state in which it is called. The other functions that are not
+ * static have the same reason. */
 ROSE_ONCE bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 {
 	struct rose_storm *storm, *other;
@@ -106,7 +107,8 @@ ROSE_ONCE bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 	}
 	reports = false;
 	if (now - storm->begin_ns >= ROSE_STORM_NS) {
-		/* A storm that continues is reported once per second; one that ended starts again. */
+		/* A storm that continues is reported once per second. Otherwise, the count of the second begins anew.
+		 */
 		storm->seen = is_raging(storm, now) ? ROSE_STORM_FEW : 0;
 		storm->begin_ns = now;
 		reports = storm->pending;
@@ -119,7 +121,8 @@ ROSE_ONCE bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 		storm->first_ns = now;
 	if (!storm->reported || reports) {
 		if (size > ROSE_RECORD_LIMIT - sizeof(struct rose_piece))
-			goto leave; /* without space for a mark, it is never counted */
+			/* the mark does not fit, so such a record is sent each time instead of being counted */
+			goto leave;
 		mark = (void *)&s->record[size + sizeof(struct rose_piece)];
 		mark->key = key;
 		mark->first_ns = storm->first_ns;
@@ -162,8 +165,8 @@ static __always_inline void emit_call(struct scratch *s, __u32 node)
 		emit_keyed(s, node, key_of(s, size), false);
 }
 
-/* A main process is reported whenever it starts or ends; helpers, of which there may be thousands per second, are
- * treated like calls. Returns false if it is lost. */
+/* Sends a record of a process. Starts and ends of main processes are always reported. Helpers, of which there may be
+ * thousands per second, are treated like calls. Returns false if the record is lost. */
 ROSE_ONCE bool emit_process(struct rose_process *process, bool vital)
 {
 	struct scratch *s;

@@ -1,6 +1,6 @@
-/* Messages between nodes: each call by which a thread of a node sends bytes to, or receives bytes from, a TCP or UDP
- * socket whose peer has a node's address. Loaded only on request. Does not see data moved by io_uring, splice and
- * similar.
+/* Messages between nodes: each call by which a thread of a node sends bytes to a TCP or UDP socket whose peer has a
+ * node's address, or receives bytes from one. Loaded only on request. Does not see data that io_uring, splice and
+ * similar calls move.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_TRANSFERS_H
 #define ROSE_TRACER_TRANSFERS_H
@@ -20,8 +20,8 @@ struct rose_user_iovec {
 struct transfer_call {
 	struct pt_regs *regs;
 	struct sock *sk;
-	__u64 headers; /* of several messages */
-	struct rose_connection conn; /* as the socket has it */
+	__u64 headers; /* address of the headers, if the call has several messages */
+	struct rose_connection conn; /* the connection as the socket has it */
 	__u32 count;
 	__s32 node;
 	__u16 nr;
@@ -69,7 +69,7 @@ static __always_inline bool socket_connection(struct sock *sk, struct rose_conne
 	return true;
 }
 
-/* For a datagram: the address that the program passed or received. */
+/* Sets the remote end of a datagram, from the address that the program passed or received. */
 static __always_inline void other_end(struct rose_connection *conn, __u64 at)
 {
 	struct rose_sockaddr_in6 address = {};
@@ -90,7 +90,7 @@ static __always_inline void other_end(struct rose_connection *conn, __u64 at)
 	conn->remote_port = bpf_ntohs(address.port);
 }
 
-/* As many of the first bytes as fit after those already there. */
+/* Adds the first bytes of a buffer to the record, as many as still fit. */
 static __always_inline void put_bytes(struct scratch *s, __u64 from, __u64 length)
 {
 	struct rose_transfer *record = (void *)s->record;
@@ -134,7 +134,7 @@ static __always_inline bool may_be_recorded(__u32 node, __u64 now)
 		gate->begin_ns = now;
 		gate->count = 0;
 	}
-	/* Leave space in the ring for other records. */
+	/* Other records need space in the ring as well, so messages fill only a part of it. */
 	__sync_fetch_and_add(&gate->count, 1);
 	if (gate->count <= ROSE_TRANSFER_RATE && bpf_ringbuf_query(&rose_ring, BPF_RB_AVAIL_DATA) < rose_ring_limit / 2)
 		return true;
@@ -150,7 +150,8 @@ static __always_inline void left_out(__u32 node)
 		__sync_fetch_and_add(&gate->left_out, 1);
 }
 
-/* One message of a call: `bytes` of it, from the arguments or the header at `header`. */
+/* Records one message of a call, which moved `bytes` bytes. Its address and buffers are in the header at `header`, or,
+ * if that is 0, in the arguments. */
 static __noinline int record_transfer(struct transfer_call *call, __u64 header, __u32 bytes)
 {
 	struct rose_user_msghdr message = {};
@@ -167,7 +168,7 @@ static __noinline int record_transfer(struct transfer_call *call, __u64 header, 
 		else if (call->nr == NR_SENDTO || call->nr == NR_RECVFROM)
 			other_end(&conn, rose_argument(call->regs, 4));
 	}
-	/* A receiver need not ask for the sender of a datagram; then any node may have sent it. */
+	/* A receiver of a datagram need not ask for the sender. If it did not, any node may have sent the datagram. */
 	if (!(call->taken && call->protocol == IPPROTO_UDP && conn.remote_port == 0) &&
 	    !bpf_map_lookup_elem(&rose_node_addrs, conn.remote))
 		return 0;
@@ -245,7 +246,7 @@ static __noinline int examine_call(struct pt_regs *regs, __u64 nr, __u64 count)
 	if (call.protocol != IPPROTO_TCP && call.protocol != IPPROTO_UDP)
 		return 0;
 	call.taken = receives(nr);
-	/* Data that is only peeked at is received later. */
+	/* A call that only peeks at data does not count, because another call receives the data later. */
 	if ((nr == NR_RECVFROM && (rose_argument(regs, 3) & MSG_PEEK_)) ||
 	    (nr == NR_RECVMSG && (rose_argument(regs, 2) & MSG_PEEK_)) ||
 	    (nr == NR_RECVMMSG && (rose_argument(regs, 3) & MSG_PEEK_)))

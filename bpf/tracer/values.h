@@ -1,11 +1,12 @@
-/* Records requested values at code locations: registers and memory, as rose_fetches defines. Changes nothing.
+/* Records requested values at code locations, from registers and memory, as rose_fetches describes them. Changes
+ * nothing in the program.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_VALUES_H
 #define ROSE_TRACER_VALUES_H
 
 #include "tracer/maps.h"
 
-/* Returns false if an address on the way is not in memory. */
+/* Follows a chain. Returns false if an address that it reads is not in memory. */
 static __always_inline bool follow_chain(const struct pt_regs *regs, const struct rose_chain *chain, __u64 *out)
 {
 	__u64 at = rose_register(regs, chain->base) + chain->offsets[0];
@@ -52,7 +53,7 @@ static __noinline int fetch_value(const struct pt_regs *regs, const struct rose_
 		if (n <= 0)
 			return ROSE_UNREADABLE;
 		value->length = n - 1;
-		value->word = n; /* including NUL: one more than is recorded, if it was truncated */
+		value->word = n; /* one more than `length`, which shows that the text may have been cut */
 		if (n < ROSE_TEXT_BYTES)
 			value->word = n - 1;
 		return 0;
@@ -96,7 +97,7 @@ static __always_inline int fetch_at(struct pt_regs *regs, __u32 key, __u32 node,
 }
 
 #ifdef ROSE_OLD
-/* Old verifiers check a function once, too, if its arguments are numbers. */
+/* Old verifiers check a function only once if its arguments are numbers. */
 __noinline int rose_fetch_at(__u32 key, __u32 node, __u64 ts_ns)
 {
 	return fetch_at(rose_task_regs(rose_current_btf()), key, node, ts_ns);

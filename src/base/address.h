@@ -26,7 +26,7 @@ struct Address {
 
 struct AddressRange {
   Address address;
-  int prefix = 128;  // of the address's 128 bits: 10.0.0.0/8 has 104
+  int prefix = 128;  // of the address's 128 bits: 104 for 10.0.0.0/8, because IPv4 addresses begin behind 96 bits
 
   [[nodiscard]] bool contains(const AddressRange& other) const;
   // The address with all bits after the prefix cleared.

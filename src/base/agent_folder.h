@@ -12,7 +12,8 @@ namespace rose {
 
 // ErrorKind::environment if nothing may be executed there. `loader`: for the message ("JVMs").
 [[nodiscard]] Result<void> check_loadable(const std::filesystem::path& run_dir, std::string_view loader);
-// FOLDER/NODE, which only the owner of the node's folder RUN_DIR/NODE may enter; owned by root if there is none yet.
+// Makes FOLDER/NODE, which only the owner of the node's folder RUN_DIR/NODE may enter. If the node has no folder yet,
+// the new folder belongs to root.
 [[nodiscard]] Result<void> make_notes_folder(const std::filesystem::path& run_dir, const std::filesystem::path& folder,
                                              const std::string& node);
 

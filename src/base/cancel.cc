@@ -24,7 +24,7 @@ std::atomic<int> g_fd{-1};
 std::atomic<int> g_dump_fd{-1};
 std::atomic<int> g_patient{0};              // number of waits that a further request ends
 thread_local const Part* t_part = nullptr;  // what this thread works on
-thread_local int t_fd = -1;                 // of t_part
+thread_local int t_fd = -1;                 // the descriptor of t_part, which becomes readable once it is cancelled
 
 void raise_event(int fd) {
   const std::uint64_t one = 1;
@@ -39,7 +39,7 @@ void say(std::string_view text) {
     const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-// A further request arrived during cleanup.
+// Called when a further Ctrl-C arrives during cleanup.
 void asked_again() {
   static bool reported = false;
   if (g_patient > 0) return;  // the request ends only that wait; the cleanup after it continues
@@ -116,7 +116,7 @@ void request() {
   raise_event(g_fd);
 }
 
-// Requests made before the wait began do not refer to it. They started the cleanup that now waits.
+// Requests made before the wait began do not end it: they started the cleanup of which this wait is a part.
 Patience::Patience() : enough_(std::max(g_times + 1, 2U)) { ++g_patient; }
 Patience::~Patience() { --g_patient; }
 bool Patience::over() const { return g_times >= enough_; }

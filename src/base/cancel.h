@@ -1,6 +1,7 @@
 // Turns Ctrl-C and SIGTERM into a state that every wait can watch, so that rose can clean up before it exits. A
-// repeated request must always have an effect, even if something hangs: it ends the current wait if that wait can be
-// abandoned (Patience). Otherwise the first repeated request prints a warning and the next one ends this process.
+// repeated request must always have an effect, even if something hangs. If the current wait can be abandoned
+// (Patience), the request ends that wait. Otherwise the first repeated Ctrl-C prints a warning and the next one ends
+// this process.
 #pragma once
 
 #include <atomic>
@@ -33,8 +34,8 @@ class Part {
   Fd any_;  // readable once this part or everything is cancelled; closed if the kernel refused one
 };
 
-// While it exists, requested(), fd(), check() and sleep() react in this thread to `part` as well, which must outlive
-// it.
+// While an object of this class exists, requested(), fd(), check() and sleep() react in this thread to the cancellation
+// of `part` as well. `part` must outlive the object.
 class Within {
  public:
   explicit Within(const Part& part);

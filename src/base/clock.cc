@@ -24,8 +24,8 @@ bool same_link(const std::string& a, const std::string& b) {
          std::memcmp(first, second, static_cast<std::size_t>(n)) == 0;
 }
 
-// /proc/PID/timens_offsets describes the namespace of the process's future children, which is its own unless it has
-// just created one (unshare without a fork); until then the process remains in its parent's namespace.
+// /proc/PID/timens_offsets describes the time namespace of the process's future children. That is the process's own
+// namespace, except after unshare() without a fork: then the process itself remains in the old namespace.
 TimeOffsets read_offsets() {
   TimeOffsets found;
   const std::string own = "/proc/self/ns/time";

@@ -6,8 +6,8 @@
 
 namespace rose {
 
-// The monotonic clock of the machine, as bpf_ktime_get_ns reads it: CLOCK_MONOTONIC differs from it in a time
-// namespace.
+// The monotonic clock of the machine, as bpf_ktime_get_ns reads it. In a time namespace, CLOCK_MONOTONIC differs from
+// it.
 [[nodiscard]] std::int64_t monotonic_ns();
 // The offsets of this process's time namespace from the machine's clocks; 0 outside a time namespace.
 struct TimeOffsets {

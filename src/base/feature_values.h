@@ -22,14 +22,14 @@ class FeatureValues {
   std::array<double, static_cast<std::size_t>(Feature::count)> values_{};
 };
 
-// What is known of a feature before anything was measured.
+// What is known about a feature before its weight is fitted.
 template <class Feature>
 struct FeatureDescription {
   Feature feature{};
   std::string_view name;  // "bug-alone"
   std::string_view what;
-  int sign = 0;      // the sign that its weight must have; 0: the weight is not fitted, and positive
-  double prior = 0;  // its weight before anything was measured
+  int sign = 0;      // the sign that its weight must have; 0: the weight is not fitted and must be positive
+  double prior = 0;  // its weight before it is fitted
 };
 
 }  // namespace rose

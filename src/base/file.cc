@@ -18,7 +18,7 @@ namespace rose {
 
 namespace {
 
-// The path of an open file, also of one without a name or of one that was opened with O_PATH.
+// The path of an open file. It also works for a file without a name and for one that was opened with O_PATH.
 std::string own_link(const Fd& fd) { return fmt::format("/proc/self/fd/{}", fd.get()); }
 
 }  // namespace

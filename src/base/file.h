@@ -21,9 +21,9 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
 // Returns ErrorKind::input if the file cannot be read or is larger than `most` bytes.
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path, std::size_t most = kMostFileBytes);
 
-// Opens a file for reading. Returns no descriptor if it cannot be opened or is not a regular file: opening or reading a
-// pipe or a device may block or have side effects.
-// Therefore it looks first, and opens what it has looked at. errno is EINVAL if it is not a regular file.
+// Opens a file for reading. Returns no descriptor if it cannot be opened or is not a regular file (errno is EINVAL
+// then). Opening or reading a pipe or a device may block or have side effects. Therefore the function first examines
+// the file through an O_PATH descriptor and then opens the file that it has examined.
 [[nodiscard]] Fd open_regular(const std::filesystem::path& path);
 // The same, relative to an open folder. `flags`: O_NOFOLLOW or 0.
 [[nodiscard]] Fd open_regular_at(int folder, const std::filesystem::path& path, int flags = 0);
@@ -62,10 +62,11 @@ class AtomicFile {
  private:
   AtomicFile() = default;
   Result<void> link_over();
-  Fd fd_;  // for a device or pipe: opened by the first write, because its reader would take a close for the end
+  Fd fd_;  // the first write opens devices and pipes, because a pipe's reader would take closing it for the end
   std::filesystem::path path_;
-  bool in_place_ = true;             // `path_` is not a regular file and is written directly
-  std::filesystem::path temporary_;  // its name if the file system does not support unnamed files (O_TMPFILE)
+  bool in_place_ = true;  // `path_` is not a regular file and is written directly
+  // the name of the temporary file if the file system does not support unnamed files (O_TMPFILE)
+  std::filesystem::path temporary_;
 };
 
 // A private folder (mode 0700) in $TMPDIR or /tmp. It is removed with its content.

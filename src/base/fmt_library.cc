@@ -1,5 +1,6 @@
-// The functions of fmt, for a build without shared libraries (ROSE_STATIC): Debian packages fmt as a shared library
-// only. What fmt's own library contains (https://github.com/fmtlib/fmt/blob/9.1.0/src/format.cc), for char.
+// The functions of fmt for a build without shared libraries (ROSE_STATIC), because Debian packages fmt only as a shared
+// library. This file instantiates, for char, what fmt's own library contains
+// (https://github.com/fmtlib/fmt/blob/9.1.0/src/format.cc).
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

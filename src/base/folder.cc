@@ -27,9 +27,11 @@ constexpr std::uint64_t kInside = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
 constexpr std::uint64_t kNoLinks = kInside | RESOLVE_NO_SYMLINKS;
 constexpr std::uint64_t kSameMount = kNoLinks | RESOLVE_NO_XDEV;
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-constexpr int kMostLinks = 16;   // from name to name, as the kernel's limit of 40 in spirit
-constexpr int kDeepest = 64;     // levels that are open at once: descriptors are few, and a user may nest without end
-constexpr int kMostRounds = 64;  // a limit for a writer that keeps filling what is emptied
+constexpr int kMostLinks = 16;  // links that are followed in a path; the kernel has the same kind of limit (40)
+// levels that are open at once: a process may open few files, but users may nest folders without limit
+constexpr int kDeepest = 64;
+// a limit in case another process keeps adding entries to a folder that is being emptied
+constexpr int kMostRounds = 64;
 constexpr unsigned kMostMoved = 10'000;
 
 Fd open_at(int folder, const std::string& name, int flags, std::uint64_t resolve, mode_t mode = 0) {
@@ -37,7 +39,7 @@ Fd open_at(int folder, const std::string& name, int flags, std::uint64_t resolve
   how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
   how.mode = mode;
   how.resolve = resolve;
-  // EAGAIN: something was renamed meanwhile, so the kernel could not tell whether the way stays inside.
+  // EAGAIN: something was renamed meanwhile, so the kernel could not determine whether the path stays inside.
   for (int i = 0; i < 1000; ++i) {
     const long fd = ::syscall(SYS_openat2, folder, name.empty() ? "." : name.c_str(), &how, sizeof how);
     if (fd >= 0 || errno != EAGAIN) return Fd(static_cast<int>(fd));
@@ -45,7 +47,7 @@ Fd open_at(int folder, const std::string& name, int flags, std::uint64_t resolve
   return {};
 }
 
-// What was looked at is what is opened: through the descriptor, not through the name.
+// Opens the file that was examined: through its descriptor, because its name may now belong to another file.
 Fd reopen(const Fd& found, int flags) { return Fd(::open(own_path(found.get()).c_str(), flags | O_CLOEXEC)); }
 
 Fd refused(int error) {
@@ -53,7 +55,7 @@ Fd refused(int error) {
   return {};
 }
 
-// True if only this user can put something into the folder, or exchange what is in it.
+// True if only this user can add entries to the folder or replace them.
 bool is_private(const struct stat& folder) { return folder.st_uid == ::geteuid() && (folder.st_mode & 0022) == 0; }
 bool is_private(int folder) {
   struct stat status{};
@@ -71,7 +73,7 @@ Unexpected cannot(std::string_view what, const fs::path& path) {
   return fail_errno(ErrorKind::environment, fmt::format("cannot {} {}", what, printable(path.string())), error);
 }
 
-// Times of files come from this clock.
+// The clock from which the kernel takes the times of files.
 timespec file_time() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);
@@ -82,15 +84,16 @@ bool earlier(const statx_timestamp& a, const timespec& b) {
   return a.tv_sec < b.tv_sec || (a.tv_sec == b.tv_sec && static_cast<long>(a.tv_nsec) < b.tv_nsec);
 }
 
-// A folder cannot be made and opened in one step, so it is opened by its name. In a folder that other users may write
-// to, an older folder of this user may have been put there in between, and would be given away. A folder that was just
-// made has no time before `since` (file_time() before it was made), and only its owner can set these times.
+// True if `folder` is the folder that was just created. A folder cannot be created and opened in one step, so it is
+// opened by its name. If other users may write to the parent, they may meanwhile have moved an older folder of this
+// user to that name, and rose would give it away. A folder that was just created has no times before `since`
+// (file_time() before its creation), and only its owner can set these times.
 bool was_just_made(int folder, const timespec& since) {
   const timespec now = file_time();
   struct statx status{};
   if (::statx(folder, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) != 0) return false;
   if (status.stx_uid != ::geteuid() || earlier(status.stx_mtime, since)) return false;
-  if (status.stx_mtime.tv_sec > now.tv_sec + 1) return false;  // set to the future
+  if (status.stx_mtime.tv_sec > now.tv_sec + 1) return false;  // somebody set the time to the future
   if ((status.stx_mask & STATX_BTIME) != 0 && earlier(status.stx_btime, since)) return false;
   return (status.stx_mode & 0777) == 0700 && status.stx_nlink <= 2;
 }
@@ -125,18 +128,18 @@ std::optional<statx_timestamp> born(int fd) {
   return status.stx_btime;
 }
 
-// Of what lies deeper than descriptors reach, the way to the top of what is removed.
+// Removes a tree. Folders that are deeper than descriptors reach are moved up to the top folder of the removal first.
 class Remover {
  public:
-  // `since`: folders of this user that are older, in a folder of another user, are kept. That user has moved them there
-  // with what is around them, and could not remove them.
+  // `since`: folders of this user that are older and lie in a folder of another user are kept. That user has moved them
+  // there but could not remove them, and wants rose to do it.
   explicit Remover(int top, const std::optional<uid_t>& only = std::nullopt,
                    const std::optional<statx_timestamp>& since = std::nullopt)
       : top_(top), only_(only), since_(since) {}
 
   [[nodiscard]] bool met_older() const { return met_older_; }
 
-  // 0, or errno.
+  // Returns 0 or errno.
   int remove(int folder, const std::string& name, int depth) {
     if (::unlinkat(folder, name.c_str(), 0) == 0 || errno == ENOENT) return 0;
     if (errno != EISDIR && errno != EPERM) return errno;
@@ -166,15 +169,15 @@ class Remover {
       std::vector<std::string> names = names_of(folder);
       if (keep) std::erase_if(names, keep);
       if (names.empty()) return 0;
-      // Repeat only if another process fills what is emptied. Other errors persist, however often it is tried, and
-      // repeating at each level of a tree would take exponentially long.
+      // Repeat only if another process keeps adding entries. Other errors persist however often the removal is
+      // repeated, and repeating it at each level of a tree would take exponentially long.
       if (again && ((error != 0 && error != ENOTEMPTY) || ++rounds_ > kMostRounds))
         return error != 0 ? error : ENOTEMPTY;
       const unsigned before = moved_;
       error = 0;
       for (const std::string& name : names)
         if (const int one = remove(folder, name, depth); one != 0 && (error == 0 || error == ENOTEMPTY)) error = one;
-      // What was moved up has come to the top.
+      // Folders that were moved up are now entries of the top folder, so it must be emptied again.
       if (folder == top_ && moved_ != before && moved_ < kMostMoved) rounds_ = 0, error = 0;
     }
   }
@@ -198,7 +201,7 @@ class Remover {
   const std::optional<statx_timestamp> since_;
   bool met_older_ = false;
   unsigned moved_ = 0;
-  int rounds_ = 0;  // at all levels together
+  int rounds_ = 0;  // rounds of all levels together
 };
 
 // --- Copying ---
@@ -220,14 +223,14 @@ void copy_attributes(int from, int to) {
   }
 }
 
-// What is made in a folder inherits its default access list, which somebody else may have set meanwhile, and a mode
-// that is set afterwards opens what that list grants.
+// A new file inherits the default access list of its folder. Somebody else may have set that list meanwhile, and
+// setting the file's mode later would put the entries of that list into effect.
 void drop_access_lists(int fd) {
   (void)::fremovexattr(fd, "system.posix_acl_access");
   (void)::fremovexattr(fd, "system.posix_acl_default");
 }
 
-// 0, or errno.
+// Returns 0 or errno.
 int copy_bytes(int from, int to, off_t size) {
   std::vector<char> buffer(std::size_t{1} << 18);
   off_t at = 0;
@@ -236,7 +239,7 @@ int copy_bytes(int from, int to, off_t size) {
     if (begin < 0 && errno == ENXIO) break;  // a hole up to the end
     off_t end = size;
     if (begin < 0) {
-      begin = at;  // a file system that knows no holes
+      begin = at;  // the file system does not support SEEK_DATA
     } else if (const off_t hole = ::lseek(from, begin, SEEK_HOLE); hole >= 0) {
       end = std::min(hole, size);
     }
@@ -245,7 +248,7 @@ int copy_bytes(int from, int to, off_t size) {
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return errno;
       if (n == 0) {
-        size = at;  // it shrank
+        size = at;  // the file became shorter
         break;
       }
       for (ssize_t done = 0; done < n;) {
@@ -265,12 +268,13 @@ void copy_times(int to, const struct stat& status) {
   (void)::futimens(to, times);
 }
 
-// What this thread makes meanwhile belongs to that user, who needs the permission to make it.
+// While it exists, files that this thread creates belong to that user, who must be permitted to create them.
 class AsOwner {
  public:
   AsOwner(uid_t uid, gid_t gid) {
     ::syscall(SYS_setfsgid, gid);
-    ::syscall(SYS_setfsuid, uid);  // away from 0 it drops the capabilities over files, back to 0 it takes them again
+    // changing from 0 drops the capabilities over files, changing back to 0 restores them
+    ::syscall(SYS_setfsuid, uid);
   }
   AsOwner(const AsOwner&) = delete;
   AsOwner& operator=(const AsOwner&) = delete;
@@ -280,14 +284,14 @@ class AsOwner {
   }
 };
 
-// The same without the groups of root, which could read more.
+// Like AsOwner, but also without root's groups, with which the thread could read more than the user.
 class AsReader {
  public:
   explicit AsReader(const Owner& owner)
       : count_(std::max(::getgroups(static_cast<int>(groups_.size()), groups_.data()), 0)), as_(dropped(owner)) {}
   AsReader(const AsReader&) = delete;
   AsReader& operator=(const AsReader&) = delete;
-  // By system calls: the functions of the C library would change the groups of all threads.
+  // Uses system calls, because the functions of the C library would change the groups of all threads.
   ~AsReader() { ::syscall(SYS_setgroups, count_, groups_.data()); }
 
  private:
@@ -300,7 +304,7 @@ class AsReader {
   AsOwner as_;
 };
 
-// The first folder on the way to an entry that belongs to another user, and the way from there.
+// The first folder on the path to an entry that belongs to another user than root, and the rest of the path from there.
 struct Theirs {
   Fd folder;
   Owner owner;
@@ -324,8 +328,8 @@ std::optional<Theirs> first_of_another(int top, const fs::path& wanted) {
   }
 }
 
-// Opens what was found for reading. The user of a folder on the way may have moved a folder of root into it, with files
-// that this user cannot read: they are read with that user's rights.
+// Opens `found` for reading. If a folder on the path belongs to another user, that user may have moved one of root's
+// folders into it, with files that only root may read. Therefore the file is opened with that user's rights.
 Fd reopen_to_read(int top, const fs::path& wanted, const Fd& found, const struct stat& status) {
   constexpr int kHow = O_RDONLY | O_NONBLOCK | O_NOCTTY;
   const auto theirs = first_of_another(top, wanted);
@@ -339,7 +343,7 @@ Fd reopen_to_read(int top, const fs::path& wanted, const Fd& found, const struct
   return reopen(again, kHow);
 }
 
-// By descriptors on both sides: nothing in either folder leads out of it, whatever their users do meanwhile.
+// Uses descriptors on both sides, so that it never leaves either folder, whatever their users do meanwhile.
 class Copier {
  public:
   Copier(const OpenFolder& from, const OpenFolder& to, const OpenFolder::Copied& on_copied)
@@ -369,7 +373,7 @@ class Copier {
   int entry(int from, int to, const std::string& name, const fs::path& path, int depth) {
     const Fd found = open_at(from, name, O_PATH | O_NOFOLLOW, kInside | RESOLVE_NO_XDEV);
     struct stat status{};
-    if (!found) return errno == ENOENT || errno == EXDEV ? 0 : errno;  // gone meanwhile, or another file system
+    if (!found) return errno == ENOENT || errno == EXDEV ? 0 : errno;  // removed meanwhile, or another file system
     if (::fstat(found.get(), &status) != 0) return errno;
     made_inode_ = 0;
     const bool linked = !S_ISDIR(status.st_mode) && status.st_nlink > 1;
@@ -392,7 +396,7 @@ class Copier {
     if (::mkdirat(to, name.c_str(), 0700) != 0) return errno;
     const Fd made = open_at(to, name, kFolder, kSameMount);
     if (!made) return errno;
-    if (!is_private(to) && !was_just_made(made.get(), since)) return EPERM;  // exchanged meanwhile
+    if (!is_private(to) && !was_just_made(made.get(), since)) return EPERM;  // replaced meanwhile
     drop_access_lists(made.get());
     folder(from.get(), made.get(), path, depth + 1);
     if (::fchown(made.get(), status.st_uid, status.st_gid) != 0 || ::fchmod(made.get(), status.st_mode & 07777) != 0)
@@ -418,8 +422,9 @@ class Copier {
     return error;
   }
 
-  // Symbolic links, pipes, sockets and devices (which only root can have made). In a folder that others may write they
-  // are made as the user to whom they belong, so that nothing has to be given away by a name; devices are not made.
+  // Copies symbolic links, pipes, sockets and devices (which only root can have created). In a folder to which others
+  // may write, they are created with the rights of their owner: chown by name could hit another file. Devices are not
+  // created there.
   int special(const Fd& found, const struct stat& status, int to, const std::string& name) {
     const bool link = S_ISLNK(status.st_mode);
     const bool by_owner = !is_private(to);
@@ -441,7 +446,7 @@ class Copier {
     return 0;
   }
 
-  // The name of a file that was copied already under another one.
+  // If the file was already copied under another name, links that copy. Returns false if it was not.
   bool link_again(const struct stat& status, int to, const std::string& name) {
     const auto known = copied_.find({status.st_dev, status.st_ino});
     if (known == copied_.end()) return false;
@@ -451,7 +456,7 @@ class Copier {
     return ::linkat(AT_FDCWD, own_path(first.get()).c_str(), to, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
   }
 
-  // By its descriptor: its name may belong to another file already.
+  // Takes the inode number from the descriptor, because the name may already belong to another file.
   void note_made(const Fd& made) {
     struct stat status{};
     if (::fstat(made.get(), &status) == 0) made_inode_ = status.st_ino;
@@ -465,7 +470,7 @@ class Copier {
   const OpenFolder& to_;
   const OpenFolder::Copied& on_copied_;
   std::map<std::pair<dev_t, ino_t>, Copied> copied_;
-  ino_t made_inode_ = 0;  // of the file that was just copied; 0: not known
+  ino_t made_inode_ = 0;  // of the file that was just copied; 0: unknown
   int error_ = 0;
   fs::path where_;
 };
@@ -485,7 +490,7 @@ bool walk(const OpenFolder& folder, const fs::path& inside, int depth,
   return true;
 }
 
-// The part of `file` behind `folder`; empty when it is not below it.
+// The part of `file` below `folder`; empty if `file` is not below it.
 fs::path part_below(const fs::path& folder, const fs::path& file) {
   if (file.is_relative()) return file;
   const fs::path below = file.lexically_relative(folder);
@@ -493,10 +498,10 @@ fs::path part_below(const fs::path& folder, const fs::path& file) {
 }
 
 bool may_write(const fs::path& path, const struct stat& folder, const UserGroups& user) {
-  if (folder.st_uid == user.uid) return true;  // the owner may give the right to itself
+  if (folder.st_uid == user.uid) return true;  // the owner may chmod the folder
   if ((folder.st_mode & S_IWOTH) != 0) return true;
   if ((folder.st_mode & S_IWGRP) == 0) return false;
-  // With an access list these bits are the most that anybody in the list may do.
+  // If the file has an access list, these bits are its mask: the most that any entry of the list permits.
   return ::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0 ||
          std::find(user.groups.begin(), user.groups.end(), folder.st_gid) != user.groups.end();
 }
@@ -702,7 +707,7 @@ void remove_tree(const fs::path& folder) {
 }
 
 Result<void> make_own_folder(const fs::path& folder, mode_t mode) {
-  // mkdir() takes what the umask names away.
+  // The umask may clear bits of the mode given to mkdir(), so the mode is set afterwards.
   if (::mkdir(folder.c_str(), 0700) != 0) return cannot("make", folder);
   const Fd made(::open(folder.c_str(), kFolder));
   struct stat status{};
@@ -720,7 +725,7 @@ std::optional<fs::path> exchangeable_by(const UserGroups& user, const fs::path& 
   if (user.uid == 0) return std::nullopt;
   std::error_code error;
   fs::path at = "/";           // has no link and no ".." in it
-  std::vector<fs::path> rest;  // parts that are still to be followed, the next one last
+  std::vector<fs::path> rest;  // components that remain to be resolved, the next one last
   const auto follow = [&rest](const fs::path& path) {
     std::vector<fs::path> parts(path.begin(), path.end());
     rest.insert(rest.end(), parts.rbegin(), parts.rend());

@@ -43,9 +43,9 @@ class OpenFolder {
 
   // Opens a folder in it; `inside` may have several components, or none: the folder itself.
   [[nodiscard]] Result<OpenFolder> enter(const std::filesystem::path& inside) const;
-  // The same, creating missing folders, which are given to `owner` if there is one. Existing folders keep their mode
-  // and must belong to the owner or to this user; they are given to the owner only if no other user could have put them
-  // there.
+  // Like enter(), but creates missing folders and gives them to `owner` if there is one. Existing folders keep their
+  // mode and must belong to the owner or to this user; they are given to the owner only if no other user could have put
+  // them there.
   [[nodiscard]] Result<OpenFolder> make(const std::filesystem::path& inside, const std::optional<Owner>& owner,
                                         mode_t mode = 0755) const;
   [[nodiscard]] Result<void> give(const Owner& owner, mode_t mode) const;
@@ -54,13 +54,14 @@ class OpenFolder {
   // errno if there is none, if a link leads out of the folder (EXDEV), if it is a hard link to another user's file
   // (EPERM), or if the user of a folder on the way may not read it (EACCES).
   [[nodiscard]] Fd file(const std::filesystem::path& inside) const;
-  // The same, for changes in place: no link is followed.
+  // Opens a regular file for changes in place. Follows no links.
   [[nodiscard]] Fd file_to_change(const std::filesystem::path& inside) const;
   // ErrorKind::input if it cannot be read or is larger than `most` bytes.
   [[nodiscard]] Result<std::string> read(const std::filesystem::path& inside, std::size_t most) const;
   // Creates a file: an error if the name is in use.
   [[nodiscard]] Result<Fd> create(const std::string& name, const std::optional<Owner>& owner, mode_t mode) const;
-  // The entry that the name currently refers to, without following links; to query its type and to mount on it.
+  // The entry that the name currently refers to, without following links. The descriptor serves to query its type and
+  // to mount on it.
   [[nodiscard]] Fd at(const std::filesystem::path& inside) const;
 
   [[nodiscard]] std::vector<std::string> names() const;
@@ -74,14 +75,14 @@ class OpenFolder {
   // Stops when `visit` returns false.
   void each(const std::function<bool(const Entry&)>& visit) const;
 
-  // Removes the entry with everything in it, on this file system. Succeeds if it does not exist. Folders of this user
-  // that are older than the entry are kept, with an error, if they are in a folder of another user, who has moved them
-  // there.
+  // Removes the entry with everything in it, on this file system. Succeeds if it does not exist. If a folder in it
+  // belongs to another user, that user may have moved folders of this user into it. Such folders, recognised because
+  // they are older than the entry, are kept, and an error is returned.
   [[nodiscard]] Result<void> remove(const std::string& name) const;
   // Removes all entries except those that `keep` selects. `only`: entries in folders of other users are kept.
   [[nodiscard]] Result<void> clear(const std::function<bool(const std::string& name)>& keep = {},
                                    const std::optional<uid_t>& only = std::nullopt) const;
-  // Within one file system; `to` must not exist.
+  // Renames an entry within one file system; `to` must not exist.
   [[nodiscard]] Result<void> rename(const std::string& name, const OpenFolder& into, const std::string& to) const;
 
   // Copies all entries, with owners, modes, times, links, extended attributes of users and access lists, into `to`,
@@ -114,19 +115,20 @@ class OpenFolder {
 // Removes a folder of this user with everything in it. Entries that cannot be removed are left.
 void remove_tree(const std::filesystem::path& folder);
 
-// Creates a folder that belongs to this user, with this mode (0700: nobody else may enter it). An error if the name is
-// in use.
+// Creates a folder that belongs to this user, with this mode (0700: only this user may enter it). Returns an error if
+// the name is in use.
 [[nodiscard]] Result<void> make_own_folder(const std::filesystem::path& folder, mode_t mode);
 // True if only this user may put something there: it is not a link, belongs to this user, and others may not write to
 // it.
 [[nodiscard]] bool is_own_folder(const std::filesystem::path& folder);
 
-// A user with its groups; for the first folder above `folder` in which that user may replace path components, following
-// all links; none if the path can be trusted.
+// A user with their groups.
 struct UserGroups {
   uid_t uid = 0;
   std::vector<gid_t> groups;
 };
+// The first folder on the path to `folder`, through all links, in which `user` may replace the next component of the
+// path. Nothing if the path can be trusted.
 [[nodiscard]] std::optional<std::filesystem::path> exchangeable_by(const UserGroups& user,
                                                                    const std::filesystem::path& folder);
 

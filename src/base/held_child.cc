@@ -16,7 +16,7 @@
 namespace rose {
 namespace {
 
-constexpr int kKeeperPatienceMs = 5000;  // for a process that is stuck in the kernel
+constexpr int kKeeperPatienceMs = 5000;  // for a process that does not end because a system call blocks it
 
 // Runs in the child of a multithreaded process: do not take locks or allocate memory from here on.
 [[noreturn]] void become(char** argv, int go, int failed) {
@@ -32,8 +32,8 @@ constexpr int kKeeperPatienceMs = 5000;  // for a process that is stuck in the k
   ::_exit(n == sizeof error ? 127 : 126);
 }
 
-// Kills the children of this process, which has one thread, until it has none: their children are reparented to it when
-// they end.
+// Kills all children of this process, which has one thread. When a child ends, its own children are reparented to this
+// process, so the loop repeats until there are none.
 void end_children() {
   for (;;) {
     char text[4096];
@@ -51,12 +51,13 @@ void end_children() {
     }
     int status = 0;
     if (::waitpid(-1, &status, file < 0 ? WNOHANG : 0) <= 0 && errno != EINTR) return;
-    if (file < 0) return;  // a kernel without that list: the remaining processes are in the group, or continue to run
+    // the kernel has no list of children: remaining processes are in the group, or continue to run
+    if (file < 0) return;
   }
 }
 
-// Runs between rose and the command: it ends all descendants of the command, in whatever session and group. It does so
-// when the command has ended, when rose closes its end of `go`, and therefore also when rose dies.
+// Runs in the process between rose and the command. It ends all descendants of the command, in whatever session and
+// group, when the command has ended or when rose closes its end of `go`, and therefore also when rose dies.
 [[noreturn]] void keep(char** argv, int go, int failed, int null, int errors) {
   enum : int { kGo = 3, kFailed = 4, kFirstOther = 5 };
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -66,7 +67,8 @@ void end_children() {
   ::dup2(high[2], STDERR_FILENO);
   ::dup2(high[0], kGo);
   ::dup2(high[1], kFailed);
-  ::close_range(kFirstOther, ~0U, 0);  // ends of pipes whose other ends wait for them to be closed
+  // these may be ends of pipes whose readers wait until all writers have closed them
+  ::close_range(kFirstOther, ~0U, 0);
   ::fcntl(kGo, F_SETFD, FD_CLOEXEC);
   ::fcntl(kFailed, F_SETFD, FD_CLOEXEC);
   sigset_t none;
@@ -143,7 +145,7 @@ Result<HeldChild> HeldChild::fork_held(const std::vector<std::string>& argv, Kin
     ::setpgid(0, 0);
     keep(arguments.data(), go.read.get(), failed.write.get(), null.get(), errors.write.get());
   }
-  // parent and child both call this, so the order does not matter
+  // Both the parent and the child call this, so it does not matter which of them runs first.
   if (kind == Kind::own_group) ::setpgid(child.pid_, child.pid_);
   child.go_ = std::move(go.write);
   child.failed_ = std::move(failed.read);

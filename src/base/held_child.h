@@ -15,11 +15,11 @@ namespace rose {
 
 class HeldChild {
  public:
-  // `own_group` is for helpers that run beside the actual work. The child leads a process group. When it ends, is
-  // ended, or rose ends, all its descendants are ended as well, including those in other sessions and groups; pid()
-  // then is rose's intermediate process. Its stdin is empty, its stdout is discarded, errors() returns its stderr, and
-  // its signal dispositions are the defaults. With `shares_terminal` the child inherits the terminal and everything
-  // else from rose.
+  // `own_group` is for helpers that run in addition to the actual work. The child leads a process group. When it ends,
+  // is ended, or rose ends, all its descendants are ended as well, including those in other sessions and groups; for
+  // this, an intermediate process of rose runs between rose and the command, and pid() returns its process id. The
+  // command's stdin is empty, its stdout is discarded, errors() returns its stderr, and its signal dispositions are the
+  // defaults. With `shares_terminal` the child inherits the terminal and everything else from rose.
   enum class Kind { shares_terminal, own_group };
   // Searches PATH. The child runs in the current folder.
   [[nodiscard]] static Result<HeldChild> fork_held(const std::vector<std::string>& argv, Kind kind);
@@ -34,11 +34,11 @@ class HeldChild {
   // Executes the command. Returns ErrorKind::usage if it cannot be executed.
   Result<void> release();
 
-  // Ends the child if it still runs: SIGTERM first, then SIGKILL after `patience_ms` (0: SIGKILL at once). Returns its
-  // status in the form of wait(2). Kills what it has left behind. Call it only once.
+  // Ends the child if it still runs: SIGTERM first, then SIGKILL after `patience_ms` (0: SIGKILL at once). Also kills
+  // the processes that it has left behind. Returns its status in the form of wait(2). Call it only once.
   std::optional<int> end(int patience_ms);
 
-  // "'CMD' exited with status 1"
+  // For example "'CMD' exited with status 1".
   [[nodiscard]] std::string describe(int status) const;
 
  private:

@@ -1,5 +1,6 @@
-// Templates of the standard library that nearly every file uses with the same types: compiled once, in
-// instantiations.cc. Part of the precompiled headers; a build without those compiles them in each file that uses them.
+// Templates of the standard library that nearly every file uses with the same types. They are compiled once, in
+// instantiations.cc. This header is part of the precompiled headers; in a build without precompiled headers, each file
+// that uses these templates compiles them again.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // JSON as rose writes it: keys keep their insertion order, and the output is valid for any input bytes. Only this
-// header includes the library, whose reader and writer are compiled in json.cc only.
+// header includes the JSON library, and only json.cc compiles the library's parser and serializer.
 #pragma once
 
 #include <nlohmann/json.hpp>

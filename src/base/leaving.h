@@ -1,5 +1,5 @@
 // Names for exceptions that leave Java methods, as in traces, profiles and schedules: "org.x.Learner.readPacket throws
-// java.io.EOFException". An exception that is thrown and caught in the same method has such a name too.
+// java.io.EOFException". An exception that is thrown and caught in the same method has a name of this form, too.
 #pragma once
 
 #include <string_view>

@@ -14,13 +14,13 @@ enum class Level { quiet, normal, verbose };
 void set_level(Level level);
 [[nodiscard]] Level level();
 
-// Prints "rose: <text>" unless --quiet is given.
+// Prints "rose: TEXT" unless --quiet is given.
 void info(std::string_view text);
-// Prints "rose: warning: <text>", even with --quiet.
+// Prints "rose: warning: TEXT", even with --quiet.
 void warning(std::string_view text);
-// Prints "rose: error: <text>" and "rose: hint: <hint>".
+// Prints "rose: error: TEXT" and "rose: hint: HINT".
 void error(std::string_view text, std::string_view hint = {});
-// Printed with --verbose. Always kept for the report of ROSE_BUG.
+// Printed only with --verbose, but always kept for the report of ROSE_BUG.
 void debug(std::string_view text);
 
 // Shows progress unless --quiet is given. On a terminal, each line overwrites the previous one. Elsewhere, lines are
@@ -29,10 +29,10 @@ void progress(std::string_view text);
 // Ends the live line, so that later output starts on a new line.
 void end_progress();
 
-// True once for each text in this process, and for the first few thousand texts: a command makes many runs, and what is
-// the same in each of them is reported once.
+// True if this is the first call with this text in this process; false for all texts after the first few thousand. A
+// command makes many runs, and a message that is the same in each of them is printed once.
 [[nodiscard]] bool is_first_report(const std::string& what);
-// A warning that is_first_report().
+// Prints a warning if is_first_report() is true for its text.
 void warn_once(const std::string& text);
 
 // The last few messages, oldest first.

@@ -30,7 +30,7 @@ class LogFollower {
 
   // Calls `line` for each new complete line, without its newline, and stops if it returns false. Text after the last
   // newline is kept until its line is complete or the file is replaced. Reads at most a few megabytes per call, so that
-  // a flood in one file does not delay the others. Returns true if more can be read now.
+  // a file that grows fast does not delay the others. Returns true if more can be read now.
   bool read(const std::function<bool(std::string_view)>& line);
 
  private:
@@ -45,7 +45,7 @@ class LogFollower {
   dev_t device_ = 0;
   ino_t inode_ = 0;
   std::uint64_t offset_ = 0;
-  std::string partial_;  // the last line, as long as it has no newline
+  std::string partial_;  // the last line, while it has no newline yet
 };
 
 }  // namespace rose

@@ -1,5 +1,6 @@
-// How the path or the peer address of a call is spelled. Recording, matching and searching must use the same spelling,
-// because schedules are built from recorded traces. (bpf/inject/call_text.h implements the same rules in the kernel.)
+// How the path or the peer address of a call is written. Recording, matching and searching must write it in the same
+// way, because schedules are built from recorded traces. (bpf/inject/call_text.h implements the same rules in the
+// kernel.)
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ inline constexpr std::string_view kAnonInode = "anon_inode:";
 // The name of a Unix socket, from the bytes of its sun_path: "unix:/run/x", or "unix:@abstract" as in ss(8). Bytes
 // after a NUL are padding.
 [[nodiscard]] std::string unix_text(std::string_view sun_path);
-// The peer of a netlink socket is the kernel. It is named after its protocol.
+// The peer of a netlink socket is the kernel, so the name is that of the protocol.
 [[nodiscard]] std::string netlink_text(std::uint64_t protocol);
 
 }  // namespace rose

@@ -7,8 +7,8 @@
 
 namespace rose {
 
-// Reads up to `bytes` from `offset` into `to` and returns how many were read. If fewer: errno has the reason, or is 0
-// at the end of the file.
+// Reads up to `bytes` from `offset` into `to` and returns how many were read. If fewer were read, errno has the reason;
+// it is 0 at the end of the file.
 [[nodiscard]] std::size_t read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset);
 
 // The start of the data at or after `offset`; nothing if only a hole, or nothing, follows. Returns `offset` if the file

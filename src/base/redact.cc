@@ -12,7 +12,8 @@
 namespace rose {
 namespace {
 
-constexpr std::size_t kLongToken = 24;  // characters: keys, cookies and digests; words are shorter
+// in characters; keys, cookies and digests are at least that long, words are shorter
+constexpr std::size_t kLongToken = 24;
 constexpr std::size_t kLongHex = 16;
 constexpr int kLastByte = 254;
 
@@ -92,7 +93,8 @@ const std::string& Redactor::known(std::string_view what, std::string_view text)
   if (fresh) {
     const int n = ++count_[std::string(what)];
     if (what == "address") {
-      // Ranges reserved for documentation; then those of carriers, which no test deployment uses.
+      // Addresses from the ranges reserved for documentation; when these are used up, from the range of carriers'
+      // networks (100.64.0.0/10), which no test deployment uses.
       static constexpr std::array<std::string_view, 3> kRanges{"192.0.2.", "198.51.100.", "203.0.113."};
       const int range = (n - 1) / kLastByte, last = (n - 1) % kLastByte + 1;
       at->second = range < 3 ? fmt::format("{}{}", kRanges[static_cast<std::size_t>(range)], last)
@@ -107,7 +109,7 @@ const std::string& Redactor::known(std::string_view what, std::string_view text)
   return at->second;
 }
 
-// Removes surrounding punctuation that does not belong to the word.
+// Redacts one word. Punctuation around it that does not belong to it is kept.
 std::string Redactor::word(std::string_view text) {
   const auto outside = [](char c) { return c == '.' || c == '-' || c == '_' || c == '+' || c == '='; };
   std::string before, after;
@@ -118,7 +120,7 @@ std::string Redactor::word(std::string_view text) {
   if (text.empty() || own_address(text) || made_.contains(text) || kept_.contains(text))
     return whole(std::string(text));
   if (ipv6(text)) return whole(known("address6", text));
-  // "HOST:PORT", "key=VALUE" and the like.
+  // "HOST:PORT", "key=VALUE" and similar forms are redacted part by part.
   for (const char sign : {'=', ':'})
     if (const std::size_t at = text.find(sign); at != std::string_view::npos)
       return whole(word(text.substr(0, at)) + sign + word(text.substr(at + 1)));
@@ -141,7 +143,7 @@ std::string Redactor::operator()(std::string_view text) {
     std::size_t end = i;
     while (end < text.size() && of_word(text[end])) ++end;
     std::string_view one = text.substr(i, end - i);
-    // The name after /home/ is a user's.
+    // The name after "/home/" is that of a user.
     if (out.ends_with("/home/") && !made_.contains(one)) out += known("user", one);
     else out += word(one);
     i = end;

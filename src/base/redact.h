@@ -20,9 +20,9 @@ class Redactor {
 
   // Another name to replace; "" and "localhost" are ignored.
   void add_host(std::string_view name);
-  // A word that stays as it is.
+  // A word that is never replaced.
   void keep(std::string_view word) { kept_.emplace(word); }
-  // Text that is already redacted is returned unchanged.
+  // Replacements in text that was already redacted are kept.
   [[nodiscard]] std::string operator()(std::string_view text);
 
  private:
@@ -31,8 +31,8 @@ class Redactor {
 
   std::vector<std::string> hosts_, users_;
   std::map<std::string, std::string, std::less<>> replaced_;
-  std::map<std::string, int, std::less<>> count_;  // of each sort
-  std::set<std::string, std::less<>> made_;        // what it replaces others by
+  std::map<std::string, int, std::less<>> count_;  // number of replacements of each kind ("host", "address", ...)
+  std::set<std::string, std::less<>> made_;        // the replacements made so far
   std::set<std::string, std::less<>> kept_;
 };
 

@@ -31,8 +31,9 @@ class Regex {
   [[nodiscard]] bool found_in(std::string_view text) const;
   // Named groups, (?P<name>...), with their index in the result of find().
   [[nodiscard]] std::map<std::string, int> groups() const;
-  // Finds the first match anywhere in the text. groups[0] receives the whole match and groups[n] the nth group, with a
-  // null data pointer if the group took no part. Returns false if there is no match or the expression cannot be used.
+  // Finds the first match anywhere in the text. groups[0] receives the whole match and groups[n] the nth group. The
+  // data pointer of a group that took no part in the match is null. Returns false if there is no match or the
+  // expression cannot be used.
   [[nodiscard]] bool find(std::string_view text, std::span<std::string_view> groups) const;
 
   static constexpr std::size_t kMostGroups = 16;  // the highest number that find() fills

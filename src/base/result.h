@@ -49,8 +49,8 @@ class UnexpectedOf {
   E error_;
 };
 
-// A value or an error: as much of C++23's std::expected as is used here, without its overloads, which are slow to
-// compile.
+// A value or an error: the part of C++23's std::expected that rose uses. The overloads of std::expected are left out
+// because they are slow to compile.
 template <typename T, typename E>
 class Expected {
  public:
@@ -106,7 +106,7 @@ class Expected {
   [[nodiscard]] T&& operator*() && { return std::move(value_); }
   [[nodiscard]] T* operator->() { return &value_; }
   [[nodiscard]] const T* operator->() const { return &value_; }
-  // Throws if there is none: for tests, which fail then.
+  // Throws if there is no value. For tests: the exception makes the test fail.
   [[nodiscard]] T& value() & { return require(), value_; }
   [[nodiscard]] const T& value() const& { return require(), value_; }
   [[nodiscard]] T&& value() && { return require(), std::move(value_); }
@@ -122,7 +122,7 @@ class Expected {
   [[nodiscard]] const E& error() const& { return error_; }
   [[nodiscard]] E&& error() && { return std::move(error_); }
 
-  // The same with another value, or another error.
+  // Applies a function to the value, or to the error.
   template <typename F>
   [[nodiscard]] auto map(F&& change) && -> Expected<std::remove_cvref_t<std::invoke_result_t<F, T>>, E> {
     if (!has_) return UnexpectedOf<E>(std::move(error_));

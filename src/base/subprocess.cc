@@ -247,7 +247,8 @@ class SideBySideRun {
     return fail_errno(ErrorKind::environment, "pidfd_open", error);
   }
 
-  // The cancellation descriptor first, then three for each command: its end, its stdout and its stderr.
+  // The cancellation descriptor first, then three for each command: the first is readable once the command has ended,
+  // then its stdout and its stderr.
   [[nodiscard]] std::vector<pollfd> awaited() const {
     std::vector<pollfd> waits = {{cancel::fd(), POLLIN, 0}};
     for (const Running& one : running_) {
@@ -264,11 +265,12 @@ class SideBySideRun {
     return first;
   }
 
-  // Handles the events `came` (see awaited) of one command. Returns false if it has ended or was ended here.
+  // Handles the events `came` of one command (in the order of awaited()). Returns false if the command has ended or was
+  // ended here.
   bool goes_on(Running& one, std::span<const pollfd> came) {
     Ended& end = ended_[one.index];
     const bool over = came[0].revents != 0;
-    // Everything that the command wrote is available once it has ended.
+    // Once the command has ended, everything that it wrote can be read.
     const bool wanted = (came[1].revents == 0 && !over) || take(one);
     if (one.err && came[2].revents != 0 && !drain(one.err, end.err)) one.err.reset();
     const bool late = monotonic_ns() - one.began_ns >= how_.timeout_ns;

@@ -5,7 +5,7 @@
 // destroyed recursively, so a long dotted key overflows the stack: see check_depth. Second, some malformed files (such
 // as "[[[") violate its assertions, which would end the process or, with NDEBUG, lead to undefined behaviour. Here
 // assertions throw, and parse() catches the exception. Third, its functions that classify characters have undefined
-// behaviour for some of them, such as U+FEFD outside strings: here they return false.
+// behaviour for some characters, such as U+FEFD outside strings: here they return false.
 namespace {
 struct BrokenAssertion {};
 [[noreturn]] void broken_assertion() { throw BrokenAssertion{}; }
@@ -97,8 +97,8 @@ Result<void> check_depth(std::string_view text, std::string_view file) {
   return {};
 }
 
-// Finds the line that violates an assertion in toml++. The parser reads in order, so exactly those prefixes of the text
-// that include this line trigger the violation.
+// Finds the line that violates an assertion in toml++. The parser reads in order, so a prefix of the text violates the
+// assertion exactly if it includes this line.
 int broken_line(std::string_view text) {
   std::vector<std::size_t> ends;
   for (std::size_t i = 0; i < text.size(); ++i)

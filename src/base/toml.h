@@ -46,7 +46,7 @@ struct Member {
   Value value;
 };
 
-// Returns the root table. `file` is used in error messages.
+// Returns the root table. `file` is the name for error messages.
 [[nodiscard]] Result<Value> parse(std::string_view text, std::string_view file);
 
 // The value as shown in messages: "'netns'", "'5'", "an array". Long strings are cut, control characters escaped.
@@ -95,9 +95,10 @@ class Table {
   [[nodiscard]] std::string path(std::string_view key) const;
   [[nodiscard]] Problems& problems() { return *problems_; }
 
-  // A value of any type; nullptr if absent.
+  // The value of the key, of any type; nullptr if the key is absent.
   const Value* get(std::string_view key);
-  // A value of one type; nullptr if absent or wrong. `what` describes the expected type in messages: "a string".
+  // The value of the key if it has this type; nullptr if it is absent or has another type. `what` describes the
+  // expected type in messages: "a string".
   const Value* get(std::string_view key, Type type, std::string_view what);
 
   bool string(std::string_view key, std::string& into);  // refuses the empty string and NUL
@@ -114,9 +115,9 @@ class Table {
   bool real(std::string_view key, double& into, double above, double most);
   bool duration(std::string_view key, std::int64_t& ns, std::int64_t least_ns, std::int64_t most_ns);
   bool size(std::string_view key, std::uint64_t& bytes, std::uint64_t least, std::uint64_t most);
-  // Refuses an empty list and empty strings in it.
+  // Refuses an empty list and lists that contain an empty string.
   bool strings(std::string_view key, std::vector<std::string>& into);
-  // A list of strings of which the first names a program. Only the later ones may be empty.
+  // A command line: a list of strings of which the first names a program and must not be empty. Arguments may be empty.
   bool command(std::string_view key, std::vector<std::string>& into);
   // Sets `index` to the position in `choices`.
   bool one_of(std::string_view key, const std::vector<std::string>& choices, std::size_t& index);

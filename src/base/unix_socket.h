@@ -28,8 +28,8 @@ struct UnixAddress {
 // Returns ErrorKind::input if the path names no file, its folder cannot be opened or the file name is too long.
 [[nodiscard]] Result<UnixAddress> unix_address(const std::filesystem::path& socket);
 
-// These functions work on a connected socket. None of them takes locks or allocates memory, so that a process cloned
-// from a multithreaded one may call them.
+// The functions below work on a connected socket. None of them takes locks or allocates memory, so that a process
+// cloned from a multithreaded one may call them.
 
 inline constexpr std::size_t kMostSentDescriptors = 16;  // per message
 
@@ -41,13 +41,14 @@ struct SentDescriptors {
 };
 [[nodiscard]] ssize_t receive_with_descriptors(int socket, std::span<char> bytes, SentDescriptors& into);
 
-// Sends descriptors with a word that identifies them to the receiver. Returns false, or an invalid descriptor, and sets
-// errno on failure.
+// send_descriptors() and send_descriptor() send descriptors with a word; the receiver accepts only descriptors that
+// came with the same word. They return false on failure, and receive_descriptor() returns an invalid descriptor; errno
+// is set.
 [[nodiscard]] bool send_descriptors(int socket, std::span<const int> fds, std::uint32_t word);
 [[nodiscard]] inline bool send_descriptor(int socket, int fd, std::uint32_t word) {
   return send_descriptors(socket, {&fd, 1}, word);
 }
-// Waits as long as the socket's receive timeout (SO_RCVTIMEO).
+// Waits at most as long as the socket's receive timeout (SO_RCVTIMEO).
 [[nodiscard]] Fd receive_descriptor(int socket, std::uint32_t word);
 
 }  // namespace rose

@@ -82,7 +82,7 @@ class Builder : public YAML::EventHandler {
   }
   void OnMapEnd() override { close(); }
 
-  // A document; anchors belong to it alone.
+  // Returns the next document. Anchors are valid only within one document.
   Yaml take() {
     anchors_.clear();
     return std::exchange(root_, Yaml());
@@ -112,7 +112,8 @@ class Builder : public YAML::EventHandler {
   }
   void keep(const YAML::Mark& mark, YAML::anchor_t anchor, const Yaml& value) {
     if (anchor == YAML::NullAnchor) return;
-    // Nested anchors are counted once for each level, which is what yaml-cpp stores.
+    // Each anchor keeps a copy of its value, so the values of a nested anchor are stored, and counted, once for each
+    // level.
     const std::size_t values = count_values(value);
     anchored_ += values;
     if (anchored_ > kMostYamlValues) refuse(mark, fmt::format("more than {} values with anchors", kMostYamlValues));

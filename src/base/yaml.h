@@ -1,6 +1,6 @@
-// YAML as a tree that remembers line numbers. yaml-cpp parses; this code limits the size, the depth and the number of
-// values that aliases expand to, so that a few lines cannot expand to billions of values. Merge keys ("<<") are
-// applied.
+// YAML as a tree that remembers line numbers. yaml-cpp parses the text. This code limits the size, the depth and the
+// number of values that aliases expand to, so that a few lines cannot expand to billions of values. Merge keys ("<<")
+// are applied.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct Yaml {
   enum class Tag { none, reset, override };  // "!reset" and "!override" of Compose; other tags are not kept
   Kind kind = Kind::null;
   Tag tag = Tag::none;
-  bool plain = false;  // a scalar without quotes or a tag: its form gives it a type
+  bool plain = false;  // a scalar without quotes or a tag, whose text determines its type
   int line = 0;
   int file = 0;                 // index of the file, if the caller combines trees of several files
   std::string text;             // scalar

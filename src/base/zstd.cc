@@ -11,8 +11,8 @@
 namespace rose {
 namespace {
 
-constexpr int kLevel = 12;          // packed once, read often
-constexpr int kLongestWindow = 27;  // 128 MiB: files that want more are refused
+constexpr int kLevel = 12;          // higher than zstd's default, because files are packed once but read often
+constexpr int kLongestWindow = 27;  // log2 of bytes: 128 MiB. Files that need a larger window are refused
 
 }  // namespace
 

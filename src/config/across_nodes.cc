@@ -43,7 +43,8 @@ void ConfigReader::check_named_nodes() {
 
 void ConfigReader::assign_addresses() {
   const Subnet subnet = subnet_of(config_.deployment);
-  // Attached nodes are not started by rose, so it cannot place them. Others are at the address of another node.
+  // rose does not start attached nodes, so it cannot choose their addresses. Nodes that share a network namespace have
+  // the address of its owner.
   const auto fixed = [](const Node& node) { return node.attach.has_value() || !node.network_of.empty(); };
   std::map<std::uint32_t, const Node*> taken;
   std::size_t wanted = 0;
@@ -72,7 +73,7 @@ void ConfigReader::assign_addresses() {
     else node.ip = address->text();  // normalised, because an IPv6 address can be spelled in several ways
   }
   if (problems_.any()) return;
-  // without the first, the last and the client's address
+  // The first and last addresses of the subnet and the client's address are not available to nodes.
   const std::size_t room = subnet.last() - subnet.network() - 2;
   if (wanted > room) {
     problems_.add(

@@ -123,7 +123,7 @@ std::vector<std::string> ComposeReader::texts(const Yaml& value, std::string_vie
   return found;
 }
 
-// A list of words, or a line that is split as a shell does.
+// A list of words, or a line that is split into words as by a shell.
 std::vector<std::string> ComposeReader::command(const Yaml& value, std::string_view key) {
   std::vector<std::string> found;
   if (!value.is_scalar()) {
@@ -152,7 +152,7 @@ std::vector<std::pair<std::string, std::optional<std::string>>> ComposeReader::p
       const std::string pair = text(item, key);
       const std::size_t equals = pair.find('=');
       const std::string name = pair.substr(0, equals);
-      std::erase_if(found, [&](const auto& entry) { return entry.first == name; });  // the last one counts
+      std::erase_if(found, [&](const auto& entry) { return entry.first == name; });  // the last value counts
       if (equals == std::string::npos) found.emplace_back(name, std::nullopt);
       else found.emplace_back(name, pair.substr(equals + 1));
     }
@@ -166,7 +166,7 @@ std::vector<std::pair<std::string, std::optional<std::string>>> ComposeReader::p
 
 namespace {
 
-// Parts of a project are often kept in files of their own.
+// Parts of a project are often kept in separate files.
 constexpr const char* kOfSeveralFiles = "if it is in another file, name both: compose = [\"FIRST\", \"SECOND\"]";
 
 }  // namespace
@@ -308,7 +308,7 @@ void ComposeReader::read_networks_of_file(const Yaml& value) {
   }
 }
 
-// Those options of the mount that tmpfs supports. nodev and nosuid are always in force.
+// Returns those of the mount's options that tmpfs supports. nodev and nosuid are always in effect.
 std::string ComposeReader::tmpfs_options(const Yaml& value, const std::string& volume, const std::string& all) {
   static constexpr std::array kKnown =
       std::to_array<std::string_view>({"size", "mode", "uid", "gid", "nr_inodes", "nr_blocks"});
@@ -408,7 +408,8 @@ void ComposeReader::check_networks() {
   }
 }
 
-// Also accepts the container name that Compose would generate. nullptr: not one of the started services.
+// Finds the service by `container_name`, or by the name that Compose would generate for its container. Returns nullptr
+// if it is not one of the started services.
 const Node* ComposeReader::service_of_container(const std::string& name) const {
   const auto given = containers_.find(name);
   for (const Node& node : found_.nodes)
@@ -517,7 +518,7 @@ void ComposeReader::share_memory() {
         fmt::format("service {0} shares memory and semaphores with {1}; after a restart of {1} alone it keeps those of "
                     "before, as with Compose",
                     node.name, owner));
-    // The size is that of the owner's /dev/shm; podman refuses another one.
+    // `--shm-size` is removed, because the size is that of the owner's /dev/shm and podman refuses to set another one.
     if (const auto size = std::find(options.begin(), options.end(), "--shm-size"); size != options.end()) {
       options.erase(size, size + 2);
       warn(fmt::format("'shm_size' of service {} has no effect: it uses /dev/shm of {}", node.name, owner));
@@ -581,7 +582,7 @@ void ComposeReader::check_dependencies() {
       throw Wrong{0, node.line, fmt::format("'{}' depends on itself through other services", node.name), ""};
 }
 
-// Only nodes can be asked: a run's network has no way to the outside.
+// Only nodes can serve as name servers, because a run's network has no connection to the outside.
 void ComposeReader::settle_name_servers() {
   const auto is_node = [this](const std::string& address) {
     return std::any_of(found_.nodes.begin(), found_.nodes.end(), [&](const Node& node) { return node.ip == address; });
@@ -599,7 +600,7 @@ void ComposeReader::make_replicas() {
   if (replicas_.empty()) return;
   std::vector<Node> all;
   for (Node& node : found_.nodes) {
-    // As in Compose: the namespaces of the first replica.
+    // As in Compose: the name of a service with replicas means the namespaces of its first replica.
     for (std::string* owner : {&node.network_of, &node.container->pid_of, &node.container->ipc_of})
       if (replicas_.contains(*owner)) *owner += "-1";
     std::vector<Dependency> after;
@@ -680,7 +681,7 @@ Result<ComposeNodes> read_compose_files(const std::vector<std::filesystem::path>
   };
   ROSE_TRY(ComposeNodes found, read_compose(text, file, lookup, {files.begin() + 1, files.end()}));
   found.from_environment = std::move(used);
-  // Compose reads one of these files too if no file is named on its command line, in this order.
+  // If no file is named on its command line, Compose also reads the first of these files that exists.
   std::vector<std::string> overrides = {"compose.override.yml", "compose.override.yaml", "docker-compose.override.yml",
                                         "docker-compose.override.yaml"};
   const std::string stem = file.stem().string();

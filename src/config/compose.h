@@ -15,17 +15,17 @@ namespace rose::config {
 
 // The command-line options and environment that `docker compose` would get.
 struct ComposeChoice {
-  std::vector<std::string> profiles;  // if any, instead of COMPOSE_PROFILES
-  compose::Variables variables;       // override those of this process
+  std::vector<std::string> profiles;  // if not empty, replaces COMPOSE_PROFILES
+  compose::Variables variables;       // override the variables of this process
 };
 
 struct ComposeNodes {
   std::vector<Node> nodes;  // the services that are started, in file order; with addresses if the file gives them
-  std::string subnet;       // of the network with those addresses; "" if there is none
+  std::string subnet;       // the subnet of the network in which nodes have these addresses; "" if there is none
   std::vector<std::string> words;       // settings without effect, and why; reported on request
   std::vector<std::string> warnings;    // settings that rose handles differently than Compose
-  std::vector<std::string> profiles;    // of services that were chosen by them
-  compose::Variables from_environment;  // variables of the file that this process gave, in order of use
+  std::vector<std::string> profiles;    // profiles that caused services to be started
+  compose::Variables from_environment;  // variables that the file uses and this process supplied, in order of use
 };
 
 // `lookup` resolves variables such as "${TAG:-7}". Returns ErrorKind::input.

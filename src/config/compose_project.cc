@@ -53,7 +53,7 @@ Pairs pairs_of(std::string_view key) {
   return Pairs::none;
 }
 
-// Values with "!reset" are as if they were not there.
+// Values with "!reset" count as absent.
 void drop_reset(Yaml& value) {
   std::erase_if(value.members, [](const auto& member) { return member.value.tag == Yaml::Tag::reset; });
   std::erase_if(value.items, [](const Yaml& item) { return item.tag == Yaml::Tag::reset; });
@@ -123,7 +123,8 @@ class ProjectReader {
   }
 
  private:
-  // Before variables are substituted, because this is one of them. The last file with a name counts.
+  // Chooses the project's name before variables are substituted, because COMPOSE_PROJECT_NAME is one of them. If
+  // several files give a name, the last one counts.
   void choose_name(const Yaml& first, const std::vector<std::filesystem::path>& further) {
     std::string named = first.scalar("name");
     for (const std::filesystem::path& file : further)
@@ -377,7 +378,7 @@ Yaml merged(const Yaml& base, const Yaml& own, std::string_view key) {
   if (base.kind == Yaml::Kind::null || key == "command" || key == "entrypoint" || key == "test") return own;
   if (const Pairs how = pairs_of(key);
       how != Pairs::none && (base.is_list() || own.is_list()) && !base.is_scalar() && !own.is_scalar()) {
-    // A name without a value refers to the variable of that name, so it overrides an earlier value.
+    // A NAME without a value stands for the value of the variable NAME, so it overrides an earlier value.
     Yaml both = base.is_list() ? as_map(base, how) : base;
     for (const auto& [name, value] : (own.is_list() ? as_map(own, how) : own).members) {
       const Yaml* there = both.find(name);

@@ -14,14 +14,15 @@
 namespace rose::compose {
 
 struct Project {
-  std::string name;                          // of COMPOSE_PROJECT_NAME, the file's `name` or its folder
-  Yaml root;                                 // without `include` and `extends`
+  std::string name;                          // from COMPOSE_PROJECT_NAME, the file's `name`, or its folder
+  Yaml root;                                 // the combined tree, without `include` and `extends`
   std::vector<std::filesystem::path> files;  // Yaml::file is an index into them
   Variables without_value;                   // variables that are used but not set, with the first use: "FILE:LINE"
 };
 
-// Further `files` override it one after the other, as with `docker compose -f A -f B`; all relative paths start at the
-// first file's folder, and so does ${PWD}, wherever rose was called. Errors are ErrorKind::input with file and line.
+// The `further` files override the first one, one after the other, as with `docker compose -f A -f B`. All relative
+// paths, and ${PWD}, refer to the first file's folder, wherever rose was called. Errors are ErrorKind::input with file
+// and line.
 [[nodiscard]] Result<Project> read_project(std::string_view text, const std::filesystem::path& file,
                                            const std::vector<std::filesystem::path>& further, const Lookup& lookup);
 
@@ -37,7 +38,7 @@ struct Project {
 [[nodiscard]] std::string path_from(const std::filesystem::path& folder, const std::string& text);
 // True if a build context is downloaded: "https://...", "git@...".
 [[nodiscard]] bool is_remote(std::string_view context);
-// True for kernel and system folders, of which no run can have its own version.
+// True for folders of the kernel and the system, which runs cannot have copies of.
 [[nodiscard]] bool belongs_to_machine(const std::filesystem::path& source);
 // True if the source of a volume is a folder rather than a named volume.
 [[nodiscard]] bool is_folder(std::string_view source);

@@ -34,7 +34,7 @@ class ComposeReader {
     std::string file;
     std::optional<std::string> content;
     const Yaml* external = nullptr;
-    std::string unset;  // the variable that has the content, but no value
+    std::string unset;  // the variable from which the content would come, if that variable has no value
   };
   using Known = std::function<void(const Yaml&, const std::string&)>;
   using Keys = std::map<std::string, Known>;
@@ -45,7 +45,8 @@ class ComposeReader {
   void say(std::string word) { add(found_.words, std::move(word)); }
   void warn(std::string word) { add(found_.warnings, std::move(word)); }
   static void add(std::vector<std::string>& to, std::string word);
-  // The variables without a value that are used in the line of `at`: " (IMAGE has no value)", or "".
+  // Names the variables without a value in the line of `at`, for a message: " (IMAGE has no value)". "" if there are
+  // none.
   [[nodiscard]] std::string without_value(const Yaml& at) const;
   [[nodiscard]] Error problem(const Wrong& wrong) const;
   // Calls the reader of each member. Keys that begin with "x-" are extensions and ignored.
@@ -54,7 +55,7 @@ class ComposeReader {
   static std::string text(const Yaml& value, std::string_view key);
   static bool truth(const Yaml& value, std::string_view key);
   static std::int64_t duration(const Yaml& value, std::string_view key);
-  // Bytes as engines read them: "512m", "1.5GiB", "-1"; may be empty.
+  // A size in the engines' form: "512m", "1.5GiB", "-1". May be empty.
   static std::string size(const Yaml& value, std::string_view key);
   static int number(const Yaml& value, std::string_view key, int least);
   static std::vector<std::string> texts(const Yaml& value, std::string_view key);
@@ -70,10 +71,10 @@ class ComposeReader {
   bool is_started(const std::string& name, const Yaml& value);
   void check_dependencies();
   struct Joined {
-    std::string named;  // the service that a service names
-    std::string owner;  // the one that has the namespace: the same, or the one that this shares it with
+    std::string named;  // the service that `network_mode`, `pid` or `ipc` names
+    std::string owner;  // the service that has the namespace: `named`, or the service whose namespace `named` shares
   };
-  // Each service that shares a namespace; such a service is also started after the one that it names.
+  // Returns every service that shares a namespace. Each such service is also started after the service that it names.
   std::map<std::string, Joined> join(const std::map<std::string, const Yaml*>& shared, std::string_view key,
                                      std::string_view noun);
   void share_networks();
@@ -98,9 +99,9 @@ class ComposeReader {
   };
   void read_service(const std::string& name, const Yaml& value);
   Keys service_keys(Service& service);
-  Keys run_keys(Service& service);     // applied by rose itself
-  Keys option_keys(Service& service);  // passed to the engine as options
-  Keys keys_without_effect();          // reported, or refused if ignoring them would change the service
+  Keys run_keys(Service& service);     // the keys that rose itself carries out
+  Keys option_keys(Service& service);  // the keys that are passed to the engine as options
+  Keys keys_without_effect();          // these keys are reported, or refused if ignoring them would change the service
   void read_environment(const Yaml& value, Service& service);
   void read_env_files(const Yaml& value, Service& service);
   void read_volume(const Yaml& value, Service& service);
@@ -131,28 +132,28 @@ class ComposeReader {
   const compose::Lookup& lookup_;
   ComposeNodes found_;
   struct Volume {
-    std::string folder;                // the folder on this machine that backs it; "": a volume of the run
-    std::optional<std::string> tmpfs;  // mount options, if it is held in memory
+    std::string folder;  // the folder on this machine that contains the volume; "": the volume belongs to the run
+    std::optional<std::string> tmpfs;  // mount options, if the volume is held in memory
   };
   std::map<std::string, Volume> volumes_;  // declared volumes
   std::set<std::string> networks_declared_;
-  std::map<std::string, std::string> subnets_;  // by network
-  std::string addressed_;                       // the network that nodes have addresses in
+  std::map<std::string, std::string> subnets_;  // by name of the network
+  std::string addressed_;                       // the network in which the nodes have addresses
   std::map<std::string, Handed> secrets_, configs_;
   std::set<std::string> left_out_;                 // services that are not started
-  std::set<std::string> profiles_;                 // theirs
+  std::set<std::string> profiles_;                 // the profiles of those services
   std::map<std::string, std::string> containers_;  // services by `container_name`
-  std::set<std::string> named_containers_;         // those services
+  std::set<std::string> named_containers_;         // the services that have a `container_name`
   std::map<std::string, const Yaml*> shared_;      // by service: a `network_mode` that names another container
-  std::map<std::string, const Yaml*> shared_pid_, shared_ipc_;  // the same for `pid` and `ipc`
-  std::map<std::string, std::string> pid_modes_, ipc_modes_;    // by service: what `pid` and `ipc` say otherwise
-  std::map<std::string, int> replicas_;                         // for services with more than one replica
-  std::vector<std::set<std::string>> networks_;                 // by node
+  std::map<std::string, const Yaml*> shared_pid_, shared_ipc_;  // as shared_, for `pid` and `ipc`
+  std::map<std::string, std::string> pid_modes_, ipc_modes_;    // by service: the other values of `pid` and `ipc`
+  std::map<std::string, int> replicas_;                         // number of replicas of the services that have several
+  std::vector<std::set<std::string>> networks_;                 // by node: the networks that it is in
   std::map<std::string, std::vector<std::pair<std::string, std::string>>>
       linked_names_;  // by service: aliases from `links`, and the services that know it by each alias
 };
 
-// Escapes text that rose would otherwise substitute, so that it stays as Compose has it.
+// Escapes text in which rose would otherwise substitute placeholders.
 [[nodiscard]] std::string kept(std::string text);
 
 }  // namespace rose::config

@@ -37,7 +37,7 @@ bool is_propagation(std::string_view option) {
 constexpr const char* kSetVariable =
     "set the variable with [deployment] compose_env or in the environment, or add it to .env beside the Compose file";
 
-// Consistency options for shared folders on macOS; without effect on Linux.
+// These options set the consistency of shared folders on macOS. They have no effect on Linux.
 bool means_nothing_here(std::string_view option) {
   return option == "cached" || option == "delegated" || option == "consistent";
 }
@@ -75,7 +75,7 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
       {"volumes",
        [this, &service](const Yaml& member, const std::string&) {
          if (!member.is_list()) refuse(member, "'volumes': a list is needed");
-         std::map<std::string, const Yaml*> last;  // by target
+         std::map<std::string, const Yaml*> last;  // the last entry for each target
          for (const Yaml& item : member.items) last[compose::target_of(item)] = &item;
          for (const Yaml& item : member.items)
            if (last[compose::target_of(item)] == &item) read_volume(item, service);
@@ -121,8 +121,8 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
       {"pull_policy",
        [&container](const Yaml& member, const std::string& key) {
          const std::string policy = text(member, key);
-         // With a build, the engine's cache decides what has to be done.
-         // The age of an image does not matter either: all runs of a command need the same one.
+         // If the service is built, the engine's cache decides what has to be built again. Policies that depend on the
+         // age of an image have no effect, because all runs of a command must use the same image.
          if (policy.empty() || policy == "missing" || policy == "if_not_present" || policy == "build" ||
              policy == "daily" || policy == "weekly" || policy.starts_with("every_"))
            return;
@@ -303,7 +303,7 @@ void ComposeReader::read_service(const std::string& name, const Yaml& value) {
   found_.nodes.push_back(std::move(node));
 }
 
-// `pid` and `ipc`. The order of services is unknown here, so those that name another one are completed later.
+// Reads `pid` and `ipc`. Other services may not have been read yet, so values that name a service are resolved later.
 void ComposeReader::read_namespace(const Yaml& value, const std::string& key, Service& service) {
   const std::string mode = text(value, key);
   const bool pid = key == "pid";
@@ -316,7 +316,7 @@ void ComposeReader::read_namespace(const Yaml& value, const std::string& key, Se
     refuse(value, fmt::format("'{}': '{}' was found", key, mode),
            fmt::format("known are host, private, {}service:NAME and container:NAME", pid ? "" : "shareable, none, "));
   (pid ? pid_modes_ : ipc_modes_)[service.node.name] = mode;
-  // Docker has no word for a private one, which is its default.
+  // Docker has no option for a private PID namespace, which is its default.
   if (!pid || mode == "host") service.option("--" + key, mode);
 }
 
@@ -361,7 +361,7 @@ void ComposeReader::read_env_files(const Yaml& value, Service& service) {
           from_files[line.substr(0, equals)] = line.substr(equals + 1);
       continue;
     }
-    // In order: later files may use variables of earlier ones.
+    // Files are read in order, because later files may use variables of earlier ones.
     const compose::Lookup known = [&](const std::string& name) {
       const auto earlier = from_files.find(name);
       return earlier != from_files.end() ? std::optional(earlier->second) : lookup_(name);
@@ -483,7 +483,7 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
   service.container().volumes.push_back(fmt::format("{}:{}{}", kept(source), kept(target), options));
 }
 
-// A file of this machine is mounted. Literal content is written to a file for each run.
+// Mounts a file of this machine. Literal content is written to a new file for each run.
 void ComposeReader::read_handed(const Yaml& value, const std::string& kind, const std::map<std::string, Handed>& all,
                                 Container& container) {
   if (!value.is_list()) refuse(value, fmt::format("'{}': a list is needed", kind));
@@ -582,7 +582,7 @@ void ComposeReader::read_health(const Yaml& value, Container& container) {
            const std::string how = words.empty() ? "" : words.front();
            if (how == "NONE") health.disabled = true;
            else if (how == "CMD" && words.size() > 1) health.test.assign(words.begin() + 1, words.end());
-           // Further words are $0, $1, ... of the shell, as for engines.
+           // As with engines, further words become $0, $1, ... of the shell.
            else if (how == "CMD-SHELL" && words.size() > 1) {
              health.test = {"/bin/sh", "-c"};
              health.test.insert(health.test.end(), words.begin() + 1, words.end());
@@ -655,7 +655,7 @@ void ComposeReader::read_exposed(const Yaml& value, Container& container) {
   }
 }
 
-// "name:address" or "name=address"; addresses may be of IPv6.
+// "name:address" or "name=address". The address may be an IPv6 address.
 void ComposeReader::read_hosts(const Yaml& value, Container& container) {
   const auto add = [&](const Yaml& at, const std::string& host, std::string_view address) {
     while (address.starts_with(' ')) address.remove_prefix(1);
@@ -674,7 +674,7 @@ void ComposeReader::read_hosts(const Yaml& value, Container& container) {
   }
 }
 
-// SOURCE:TARGET:PERMISSIONS, from the short or the long form.
+// Returns "SOURCE:TARGET:PERMISSIONS" for the short or the long form.
 std::string ComposeReader::device(const Yaml& value, std::string_view key) {
   if (!value.is_map()) return text(value, key);
   std::string source, target, permissions;
@@ -941,7 +941,8 @@ void ComposeReader::read_network_mode(const Yaml& value, Service& service) {
   }
 }
 
-// The owner of a network decides which settings apply to it, as in Compose and container engines.
+// Refuses keys that conflict with `network_mode`. If a service uses another service's network, the settings of that
+// network belong to the other service, as in Compose and container engines.
 void ComposeReader::check_own_network(const Yaml& service, const std::string& name) {
   const Yaml* mode = service.find("network_mode");
   if (mode == nullptr || text(*mode, "network_mode").empty()) return;
@@ -984,7 +985,7 @@ void ComposeReader::read_deploy(const Yaml& value, Service& service) {
          }},
         {"mode",
          [&](const Yaml& member, const std::string& key) {
-           // The kinds of jobs are services here, as they are for Compose.
+           // Jobs are services, too, as in Compose.
            const std::string mode = text(member, key);
            if (mode != "replicated" && mode != "global" && mode != "replicated-job" && mode != "global-job")
              refuse(member, fmt::format("'mode': '{}' was found", mode),
@@ -1038,7 +1039,8 @@ void ComposeReader::read_resources(const Yaml& value, Service& service) {
     warn(fmt::format("service {} requests '{}' in 'deploy', which has no effect: name the devices under 'devices'",
                      service.node.name, key));
   };
-  const Known fine = [](const Yaml&, const std::string&) {};  // reservations only concern a cluster's scheduler
+  // reservations are accepted and ignored: they only concern the scheduler of a cluster
+  const Known fine = [](const Yaml&, const std::string&) {};
   each(value,
        {{"limits",
          [&](const Yaml& member, const std::string&) {

@@ -25,7 +25,7 @@ class Interpolation {
   Interpolation(const Lookup& lookup, std::vector<std::string>& unresolved)
       : lookup_(lookup), unresolved_(unresolved) {}
 
-  // The first problem, or "".
+  // Describes the first problem; "" if there is none.
   std::string problem;
 
   std::string text(std::string_view text, int depth = 0) {
@@ -66,7 +66,7 @@ class Interpolation {
   }
 
  private:
-  // The brace that ends the "${" at the beginning; defaults may contain variables themselves.
+  // Returns the position of the brace that closes the "${" at the beginning. Defaults may contain variables themselves.
   static std::size_t closing(std::string_view text, std::size_t from) {
     int open = 1;
     for (std::size_t at = from; at < text.size(); ++at) {
@@ -121,7 +121,8 @@ Expected<std::string, std::string> interpolated(std::string_view text, const Loo
 
 namespace {
 
-// Integers of Go: decimal, or with 0x, 0o, 0b or 0 in front. Nothing if it is none, or larger than 64 bits.
+// An integer in Go's syntax: decimal, or with the prefix 0x, 0o, 0b or 0. Returns nothing if the text is not an integer
+// or exceeds 64 bits.
 std::optional<std::string> integer_of(std::string_view text) {
   const bool minus = text.starts_with('-');
   if (minus || text.starts_with('+')) text.remove_prefix(1);
@@ -139,7 +140,7 @@ std::optional<std::string> integer_of(std::string_view text) {
   return fmt::format("{}{}", minus ? "-" : "", number);
 }
 
-// As Go prints the shortest form: with an exponent below -4 and from 6 on.
+// Prints the shortest form, as Go does: in scientific notation if the exponent is below -4 or at least 6.
 std::optional<std::string> real_of(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
@@ -187,7 +188,7 @@ std::string plain_value(std::string_view text) {
   return std::string(text);
 }
 
-// As go-shellwords does, which Compose uses.
+// Splits as go-shellwords does, which Compose uses.
 std::optional<std::vector<std::string>> shell_words(std::string_view text) {
   std::vector<std::string> words;
   std::string word;
@@ -227,7 +228,7 @@ std::optional<std::vector<std::string>> shell_words(std::string_view text) {
       continue;
     }
     if (std::string_view(";&|<>").find(c) != std::string_view::npos && quote == '\0' && !backquoted && !dollar) {
-      // The descriptor in "2>file" is not a word.
+      // In "2>file", the 2 is a descriptor and not a word.
       if (c == '>' && !word.empty() && is_digit(word.front())) inside = false;
       break;
     }
@@ -248,7 +249,7 @@ void trim_right(std::string_view& text) {
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
 }
 
-// The escapes of a value in double quotes. "\$" becomes "$$", which is not a variable.
+// Replaces the escape sequences of a value in double quotes. "\$" becomes "$$", so that it is not taken for a variable.
 std::string unescaped(std::string_view text) {
   static constexpr std::string_view kLetters = "abfnrtv\"\\";
   static constexpr std::string_view kMeaning = "\a\b\f\n\r\t\v\"\\";
@@ -323,7 +324,7 @@ class VariableFile {
     trim_right(name);
     if (name.find(' ') != std::string_view::npos)
       return fmt::format("the name '{}' contains a space", printable(std::string(name)));
-    if (at_ == text_.size() || text_[at_] == '\n') {  // a name alone
+    if (at_ == text_.size() || text_[at_] == '\n') {  // a name without a value
       if (auto value = lookup_(std::string(name))) set(name, std::move(*value));
       return {};
     }
@@ -339,7 +340,7 @@ class VariableFile {
     return set_expanded(name, value);
   }
 
-  // May extend over several lines.
+  // Reads a value in quotes, which may extend over several lines.
   std::string quoted(std::string_view name, char quote) {
     std::string value;
     bool escape = false;
@@ -382,7 +383,7 @@ class VariableFile {
   const std::string_view text_;
   const Lookup& lookup_;
   std::size_t at_ = 0;
-  std::size_t began_ = 0;  // of the statement, for messages
+  std::size_t began_ = 0;  // where the current statement began, for messages
   Variables variables_;
 };
 

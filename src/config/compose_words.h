@@ -23,8 +23,8 @@ using Lookup = std::function<std::optional<std::string>(const std::string&)>;
 [[nodiscard]] Expected<std::string, std::string> interpolated(std::string_view text, const Lookup& lookup,
                                                               std::vector<std::string>& unresolved);
 
-// The text that Compose makes of a value without quotes in a map, for example of environment variables: "TRUE" is
-// "true", 1.50 is "1.5", 010 is "8".
+// The text to which Compose converts an unquoted value in a map, such as an environment variable: "TRUE" becomes
+// "true", 1.50 becomes "1.5", 010 becomes "8".
 [[nodiscard]] std::string plain_value(std::string_view text);
 
 // Splits "a b 'c d'" into words with Compose's rules: those of a shell, but an unquoted operator (; & | < >) ends the
@@ -32,7 +32,7 @@ using Lookup = std::function<std::optional<std::string>(const std::string&)>;
 // refuses.
 [[nodiscard]] std::optional<std::vector<std::string>> shell_words(std::string_view text);
 
-// A line that is not read as KEY=VALUE.
+// Describes a line that cannot be read as KEY=VALUE.
 struct WrongLine {
   int line = 0;
   std::string what;
@@ -41,7 +41,7 @@ struct WrongLine {
 // from `lookup` or from lines above. A name alone takes its value from `lookup`.
 [[nodiscard]] Expected<Variables, WrongLine> read_dot_env(std::string_view text, const Lookup& lookup);
 
-// The name of a project as Compose spells it: lower-case letters, digits, '-' and '_'.
+// The project's name in the form that Compose uses: lower-case letters, digits, '-' and '_'.
 [[nodiscard]] std::string project_name(std::string_view text);
 
 }  // namespace rose::compose

@@ -54,8 +54,8 @@ bool ConfigReader::check_placeholders(const std::string& text, toml::Place place
 }
 
 bool ConfigReader::read_command(toml::Table& table, std::string_view key, Where where, Command& into) {
-  // `rose init` writes "?" for values that it cannot determine. A missing answer is reported differently from a wrong
-  // value.
+  // `rose init` writes "?" for values that it cannot determine. The message asks for the missing value instead of
+  // reporting a wrong one.
   if (const toml::Value* value = table.get(key);
       value != nullptr && value->type == toml::Type::string && value->text == "?") {
     table.wrong(key, "the question mark that 'rose init' wrote is still there, a command is needed",
@@ -105,7 +105,7 @@ void ConfigReader::read_deployment() {
   table->finish();
 }
 
-// "podman", or with options: ["podman", "--storage-driver=vfs"].
+// Reads `engine`: a name ("podman"), or a name with options (["podman", "--storage-driver=vfs"]).
 void ConfigReader::read_engine(toml::Table& table) {
   const toml::Value* value = table.get("engine");
   if (value == nullptr) return;
@@ -177,7 +177,7 @@ void ConfigReader::read_services(toml::Table& table) {
     compose_problem_ = std::move(services).error();
     return;
   }
-  // A command may read its configuration several times.
+  // A command may read its configuration several times, so each warning is printed once.
   for (const std::string& word : services->warnings) log::warn_once(fmt::format("{}: {}", file.string(), word));
   for (const std::string& word : services->words)
     if (const std::string text = fmt::format("{}: {}", file.string(), word); log::is_first_report(text))

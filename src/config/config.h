@@ -25,15 +25,15 @@ using Command = std::vector<std::string>;  // argv without a shell; never empty
 
 struct Ready {
   std::optional<std::uint16_t> tcp;  // ready when the node's address accepts a connection
-  std::optional<std::string> log;    // RE2, searched in stdout.log and stderr.log
-  std::optional<Command> command;    // ready when it exits with status 0
+  std::optional<std::string> log;    // ready when this RE2 expression matches a line in stdout.log or stderr.log
+  std::optional<Command> command;    // ready when this command exits with status 0
   std::int64_t timeout_ns = 30 * kSecond;
 };
 
 struct Restart {
   std::int64_t delay_ns = kSecond;
-  int max = 5;                 // restarts per run; 0: none
-  bool only_failures = false;  // not after exit status 0
+  int max = 5;                 // maximum number of restarts per run; 0: none
+  bool only_failures = false;  // no restart after exit status 0
 };
 
 // A node that `setup` starts. Exactly one member is set.
@@ -45,11 +45,11 @@ struct Attach {
   bool exec = false;  // its processes start through `rose exec`, so their system calls can be traced and changed
 };
 
-// Settings of a Compose service besides its command.
+// The health check of a Compose service.
 struct Health {
-  Command test;           // executed in the container; empty: the image's
+  Command test;           // executed in the container; empty: the image's health check is used
   bool disabled = false;  // no health check, not even the image's
-  // Absent: the image's, otherwise the engine's default.
+  // Absent: the value of the image, or else the engine's default.
   std::optional<std::int64_t> interval_ns, timeout_ns, start_period_ns;
   std::optional<int> retries;
 };
@@ -57,9 +57,9 @@ struct Dependency {
   enum class When { started, healthy, completed };
   std::string node;
   When when = When::started;
-  int line = 0;           // in the Compose file
+  int line = 0;           // line in the Compose file
   int file = 0;           // index of the Compose file
-  bool optional = false;  // the dependency does not have to be started
+  bool optional = false;  // true: the dependency may be missing from the services that are started
 };
 // A command that Compose runs in the container when it starts or stops.
 struct Hook {
@@ -75,41 +75,41 @@ struct HandedFile {
   unsigned mode = 0444;
 };
 
-// As an address of a host name: the machine's, which in a run is the client's.
+// Stands for the machine's address in the `hosts` of a container. In a run it becomes the address of the client.
 inline constexpr const char* kHostGateway = "host-gateway";
 
 // A node that runs in a container, which rose creates with an engine.
 struct Container {
   std::string image;
   std::map<std::string, std::string>
-      programs;                       // path in the container -> file here: copies from the image for symbol lookup
-  std::optional<Command> entrypoint;  // replaces the image's entrypoint and disables its command
+      programs;  // path in the container -> its copy on this machine, made from the image for symbol lookup
+  std::optional<Command> entrypoint;  // replaces the image's entrypoint; the image's command is then not used
   std::vector<std::string> options;   // further arguments for the engine's `create`
-  std::vector<std::string> aliases;   // further host names
-  // Only from Compose:
+  std::vector<std::string> aliases;   // further host names of the container
+  // The following members are set only for services of a Compose file.
   bool service = false;
   Command build;           // further arguments for the engine's `build`; empty: the image exists or is pulled
-  std::string dockerfile;  // for `build`: the text of a Dockerfile that is not stored as a file
-  std::vector<std::pair<std::string, std::string>> build_secrets;  // for `build`: those that are not files, by id
-  bool build_privileged = false;                                   // for `build`: its commands may do everything
+  std::string dockerfile;  // for `build`: the text of a Dockerfile that is given inline
+  std::vector<std::pair<std::string, std::string>> build_secrets;  // for `build`: secrets that are given inline, by id
+  bool build_privileged = false;                                   // for `build`: its commands run with all privileges
   std::vector<std::string> limits;                                 // "nofile=1024:1024"
   std::string hostname, stop_signal;                               // "": the node's name; the image's signal
-  std::string domain;                                              // completes the host name
+  std::string domain;                                              // the domain part of the host name
   std::vector<std::pair<std::string, std::string>>
-      hosts;                          // further names and addresses for this container alone, or kHostGateway
-  std::int64_t stop_grace_ns = 0;     // 0: the default
+      hosts;                          // further host names of this container only, each with an address or kHostGateway
+  std::int64_t stop_grace_ns = 0;     // 0: the engine's default
   std::string pull;                   // "": if missing; "always": once per command; "never"
   std::vector<HandedFile> files;      // secrets and configs whose content is in the Compose file
   std::vector<std::uint16_t> ports;   // TCP ports of the service, those for clients first
-  bool name_server = false;           // it declares port 53
-  std::vector<std::string> asks;      // the name servers of its `dns` that are nodes, by address
+  bool name_server = false;           // it declares port 53, so other nodes may use it as a name server
+  std::vector<std::string> asks;      // addresses of the nodes that it uses as name servers (`dns`)
   bool host_network = false;          // requires [deployment] network = "host"
   bool host_name_of_machine = false;  // it shares the UTS namespace of the machine
   std::string pid_of, ipc_of;         // the node whose PID or IPC namespace it joins; "": none
-  std::optional<Health> health;       // of a service: it is ready when this passes, unless its node has a `ready`
+  std::optional<Health> health;       // a service is ready when this check passes, unless its node has a `ready`
   std::vector<Dependency> after;      // dependencies that must be started first
-  std::vector<Hook> post_start;       // after each start, before it counts as started
-  std::vector<Hook> pre_stop;         // before an orderly stop
+  std::vector<Hook> post_start;       // executed after each start, before the node counts as started
+  std::vector<Hook> pre_stop;         // executed before an orderly stop
   std::map<std::string, std::string>
       tmpfs;  // mount options of the named volumes that are held in memory: "size=64m", or ""
   // "SOURCE:TARGET[:OPTIONS]". The source is a folder (absolute after parsing, or with ${dir}) or a named volume of the
@@ -125,21 +125,23 @@ struct Node {
   std::optional<Ready> ready;
   std::optional<Restart> restart;
   std::string
-      working_dir;   // "": the node's folder, or the image's; else a path in that folder, absolute in a container
+      // "": the node's folder, or the image's working directory; else relative to the node's folder, absolute in a
+      // container
+      working_dir;
   std::string user;  // "": the user of rose; for a container in the engine's form ("redis", "999:999"), "": the image's
-  bool begins_as_root = false;        // its command changes to `user` by itself, after it has mounted something
+  bool begins_as_root = false;  // its command changes to `user` itself, because it must first mount something as root
   std::vector<std::string> binaries;  // resolved relative to the file; default: command[0]
-  // Of these, copies of programs that each run makes anew, with their paths below the run's folder; not a key of the
-  // file.
+  // The `binaries` that are copies of programs and are made anew by each run, with their paths below the run's folder.
+  // Not a key of the file.
   std::map<std::string, std::string> made_by_runs;
   std::vector<std::string> sources;
   std::vector<std::string> functions;  // names or globs
   bool exceptions = false;             // also trace exceptions that leave JVM methods among these
-  bool python = false;  // Python functions of the application are watched, as for an explanation; not a key of the file
-  bool javascript = false;        // the same for functions of Node.js
+  bool python = false;            // watch Python functions of the application, as `explain` does; not a key of the file
+  bool javascript = false;        // watch functions of Node.js; not a key of the file
   std::vector<std::string> logs;  // files in the node's folder, in addition to stdout.log and stderr.log
   bool record = false;            // the program is linked with librose-rr and records itself
-  // Sources of nondeterminism in the C library that are recorded for any program: "time", "random", ... Implies
+  // Sources of nondeterminism in the C library that are recorded for any program: "time", "random", ... A value implies
   // `record`.
   std::vector<std::string> record_libc;
   std::optional<Attach> attach;
@@ -148,9 +150,9 @@ struct Node {
   std::string network_of;
   int line = 0;  // line of [[node]], for later messages
 
-  // True if rose is present before the node's first instruction, because it starts the node or its processes start
-  // through `rose exec`. Every kernel can trace and change the system calls of such nodes. For other nodes this
-  // requires the override backend, which not every kernel has.
+  // True if rose is present before the node's first instruction: it starts the node itself, or the node's processes
+  // start through `rose exec`. The system calls of such nodes can be traced and changed on every kernel. Other nodes
+  // require the override backend, which not every kernel has.
   [[nodiscard]] bool entered_by_rose() const { return !attach || attach->exec; }
 };
 
@@ -159,7 +161,7 @@ struct Deployment {
   std::string subnet = "10.77.0.0/24";
   std::optional<Command> setup;
   std::optional<Command> teardown;
-  std::optional<Command> form;                   // runs when all nodes have been started, before they have to be ready
+  std::optional<Command> form;  // executed once all nodes have been started, before rose waits for them to be ready
   std::optional<std::filesystem::path> compose;  // a Compose file whose services are nodes
   Command engine;  // first words of the container engine's command; empty: podman or docker, whichever works
 };
@@ -194,7 +196,7 @@ struct DiagnoseOptions {
   int syscall_attempts = 50;
   std::vector<int> levels = {1, 2, 3};
   int max_runs = 300;
-  std::optional<int> jobs;                  // nothing: "auto", as many as leave the runs' timing unchanged
+  std::optional<int> jobs;                  // absent: "auto", as many as possible without changing the runs' timing
   std::string engine = "local";             // or "slurm", "ssh", "kubernetes", or a command that starts one worker
   int workers = 0;                          // 0: not set
   std::vector<std::string> hosts;           // for the engine ssh
@@ -203,7 +205,7 @@ struct DiagnoseOptions {
   std::vector<std::string> exclude;         // globs for files in this file's folder that are not copied to workers
   std::int64_t worker_silence_ns = 60'000'000'000;  // a worker without a message for this long is considered lost
   std::uint64_t seed = 1;
-  bool simplify = true;  // simplify a schedule that was found, at the cost of further runs
+  bool simplify = true;  // simplify a schedule that reproduces the bug, which takes further runs
 };
 
 struct InjectOptions {

@@ -19,16 +19,16 @@ namespace rose::config {
 inline constexpr std::int64_t kHour = 3600 * kSecond;
 inline constexpr std::int64_t kDay = 24 * kHour;
 
-// "" if the name is valid. Names occur in paths, environment variables, namespaces and cgroups, so few characters are
-// allowed.
+// Returns what is wrong with the name, or "". Names occur in paths, environment variables, namespaces and cgroups, so
+// few characters are allowed.
 [[nodiscard]] std::string name_problem(const std::string& name, bool service = false);
-// "" if the option of a container's volume is valid, else "the option 'x', accepted are ...".
+// Returns what is wrong with the option of a container's volume ("the option 'x', accepted are ..."), or "".
 [[nodiscard]] std::string volume_option_problem(std::string_view option);
 
 // Adds the [[meaning]] tables of a file.
 void read_meanings(toml::Table& root, std::vector<knowledge::Entry>& into);
-// The same for every *.toml in a folder, by name; nothing if there is no such folder. These files may contain only such
-// tables.
+// Adds the [[meaning]] tables of every *.toml file in a folder, in the order of their names; nothing if there is no
+// such folder. These files may contain only such tables.
 inline constexpr std::string_view kKnowledgeFolder = "knowledge";
 [[nodiscard]] Result<void> read_knowledge(const std::filesystem::path& folder, std::vector<knowledge::Entry>& into);
 
@@ -41,7 +41,7 @@ class ConfigReader {
   Result<Config> read();
 
  private:
-  // Positions of a node's keys, for messages of checks across nodes.
+  // Positions of a node's keys, for the messages of checks that compare nodes.
   struct NodePlaces {
     toml::Place name;
     toml::Place ip;
@@ -89,8 +89,8 @@ class ConfigReader {
   std::vector<NodePlaces> places_;
   std::vector<NamedNode> named_nodes_;
   toml::Place subnet_place_;
-  std::set<std::string> named_services_;  // services with a [[node]] table of their own
-  std::optional<Error> compose_problem_;  // error in the Compose file that it names
+  std::set<std::string> named_services_;  // services for which there is a [[node]] table
+  std::optional<Error> compose_problem_;  // the error in the Compose file that the configuration names
 };
 
 }  // namespace rose::config

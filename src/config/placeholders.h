@@ -8,20 +8,20 @@
 
 namespace rose::config {
 
-enum class Where { node, run };  // node: a node's own command and env; run: commands that run beside the nodes
+enum class Where { node, run };  // node: in a node's own command or env; run: in commands that do not belong to a node
 
 struct PlaceholderProblem {
   std::string what;
   std::string hint;
 };
 
-// What is wrong with the ${...} in `text`. Nodes in ${ip_...} are appended to `named`, because not all nodes may have
-// been read yet.
+// Returns what is wrong with the ${...} in `text`, if anything. Nodes in ${ip_...} are appended to `named`, for a later
+// check, because not all nodes may have been read yet.
 std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Where where,
                                                       std::vector<std::string>& named);
 
-// `text` with what is known before a run filled in: ${config_dir}, and "${" for "$${". nullopt if it contains another
-// placeholder.
+// `text` with the placeholders that are known before a run replaced: ${config_dir}, and "$${", which becomes "${".
+// Returns nullopt if it contains another placeholder.
 std::optional<std::string> with_config_dir(std::string_view text, std::string_view config_dir);
 
 }  // namespace rose::config

@@ -1,4 +1,4 @@
-// [[meaning]]: what messages of a system mean, in rose.toml and in files of a folder beside it.
+// Reads [[meaning]] tables: what messages of a system mean. They are in rose.toml and in files of a folder beside it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -50,7 +50,7 @@ void read_meanings(toml::Table& root, std::vector<knowledge::Entry>& into) {
     for (const auto& [key, to] :
          {std::pair{"operation", knowledge::Says::operation}, std::pair{"clock", knowledge::Says::clock}}) {
       if (!belongs(key, to)) continue;
-      std::vector<std::string> choices;  // as the built-in entries use them
+      std::vector<std::string> choices;  // the spellings that the built-in entries use
       for (const knowledge::Entry& known_entry : knowledge::Meanings::built_in().entries())
         if (known_entry.says == to && std::find(choices.begin(), choices.end(), known_entry.name) == choices.end())
           choices.push_back(known_entry.name);

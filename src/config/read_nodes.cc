@@ -41,8 +41,8 @@ std::optional<std::string> resolve_volume(std::string& text, const std::filesyst
   return std::nullopt;
 }
 
-// Finds the file for a name without a slash: beside the configuration (for a file that is not a command), else in the
-// node's PATH. Returns the bare name if this machine has neither.
+// Finds the file for a name without a slash: in the folder of the configuration if the name is not that of a command,
+// otherwise in the node's PATH. Returns the bare name if this machine has no such file.
 std::string locate(const std::string& name, const std::filesystem::path& beside, const Node& node) {
   std::error_code ignored;
   if (!beside.empty() && std::filesystem::is_regular_file(beside / name, ignored)) return (beside / name).string();
@@ -79,7 +79,7 @@ static void read_exceptions(toml::Table& table, Node& node) {
         "'exceptions' applies to the methods in `functions` or `sources`: name some, as in functions = [\"org.x.*\"]");
 }
 
-// Settings that Compose does not have.
+// Reads the settings of a [[node]] table for a Compose service. These are settings that Compose does not have.
 void ConfigReader::add_to_service(toml::Table& table, Node& node, NodePlaces& places) {
   std::string name;
   table.string("name", name);
@@ -307,7 +307,7 @@ void ConfigReader::read_engine_options(toml::Table& table, Container& container)
                                   toml::quoted(container.options[i])),
                       "other keys set the names, networks, logs and restarts of nodes");
   }
-  // rose writes /etc/hosts itself.
+  // --add-host is read here instead of being passed on, because rose writes /etc/hosts itself.
   for (std::size_t i = 0; i < container.options.size();) {
     constexpr std::string_view kAddHost = "--add-host";
     const std::string& option = container.options[i];
@@ -416,7 +416,7 @@ void ConfigReader::read_binaries(toml::Table& table, Node& node) {
     if (table.string("binary", name)) names.push_back(std::move(name));
   }
   if (node.container) {
-    // These are paths in the image; deploy/image_files looks there.
+    // These paths refer to the image; deploy/image_files reads them from there.
     node.binaries = std::move(names);
     return;
   }
@@ -436,7 +436,7 @@ void ConfigReader::read_binaries(toml::Table& table, Node& node) {
   }
 }
 
-// Each run has its own folder. A file outside it would contain lines of other runs.
+// Log files must be in the node's folder, which each run has anew. A file outside it would contain lines of other runs.
 void ConfigReader::read_logs(toml::Table& table, Node& node) {
   if (!table.strings("logs", node.logs)) return;
   const toml::Value& list = *table.get("logs");

@@ -16,7 +16,7 @@ struct Subnet {
   AddressRange range;
 
   [[nodiscard]] bool is_ipv4() const { return range.address.is_ipv4(); }
-  // in the notation of the address family
+  // The prefix length in the notation of the address family.
   [[nodiscard]] int prefix() const { return is_ipv4() ? range.prefix - 96 : range.prefix; }
   [[nodiscard]] std::uint32_t network() const { return range.address.tail(); }
   [[nodiscard]] std::uint32_t last() const {
@@ -33,7 +33,7 @@ struct Subnet {
 // Returns the subnet, or what is wrong with the text.
 Expected<Subnet, std::string> parse_subnet(const std::string& text);
 
-// For a configuration that has been read.
+// The subnet of a deployment whose configuration was accepted.
 Subnet subnet_of(const Deployment& deployment);
 
 }  // namespace rose::config

@@ -3,9 +3,9 @@
 
 namespace rose::deploy {
 
-// Notified in addition to the calls selected by number: the first calls of a newly executed program, those that read a
-// clock, and those that wait for an absolute time. realtime: for CLOCK_REALTIME and its variants; all: also
-// CLOCK_MONOTONIC and its variants.
+// Which calls about clocks are notified, in addition to the calls selected by number: the first calls of a newly
+// executed program, calls that read a clock, and calls that wait for an absolute time. realtime: those for
+// CLOCK_REALTIME and its variants; all: also those for CLOCK_MONOTONIC and its variants.
 enum class ClockCalls { none, realtime, all };
 
 }  // namespace rose::deploy

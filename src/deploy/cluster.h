@@ -32,22 +32,23 @@ namespace rose::deploy {
 
 inline constexpr const char* kEnterFolders = ".rose-enter";  // in the run's folder: one folder per container
 inline constexpr const char* kOwnFolder = ".rose";           // in the run's folder: only root may enter it
-inline constexpr const char* kRescueFolder = ".rescued";     // as well; see volume::rescue()
-constexpr std::int64_t kAttachTimeout = 10 * kSecond;        // for a node to be found, or started, without a `ready`
-constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;     // for rose node stop
-constexpr std::int64_t kHookTimeout = 600 * kSecond;         // Compose sets no limit, but a run must end
-constexpr std::int64_t kKillTimeout = 10 * kSecond;          // from SIGKILL to the end
+// in the run's folder, only for root, too; see volume::rescue()
+inline constexpr const char* kRescueFolder = ".rescued";
+constexpr std::int64_t kAttachTimeout = 10 * kSecond;     // for a node without a `ready` to be found or started
+constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;  // time that a node has to end after `rose node stop`
+constexpr std::int64_t kHookTimeout = 600 * kSecond;      // Compose sets no limit, but a run must end
+constexpr std::int64_t kKillTimeout = 10 * kSecond;       // from SIGKILL until the process has ended
 
 // State of a node in a container.
 struct ContainerState {
   ContainerSpec spec;
   std::vector<std::string> argv;  // the image's entry point and command, or the configuration's
   int stop_signal = 0;
-  std::map<std::string, std::string> observers;  // variables for the observers' agents
-  std::vector<GivenFolder> folders;              // given before its first start
-  std::vector<std::string> making;               // the engine's command that creates it
-  bool made = false;                             // or is being created
-  std::optional<config::Health> health;          // its health check, with a test and all times
+  std::map<std::string, std::string> observers;  // variables for the agents of the observer
+  std::vector<GivenFolder> folders;              // folders that its user gets before its first start
+  std::vector<std::string> making;               // the engine's command that creates the container
+  bool made = false;                             // the container was created, or is being created
+  std::optional<config::Health> health;          // its health check, with the test and all times filled in
 };
 
 struct NodeState {
@@ -55,9 +56,9 @@ struct NodeState {
   std::optional<Credentials> user;
   LaunchSpec spec;  // complete except for file and notified_syscalls, which are determined late
   Fd events;        // its cgroup.events; used by the monitor
-  std::unique_ptr<ContainerState> container;    // null: it runs directly on this machine
+  std::unique_ptr<ContainerState> container;    // null: the node runs directly on this machine
   EngineChild engine;                           // the engine's process for its container; used by the monitor
-  std::optional<Result<ContainerLaunch>> held;  // its container is held for its first start
+  std::optional<Result<ContainerLaunch>> held;  // the container that waits for its first start
 
   // Serialises `rose node` requests.
   std::mutex operation;
@@ -65,28 +66,28 @@ struct NodeState {
   std::thread hooks;  // runs its post_start hooks when the run begins
 
   // Guarded by the deployment's mutex.
-  bool in_hooks = false;              // they are not done
-  std::optional<Error> hook_failure;  // which ends the start of the run
+  bool in_hooks = false;              // its post_start hooks have not ended
+  std::optional<Error> hook_failure;  // why a hook failed; ends the start of the run
   pid_t pid = 0;                      // 0: down
   Fd pidfd;                           // briefly invalid while it starts
-  bool ending = false;                // a container whose main process has ended, but not yet known how
-  pid_t ended_pid = 0;                // that process
-  std::int64_t engine_due_ns = 0;     // when the engine should have reported it; 0: not waiting
-  // the main process is not a child of rose (a daemon's, an attached one), so there is no exit status
+  bool ending = false;                // its container's main process has ended, but the engine has not reported how
+  pid_t ended_pid = 0;                // the pid of that process
+  std::int64_t engine_due_ns = 0;     // time by which the engine should have reported the end; 0: not waiting
+  // The main process is not a child of rose (a daemon, or an attached process), so its exit status is unknown.
   bool adopted = false;
   int starts = 0;
-  int restarts = 0;                // by the restart policy
+  int restarts = 0;                // number of restarts by the restart policy
   std::int64_t restart_at_ns = 0;  // 0: none scheduled
-  bool end_noted = false;          // noted that it ends when rose is killed (deploy/guardian.h)
-  bool planned = false;            // ends are planned and not followed by a restart
+  bool end_noted = false;  // a note for heal() says that the node must end if rose is killed (deploy/guardian.h)
+  bool planned = false;    // its ends are planned, so no restart follows
   bool paused = false;
   bool main_paused = false;
-  std::int64_t attach_at_ns = 0;    // when to search for an attached one again
+  std::int64_t attach_at_ns = 0;    // for an attached node: when to search for it again
   std::optional<Error> failure;     // why it could not be started
   std::optional<Error> unattached;  // why it could not be attached at the last attempt
   int end_status = 0;               // its last exit status; 128 + signal number if it was killed
-  std::optional<std::size_t> with;  // the owner of its PID namespace, if it ended with that
-  std::string end_note;             // how it last ended; "" while it runs or is about to
+  std::optional<std::size_t> with;  // the owner of its PID namespace, if the node ended together with it
+  std::string end_note;             // how it last ended; "" while it runs or is about to run
   std::string last_end;             // how it last ended, also while it runs again
   std::vector<LogStart> logs;       // of the current incarnation
 };
@@ -159,16 +160,17 @@ class Cluster final : public Deployment {
   Result<void> check_commands();
   Result<void> make_containers();
   Result<void> create_containers(const std::vector<std::size_t>& later);
-  // joined.cc: containers in the namespaces of others, their owners.
+  // In joined.cc: containers that join namespaces of other containers, called their owners.
   [[nodiscard]] std::vector<std::size_t> owners(std::size_t node) const;
   [[nodiscard]] bool is_joined(std::size_t node) const;
-  // The nodes in rounds, each node in a later one than its owners.
+  // Divides the nodes into rounds; each node is in a later round than its owners.
   [[nodiscard]] std::vector<std::vector<std::size_t>> owners_first(std::vector<std::size_t> nodes) const;
-  // The name of an owner that does not run; "": all do. The deployment's mutex is held.
+  // The name of an owner that is not running; "" if all are running. Call with the deployment's mutex held.
   [[nodiscard]] std::string missing_owner(std::size_t node) const;
-  // The owner of its PID namespace, if that has ended or is about to. The deployment's mutex is held.
+  // The owner of the node's PID namespace, if the owner has ended or is about to end. Call with the deployment's mutex
+  // held.
   [[nodiscard]] std::optional<std::size_t> ended_with(std::size_t node) const;
-  // Kills what its main process left in a PID namespace that is not its own.
+  // If the node's main process was in a PID namespace of another node, kills the processes that it left there.
   void end_others(std::size_t node) const;
   [[nodiscard]] bool starts_at_once(std::size_t node) const;
   [[nodiscard]] bool made_by_start(std::size_t node) const;
@@ -198,7 +200,7 @@ class Cluster final : public Deployment {
   void end_hooks();
   [[nodiscard]] std::vector<std::size_t> start_order() const;
   void settle_health(std::size_t node, const Image& image);
-  // The health check of its container, if that is what decides whether it is ready.
+  // The health check of the node's container, if the check decides whether the node is ready; otherwise null.
   [[nodiscard]] const config::Health* health_of(std::size_t node) const;
   [[nodiscard]] std::int64_t ready_timeout(std::size_t node, bool strict) const;
   [[nodiscard]] bool has_ready(std::size_t node) const {
@@ -232,7 +234,7 @@ class Cluster final : public Deployment {
   int next_timeout_ms() const;
   void run_timers();
   Result<void> launch(std::size_t node);
-  // Informs threads that wait for the node.
+  // Records why the node could not be started, and wakes the threads that wait for it.
   Unexpected not_started(NodeState& state, Error error);
   template <typename Held>
   Result<void> let_run(std::size_t node, Result<Held> prepared);
@@ -248,7 +250,8 @@ class Cluster final : public Deployment {
   }
 
   Result<std::unique_ptr<Probe>> make_probe(std::size_t node);
-  // `strict`: a node whose health check does not pass is an error, because another one waits for its health.
+  // `strict`: if the health check of a node does not pass, that is an error, because another service waits for this
+  // node's health.
   Result<void> await_ready(const std::vector<std::size_t>& which, bool strict = false);
   Error not_ready(std::size_t node, std::string message) const;
 
@@ -262,7 +265,7 @@ class Cluster final : public Deployment {
   bool wait_down(std::size_t node, std::int64_t timeout_ns);
   void terminate(std::size_t node) const;
   [[nodiscard]] bool heeds_its_end(std::size_t node) const;
-  // Records leftovers for heal() if it failed.
+  // If `done` is an error, keeps the lock file for heal().
   void undo(const Result<void>& done);
   void end_nodes();
   void resume_attached();
@@ -276,16 +279,16 @@ class Cluster final : public Deployment {
   std::filesystem::path cgroup_;
   std::string client_netns_;
   std::unique_ptr<Network> network_;
-  std::unique_ptr<NameServer> name_server_;  // of the containers
-  std::set<std::size_t> asking_;             // the owners of the networks in which it answers
-  Fd names_;                                 // the mount namespace with the run's names; none if nodes are attached
-  bool shared_ = false;                      // the run's folder is a mount
+  std::unique_ptr<NameServer> name_server_;  // answers queries of containers
+  std::set<std::size_t> asking_;             // the owners of the networks in which the name server answers
+  Fd names_;             // the mount namespace with the run's names; none if there are attached nodes
+  bool shared_ = false;  // the run's folder is a shared mount
   std::vector<NodeInfo> infos_;
   std::vector<std::unique_ptr<NodeState>> states_;
   std::vector<std::unique_ptr<Volume>> volumes_;
   std::vector<std::unique_ptr<Disk>> disks_;
   std::vector<RunData> data_;         // the run's versions of the user's folders and files
-  bool mounts_ = false;               // some of these exist, perhaps only in part
+  bool mounts_ = false;               // some of the three above exist, perhaps only in part
   std::optional<Engine> engine_;      // for containers
   std::vector<std::string> holders_;  // containers that only hold a node's network namespace
   std::string holder_image_;
@@ -299,7 +302,7 @@ class Cluster final : public Deployment {
   bool undone_ = true;  // stop() has undone everything created so far
   std::mutex stop_mutex_;
 
-  mutable std::mutex mutex_;  // protects the states and the tasks
+  mutable std::mutex mutex_;  // protects the states of nodes and the tasks for the monitor
   std::condition_variable changed_;
   Fd epoll_;
   Fd wake_;

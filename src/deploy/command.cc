@@ -21,7 +21,7 @@ namespace rose::deploy {
 namespace {
 
 constexpr std::int64_t kAskedAgain = kSecond / 20;  // time from a further Ctrl-C until it is noticed
-constexpr std::int64_t kOutputLook = kSecond / 20;  // how often the size of what a command has written is looked at
+constexpr std::int64_t kOutputLook = kSecond / 20;  // how often the size of the command's log is checked
 
 std::uint64_t size_of(const std::string& log) {
   struct stat info{};
@@ -53,7 +53,7 @@ class Beside : public RunningCommand {
     std::int64_t until = started_ns_ + limits_.timeout_ns;
     bool timed_out = false;
     bool cancelled = false;
-    bool asked = false;  // it was asked to end, so less time remains
+    bool asked = false;  // cancellation was noticed, so less time remains
     for (;;) {
       if (!asked && cancel::requested()) {
         asked = true;
@@ -94,7 +94,7 @@ class Beside : public RunningCommand {
   }
 
   CommandResult end(bool timed_out, bool cancelled) {
-    patience_.reset();  // nothing after this can be interrupted
+    patience_.reset();  // from here on a further Ctrl-C ends rose instead of a wait
     result_.seconds = static_cast<double>(monotonic_ns() - started_ns_) / 1e9;
     if (timed_out || cancelled || result_.too_much)
       if (auto killed = cgroup::kill(folder_); !killed) log::warning(killed.error().message);
@@ -126,10 +126,10 @@ class Beside : public RunningCommand {
   Fd pidfd_;
   std::filesystem::path folder_;
   std::string log_;
-  std::uint64_t log_bytes_;  // that it had before
+  std::uint64_t log_bytes_;  // size of the log before the command started
   CommandLimits limits_;
   std::int64_t started_ns_;
-  std::unique_ptr<cancel::Patience> patience_;  // if it continues after cancellation
+  std::unique_ptr<cancel::Patience> patience_;  // set if the command continues after cancellation
   CommandResult result_;
   bool done_ = false;
 };

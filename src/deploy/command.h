@@ -12,13 +12,14 @@ namespace rose::deploy {
 
 struct CommandLimits {
   std::int64_t timeout_ns = 0;
-  // time that it gets after Ctrl-C (teardown must run then too), until a further Ctrl-C
+  // Time that the command has after Ctrl-C, because teardown must run even then. A further Ctrl-C ends it at once.
   std::int64_t after_cancel_ns = 0;
   std::uint64_t most_output = 0;   // bytes that its log may grow by; 0: any number
   bool leave_descendants = false;  // after success, keep the processes that it started (setup may start the system)
 };
 
-// Creates `spec.cgroup` and removes it with the command, unless descendants are kept.
+// Starts the command in a new cgroup, `spec.cgroup`. The cgroup is removed with the command, unless its descendants are
+// kept.
 [[nodiscard]] Result<std::unique_ptr<RunningCommand>> run_beside(const LaunchSpec& spec, const CommandLimits& limits);
 
 }  // namespace rose::deploy

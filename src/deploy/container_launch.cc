@@ -91,7 +91,8 @@ Result<ContainerLaunch> ContainerLaunch::prepare(const ContainerStart& start) {
   ROSE_TRY(const UnixAddress address, unix_address(path));
   ::unlink(path.c_str());
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  // The image may use any user. Other users cannot reach the socket, because its folder is private.
+  // The container's processes may have any user. Other users of the machine cannot reach the socket, because its folder
+  // is private.
   if (!socket || ::bind(socket.get(), address.get(), UnixAddress::size()) != 0 || ::chmod(path.c_str(), 0666) != 0 ||
       ::listen(socket.get(), 1) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("{}: cannot listen at {}", start.what, path.string()), errno);
@@ -170,8 +171,9 @@ Result<void> ContainerLaunch::give_folders(const ContainerStart& start) const {
   return {};
 }
 
-// Moves the container to the node's cgroup if the engine has not placed it there. With v2, the engine's limits are
-// copied to a folder below the node's, so that limits set by faults, on the node's own folder, are independent of them.
+// Moves the container to the node's cgroup if the engine has not placed it there. With cgroup v2, the engine's limits
+// are copied to a folder below the node's folder. Faults set their limits on the node's folder itself, so the two do
+// not affect each other.
 Result<void> ContainerLaunch::come_here(const std::filesystem::path& cgroup) const {
   const std::filesystem::path there = kernel::cgroup_folder_of(pid_);
   if (is_within(there, cgroup)) return {};
@@ -226,7 +228,7 @@ Result<void> ContainerLaunch::hand_over(const ContainerStart& start, const Fd& o
   std::memcpy(mapped, block.data(), block.size());
   page_ = static_cast<rose_enter_page*>(mapped);
   page_size_ = block.size();
-  // Sends a message with the size of the page.
+  // Sends a message that consists of the size of the page, with the descriptors attached.
   const int descriptors[ROSE_ENTER_DESCRIPTORS] = {memory.get(), out.get(), err.get()};
   if (!send_descriptors(visitor_.get(), descriptors, static_cast<std::uint32_t>(block.size())))
     return fail_errno(ErrorKind::inconclusive, fmt::format("{}: its container ended immediately", what_), errno);
@@ -239,7 +241,7 @@ Result<void> ContainerLaunch::hand_over(const ContainerStart& start, const Fd& o
   ROSE_CHECK(failure());
   if (const int number = load(page_->listener); number >= 0) {
     listener_ = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd_.get(), number, 0)));
-    // ESRCH, EBADF: it was killed while it waited, which its pidfd shows.
+    // ESRCH or EBADF means that the process was killed while it waited; its pidfd reports that.
     if (!listener_ && errno != ESRCH && errno != EBADF)
       return fail_errno(ErrorKind::environment, fmt::format("{}: cannot take over its seccomp listener", what_), errno);
   }
@@ -269,8 +271,8 @@ Result<void> ContainerLaunch::failure() const {
 Result<Fd> ContainerLaunch::release() {
   __atomic_store_n(&page_->state, ROSE_ENTER_RELEASED, __ATOMIC_RELEASE);
   ::syscall(SYS_futex, &page_->state, FUTEX_WAKE, 1, nullptr, nullptr, 0);
-  // Its end of the socket closes at the execve or when it ends. The wait is limited for the reasons given in
-  // Launch::release().
+  // The entry point's end of the socket closes at the execve, or when the process ends. The wait is limited for the
+  // reasons given in Launch::release().
   pollfd p{visitor_.get(), POLLIN | POLLRDHUP, 0};
   const std::int64_t until = monotonic_ns() + 10 * kSecond;
   while (::poll(&p, 1, 100) == 0 && monotonic_ns() < until) {

@@ -29,8 +29,9 @@ class EngineChild {
   EngineChild(EngineChild&& other) noexcept = default;
   EngineChild& operator=(EngineChild&& other) noexcept;
   ~EngineChild() { kill(); }
-  [[nodiscard]] int fd() const { return pidfd_.get(); }  // readable when it has ended; -1: none
-  // Its exit status, 128 + signal number if the container was killed. Reaps it. -1 while it runs.
+  [[nodiscard]] int fd() const { return pidfd_.get(); }  // readable when the process has ended; -1: there is none
+  // Reaps the process and returns its exit status, which is 128 + signal number if the container was killed. -1 while
+  // it runs.
   int reap();
   void kill();
 
@@ -38,39 +39,39 @@ class EngineChild {
   Fd pidfd_;
 };
 
-// engines without layered file systems copy the whole image
+// Engines without layered file systems copy the whole image, which takes long.
 inline constexpr std::int64_t kMakeTimeout = 600 * kSecond;
 
-// A mounted folder that becomes the container's user's.
+// A folder that is mounted in the container and given to the container's user.
 struct GivenFolder {
   std::filesystem::path above;   // a folder that only root may rename
-  std::filesystem::path inside;  // below it; "": `above` itself
+  std::filesystem::path inside;  // the folder, relative to `above`; "": `above` itself
 };
 
 struct ContainerStart {
   std::string what;                 // for messages: "node n1"
-  std::vector<std::string> engine;  // start_words(), or making_words() that also start it
-  bool makes = false;               // true for the latter
+  std::vector<std::string> engine;  // start_words(), or making_words() with `starts`
+  bool makes = false;               // `engine` also creates the container (making_words())
   std::filesystem::path enter;      // folder with the entry point, in which the socket is created
   std::vector<std::string> argv;
   std::map<std::string, std::string> env;  // in addition to the container's own
   std::string stdout_log, stderr_log;
   std::string engine_log;        // output of the engine
-  std::filesystem::path cgroup;  // the node's
+  std::filesystem::path cgroup;  // the node's cgroup
   std::filesystem::path engine_cgroup;
   std::vector<GivenFolder> folders;
   std::vector<int> notified_syscalls;
   ClockCalls notified_clocks = ClockCalls::none;
 };
 
-// Writes the entry point to a folder, which is created.
+// Creates `folder` and writes the entry point into it.
 [[nodiscard]] Result<void> place_entry(const std::filesystem::path& folder);
 
 class ContainerLaunch {
  public:
-  // Returns when the entry point waits. The process is killed if this object is destroyed before release() has
-  // succeeded. Errors are `input` (the engine refuses, or the command is not in the image), `inconclusive` or
-  // `environment`.
+  // Starts the container and returns once its entry point waits. If this object is destroyed before release() has
+  // succeeded, the process is killed. Errors are `input` (the engine refuses, or the command is not in the image),
+  // `inconclusive` or `environment`.
   [[nodiscard]] static Result<ContainerLaunch> prepare(const ContainerStart& start);
   ContainerLaunch(ContainerLaunch&& other) noexcept;
   ContainerLaunch& operator=(ContainerLaunch&&) = delete;

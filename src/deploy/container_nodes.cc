@@ -1,4 +1,4 @@
-// Nodes in containers: what the engine is asked to create and remove.
+// Nodes in containers: determines what the engine must create and remove.
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t kMadeAtOnce = 8;
 constexpr std::int64_t kRemoveTimeout = 60 * kSecond;
-constexpr std::int64_t kCompletes = 600 * kSecond;      // for a service whose end others wait for
+constexpr std::int64_t kCompletes = 600 * kSecond;      // for a service for whose completion others wait
 constexpr std::int64_t kUnhealthyAfter = 10 * kSecond;  // minimum, because test machines are slow
 constexpr std::int64_t kSettleTimeout =
     5 * kSecond;  // from the end of the last container until the engine's helpers have ended
@@ -46,14 +46,15 @@ bool mentions(const config::Node& node, std::string_view placeholder) {
                      [&](const auto& entry) { return entry.second.find(placeholder) != std::string::npos; });
 }
 
-// SOURCE:TARGET:OPTIONS
+// `parts`: SOURCE, TARGET and OPTIONS of a volume.
 bool is_read_only(const std::vector<std::string>& parts) {
   if (parts.size() < 3) return false;
   const std::vector<std::string> options = split(parts[2], ',');
   return std::find(options.begin(), options.end(), "ro") != options.end();
 }
 
-// Podman runs `--init` with a program of its own, which packages do not always bring along. Then it is rose's.
+// For `--init`, podman executes a separate program, which its package does not always include. In that case rose's
+// entry point is used.
 bool has_init_of_podman() {
   for (const char* folder : {"/usr/libexec/podman", "/usr/local/libexec/podman", "/usr/lib/podman",
                              "/usr/local/lib/podman", "/usr/bin", "/usr/libexec/catatonit"})
@@ -108,7 +109,7 @@ Result<void> Cluster::make_containers() {
   return {};
 }
 
-// Engines create several containers in hardly more time than one.
+// Engines create several containers in parallel in hardly more time than one.
 Result<void> Cluster::create_containers(const std::vector<std::size_t>& later) {
   for (std::size_t first = 0; first < later.size(); first += kMadeAtOnce) {
     ROSE_CHECK(cancel::check());
@@ -128,7 +129,8 @@ Result<void> Cluster::create_containers(const std::vector<std::size_t>& later) {
   return {};
 }
 
-// True if it depends on no other node's health or end, and neither do the owners of its namespaces.
+// True if the node waits neither for another node's health nor for its completion, and the same holds for the owners of
+// its namespaces.
 bool Cluster::starts_at_once(std::size_t node) const {
   for (const std::size_t owner : owners(node))
     if (!starts_at_once(owner)) return false;
@@ -137,8 +139,9 @@ bool Cluster::starts_at_once(std::size_t node) const {
                      [](const config::Dependency& one) { return one.when == config::Dependency::When::started; });
 }
 
-// Each podman command loads and locks its whole state, so a command that creates and starts is faster than two.
-// Docker's commands are fast. A namespace can only be joined once its owner has been created.
+// True if the command that starts the container also creates it. Each podman command loads and locks the whole state of
+// podman, so one command that creates and starts is faster than two; docker's commands are fast. A container that joins
+// namespaces can only be created once the owners of the namespaces exist.
 bool Cluster::made_by_start(std::size_t node) const {
   return engine_->podman && (starts_at_once(node) || !owners(node).empty());
 }
@@ -158,12 +161,12 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
   spec.image = config.container->image;
   if (!config.working_dir.empty()) spec.options.insert(spec.options.end(), {"--workdir", config.working_dir});
   if (!facts_.host_network) {
-    // As with engines, the host name is that of the network.
+    // As with engines, the host name belongs to the network namespace, so it is that of the namespace's owner.
     const NodeInfo& owner = infos_[info.network];
     const std::string& hostname = config_.nodes[owner.index].container->hostname;
     spec.hostname = hostname.empty() ? owner.name : hostname;
     spec.netns = fmt::format("{}/{}", kNetnsFolder, info.netns);
-    // Without a host name of its own, it has the machine's.
+    // The container has the host name of the machine.
     if (config.container->host_name_of_machine) {
       spec.hostname.clear();
       spec.options.insert(spec.options.end(), {"--uts", "host"});
@@ -187,8 +190,9 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
   return spec;
 }
 
-// For docker, whose containers can only join the network namespace of another container. Created before the network,
-// which then uses their namespaces.
+// Creates a container that holds the network namespace of each node. Only for docker, whose containers can only join
+// the network namespace of another container. Called before the network is created, because the network uses these
+// namespaces.
 Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
   if (!has_containers()) return {};
   ROSE_TRY(engine_, find_engine(config_.deployment.engine));
@@ -222,7 +226,7 @@ Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
   return {};
 }
 
-// The engine's command that creates the container; what it creates is noted for heal().
+// Determines the engine's command that creates the container, and notes for heal() what it creates.
 Result<void> Cluster::plan_container(std::size_t node) {
   const NodeInfo& info = infos_[node];
   NodeState& state = *states_[node];
@@ -260,8 +264,8 @@ Result<void> Cluster::plan_container(std::size_t node) {
   return identity_.note("engine", undo_line(remove_words(*engine_, {spec.name}, is_joined(node))));
 }
 
-// Files of its own, because containers may change them. A container that is a name server itself needs the port, and
-// its network has no other one.
+// Gives the container its own hosts file and resolv.conf, because containers may change them. rose's name server is not
+// started in the network of a container that is itself a name server and needs the port.
 Result<void> Cluster::place_names(std::size_t node, const Image& image) {
   ContainerSpec& spec = states_[node]->container->spec;
   const auto file = [&](const char* name) { return run_dir_ / kEnterFolders / (infos_[node].name + name); };
@@ -287,7 +291,8 @@ bool Cluster::is_name_server(std::size_t owner) const {
   });
 }
 
-// The sources of volumes that nodes may write to. Nodes that name the same one share it within the run.
+// Makes the run's versions of the folders and files that nodes may write to as volumes. Nodes that name the same source
+// share its version within the run.
 Result<void> Cluster::make_data() {
   std::vector<std::filesystem::path> sources;
   for (const NodeInfo& info : infos_) {
@@ -301,7 +306,7 @@ Result<void> Cluster::make_data() {
     }
   }
   if (sources.empty()) return {};
-  std::string folder = "data";  // in the run's folder, where a node may have that name
+  std::string folder = "data";  // the name is made unique below, because a node may have it
   const std::vector<std::string> nodes = config_.node_names();
   while (std::find(nodes.begin(), nodes.end(), folder) != nodes.end()) folder += "-of-run";
   ROSE_TRY(const OpenFolder run, OpenFolder::open(run_dir_));
@@ -334,7 +339,8 @@ void Cluster::dissolve_data() {
   data_.clear();
 }
 
-// Mounts requested volumes, and the folders that the command refers to at the same paths.
+// Determines the mounts of the container: the requested volumes, and the folders to which the command refers, at the
+// same paths as on this machine.
 Result<void> Cluster::place_folders(std::size_t node) {
   const NodeInfo& info = infos_[node];
   ContainerState& container = *states_[node]->container;
@@ -343,8 +349,9 @@ Result<void> Cluster::place_folders(std::size_t node) {
   for (const std::string& volume : config.container->volumes) volumes.push_back(expand(volume, facts_, infos_, &info));
   if (mentions(config, "${dir}")) volumes.push_back(fmt::format("{0}:{0}", info.dir.string()));
   if (mentions(config, "${run_dir}")) {
-    // Root in a container is root in its volumes. What rose and commands write by name is directly in the run's folder,
-    // so only the nodes' folders, in which rose follows no names, can be written.
+    // Root in a container is root in its volumes, so it could replace files that rose and commands write by name. Those
+    // files are directly in the run's folder, which is therefore mounted read-only. Only the nodes' folders, in which
+    // rose does not follow names, are writable.
     volumes.push_back(fmt::format("{0}:{0}:ro", run_dir_.string()));
     for (const NodeInfo& one : infos_)
       if (one.index != info.index || !mentions(config, "${dir}"))
@@ -368,7 +375,7 @@ Result<void> Cluster::place_folders(std::size_t node) {
       ROSE_TRY(const std::filesystem::path folder, memory_volume(held->first, held->second));
       volume = folder.string() + volume.substr(parts.front().size());
     } else if (!source.is_absolute()) {
-      // A volume name: a volume of the run.
+      // The source is a name: a volume that belongs to the run.
       const std::string own = own_volume(parts.front());
       ROSE_CHECK(note_volume(own));
       volume = own + volume.substr(parts.front().size());
@@ -391,7 +398,7 @@ Result<void> Cluster::place_folders(std::size_t node) {
         container.folders.push_back({info.dir, folder});
       }
     } else if (std::error_code error; config.container->service && !std::filesystem::exists(source, error)) {
-      // Compose would create the folder, and all runs would share it.
+      // With Compose, the missing folder would be created, and all runs would share it.
       const std::string own = own_volume(fmt::format("folder-{:016x}", std::hash<std::string>()(source.string())));
       if (log::is_first_report(source.string()))
         log::info("{} does not exist: each run uses an empty folder instead; if it has to be a file, make it first",
@@ -417,15 +424,16 @@ Result<void> Cluster::place_folders(std::size_t node) {
   return {};
 }
 
-// Engines interpret the size of a volume differently. Here all nodes that share it use the same file system, whose
-// files are in the run's folder.
+// Engines interpret the size of a volume differently. Therefore rose mounts the file system itself, in the run's
+// folder, and all nodes that share the volume use it.
 Result<std::filesystem::path> Cluster::memory_volume(const std::string& name, const std::string& options) {
   const std::filesystem::path folder = run_dir_ / "volumes" / name;
   for (const auto& volume : volumes_)
     if (volume->folder() == folder) return folder;
   ROSE_TRY(const OpenFolder run, OpenFolder::open(run_dir_));
   ROSE_TRY(const OpenFolder at, run.make(folder.lexically_relative(run_dir_), std::nullopt));
-  ROSE_CHECK(identity_.note("ends", cgroup_.string()));  // of any container that uses the volume
+  // any node may use the volume, so all nodes of the run end if rose is killed
+  ROSE_CHECK(identity_.note("ends", cgroup_.string()));
   ROSE_CHECK(identity_.note("volume", folder.string()));
   mounts_ = true;
   ROSE_TRY(Volume volume, Volume::make(at, identity_.id(), options.empty() ? "mode=1777" : "mode=1777," + options));
@@ -476,7 +484,7 @@ void Cluster::remove_containers() {
   const auto remove = [this](const std::vector<std::string>& words, std::string_view what) {
     undo(ask_engine(words, what, kRemoveTimeout).map([](const std::string&) {}));
   };
-  // The engine's processes record how their containers ended.
+  // Wait for the engine's processes, which record how their containers ended.
   (void)cgroup::wait_empty(cgroup_ / kEngineCgroup, kSettleTimeout);
   std::vector<std::string> names;
   bool joined = false;
@@ -495,8 +503,8 @@ void Cluster::remove_containers() {
   remove_tree(run_dir_ / kEnterFolders);
 }
 
-// Starting a container takes engines some time. All containers without dependencies are prepared in parallel up to
-// their entry points, so that nodes start as simultaneously as processes do.
+// Engines take some time to start a container. All containers without dependencies are therefore prepared in parallel
+// up to their entry points, so that the nodes then start as simultaneously as processes do.
 void Cluster::hold_containers() {
   std::vector<std::size_t> nodes;
   for (const NodeInfo& info : infos_)
@@ -529,7 +537,7 @@ void Cluster::hold_containers(const std::vector<std::size_t>& nodes) {
   }
 }
 
-// Waits for the services that a service depends on, with Compose's semantics.
+// Waits until the service may start according to its dependencies, with Compose's semantics.
 Result<void> Cluster::await_dependencies(std::size_t node) {
   if (!config_.nodes[node].container) return {};
   const std::vector<std::string> names = config_.node_names();
@@ -571,8 +579,8 @@ Result<void> Cluster::await_completed(std::size_t node) {
   return Unexpected(not_ready(node, note + ", and others wait for its completion"));
 }
 
-// Hooks. They run beside the node as its health check does: in its container, but no fault concerns them, and they are
-// not traced. What they leave running ends with the container.
+// Hooks of containers. Like the health check, a hook runs inside the container, but it does not belong to the node:
+// faults do not affect it, and it is not traced. Processes that a hook leaves running end with the container.
 
 void Cluster::begin_hooks(std::size_t node) {
   NodeState& state = *states_[node];
@@ -592,7 +600,7 @@ void Cluster::begin_hooks(std::size_t node) {
   else work();
 }
 
-// Compose starts a service only when the hooks of those that it depends on are done.
+// As in Compose, a service starts only once the hooks of the services that it depends on have ended.
 Result<void> Cluster::await_hooks(std::size_t node) {
   std::unique_lock lock(mutex_);
   const NodeState& state = *states_[node];
@@ -613,7 +621,7 @@ Result<void> Cluster::post_start(std::size_t node) {
   return {};
 }
 
-// Only in a container that runs and can do something.
+// Runs the pre_stop hooks, unless the container is down, ending or paused.
 Result<void> Cluster::pre_stop(std::size_t node, std::int64_t timeout_ns, bool at_end) {
   const NodeState& state = *states_[node];
   if (!state.container) return {};
@@ -664,7 +672,7 @@ Result<void> Cluster::run_hook(std::size_t node, const config::Hook& hook, const
               last.empty() ? "" : fmt::format("last lines of {}.log:\n{}", log, last));
 }
 
-// In file order, but each after those that it depends on.
+// File order, except that each node comes after the nodes that it depends on.
 std::vector<std::size_t> Cluster::start_order() const {
   const std::vector<std::string> names = config_.node_names();
   std::vector<std::size_t> order;
@@ -710,8 +718,8 @@ const config::Health* Cluster::health_of(std::size_t node) const {
   return !state.config->ready && state.container && state.container->health ? &*state.container->health : nullptr;
 }
 
-// An engine calls a container unhealthy once so many checks in a row have failed. That ends the waiting, but not the
-// run, unless another service waits for its health.
+// After this time, an engine would call the container unhealthy, because as many checks as configured have failed in a
+// row. Waiting for the node then ends. The run continues, unless another service waits for this one's health.
 std::int64_t Cluster::ready_timeout(std::size_t node, bool strict) const {
   if (const auto& ready = states_[node]->config->ready) return ready->timeout_ns;
   const config::Health* health = health_of(node);

@@ -64,14 +64,13 @@ Result<void> Cluster::make() {
   cgroup_ = base / identity_.id();
   ROSE_CHECK(identity_.note("cgroup", cgroup_.string()));
   ROSE_CHECK(cgroup::make(cgroup_));
-  // Nodes' folders begin with "rose-", so this name is free.
+  // The names of nodes' cgroups begin with "rose-", so no node has this name.
   ROSE_CHECK(cgroup::make(cgroup_ / "rose.commands"));
   for (NodeInfo& info : infos_) {
     const std::filesystem::path own = cgroup_ / ("rose-" + info.name);
     ROSE_CHECK(cgroup::make(own));
     const auto& attach = states_[info.index]->config->attach;
-    // Commands and nodes see the names of the run in a mount namespace. Mounts that a command makes for a node, and
-    // rose for both, are in the run's folder, which they share.
+    // The cgroup of other attached nodes is known only once their processes have been found.
     if (attach && !attach->pid_file) continue;
     info.cgroup = own;
     info.cgroup_id = kernel::cgroup_id(own);
@@ -107,10 +106,11 @@ Result<void> Cluster::make() {
   return {};
 }
 
-// Commands and nodes see the names of the run in a mount namespace. What a command mounts for a node, and rose for
-// both, is in the run's folder, which they share.
+// Commands and nodes see the names of the run in a mount namespace of their own. To make mounts visible across
+// namespaces (mounts that a command makes for a node, or rose for both), the run's folder is a shared mount.
 Result<void> Cluster::share_run_folder() {
-  // Attached nodes are outside of such a namespace: what an incident does to their file systems must reach them.
+  // Attached nodes are outside that namespace, but mounts that an incident makes must reach them, so the folder is not
+  // shared then.
   for (const config::Node& node : config_.nodes)
     if (node.attach) return {};
   if (!std::filesystem::is_directory(run_dir_))
@@ -129,7 +129,7 @@ Result<void> Cluster::make_own_names() {
   ROSE_TRY(const OpenFolder own, own_folder());
   const auto write = [&](const char* name, const std::string& text) -> Result<std::filesystem::path> {
     ROSE_TRY(const Fd file, own.create(name, std::nullopt, 0644));
-    // Regardless of rose's umask: every user looks up names.
+    // Sets the mode independently of rose's umask, because every user looks up names.
     if (const int err = ::fchmod(file.get(), 0644) != 0 ? errno : write_bytes(file.get(), text); err != 0)
       return fail_errno(ErrorKind::environment, fmt::format("cannot write {}", (own.path() / name).string()), err);
     return own.path() / name;
@@ -147,7 +147,7 @@ Result<void> Cluster::make_own_names() {
   return {};
 }
 
-// Without the right to mount, as in an unprivileged container, runs still work with addresses.
+// Without the right to mount, as in an unprivileged container, runs still work, but only with addresses.
 void Cluster::no_names(const Error& why) {
   static std::atomic<bool> reported{false};
   if (reported.exchange(true)) return;
@@ -155,7 +155,7 @@ void Cluster::no_names(const Error& why) {
                why.message);
 }
 
-// rose uses paths down to the node's folder: the node must not be able to replace folders on the way.
+// Returns an error if the node could replace a folder on the path to its own folder, because rose uses that path.
 Result<void> Cluster::check_path(const NodeInfo& info, const Credentials& user) const {
   UserGroups groups{user.uid, user.groups};
   groups.groups.push_back(user.gid);
@@ -180,7 +180,7 @@ Result<void> Cluster::make_folders() {
   const std::vector<std::string> ports = port_names(names);
   if (netns) {
     client_netns_ = identity_.id() + "-client";
-    // A node may be called "client".
+    // Avoids the name of a node that is called "client".
     while (std::find(names.begin(), names.end(), client_netns_.substr(identity_.id().size() + 1)) != names.end())
       client_netns_ += "s";
   }
@@ -202,7 +202,8 @@ Result<void> Cluster::make_folders() {
     info.dir = run_dir_ / node.name;
     if (node.container) info.container = fmt::format("{}-{}", identity_.id(), node.name);
     if (node.attach && node.attach->container) info.container = *node.attach->container;
-    info.pid_file = run_dir_ / fmt::format(".{}.pid", node.name);  // names of nodes do not begin with a dot
+    // cannot be a node's name, because those do not begin with a dot
+    info.pid_file = run_dir_ / fmt::format(".{}.pid", node.name);
     if (netns) {
       info.netns = fmt::format("{}-{}", identity_.id(), names[info.network]);
       info.bridge_port = ports[info.network];
@@ -220,7 +221,7 @@ Result<void> Cluster::make_folders() {
     if (state->user) {
       ROSE_CHECK(check_path(info, *state->user));
       ROSE_CHECK(own.give({state->user->uid, state->user->gid}, 0755));
-      // A folder that the user cannot reach is useless.
+      // If the node's user cannot reach its folder, the folder is useless.
       struct stat above{};
       if (::stat(run_dir_.c_str(), &above) == 0 && !may_search(above, *state->user))
         ::chmod(run_dir_.c_str(), (above.st_mode & 07777) | 0111);
@@ -250,7 +251,7 @@ Result<void> Cluster::make_nodes() {
     spec.argv = expand(state.config->command, facts_, infos_, &info);
     if (!state.config->container) spec.env = inherited();  // a container has the environment of its image
     add_rose_variables(spec.env, facts_, infos_, &info);
-    // A new recording for each start of the process.
+    // Each start of the process makes a new recording.
     if (state.config->record) spec.env["ROSE_RR"] = fmt::format("record:{}/{}", info.dir.string(), kRecordingName);
     for (const auto& [name, value] : state.config->env) spec.env[name] = expand(value, facts_, infos_, &info);
     if (!state.config->record_libc.empty()) {
@@ -276,7 +277,8 @@ Result<void> Cluster::make_nodes() {
   return {};
 }
 
-// Before anything starts if possible; a setup command may still build the program.
+// Checks the nodes' commands before anything starts. With a setup command this is done later, because setup may build
+// the programs.
 Result<void> Cluster::check_commands() {
   for (const NodeInfo& info : infos_) {
     NodeState& state = *states_[info.index];
@@ -310,7 +312,7 @@ Result<OpenFolder> Cluster::volume_folder(std::size_t node, const std::filesyste
   return top.make(inside, user ? std::optional(Owner{user->uid, user->gid}) : std::nullopt);
 }
 
-// For rose's own files in the run: disk images, copies of files.
+// A folder for files of rose itself in the run: disk images, copies of files.
 Result<OpenFolder> Cluster::own_folder() {
   const std::filesystem::path path = run_dir_ / kOwnFolder;
   if (std::error_code absent; !std::filesystem::exists(std::filesystem::symlink_status(path, absent)))
@@ -349,8 +351,9 @@ Result<Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::path& i
   return disks_.back().get();
 }
 
-// They are found by the deployment's id, wherever nodes have moved them and even if they were only partly created. A
-// file system that a user of the node unmounted or moved meanwhile exists as long as it is held open.
+// Volumes and disks are found by the deployment's id, wherever nodes have moved them and even if they were only partly
+// created. If the node's user has unmounted or moved one of them meanwhile, the descriptors in `held` keep its files
+// until they are rescued.
 void Cluster::dissolve_volumes() {
   if (!std::exchange(mounts_, false)) return;
   std::vector<OpenFolder> held;
@@ -413,7 +416,8 @@ Result<std::unique_ptr<RunningCommand>> Cluster::spawn_as(const config::Command&
   return run_beside(spec, limits);
 }
 
-// Containers are asked about when their images, which have variables too, are known.
+// Adds the observer's variables. For nodes in containers, the observer is asked once the images are known, because
+// images have variables, too.
 void Cluster::add_observers_variables() {
   if (observer_ == nullptr) return;
   for (const NodeInfo& info : infos_) {
@@ -431,7 +435,7 @@ Result<void> Cluster::run_setup() {
   return run_to_end(*config_.deployment.setup, "setup", setup_variables_);
 }
 
-// The `form` command makes a cluster of the started nodes. Everything it starts is part of the run.
+// Runs the `form` command, which forms a cluster of the started nodes. Everything it starts is part of the run.
 Result<void> Cluster::run_form() {
   if (!config_.deployment.form) return {};
   return run_to_end(*config_.deployment.form, "form", {});
@@ -534,7 +538,7 @@ Result<std::unique_ptr<Probe>> Cluster::make_probe(std::size_t node) {
 Error Cluster::not_ready(std::size_t node, std::string message) const {
   const NodeInfo& info = infos_[node];
   {
-    // A node that its restart policy starts again and again looks as if it were slow.
+    // A node that its restart policy restarts repeatedly could be mistaken for a slow one.
     std::lock_guard lock(mutex_);
     const NodeState& state = *states_[node];
     if (state.restarts > 0) {
@@ -595,7 +599,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool st
           it->incarnation = incarnation;
         }
         ROSE_TRY(const bool answer, it->probe->ready());
-        // The answer of a process that died during the probe does not apply to the next one.
+        // If the process died during the probe, the answer does not apply to its successor.
         ready = answer && main_pid(node) != 0 && starts(node) == incarnation;
       }
       if (ready) {
@@ -607,7 +611,8 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool st
         if (incarnation == 0) {
           std::lock_guard lock(mutex_);
           if (state.unattached) return Unexpected(*state.unattached);
-          // The timeout belongs to the node: a busy machine that has not searched for it yet must not use it up.
+          // The timeout is for the node. On a busy machine, it must not pass before rose has searched for the node at
+          // all.
           if (monotonic_ns() >= it->until_ns + kAttachTimeout)
             return Unexpected(not_ready(node, "was not searched for in time"));
           ++it;
@@ -625,7 +630,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool st
       ++it;
     }
     if (waiting.empty()) {
-      // Wait until the observer has been informed, because the caller relies on both.
+      // Wait until the observer was informed of all starts, because the caller relies on that.
       on_monitor([] {});
       return {};
     }
@@ -660,7 +665,7 @@ void Cluster::end_nodes() {
   std::vector<std::size_t> own;
   for (std::size_t i = 0; i < states_.size(); ++i)
     if (!states_[i]->config->attach) own.push_back(i);
-  // Thawed by this thread, because the monitor may itself be waiting for a frozen node to start.
+  // This thread thaws the nodes, because the monitor may itself be waiting for a frozen node to start.
   for (const std::size_t i : own)
     if (cgroup::frozen(infos_[i].cgroup))
       if (auto thawed = cgroup::freeze(infos_[i].cgroup, false); !thawed) log::warning(thawed.error().message);
@@ -674,7 +679,7 @@ void Cluster::end_nodes() {
       tell_planned(i, true);
     }
   });
-  // Ctrl-C must end rose.
+  // After Ctrl-C, hooks are skipped, so that rose ends soon.
   if (!cancel::requested()) {
     std::vector<std::thread> hooks;
     for (const std::size_t i : own) {
@@ -702,7 +707,7 @@ void Cluster::end_nodes() {
     if (!cgroup::wait_empty(infos_[i].cgroup, kKillTimeout))
       log::warning("node {} does not end: a process of it is stuck in the kernel", infos_[i].name);
   {
-    // Wait until the monitor has reported all ends.
+    // Wait until the monitor has reported the ends of all nodes.
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::seconds(has_containers() ? 15 : 5), [&] {
       return std::all_of(own.begin(), own.end(),

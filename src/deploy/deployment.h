@@ -1,10 +1,10 @@
-// The nodes of a run: namespaces, cgroups, start, readiness, restart, stop; and the commands that run beside them
-// (setup, workload, incident, oracle, teardown). Knows neither faults nor traces: those who need to know about nodes
-// implement NodeObserver.
+// The nodes of a run (namespaces, cgroups, start, readiness, restart, stop) and the commands that run alongside them
+// (setup, workload, incident, oracle, teardown). Knows neither faults nor traces: components that need to be informed
+// about nodes implement NodeObserver.
 //
-// Names in a run, on which incident scripts rely: the namespaces are "<id>-<node>" and "<id>-client" below /run/netns.
-// In a node's namespace the link is rose0. In the client's, the bridge is rosebr0 and the port of a node rose-<node>,
-// or rose-p<index> if that is longer than 15 characters. The cgroups are <id>/rose-<node>, and
+// Incident scripts rely on these names: the namespaces are "<id>-<node>" and "<id>-client" below /run/netns. In a
+// node's namespace the link is rose0. In the client's namespace, the bridge is rosebr0 and the port of a node is
+// rose-<node>, or rose-p<index> if that is longer than 15 characters. The cgroups are <id>/rose-<node>, and
 // <id>/rose.commands/rose-<n> for commands. Nothing is created in the host's namespace.
 //
 // Nodes with `attach` are searched for after setup until they are found, and again after each end. They keep their own
@@ -35,23 +35,23 @@ namespace rose::deploy {
 struct NodeInfo {
   std::string name;
   std::size_t index = 0;
-  std::size_t network = 0;       // the node whose network namespace, address and port it has: mostly itself
+  std::size_t network = 0;       // index of the node whose network namespace, address and port it uses: usually its own
   std::string ip;                // "" in host networks without an address
   std::filesystem::path dir;     // run_dir/name
   std::string netns;             // name below /run/netns; "" in host networks
-  std::string container;         // its container's name; "" if it is none, or known only to its engine
-  std::string bridge_port;       // interface in the client namespace that leads to the node; "" in host networks
+  std::string container;         // name of its container; "" if it has none, or if only the engine knows the name
+  std::string bridge_port;       // the interface in the client namespace that leads to the node; "" in host networks
   std::filesystem::path cgroup;  // v2 folder with all its processes
   std::uint64_t cgroup_id = 0;   // inode number, as returned by bpf_get_current_cgroup_id
   std::filesystem::path pid_file;
-  std::vector<std::filesystem::path> logs;  // its output, and the files in [[node]] logs
+  std::vector<std::filesystem::path> logs;  // its stdout and stderr, and the files in [[node]] logs
 };
 
 struct EndInfo {
   pid_t pid = 0;
   bool signalled = false;
   int code = 0;          // exit status or signal number
-  bool planned = false;  // by `rose node`, or because the run ends
+  bool planned = false;  // ended by `rose node`, or because the run ends
 };
 [[nodiscard]] std::string describe(const EndInfo& end);  // "exited with status 3"
 
@@ -61,55 +61,58 @@ struct EndInfo {
 class NodeObserver {
  public:
   virtual ~NodeObserver() = default;
-  // The system calls (x86-64 numbers) of this node that notify rose; asked before each start. Empty: no seccomp filter.
+  // The system calls (x86-64 numbers) of this node that notify rose. Called before each start. If empty, there is no
+  // seccomp filter.
   virtual std::vector<int> notified_syscalls(std::size_t) { return {}; }
-  // In addition to them.
+  // The calls about clocks that notify rose in addition to those.
   virtual ClockCalls notified_clocks(std::size_t) { return ClockCalls::none; }
-  // Variables to add to the node's environment, which is `own`; asked once, when start() begins. For a node that setup
-  // starts, setup gets each as ROSE_<variable>_<node>.
+  // Returns variables to add to the node's environment, which is passed as the second argument. Called once, when
+  // start() begins. For a node that setup starts, setup gets each variable as ROSE_<variable>_<node>.
   virtual std::map<std::string, std::string> environment(std::size_t, const std::map<std::string, std::string>&) {
     return {};
   }
-  // Folders of the run that these variables refer to. The node's processes read their files, and write only in the
-  // folder of the node's name in each. Nothing else of the run's folder is shown to a container.
+  // The folders of the run to which these variables refer. The node's processes may read the files in each of them, and
+  // write only in its subfolder with the node's name. A container sees nothing else of the run's folder.
   virtual std::vector<std::filesystem::path> folders(std::size_t) { return {}; }
-  // The node's new main process has its filter and waits. When this returns, it calls execve (which is notified too if
-  // selected: that call belongs to rose, not to the node).
+  // Called when the node's new main process has installed its filter and waits; the descriptor is the filter's
+  // listener. When this returns, the process calls execve. That call is notified, too, if it is selected, although rose
+  // makes it and not the node.
   virtual void on_listener(std::size_t, pid_t, Fd) {}
   // Called just before the main process executes its command, already in its cgroup and namespace. An attached node
   // already runs.
   virtual void on_start(std::size_t, pid_t) {}
   virtual void on_end(std::size_t, const EndInfo&) {}
-  // Later ends are planned (rose node, end of run), until called with false.
+  // Called with true: later ends of the node are planned (rose node, end of run), until called with false.
   virtual void on_planned(std::size_t, bool) {}
 };
 
-// How a command beside the nodes ended.
+// How a command that ran alongside the nodes ended.
 struct CommandResult {
   bool started = true;     // false: could not be executed; `note` has the reason
-  bool timed_out = false;  // killed with everything it had started
+  bool timed_out = false;  // it was killed with everything that it had started
   bool cancelled = false;
   bool signalled = false;
-  bool too_much = false;  // killed because it wrote without end
+  bool too_much = false;  // it was killed because its output exceeded the limit
   int code = 0;           // exit status or signal number
   double seconds = 0;
-  std::string note;  // as text: "exited with status 3", "timed out after 30s"
+  std::string note;  // how it ended, as text: "exited with status 3", "timed out after 30s"
   [[nodiscard]] bool ok() const { return started && !timed_out && !cancelled && !signalled && code == 0; }
   // True if it ended by itself with a failure.
   [[nodiscard]] bool failed() const { return !ok() && !timed_out && !cancelled && !too_much; }
 };
 
 // A command in the client namespace and the run directory, in its own cgroup so that it can be ended as a whole. The
-// destructor kills what is left.
+// destructor kills all its processes.
 class RunningCommand {
  public:
   virtual ~RunningCommand() = default;
   [[nodiscard]] virtual int fd() const = 0;  // a pidfd: readable when its first process has ended
-  // Waits until it has ended, `timeout_ns` have passed since its start, or cancellation; then kills what is left of it.
+  // Waits until the command has ended, `timeout_ns` have passed since its start, or cancellation was requested; then
+  // kills its remaining processes.
   virtual CommandResult wait() = 0;
   virtual bool finished() = 0;
   virtual CommandResult kill() = 0;
-  [[nodiscard]] virtual const std::filesystem::path& cgroup() const = 0;  // there until it has ended
+  [[nodiscard]] virtual const std::filesystem::path& cgroup() const = 0;  // exists until the command has ended
 };
 
 enum class Scope { all, main };
@@ -130,49 +133,52 @@ class Deployment {
   [[nodiscard]] virtual const std::string& id() const = 0;
   [[nodiscard]] virtual int node_netns_fd(std::size_t node) const = 0;  // -1 in host networks
   [[nodiscard]] virtual int client_netns_fd() const = 0;
-  // The v2 folder that holds the cgroups of all commands beside the nodes.
+  // The v2 folder that contains the cgroups of all commands.
   [[nodiscard]] virtual std::filesystem::path commands_cgroup() const = 0;
 
-  // Runs the setup command; start() does so unless it was done before.
+  // Runs the setup command. start() does so if it was not called before.
   [[nodiscard]] virtual Result<void> prepare() = 0;
   // Runs the setup command, starts all nodes in file order, runs `form` and waits until they are ready. Errors are
   // `inconclusive` (a node does not become ready; the hint has the end of its log), `input` (a command does not exist)
   // or `cancelled`.
   [[nodiscard]] virtual Result<void> start() = 0;
 
-  // `log_name`: output is appended to run_dir/<log_name>.log ("workload", "oracle", ...). It is ended
-  // when that file has grown by more than `most_output` bytes; 0: never.
+  // Runs a command. Its output is appended to run_dir/<log_name>.log ("workload", "oracle", ...). The command is killed
+  // if that file grows by more than `most_output` bytes; 0: no limit.
   [[nodiscard]] virtual Result<std::unique_ptr<RunningCommand>> spawn(const config::Command& command,
                                                                       std::string_view log_name,
                                                                       std::int64_t timeout_ns,
                                                                       std::uint64_t most_output = 0) = 0;
 
-  // 0 if it is down.
+  // The pid of the node's main process; 0 if the node is down.
   [[nodiscard]] virtual pid_t main_pid(std::size_t node) const = 0;
   // Every living process of the node.
   [[nodiscard]] virtual std::vector<pid_t> processes(std::size_t node) const = 0;
   [[nodiscard]] virtual int starts(std::size_t node) const = 0;
   // Sends `signal`. SIGKILL with Scope::all uses cgroup.kill, which no fork can escape. The restart policy applies
-  // afterwards.
+  // after such an end, too.
   [[nodiscard]] virtual Result<void> signal(std::size_t node, Scope scope, int signal) = 0;
   // Freezes the whole cgroup, or sends SIGSTOP for Scope::main; resume() undoes it.
   [[nodiscard]] virtual Result<void> pause(std::size_t node, Scope scope) = 0;
   // Like pause with Scope::all, but does not wait until all processes are frozen.
   [[nodiscard]] virtual Result<void> pause_at_once(std::size_t node) = 0;
   [[nodiscard]] virtual Result<void> resume(std::size_t node, Scope scope) = 0;
-  // Announces that a BPF program may stop (SIGSTOP) processes of the attached node at any time, before rose could note
-  // it. heal() then resumes processes that are stopped and were not stopped before.
+  // Announces that a BPF program may stop (SIGSTOP) processes of the attached node at any time, before rose can note
+  // which. If rose is killed, heal() then resumes the node's processes that are stopped, except those that were stopped
+  // before this call.
   [[nodiscard]] virtual Result<void> foresee_stops(std::size_t node) = 0;
 
-  // Sets the handler for `rose step`, called in a separate thread per request: with `done` false it returns when it is
-  // the step's turn, with true it notes that the step has happened. Set it before start().
+  // Sets the handler for `rose step`, which is called in a separate thread for each request. With `done` false, it
+  // returns when it is the step's turn; with `done` true, it records that the step has happened. Call on_step() before
+  // start().
   using StepHandler = std::function<Result<void>(const std::string& name, bool done)>;
   virtual void on_step(StepHandler handler) = 0;
-  // Before start(): mounts a file system of the run (tmpfs of the kernel's default size) over the node's folder or
-  // `inside` of it ("" or a relative path, which is created). stop() restores plain files. The deployment owns it.
+  // Mounts a file system of the run (a tmpfs of the kernel's default size) over the node's folder or over `inside` it
+  // ("" or a relative path, which is created). Call it before start(). stop() restores plain files. The deployment owns
+  // the volume.
   [[nodiscard]] virtual Result<const Volume*> add_volume(std::size_t node, const std::filesystem::path& inside) = 0;
-  // The same with a disk (ext4, 8 GiB, sparse) that can lose power, and can be slow if `paced`. The node's output is
-  // not on it. The deployment owns it.
+  // Like add_volume(), but with a disk (ext4, 8 GiB, sparse) that can lose power, and that can be slow if `paced`. The
+  // files with the node's output are not on the disk. The deployment owns the disk.
   [[nodiscard]] virtual Result<Disk*> add_disk(std::size_t node, const std::filesystem::path& inside,
                                                bool paced = false) = 0;
   // Adds a line for heal() before the action that it describes (deploy/identity.h).
@@ -192,23 +198,23 @@ void in_netns(int netns_fd, const std::function<void()>& work);
 // `rose step`: waits for the step's turn, or reports that it has happened.
 [[nodiscard]] Result<void> step_request(const std::filesystem::path& run_dir, std::string_view step, bool done);
 
-// Undoes what killed rose processes left: for each lock file /run/rose/<id>.lock that is not held any more, exactly
-// what it lists. Things with such names (rose-*) but without a lock are left alone and reported; `names` are ids and
-// names to undo on request, whoever created them. Code elsewhere that creates such things must take an Identity
-// (deploy/identity.h) first. Returns ErrorKind::usage for a name that rose cannot have created.
+// Undoes what killed rose processes left: for each lock file /run/rose/<id>.lock that is no longer held, exactly what
+// the file lists. Other things with rose's names (rose-*) are left alone and reported. `names`: ids and names that are
+// undone on request, whoever created them. All code that creates such things must first take an Identity
+// (deploy/identity.h). Returns ErrorKind::usage for a name that rose cannot have created.
 struct Healed {
   std::vector<std::string> undone;     // one line each: "cgroup rose-1f3a9c: ended 3 processes, removed"
   std::vector<std::string> alive;      // deployments of running rose processes, which are left alone
-  std::vector<std::string> unclaimed;  // "cgroup rose-lab": without a lock that identifies the owner, so left alone
+  std::vector<std::string> unclaimed;  // "cgroup rose-lab": no lock file identifies the owner, so it is left alone
   std::vector<std::string> failed;
-  bool by_engines = false;             // some failed because a container engine could not undo them
-  std::vector<std::string> forgotten;  // with `forget`: those whose notes were removed
+  bool by_engines = false;             // some of `failed` are things that a container engine could not undo
+  std::vector<std::string> forgotten;  // with `forget`: leftovers whose notes were removed
 };
-// `forget`: what only a container engine could remove, but cannot, is reported and no longer noted.
+// `forget`: leftovers that only a container engine could remove, but cannot, are reported and their notes removed.
 [[nodiscard]] Result<Healed> heal(const std::vector<std::string>& names = {}, bool forget = false);
-// For all runs of this process, which has ended, undoes what does harm while it lasts: stopped and frozen processes
-// continue, limits and mounts are undone, and nodes whose filtered calls are no longer answered are ended. heal() does
-// the rest, for this and other processes. No other lock is touched, nor that of `except`.
+// For all runs of the process `owner`, which has ended, undoes what does harm as long as it lasts: resumes stopped and
+// frozen processes, undoes limits and mounts, and ends nodes whose filtered calls are no longer answered. heal() does
+// the rest. Touches no lock of another process, and not the lock `except`.
 [[nodiscard]] Healed relieve_after(pid_t owner, const std::string& except);
 
 }  // namespace rose::deploy

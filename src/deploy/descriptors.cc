@@ -18,8 +18,8 @@ constexpr int kMostRounds = 1000;
 
 constexpr int kSysResource = 24;  // CAP_SYS_RESOURCE
 
-// prlimit() knows processes by ids only. If this one has ended meanwhile, the process that has taken over its id gets
-// back what it had. False with errno on failure.
+// prlimit() identifies processes only by id. If this process has ended meanwhile, another one may have got its id; that
+// one gets its previous limit back. Returns false with errno on failure.
 bool set_limit(const Fd& process, pid_t pid, const rlimit& wanted) {
   rlimit had{};
   if (::prlimit(pid, RLIMIT_NOFILE, &wanted, &had) != 0) return false;
@@ -63,7 +63,7 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, const List&
     found = known_.emplace(std::pair{pid, stat->start_ticks}, fresh).first;
   }
   Known& one = found->second;
-  // A process may set its own limit, unless it is above the one it is allowed.
+  // If the process itself has changed its limit since, its value is kept, unless it exceeds the one that is to be set.
   const bool own = !same(now, one.set);
   rlimit wanted = one.before;
   if (limit) {
@@ -76,7 +76,7 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, const List&
   }
   if (soft_only) wanted.rlim_max = now.rlim_max;
   if (same(now, wanted)) return Change::none;
-  // The id may have been taken over since it was listed. As long as the descriptor's process lives, the id is its own.
+  // The id may belong to another process since it was listed. While the process of the pidfd lives, the id is its own.
   const std::vector<pid_t> pids = list();
   if (std::find(pids.begin(), pids.end(), pid) == pids.end()) return Change::none;
   if (limit) {
@@ -100,8 +100,8 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, const List&
 Result<std::size_t> DescriptorLimits::apply(const List& list, std::optional<std::uint64_t> limit, const Note& note,
                                             bool once) {
   std::size_t changed = 0;
-  // Repeat until no new process is found: a process that is being forked is not in a list yet and has its parent's
-  // limit.
+  // Repeat until no new process is found: a process that is being forked is not yet in a list, and it has its parent's
+  // limit, which may be the old one.
   int quiet = 0;
   for (int round = 0; round < kMostRounds && quiet < 3; ++round) {
     bool any = false;
@@ -138,7 +138,7 @@ std::size_t restore_descriptors(const std::vector<std::string>& notes) {
     if (::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0 || (now.rlim_max != line.set && now.rlim_cur != line.set))
       return;
     rlimit wanted = line.before;
-    if (now.rlim_cur < line.set) wanted.rlim_cur = now.rlim_cur;  // set by the process itself
+    if (now.rlim_cur < line.set) wanted.rlim_cur = now.rlim_cur;  // the process itself has set it
     if (set_limit(process, pid, wanted)) ++count;
   };
   for (const Line& line : lines) {
@@ -147,7 +147,7 @@ std::size_t restore_descriptors(const std::vector<std::string>& notes) {
     if (!stat || stat->start_ticks != line.start) continue;
     // Children created in the meantime have inherited the limit.
     std::vector<pid_t> pids = kernel::with_descendants({line.pid});
-    // And those whose parent has ended too; but not in the root cgroup, which contains unrelated processes.
+    // Also those whose parent has ended. The root cgroup is excluded, because it contains unrelated processes.
     constexpr std::uint64_t kTop = 1;
     if (const auto folder = kernel::cgroup_folder_of(line.pid); kernel::cgroup_id(folder) > kTop)
       for (const pid_t pid : cgroup::processes(folder))

@@ -17,15 +17,16 @@
 
 namespace rose::deploy {
 
-// For one node. Not thread-safe.
+// Manages the limits of one node. Not thread-safe.
 class DescriptorLimits {
  public:
-  // Lists living processes; notes lines for heal().
+  // List returns the living processes of the node; Note adds a line for heal().
   using List = std::function<std::vector<pid_t>()>;
   using Note = std::function<Result<void>(const std::string& value)>;
 
-  // Limits every process to `limit`; children inherit it. Nothing: restores all. Returns how many processes were
-  // changed for the first time. `once`: does not repeat until no new process is found.
+  // Limits every process to `limit`; children inherit it. Without a limit, restores all processes. Returns how many
+  // processes were changed for the first time. `once`: makes only one pass over the list, so that a process that is
+  // just being forked may be missed.
   [[nodiscard]] Result<std::size_t> apply(const List& list, std::optional<std::uint64_t> limit, const Note& note,
                                           bool once = false);
   // Without CAP_SYS_RESOURCE, a hard limit cannot be restored, so only the soft limit is lowered. A process can raise
@@ -40,10 +41,11 @@ class DescriptorLimits {
   enum class Change { none, first, again };
   Result<Change> change(pid_t pid, const List& list, std::optional<std::uint64_t> limit, const Note& note);
   std::map<std::pair<pid_t, std::uint64_t>, Known> known_;  // by process id and start time
-  std::map<rlim_t, rlimit> inherited_;  // by the limit that was set: what a child with it would have had otherwise
+  // by the limit that was set: the limits that a child which inherited it would have had otherwise
+  std::map<rlim_t, rlimit> inherited_;
 };
 
-// Handles the notes of a killed rose. Returns how many processes were restored.
+// Restores the limits from the notes of a killed rose. Returns how many processes were restored.
 [[nodiscard]] std::size_t restore_descriptors(const std::vector<std::string>& notes);
 
 }  // namespace rose::deploy

@@ -29,16 +29,17 @@ namespace {
 namespace fs = std::filesystem;
 
 // Disables what the kernel would write by itself, as far as that is possible: the journal is written only when a
-// program syncs, and a rename syncs nothing. (Other file systems promise no more.) Dirty pages older than
+// program syncs, and a rename syncs nothing. (Other file systems guarantee no more than that.) Dirty pages older than
 // vm.dirty_expire_centisecs are still written.
 constexpr const char* kMountOptions = "commit=3600,noauto_da_alloc,noinit_itable";
 constexpr off_t kImageBytes = off_t{8} << 30;  // sparse
 constexpr std::size_t kSector = 512;
-constexpr std::uint64_t kMostTorn = std::uint64_t{4} << 30;  // of one file
+constexpr std::uint64_t kMostTorn = std::uint64_t{4} << 30;  // largest size of a file whose sectors may be torn
 constexpr int kLoopAttempts = 64;
 constexpr std::int64_t kFormatTimeout = 60 * kSecond;
 
-// EXT4_IOC_SHUTDOWN, in no header of user space; "as if power had gone", without flushing the journal.
+// EXT4_IOC_SHUTDOWN, which no header of user space defines. With kNoFlush, it stops the file system as a power loss
+// would, without flushing the journal.
 constexpr unsigned long kShutdown = _IOR('X', 125, std::uint32_t);
 constexpr std::uint32_t kNoFlush = 2;
 
@@ -46,10 +47,10 @@ std::string mke2fs() { return ::access("/usr/sbin/mke2fs", X_OK) == 0 ? "/usr/sb
 
 struct LoopDevice {
   std::string path;
-  Fd fd;  // while it is open, the device exists; later it exists as long as it is mounted
+  Fd fd;  // the device exists while this is open, and afterwards as long as it is mounted
 };
 
-// `direct`: nothing is cached below the file system, so each of its requests is one of the image's.
+// `direct`: the loop device uses direct I/O, so that each request of the file system becomes one request to the image.
 Result<LoopDevice> attach_loop(int image, const std::string& id, bool direct) {
   const Fd control(::open("/dev/loop-control", O_RDWR | O_CLOEXEC));
   if (!control) return fail_errno(ErrorKind::environment, "cannot open /dev/loop-control", errno);
@@ -172,7 +173,7 @@ Result<Disk> Disk::make(OpenFolder at, const OpenFolder& own, const std::string&
   if (::ftruncate(disk.image_.get(), kImageBytes) != 0) {
     formatted = fail_errno(ErrorKind::environment, fmt::format("cannot give {} its size", file.string()), errno);
   } else {
-    // By its name: only root may enter the folder that it is in.
+    // mke2fs gets the image's name, which is safe because only root may enter its folder.
     const auto output = run_command(
         {mke2fs(), "-q", "-F", "-t", "ext4", "-m", "0", "-J", "size=16", "-E",
          fmt::format("nodiscard,lazy_itable_init=1,lazy_journal_init=1,root_owner={}:{}", was.st_uid, was.st_gid),
@@ -200,7 +201,7 @@ Result<Disk> Disk::make(OpenFolder at, const OpenFolder& own, const std::string&
   return disk;
 }
 
-// For a file that is kept outside the disk: the node's user may have created it already.
+// Creates a file that is kept outside the disk, or opens it if the node's user has already created it.
 Result<Fd> Disk::outside_file(const std::string& name, const struct stat& folder) const {
   if (auto made = at_.create(name, Owner{folder.st_uid, folder.st_gid}, 0644)) return made;
   Fd fd = at_.file_to_change(name);
@@ -217,14 +218,14 @@ Result<void> Disk::mount(const std::function<Result<void>(const OpenFolder& top)
   ROSE_TRY(const Fd mount, volume::make_detached("ext4", device.path, kMountOptions).map_error(in));
   OpenFolder top(Fd(::openat(mount.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), folder());
   ROSE_CHECK(prepare(top));
-  // From here on its files can be rescued, whatever fails.
+  // From here on, the files can be rescued if a later step fails.
   const OpenFolder& held = top_.emplace(std::move(top));
   std::vector<Fd> points;  // the files on the disk that the outside files hide
   for (const Outside& one : outside_) {
     Fd point = held.at(one.name);
     struct stat info{};
     if (!point || ::fstat(point.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-      // What the node has put there, perhaps a folder of root's, is renamed to an unpredictable name.
+      // The entry that the node has put there, perhaps a folder of root's, is renamed to an unpredictable name.
       std::uint64_t random = 0;
       if (::getrandom(&random, sizeof random, 0) != sizeof random)
         return fail_errno(ErrorKind::environment, "getrandom", errno);
@@ -267,7 +268,7 @@ Result<PowerLoss> Disk::lose(const Torn& torn) {
       if (const auto source = torn_file_of(fd)) sources.emplace(inside.string(), *source);
     }));
   }
-  // A file system that somebody has unmounted is only rescued, without a power loss.
+  // If somebody has unmounted the file system, its files are only rescued; there is no power loss.
   if (!volume::is_mounted(*top_))
     return fail(ErrorKind::environment,
                 fmt::format("somebody has unmounted the disk at {}", printable(folder().string())));
@@ -278,7 +279,8 @@ Result<PowerLoss> Disk::lose(const Torn& torn) {
   if (auto detached = volume::detach(top_->fd()); !detached && volume::is_mounted(*top_))
     return Unexpected(detached.error());
   top_.reset();
-  // Mount it on another loop device: for the kernel, the old one is in use as long as a process has a file of it open.
+  // Mount the image on another loop device, because the kernel considers the old device in use as long as a process has
+  // one of its files open.
   PowerLoss loss;
   ROSE_CHECK(mount([&](const OpenFolder& top) -> Result<void> {
     for (const auto& [file, state] : before) {

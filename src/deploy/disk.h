@@ -1,6 +1,6 @@
-// A separate disk for a node's folder, which can lose power (unsynced data is lost, as the kernel's own ext4 defines
-// it) or be slow. The file system is on a loop device over an unlinked file, so nothing of it remains however rose
-// ends.
+// A separate disk for a node's folder, which can lose power or be slow. A power loss loses unsynced data, exactly as
+// the kernel's own ext4 behaves. The file system is on a loop device over an unlinked file, so nothing of it remains
+// however rose ends.
 #pragma once
 
 #include <cstddef>
@@ -20,23 +20,23 @@
 
 namespace rose::deploy {
 
-// Which of a file's unsynced sectors (512 bytes each) reach the disk nevertheless. Without a share: none.
+// Which of a file's unsynced sectors (512 bytes each) reach the disk nevertheless. With a share of 0: none.
 struct Torn {
-  double share = 0;      // fraction of each file's, from 0 to below 1
-  bool in_order = true;  // the first ones; otherwise distributed over all of them
+  double share = 0;      // fraction of each file's unsynced sectors, from 0 to below 1
+  bool in_order = true;  // true: the first sectors of the file; false: distributed over the file
 };
 
 struct PowerLoss {
-  std::size_t gone = 0;  // files that had never been synced
+  std::size_t gone = 0;  // files that were never synced and are missing
   std::size_t shorter = 0;
-  std::size_t older = 0;    // same size as before, but written since
-  std::size_t torn = 0;     // of those, files with some of their unsynced sectors
+  std::size_t older = 0;    // files of the same size as before that have lost writes
+  std::size_t torn = 0;     // among all of these, files in which some unsynced sectors were kept
   std::uint64_t bytes = 0;  // missing bytes
 };
 
 class Disk {
  public:
-  // Checks that this machine supports it. Returns ErrorKind::environment with what is missing.
+  // Checks that this machine supports such disks. Returns ErrorKind::environment with what is missing.
   [[nodiscard]] static Result<void> check();
 
   // Replaces the folder `at`, keeping owner and mode. Its files listed in `outside` stay where they are, because
@@ -55,7 +55,7 @@ class Disk {
   // get EIO from now on.
   [[nodiscard]] Result<PowerLoss> lose(const Torn& torn);
 
-  // Its top folder; none after a power loss that failed. The loop device is held as long as the result exists.
+  // Releases its top folder; none after a power loss that failed. The loop device exists as long as the result exists.
   [[nodiscard]] std::optional<OpenFolder> release() { return std::exchange(top_, std::nullopt); }
 
  private:
@@ -63,12 +63,12 @@ class Disk {
   [[nodiscard]] Result<void> mount(const std::function<Result<void>(const OpenFolder& top)>& prepare);
   [[nodiscard]] Result<Fd> outside_file(const std::string& name, const struct stat& folder) const;
 
-  OpenFolder at_;  // below the disk
+  OpenFolder at_;  // the folder over which the disk is mounted
   OpenFolder own_;
   std::string id_;
-  std::optional<OpenFolder> top_;  // of the disk
+  std::optional<OpenFolder> top_;  // the disk's top folder
   Fd image_;
-  std::unique_ptr<PacedFile> paced_;  // below the image
+  std::unique_ptr<PacedFile> paced_;  // between the loop device and the image
   struct Outside {
     std::string name;
     Fd fd;

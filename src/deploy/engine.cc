@@ -34,7 +34,7 @@ bool is_engines(std::string_view variable) {
   return variable.starts_with("CONTAINER_HOST=");
 }
 
-// Engines print warnings first and the error last.
+// The last line of the engine's output. Engines print warnings first and the error last.
 std::string last_words(const std::string& text) {
   std::string last;
   for (const std::string& line : split(text, '\n'))
@@ -61,7 +61,7 @@ Result<Engine> try_engine(const config::Command& words) {
   if (!engine.podman && lower.find("docker") == std::string::npos)
     return fail(ErrorKind::input, fmt::format("{} is neither podman nor docker: it reports '{}'", words.front(),
                                               printable(engine.version.substr(0, 80))));
-  // The client alone is not sufficient; the daemon must answer too.
+  // An installed client is not sufficient: the daemon must answer, too.
   if (!engine.podman) {
     auto server = ask_engine(joined(engine.command, {"version", "--format", "{{.Server.Version}}"}),
                              "reach docker's daemon", kEngineAnswer);
@@ -96,7 +96,8 @@ std::string string_of(const Json& map, const char* key) {
   return found != map.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// Docker describes it in the configuration, podman beside it. Absent values are zero.
+// In docker's output, the health check is part of the configuration; in podman's, it is a member next to the
+// configuration. Missing values are zero.
 std::optional<config::Health> health_of(const Json& image, const Json& config) {
   const Json* found = nullptr;
   for (const Json* map : {&config, &image})
@@ -121,7 +122,8 @@ std::optional<config::Health> health_of(const Json& image, const Json& config) {
   return health;
 }
 
-// What Compose's `privileged` is for each engine. BuildKit gives the rights to commands of the Dockerfile that ask.
+// Adds what Compose's `privileged` means for each engine. BuildKit gives the privileges only to commands of the
+// Dockerfile that request them.
 void add_privileges(const Engine& engine, const config::Container& container, std::vector<std::string>& words) {
   if (!container.build_privileged) return;
   if (!engine.podman) {
@@ -130,7 +132,7 @@ void add_privileges(const Engine& engine, const config::Container& container, st
   }
   words.insert(words.end(),
                {"--cap-add", "all", "--security-opt", "label=disable", "--security-opt", "seccomp=unconfined"});
-  // Refused where there is none.
+  // Podman refuses this option on machines without AppArmor.
   if (const auto enabled = read_file("/sys/module/apparmor/parameters/enabled"); enabled && enabled->starts_with('Y'))
     words.insert(words.end(), {"--security-opt", "apparmor=unconfined"});
 }
@@ -148,7 +150,8 @@ Result<std::string> ask_engine(const std::vector<std::string>& words, std::strin
                   why.empty() ? fmt::format("{} exited with status {}", words.front(), output->exit_code) : why));
 }
 
-// A found engine is remembered for the lifetime of this process; a missing one is searched for again.
+// An engine that was found is remembered for the lifetime of this process. If none was found, the next call searches
+// again.
 Result<Engine> find_engine(const config::Command& wanted) {
   static std::mutex mutex;
   static std::map<config::Command, Engine> known;
@@ -288,7 +291,7 @@ Result<std::vector<pid_t>> start_holders(const Engine& engine, const std::vector
 Result<std::vector<std::string>> making_words(const Engine& engine, const ContainerSpec& spec, bool starts) {
   std::vector<std::string> words = engine.command;
   const auto add = [&words](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
-  // Its output goes directly to the node's files.
+  // No log driver, because the node's output goes directly to the node's files.
   add({starts ? "run" : "create", "--name", spec.name, "--label", "rose=" + spec.run, "--log-driver", "none"});
   if (!spec.holder.empty()) {
     add({"--network", "container:" + spec.holder});
@@ -301,7 +304,8 @@ Result<std::vector<std::string>> making_words(const Engine& engine, const Contai
   }
   if (!spec.pid_of.empty()) add({"--pid", "container:" + spec.pid_of});
   if (!spec.ipc_of.empty()) add({"--ipc", "container:" + spec.ipc_of});
-  // Podman would copy names of this machine into the file. What the user mounts there counts more.
+  // Without this option, podman would copy names of this machine into /etc/hosts. A volume of the user at these places
+  // takes precedence over rose's file.
   if (engine.podman) add({"--no-hosts"});
   for (const auto& [file, place] : {std::pair(spec.hosts, "/etc/hosts"), std::pair(spec.resolver, "/etc/resolv.conf")})
     if (!file.empty() &&
@@ -316,7 +320,7 @@ Result<std::vector<std::string>> making_words(const Engine& engine, const Contai
   for (const std::string& limit : spec.limits) add({"--ulimit", limit});
   if (!spec.user.empty()) add({"--user", spec.user});
   words.insert(words.end(), spec.options.begin(), spec.options.end());
-  // Otherwise a health check of the image would run beside the node.
+  // Without this option, the engine would run the image's health check in addition to rose's.
   add({"--no-healthcheck", "--entrypoint", fmt::format("{}/{}", ROSE_ENTER_FOLDER, ROSE_ENTER_PROGRAM), spec.image});
   return words;
 }
@@ -347,7 +351,7 @@ std::vector<std::string> inherited_limits() {
   const auto add = [&limits](const char* name, auto resource) {
     rlimit limit{};
     if (::getrlimit(resource, &limit) != 0) return;
-    // Podman lowers its own limit to 32768 processes before it starts a container.
+    // Podman lowers its own limit to 32768 before it starts a container, so a higher value would be refused.
     const auto text = [](rlim_t value) { return std::to_string(std::min<rlim_t>(value, 32767)); };
     limits.push_back(fmt::format("{}={}:{}", name, text(limit.rlim_cur), text(limit.rlim_max)));
   };

@@ -22,7 +22,7 @@ std::string join_ips(const std::vector<NodeInfo>& nodes) {
   return ips;
 }
 
-// The node whose address "ip_n1" stands for.
+// The node to whose address a variable such as "ip_n1" refers.
 const NodeInfo* node_of_variable(std::string_view name, const std::vector<NodeInfo>& nodes) {
   if (!name.starts_with("ip_")) return nullptr;
   const auto found = std::find_if(nodes.begin(), nodes.end(),
@@ -58,7 +58,7 @@ std::string expand(std::string_view text, const RunFacts& facts, const std::vect
     else if (name == "dir" && node != nullptr) out += node->dir.string();
     else if (const NodeInfo* other = node_of_variable(name, nodes)) out += reachable_ip(*other);
     else {
-      // Only "${", because a placeholder may follow inside, as in "${x:-${ip}}".
+      // Only "${" is copied, because a placeholder may follow inside, as in "${x:-${ip}}".
       out += "${";
       text.remove_prefix(open + 2);
       continue;

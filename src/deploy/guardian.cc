@@ -42,7 +42,7 @@ constexpr char kDismissed = 'q';
 constexpr std::int64_t kStarts = 10 * kSecond;
 constexpr std::int64_t kEnds = 5 * kSecond;
 constexpr const char* kName = "rose-guardian";
-// Where systemd keeps a unit's processes on machines with cgroups v1.
+// Where systemd keeps the processes of units on machines with cgroups v1.
 constexpr const char* kSystemdHierarchy = "/sys/fs/cgroup/systemd";
 
 struct Guardian {
@@ -160,7 +160,7 @@ bool leave_folder(const std::filesystem::path& folder) {
 void tell(const Healed& healed, const std::string& owner) {
   pollfd out{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&out, 1, 0) <= 0 || (out.revents & POLLOUT) == 0)
-    return;  // there is no reader, and nothing may wait for one
+    return;  // nobody reads stderr, and writing must not block
   for (const std::string& line : healed.undone) log::warning("rose {} has died: {}", owner, line);
   for (const std::string& line : healed.failed)
     log::warning("rose {} has died, and 'rose heal' must try again: {}", owner, line);
@@ -226,7 +226,7 @@ Result<int> run_guardian(int argc, char** argv) {
     for (const std::string& folder : own.all("cgroup"))
       if (std::filesystem::path(folder).filename() != own.id || !leave_folder(folder)) {
         tell(healed, argv[2]);
-        return 0;  // heal() removes it
+        return 0;  // heal() removes the folder
       }
   ::unlink(fmt::format("{}/{}.lock", kLockFolder, argv[3]).c_str());
   tell(healed, argv[2]);

@@ -1,23 +1,23 @@
-// The guardian: a process that undoes harmful changes as soon as rose has died for any reason (relieve_after); the rest
-// waits for heal(). It executes this program again, so that it needs little memory; it has its own session and cgroup,
-// so that neither a terminal nor a service manager that ends rose's cgroup (KillMode=control-group) ends it too. It
-// reads what to undo from the lock files (deploy/identity.h), where every change is noted before it is made.
+// The guardian: a process that undoes harmful changes as soon as rose has died for any reason (relieve_after()); heal()
+// does the rest. It executes this program again, so that it needs little memory. It has its own session and cgroup, so
+// that neither a terminal nor a service manager that ends rose's cgroup (KillMode=control-group) ends it, too. It reads
+// what to undo from the lock files (deploy/identity.h), in which rose notes every change before making it.
 #pragma once
 
 #include "base/result.h"
 
 namespace rose::deploy {
 
-// Its first argument, instead of a command's name.
+// The guardian's first argument, in place of a command's name.
 inline constexpr const char* kGuardianCommand = "guardian-of";
 
-// This program's main() passes `argv` with kGuardianCommand to run_guardian(). Without this call no guardian is
-// started, for example in test programs, whose main() cannot do that.
+// Permits ensure_guardian() to start guardians. Call it only in a program whose main() passes `argv` with
+// kGuardianCommand to run_guardian(); test programs do not.
 void allow_guardian();
 // Starts the guardian of this process unless one is running or none is allowed. Called before each run. Without a
 // guardian rose works as well: 'rose heal' then undoes what a killed rose leaves. Logs a warning in that case.
 void ensure_guardian();
-// Call at a normal end of rose: the guardian ends without undoing anything.
+// Call it at a normal end of rose: the guardian ends without undoing anything.
 void dismiss_guardian();
 
 // The guardian itself. Returns its exit status.

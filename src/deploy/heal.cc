@@ -38,7 +38,7 @@ constexpr std::int64_t kEngineRemoval = 60 * kSecond;
 constexpr std::int64_t kEngineSettles = 5 * kSecond;
 constexpr std::int64_t kProcessesEnd = 2 * kSecond;
 
-// Names that look like those of rose. Only a lock file identifies the owner.
+// Names that look like those of rose. Who owns them is known only from a lock file.
 std::vector<std::string> names_in(const std::filesystem::path& folder, bool directories) {
   std::vector<std::string> names;
   std::error_code error;
@@ -56,8 +56,8 @@ ino_t netns_inode(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
-// The processes in the network namespace at `path`, each with a descriptor opened before it was examined, so that its
-// id cannot be reused meanwhile. Never those in the machine's own namespace, whatever its name.
+// The processes in the network namespace at `path`. Each descriptor is opened before its process is examined, so that
+// the id cannot be reused meanwhile. Returns no processes if it is the machine's own namespace, whatever its name.
 std::vector<std::pair<pid_t, Fd>> processes_in_netns(const std::string& path) {
   std::vector<std::pair<pid_t, Fd>> found;
   struct statfs filesystem{};
@@ -88,11 +88,12 @@ class Healer {
 
   void undo(const Registration& dead) {
     at_work(dead);
-    // The most harmful leftovers first; those that need a container engine last, because that may take long.
+    // Undoes the most harmful leftovers first, and those that need a container engine last, because engines may take
+    // long.
     attached(dead);
     descriptors(dead);
     for (const std::string& folder : dead.all("cgroup")) {
-      // A line with another folder was not written by rose.
+      // rose writes only folders whose name is the id, so other lines are ignored.
       if (std::filesystem::path(folder).filename() == dead.id) cgroup_folder(folder);
     }
     for (const std::string& folder : dead.all("controller")) {
@@ -101,7 +102,7 @@ class Healer {
     volumes(dead.id);
     for (const std::string& name : dead.all("netns"))
       if (id_of(name) == dead.id) netns(name, false);
-    // Docker removes no volume or image of a container that is still there.
+    // Docker does not remove a volume or image while its container exists, so these come last.
     std::vector<std::string> lines = dead.all("engine");
     std::stable_partition(lines.begin(), lines.end(), [](const std::string& line) {
       return line.find("\tvolume\t") == std::string::npos && line.find("\timage\t") == std::string::npos;
@@ -138,8 +139,8 @@ class Healer {
     });
     for (const std::string& value : dead.all("stopped"))
       if (const auto pid = still_there(value)) resume(*pid, false);
-    // The kernel may stop a process before this was noted, so resume processes that are stopped now and were not
-    // before.
+    // A BPF program may have stopped a process before rose could note it. Therefore all processes of the folder that
+    // are stopped now, and were not stopped before, are resumed.
     std::set<pid_t> stood;
     for (const std::string& value : dead.all("stood"))
       if (const auto pid = still_there(value)) stood.insert(*pid);
@@ -153,8 +154,8 @@ class Healer {
     }
   }
 
-  // Undoes only what does harm while it lasts. Other nodes, namespaces, cgroups and containers stay, as does the lock
-  // file, for undo().
+  // Undoes only what does harm as long as it lasts. Other nodes, namespaces, cgroups and containers are left to undo(),
+  // and so is the lock file.
   void relieve(const Registration& dead) {
     at_work(dead);
     attached(dead);
@@ -168,8 +169,8 @@ class Healer {
     volumes(dead.id);
   }
 
-  // With `all` (on request), ends the processes in it. Otherwise they do not belong to rose, whose processes are in its
-  // cgroup.
+  // Removes a network namespace. With `all` (on request), also ends the processes in it. Otherwise such processes do
+  // not belong to rose, because rose's processes are in its cgroup.
   void netns(const std::string& name, bool all) {
     const std::string path = fmt::format("{}/{}", kNetnsFolder, name);
     struct stat info{};
@@ -197,7 +198,8 @@ class Healer {
       return;
     }
     const std::size_t count = cgroup::processes(folder).size();
-    // Containers first: the engine's processes beside them record how they ended and unmount their file systems.
+    // End the containers first, because the engine's processes then record how they ended and unmount their file
+    // systems.
     if (const std::filesystem::path engine = folder / kEngineCgroup; cgroup::populated(engine)) {
       std::error_code error;
       for (const auto& entry : std::filesystem::directory_iterator(folder, error))
@@ -219,7 +221,7 @@ class Healer {
       healed.undone.push_back(fmt::format("{} process{}: descriptor limits restored", count, count == 1 ? "" : "es"));
   }
 
-  // The cgroup of the run, or cgroups in it, that rose noted under this key; each once.
+  // The run's cgroup, or cgroups in it, that are noted under this key, without duplicates.
   static std::vector<std::filesystem::path> own_folders(const Registration& dead, std::string_view key) {
     std::set<std::filesystem::path> folders;
     for (const std::string& folder : dead.all(key)) {
@@ -229,8 +231,8 @@ class Healer {
     return {folders.begin(), folders.end()};
   }
 
-  // Ends a node that cannot continue without rose: its filtered calls would fail, or its files are about to be moved.
-  // Processes of a container engine are left alone, because they record how containers ended.
+  // Ends nodes that cannot continue without rose, because their filtered calls would fail or their files are about to
+  // be moved. Processes of a container engine are left alone, because they record how containers ended.
   void end_processes(const std::filesystem::path& folder, bool whole_run) {
     std::vector<std::filesystem::path> each{folder};
     if (whole_run) {
@@ -249,7 +251,7 @@ class Healer {
                                           ended_text(count)));
   }
 
-  // Thaws and continues the other nodes, and removes the limits of their cgroups.
+  // Thaws the other nodes and removes the limits of their cgroups.
   void let_run(const std::filesystem::path& run) {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(run, error)) {
@@ -269,7 +271,7 @@ class Healer {
     }
   }
 
-  // A folder in a v1 hierarchy, whose processes have been ended.
+  // Removes a folder in a v1 hierarchy whose processes have been ended.
   void controller_folder(const std::filesystem::path& folder) {
     if (!std::filesystem::is_directory(folder)) return;
     if (auto removed = kernel::dissolve(folder, folder.parent_path()); !removed)
@@ -277,7 +279,7 @@ class Healer {
     else healed.undone.push_back(fmt::format("cgroup {}: removed", folder.string()));
   }
 
-  // What an engine created for it. Its processes have been ended.
+  // Undoes what a container engine created. The processes have been ended before.
   void engine(const std::vector<std::string>& words, const std::string& id) {
     if (words.empty()) return;
     std::string name = id;
@@ -286,7 +288,8 @@ class Healer {
     const bool volume = std::find(words.begin(), words.end(), "volume") != words.end();
     const std::string what = fmt::format("{} {}", volume ? "volume" : "container", name);
     auto removed = ask_engine(words, fmt::format("remove {}", what), kEngineRemoval);
-    // If the engine did not record the end of a container, it notices it only after a while.
+    // If the engine has not recorded the end of a container yet, it notices the end only after a while, so removal is
+    // tried again.
     if (!removed) removed = ask_engine(words, fmt::format("remove {}", what), kEngineRemoval);
     if (!removed) {
       (forget_ ? healed.forgotten : healed.failed).push_back(removed.error().message);
@@ -296,7 +299,7 @@ class Healer {
     }
   }
 
-  // Wherever they are now: nodes may have renamed folders on the way.
+  // Finds mounts by the deployment's id, because nodes may have moved them.
   void volumes(const std::string& id) {
     for (const volume::Mounted& mounted : volume::of(id)) {
       const std::string where = fmt::format("file system at {}", printable(mounted.point.string()));
@@ -309,7 +312,7 @@ class Healer {
     }
   }
 
-  // `pending`: it may have a pending stop signal because it is frozen.
+  // `pending`: the process is frozen, so a stop signal may still be pending.
   void resume(pid_t pid, bool pending) {
     const Fd pidfd = kernel::open_pidfd(pid);
     const auto stat = kernel::process_stat(pid);
@@ -363,7 +366,8 @@ Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
                 "run it with sudo");
   Healer healer(forget);
   ROSE_TRY(const std::filesystem::path base, cgroup::base());
-  // List names before locks: what is created later is not in the list, and what was created before has its lock.
+  // List names before locks. A deployment that is created later then has no name in the list, and one that was created
+  // earlier has its lock.
   std::vector<std::string> netns = names_in(kNetnsFolder, false);
   std::vector<std::string> folders = names_in(base, true);
   std::set<std::string> known;  // ids with a lock file
@@ -397,7 +401,7 @@ Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
   }
   if (!names.empty()) return std::move(healer.healed);
 
-  // What still exists and belongs to no running rose was never created by this deployment.
+  // What still exists and belongs to no running rose was listed in no lock file, or could not be undone.
   for (const std::string& name : folders)
     if (!living.contains(id_of(name)) && std::filesystem::is_directory(base / name))
       healer.healed.unclaimed.push_back(fmt::format("cgroup {}", name));

@@ -30,7 +30,7 @@ constexpr std::string_view kUnfinished = ".new-";
 constexpr std::size_t kMostRecordBytes = std::size_t{1} << 20;
 
 constexpr std::int64_t kOrphans = 2 * kSecond;
-constexpr std::int64_t kHealing = 180 * kSecond;  // engines answer slowly
+constexpr std::int64_t kHealing = 180 * kSecond;  // how long another process may take to undo; engines answer slowly
 
 // 0 if the owner is unknown.
 pid_t owner_of(const Registration& one) {
@@ -63,8 +63,8 @@ bool healer_at_work(const std::filesystem::path& file) {
   });
 }
 
-// A child that a killed rose had just forked holds the lock until its execve or until it notices the death. The
-// guardian, or another heal, holds it until everything is undone.
+// Waits for the lock of a killed rose. A child that rose had just forked holds the lock until its execve, or until it
+// notices that rose has died. The guardian, or another heal, holds it until everything is undone.
 bool lock_soon(int fd, const std::filesystem::path& file) {
   const std::int64_t began = monotonic_ns();
   while (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
@@ -104,7 +104,7 @@ Result<Identity> Identity::create() {
       ROSE_CHECK(identity.note("owner", std::to_string(::getpid())));
       return identity;
     }
-    // The id is in use, or a heal took the file for a leftover: try another one.
+    // The id is in use, or a concurrent heal has removed the file as a leftover: try another id.
     identity.fd_.reset();
   }
   return fail(ErrorKind::environment, fmt::format("cannot create a lock file in {}", kLockFolder), "run 'rose heal'");
@@ -129,7 +129,7 @@ void Identity::release() {
 
 namespace {
 
-// All registrations; with `owner`, only its own, and no others are touched.
+// All registrations. With `owner`, only those of that process; the locks of others are not touched.
 std::vector<Registration> look_up(std::optional<pid_t> owner, std::string_view except) {
   std::vector<Registration> found;
   std::error_code error;
@@ -157,7 +157,7 @@ std::vector<Registration> look_up(std::optional<pid_t> owner, std::string_view e
       alive = !lock_soon(fd.get(), entry.path());
       if (!alive) read_notes(one, entry.path());
     }
-    // Its owner may have finished between the open and the lock.
+    // Its owner may have released it between the open and the lock.
     struct stat info{};
     if (!alive && (::fstat(fd.get(), &info) != 0 || info.st_nlink == 0)) continue;
     one.alive = alive;

@@ -18,7 +18,8 @@
 namespace rose::deploy {
 
 inline constexpr const char* kLockFolder = "/run/rose";
-// Key of a lock file's line: "PID START" of the process that undoes, or is about to undo, what a killed rose left.
+// A key of lines in a lock file. The value is "PID START" of a process that undoes, or is about to undo, what a killed
+// rose left.
 inline constexpr const char* kHealerNote = "healer";
 
 class Identity {
@@ -33,11 +34,11 @@ class Identity {
   // Adds a line for heal() and the guardian: "run_dir\t/path", "cgroup\t/path", "ends\t/path" (a cgroup whose processes
   // cannot continue without rose), "netns\tname", "frozen\t/path", "thawed\t/path", ...
   [[nodiscard]] Result<void> note(std::string_view key, std::string_view value);
-  // Everything has been undone: removes the file.
+  // Removes the file. Call it when everything has been undone.
   void release();
-  // For the guardian, which shares the lock (deploy/guardian.h).
+  // The descriptor of the lock file, for the guardian, which shares the lock (deploy/guardian.h).
   [[nodiscard]] int fd() const { return fd_.get(); }
-  // Something could not be undone: keeps the file for heal(), like that of a killed rose.
+  // Keeps the file for heal(), like that of a killed rose. Call it when something could not be undone.
   void leave() { fd_.reset(); }
 
  private:
@@ -52,22 +53,22 @@ struct Registration {
   bool alive = false;  // its owner holds the lock
   std::vector<std::pair<std::string, std::string>> notes;
   [[nodiscard]] std::vector<std::string> all(std::string_view key) const;  // values of the lines with this key
-  Fd lock;  // held by this process if the owner is not alive, so that only one heal works on it
-  // Adds a line to the file. Only while `lock` is held.
+  Fd lock;  // held by this process if the owner is not running, so that only one heal works on it
+  // Adds a line to the file. Call it only while `lock` is held.
   void note(std::string_view key, std::string_view value) const;
 };
-// Sorted by id. Unreadable files are skipped; incomplete files of a killed rose are removed. Waits for another process
-// that is undoing what a killed rose left.
+// All registrations, sorted by id. Unreadable files are skipped; incomplete files of a killed rose are removed. If
+// another process is undoing what a killed rose left, waits for it.
 [[nodiscard]] std::vector<Registration> registrations();
-// The registrations of this owner, which has ended, without `except`. The locks of others are not touched.
+// The registrations of this owner, which has ended, except that of `except`. The locks of other owners are not touched.
 [[nodiscard]] std::vector<Registration> registrations_of(pid_t owner, std::string_view except);
-// The one with this id, at most one, whether or not it is locked.
+// The registration with this id, at most one, whether or not it is locked.
 [[nodiscard]] std::vector<Registration> registrations(std::string_view id);
-// "123 4567", a process id and its start time: that process, if it still exists.
+// The process for a text such as "123 4567" (a process id and its start time), if that process still exists.
 [[nodiscard]] std::optional<pid_t> still_there(const std::string& value);
 
-// The id at the beginning of the name of a namespace or cgroup: "rose-1f3a9c" for "rose-1f3a9c-n1". A name of another
-// form is its own id.
+// The id at the beginning of the name of a namespace or cgroup: "rose-1f3a9c" for "rose-1f3a9c-n1". For a name of
+// another form, the whole name.
 [[nodiscard]] std::string id_of(std::string_view name);
 
 }  // namespace rose::deploy

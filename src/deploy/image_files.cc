@@ -60,7 +60,7 @@ class Source {
     ROSE_TRY(source->image_, have_image(engine, container, true));
     ROSE_CHECK(identity.note("engine", undo_line(remove_words(engine, {source->name_}))));
     std::vector<std::string> words = engine.command;
-    // A container needs a command, even if it is never executed.
+    // Engines refuse to create a container without a command, even if it is never executed.
     words.insert(words.end(), {"create", "--name", source->name_, "--label", "rose=" + identity.id(), "--network",
                                "none", "--entrypoint", "/rose", container.image});
     ROSE_TRY([[maybe_unused]] const std::string made,
@@ -101,7 +101,7 @@ class Source {
   Image image_;
 };
 
-// The possible paths of a command without a slash.
+// The paths at which the command may be. With a slash in its name, there is only one.
 std::vector<std::string> places(const std::string& name, const Image& image) {
   if (name.find('/') != std::string::npos) return {join_path(image.working_dir, name)};
   std::vector<std::string> found;

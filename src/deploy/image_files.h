@@ -1,5 +1,6 @@
-// Programs inside images whose functions are needed: copied once per command, read from there, and mounted at their
-// paths into the containers of all runs. All runs then execute the same file, to which probes are attached.
+// Programs inside images whose functions are needed. They are copied once per command, read from the copies, and the
+// copies are mounted at the programs' paths in the containers of all runs. All runs then execute the same file, to
+// which probes are attached.
 #pragma once
 
 #include <filesystem>
@@ -12,11 +13,11 @@ namespace rose::deploy {
 
 class ImageFiles {
  public:
-  virtual ~ImageFiles() = default;  // removes the folder
+  virtual ~ImageFiles() = default;  // removes the folder with the copies
 };
-// For nodes in containers: replaces `binaries` by paths on this machine and stores their original paths in
-// `container->programs`. Returns null if no node names functions, sources or binaries of an image. Returns
-// ErrorKind::input if an image or a file in it is not available.
+// For nodes in containers: copies their programs, replaces `binaries` by the paths of the copies, and stores the
+// original paths in `container->programs`. Returns null if no node names functions, sources or binaries of an image.
+// Returns ErrorKind::input if an image or a file in it is not available.
 [[nodiscard]] Result<std::unique_ptr<ImageFiles>> take_programs_out(config::Config& config);
 
 }  // namespace rose::deploy

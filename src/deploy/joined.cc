@@ -1,5 +1,6 @@
-// Containers that join the PID or IPC namespace of another node's container (`pid: service:X`). The kernel ends all
-// processes of a PID namespace with its first one, so such a node ends with the owner and starts after it.
+// Containers that join the PID or IPC namespace of another node's container (`pid: service:X`). When the first process
+// of a PID namespace ends, the kernel ends all others, so such a node ends with the owner of its namespace and starts
+// after it.
 #include <algorithm>
 
 #include "base/clock.h"
@@ -60,8 +61,9 @@ std::optional<std::size_t> Cluster::ended_with(std::size_t node) const {
   return std::nullopt;
 }
 
-// Its main process is not the first of its namespace, so the kernel does not end the others with it, and the engine
-// looks for them in the folder that it placed the container in.
+// Ends the remaining processes of a node that has joined another PID namespace. Its main process is not the first
+// process of the namespace, so the kernel does not end the others with it. The engine does not find them either,
+// because it looks in the folder in which it placed the container.
 void Cluster::end_others(std::size_t node) const {
   const auto& container = config_.nodes[node].container;
   if (!container) return;

@@ -42,19 +42,19 @@
 namespace rose::deploy {
 
 static constexpr std::int64_t kContinueEvery = 100'000'000;  // ns
-static constexpr int kMostStops = 100;                       // of a child that is being started
+static constexpr int kMostStops = 100;                       // for a child that is being started
 
-// Shared with the child. Between installing its filter and execve, the child may make no system call, because any could
-// be a notified one, so they synchronise through memory.
+// Memory shared with the child, through which rose and the child synchronise. Between installing its filter and the
+// execve, the child must not make a system call, because that call could be notified.
 struct Launch::Meeting {
   std::uint32_t state;    // kPreparing...
   std::int32_t listener;  // descriptor number in the child; -1: none
-  std::int32_t stage;     // the child's step that failed
-  std::int32_t error;     // its errno
+  std::int32_t stage;     // the step of the child that failed
+  std::int32_t error;     // errno of that step
 };
 
-// Everything the child needs, prepared before the clone: afterwards, locks (for example of malloc) may be held by other
-// threads forever.
+// Everything that the child needs. It is prepared before the clone, because afterwards other threads may have held
+// locks (for example that of malloc), which are never released in the child.
 struct Launch::Plan {
   const char* file;
   char* const* argv;
@@ -73,7 +73,7 @@ struct Launch::Plan {
   const gid_t* groups;
   std::size_t group_count;
   const sock_fprog* filter;  // null: none
-  bool held;                 // starts in kHeld
+  bool held;                 // the child starts in the state kHeld
   bool may_call;             // futex and getppid are not notified, so it may wait in the kernel
   pid_t parent;
 };
@@ -83,7 +83,7 @@ namespace {
 constexpr std::uint32_t kPreparing = 0;
 constexpr std::uint32_t kWaiting = 1;
 constexpr std::uint32_t kReleased = 2;
-constexpr std::uint32_t kHeld = 3;  // until rose has moved it to its cgroup
+constexpr std::uint32_t kHeld = 3;  // the child waits until rose has moved it to its cgroup
 
 enum Stage : std::int32_t {
   kSession,
@@ -120,7 +120,7 @@ struct KernelSigaction {
 
 #define ROSE_CHILD __attribute__((no_sanitize("address", "thread", "undefined"), noinline))
 
-// Moves it to 10 or above, because the child places its streams at 0 to 3.
+// Moves the descriptor to 10 or above, because the child uses the numbers 0 to 3.
 Fd raise(Fd fd) {
   if (!fd || fd.get() >= 10) return fd;
   return Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 10));
@@ -150,7 +150,7 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
     meeting->stage = stage;
     __atomic_store_n(&meeting->error, errno, __ATOMIC_RELEASE);
     ::syscall(SYS_exit_group, 127);
-    // exit_group may be notified when no process is left to answer.
+    // The exit_group may be notified although no process is left to answer; then this instruction ends the process.
     __builtin_trap();
   };
 
@@ -167,7 +167,7 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
   if (::syscall(SYS_setsid) < 0) give_up(kSession);
   if (plan.netns >= 0 && ::syscall(SYS_setns, plan.netns, CLONE_NEWNET) != 0) give_up(kNetwork);
   if (plan.names >= 0 && ::syscall(SYS_setns, plan.names, CLONE_NEWNS) != 0) give_up(kNames);
-  // Before the user is changed, because that user may not be able to enter rose's folders.
+  // This comes before the change of user, because that user may not be allowed to enter rose's folders.
   if (::syscall(SYS_chdir, plan.directory) != 0) give_up(kDirectory);
   if (plan.inside != nullptr) {
     // The node's user may have replaced it by a link, which root must not follow for that user.
@@ -180,18 +180,19 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
   if (::syscall(SYS_dup3, plan.null_fd, 0, 0) < 0 || ::syscall(SYS_dup3, plan.out_fd, 1, 0) < 0 ||
       ::syscall(SYS_dup3, plan.err_fd, 2, 0) < 0 || ::syscall(SYS_dup3, plan.exec_fd, 3, O_CLOEXEC) < 0)
     give_up(kDescriptors);
-  // Now rather than at the execve: a child that waits for a dead rose must not keep its locks and links.
+  // Close the descriptors now rather than at the execve: if rose dies while this child waits, the child must not keep
+  // rose's locks and links.
   if (::syscall(SYS_close_range, 4, ~0U, 0) != 0) give_up(kDescriptors);
 
   if (plan.change_user) {
-    // The filter needs CAP_SYS_ADMIN, or no_new_privs, which would restrict the node.
+    // Installing the filter later requires CAP_SYS_ADMIN, or no_new_privs, which would restrict the node.
     if (plan.filter != nullptr && ::syscall(SYS_prctl, PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) give_up(kCapabilities);
     if (::syscall(SYS_setgroups, plan.group_count, plan.groups) != 0 ||
         ::syscall(SYS_setresgid, plan.gid, plan.gid, plan.gid) != 0 ||
         ::syscall(SYS_setresuid, plan.uid, plan.uid, plan.uid) != 0)
       give_up(kUser);
     if (plan.filter != nullptr) {
-      constexpr std::uint64_t kInstall = std::uint64_t{1} << CAP_SYS_ADMIN;  // dropped by the execve
+      constexpr std::uint64_t kInstall = std::uint64_t{1} << CAP_SYS_ADMIN;  // the execve drops it
       if (!kernel::set_capabilities({kInstall, kInstall, 0})) give_up(kCapabilities);
     }
   }
@@ -200,7 +201,7 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
     const unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
     long listener =
         ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, plan.filter);
-    // Before Linux 5.19.
+    // Linux before 5.19 does not know SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV.
     if (listener < 0 && errno == EINVAL) listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, plan.filter);
     if (listener < 0) give_up(kFilter);
     meeting->listener = static_cast<std::int32_t>(listener);
@@ -272,13 +273,13 @@ Result<Credentials> find_user(const std::string& name) {
 
 namespace {
 
-// A kind of call that is notified if all its argument tests succeed. Otherwise the next kind is tested.
+// A kind of call. It is notified if all tests of its arguments succeed; otherwise the next kind is tested.
 struct ClockCall {
   long number;
   struct Test {
     unsigned argument;
     std::uint32_t mask;                 // for its lower half
-    std::vector<std::uint32_t> values;  // empty: anything except 0
+    std::vector<std::uint32_t> values;  // accepted values; if empty, all values except 0
   };
   std::vector<Test> tests;
 };
@@ -309,8 +310,8 @@ std::vector<ClockCall> clock_calls(ClockCalls which) {
 void add_clock_calls(std::vector<sock_filter>& program, ClockCalls which) {
   for (const ClockCall& call : clock_calls(which)) {
     std::vector<sock_filter> body;
-    // Generated backwards: a failed test jumps over the instructions after it, a successful one continues with the next
-    // test.
+    // The instructions are generated backwards. A test that fails jumps behind the instructions generated so far, and a
+    // test that succeeds continues with the next one.
     body.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF));
     for (auto test = call.tests.rbegin(); test != call.tests.rend(); ++test) {
       std::vector<sock_filter> part = {
@@ -408,7 +409,7 @@ Result<Launch> Launch::prepare(const LaunchSpec& spec) {
   return launch;
 }
 
-// The shared memory, and the child's end of the pipe.
+// Creates the shared memory and returns the child's end of the pipe.
 Result<Fd> Launch::make_meeting() {
   int pipe_fds[2];
   if (::pipe2(pipe_fds, O_CLOEXEC) != 0) return trouble("make a pipe", errno);
@@ -424,8 +425,8 @@ Result<Fd> Launch::make_meeting() {
 
 // Since Linux 6.14 (b69bb476dee9, "cgroup: fix race between fork and cgroup.kill"), CLONE_INTO_CGROUP compares the kill
 // count of rose's own cgroup with that of the target, so a child cloned into a cgroup that was ever killed dies
-// immediately. If a child is killed before it reports, it is therefore started outside and moved while it waits, which
-// takes the kernel some milliseconds longer.
+// immediately. Therefore, if a child is killed before it reports, rose starts another one outside the cgroup and moves
+// it while it waits, which takes the kernel some milliseconds longer.
 Result<void> Launch::start(Plan& plan, const std::string& cgroup, int cgroup_fd) {
   for (const bool into : {true, false}) {
     plan.held = !into;
@@ -448,7 +449,7 @@ Result<void> Launch::start(Plan& plan, const std::string& cgroup, int cgroup_fd)
   return {};
 }
 
-// Clones into the cgroup, or beside rose if there is none (-1). Returns 0 or an errno.
+// Clones the child into the cgroup, or into rose's own cgroup if `cgroup_fd` is -1. Returns 0 or an errno.
 int Launch::clone_child(const Plan& plan, int cgroup_fd) {
   // Signal handlers of rose must not run in the child before it has reset them.
   sigset_t all;
@@ -471,9 +472,9 @@ int Launch::clone_child(const Plan& plan, int cgroup_fd) {
   return 0;
 }
 
-// The child wakes this thread if it may make the call. If the child is frozen, waits until it is thawed or killed.
-// After it has changed its user, that user's processes may stop it: it is continued repeatedly, and ended if that does
-// not help for long, or if the command is interrupted.
+// Waits until the child has prepared itself. If the child may make the call, it wakes this thread. If the child is
+// frozen, this waits until it is thawed or killed. Once the child has changed its user, that user's processes may stop
+// it: then it is continued repeatedly, and killed if it is stopped too often or the command is interrupted.
 void Launch::await_child() {
   std::int64_t continued = monotonic_ns();
   int stopped = 0;
@@ -492,7 +493,7 @@ void Launch::await_child() {
 Result<void> Launch::take_over_listener() {
   if (meeting_->listener < 0) return {};
   listener_ = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd_.get(), meeting_->listener, 0)));
-  // ESRCH, EBADF: it was killed while it waited, which its pidfd shows.
+  // ESRCH or EBADF means that the child was killed while it waited; its pidfd reports that.
   if (!listener_ && errno != ESRCH && errno != EBADF) return trouble("take over its seccomp listener", errno);
   return {};
 }

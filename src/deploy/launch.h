@@ -30,30 +30,30 @@ struct LaunchSpec {
   std::vector<std::string> argv;
   std::map<std::string, std::string> env;
   std::string directory;
-  std::string inside;      // a folder in it where it begins; must not be a symbolic link
+  std::string inside;      // the folder below `directory` in which it starts; no part of it may be a symbolic link
   std::string stdout_log;  // appended to, created if missing
   std::string stderr_log;
   std::string cgroup;
   int netns = -1;
   int names = -1;                     // the mount namespace with the run's names (deploy/names.h); -1: rose's own
-  const Credentials* user = nullptr;  // null: the same as rose
-  bool changes_user = true;           // false: only its logs belong to `user`, the process changes to it by itself
+  const Credentials* user = nullptr;  // null: the user of rose
+  bool changes_user = true;           // false: only the logs belong to `user`, and the process changes its user itself
   std::vector<int> notified_syscalls;
   ClockCalls notified_clocks = ClockCalls::none;  // if neither is set, there is no filter
 };
 
-// Opens a node's log file for appending, creating it if missing with `user` as its owner. Returns
-// ErrorKind::inconclusive if the node has replaced it by something else.
+// Opens a node's log file for appending. If the file is missing, creates it with `user` as its owner. Returns
+// ErrorKind::inconclusive if the node has replaced it by something that is not a log file.
 [[nodiscard]] Result<Fd> open_log(const std::string& path, const Credentials* user);
 
-// The filter: notifies x86-64 calls with these numbers and calls about clocks; allows all others.
+// The filter. It notifies rose of x86-64 calls with these numbers and of calls about clocks, and allows all others.
 [[nodiscard]] std::vector<sock_filter> notify_filter(const std::vector<int>& syscalls,
                                                      ClockCalls clocks = ClockCalls::none);
 
 class Launch {
  public:
-  // Returns when the process is prepared and waits. It is killed and reaped if this object is destroyed before
-  // release() has succeeded.
+  // Starts the process and returns once it is prepared and waits. If this object is destroyed before release() has
+  // succeeded, the process is killed and reaped.
   [[nodiscard]] static Result<Launch> prepare(const LaunchSpec& spec);
   Launch(Launch&& other) noexcept;
   Launch& operator=(Launch&&) = delete;
@@ -62,9 +62,9 @@ class Launch {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] Fd take_listener() { return std::move(listener_); }
-  // Lets the process call execve and waits for the result. An error means that the command could not be executed
-  // (ErrorKind::input); the process has then been reaped. Otherwise returns its pidfd. A process that was killed while
-  // it waited counts as running; the pidfd shows its end.
+  // Lets the process call execve and waits for the result. Returns the pidfd of the process. An error means that the
+  // command could not be executed (ErrorKind::input); the process has been reaped then. If the process was killed while
+  // it waited, the pidfd is returned as well and shows its end.
   [[nodiscard]] Result<Fd> release();
 
  private:

@@ -33,7 +33,7 @@ Result<void> check_takes_recorder(const std::filesystem::path& program) {
   Elf64_Ehdr head;
   if (!file || ::pread(file.get(), &head, sizeof head, 0) != static_cast<ssize_t>(sizeof head) ||
       std::memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
-    return {};  // a script; its interpreter is not checked
+    return {};  // not an ELF file but a script, whose interpreter is not checked
   const char* hint = "link it with librose-rr and record what matters: rose_rr.h";
   if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != kernel::kElfMachine)
     return fail(

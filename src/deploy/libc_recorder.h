@@ -1,5 +1,5 @@
-// librose-rr-libc.so, embedded in rose: records times, random numbers, names and readiness of a program without changes
-// to it (rr/libc/interpose.cc).
+// librose-rr-libc.so, embedded in rose. It records times, random numbers, names and readiness of a program that was not
+// changed for it (rr/libc/interpose.cc).
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,8 @@ inline constexpr const char* kLibcRecorderName = "rose-rr-libc.so";
 // Creates the file in `folder`. Returns ErrorKind::environment if this build does not contain it (builds with
 // sanitizers).
 [[nodiscard]] Result<std::filesystem::path> place_libc_recorder(const std::filesystem::path& folder);
-// Returns ErrorKind::input if the dynamic loader cannot load it into this program: one that is statically linked or of
-// another architecture.
+// Returns ErrorKind::input if the dynamic loader cannot load the library into this program, because the program is
+// statically linked or has another architecture.
 [[nodiscard]] Result<void> check_takes_recorder(const std::filesystem::path& program);
 // Sets LD_PRELOAD and ROSE_RR_LIBC for the program.
 void add_libc_recorder(std::map<std::string, std::string>& env, const std::filesystem::path& library,

@@ -31,7 +31,7 @@ Result<void> set(const std::string& name, const std::string& value) {
   return write_control(fmt::format("{}/lo/{}", kFolder, name), value);
 }
 
-// Call with an exclusive lock: the file contains the previous settings.
+// Restores the previous settings, which are in the file. Call it with the lock held exclusively.
 std::vector<std::string> restore(int fd) {
   std::string saved(kMostSaved, '\0');
   const auto size = ::pread(fd, saved.data(), saved.size(), 0);
@@ -56,7 +56,8 @@ Result<OpenLoopback> OpenLoopback::open() {
   struct stat info{};
   if (::fstat(lock.get(), &info) == 0 && info.st_size == 0) {
     std::vector<std::pair<std::string, std::string>> wanted{{"route_localnet", "1"}, {"accept_local", "1"}};
-    // The kernel uses the maximum of the two settings, but 2 ("any route back is sufficient") is less strict than 1.
+    // For rp_filter, the kernel uses the maximum of the two settings, so 2 takes effect although 1 is set. 2 ("any
+    // route back is sufficient") is less strict than 1.
     if (setting("all", "rp_filter") == "1" || setting("lo", "rp_filter") == "1") wanted.emplace_back("rp_filter", "2");
     std::string before;
     for (const auto& [name, value] : wanted) before += fmt::format("{} {}\n", name, setting("lo", name));
@@ -70,7 +71,7 @@ Result<OpenLoopback> OpenLoopback::open() {
 }
 
 OpenLoopback::~OpenLoopback() {
-  // If others still need it, they hold the lock shared.
+  // If another run still needs the settings, it holds a shared lock, so the exclusive lock fails.
   if (lock_ && ::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) (void)restore(lock_.get());
 }
 

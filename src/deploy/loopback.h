@@ -1,6 +1,7 @@
-// Configures the host's loopback interface so that packets delayed by bad links can be received there: they have lost
-// their route, so the kernel would consider their addresses forged. Shared by all runs on the machine: the first one
-// changes the settings, the last one restores them, and heal() does so if rose was killed.
+// Configures the host's loopback interface so that packets delayed by bad links can be received there. Without this,
+// the kernel would consider the addresses of these packets forged, because they have lost their route. All runs on the
+// machine share the settings: the first run changes them and the last run restores them. If rose was killed, heal()
+// restores them.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,8 @@ class OpenLoopback {
   Fd lock_;
 };
 
-// Restores what a killed rose changed. Returns a description; "" if there was nothing, or a running rose needs it.
+// Restores the settings that a killed rose changed. Returns a description, or "" if there was nothing to restore or a
+// running rose needs the settings.
 [[nodiscard]] std::string heal_loopback();
 
 }  // namespace rose::deploy

@@ -26,14 +26,15 @@ namespace {
 constexpr std::int64_t kAttachPoll = 100 * kMillisecond;
 constexpr std::int64_t kEngineTells = 10 * kSecond;  // from a container's end until its engine has reported it
 constexpr std::int64_t kFrozenPoll = 50 * kMillisecond;
-constexpr int kMostLooks = 1'000;  // for the leading process, while processes replace each other
+constexpr int kMostLooks = 1'000;  // attempts to find the leading process, while processes replace each other
 
 std::uint64_t file_size(const std::filesystem::path& folder, const std::filesystem::path& file) {
   const auto status = status_inside(folder, file);
   return status ? static_cast<std::uint64_t>(status->st_size) : 0;
 }
 
-// Written atomically, so that readers never see an incomplete number. Not synced: it is useless after a crash.
+// The file is renamed into place, so that readers never see an incomplete number. It is not synced, because it is
+// useless after a crash.
 void write_pid_file(const std::filesystem::path& path, pid_t pid) {
   const std::string temporary = path.string() + ".new";
   {
@@ -61,7 +62,7 @@ void Cluster::on_monitor(const std::function<void()>& task) {
     return;
   }
   std::unique_lock lock(mutex_);
-  if (quit_) return;  // nothing runs it any more, and the caller will find that the run is ending
+  if (quit_) return;  // the monitor runs no more tasks, and the caller will find that the run is ending
   bool done = false;
   tasks_.push_back([&] {
     task();
@@ -81,7 +82,7 @@ int Cluster::next_timeout_ms() const {
          {stopping_ ? 0 : state->restart_at_ns, stopping_ ? 0 : state->attach_at_ns, state->engine_due_ns})
       if (at != 0 && (next < 0 || at < next)) next = at;
   if (next < 0) return -1;
-  // Rounded up, because waking up early would only cause another wait.
+  // Rounded up, because waking up too early would only cause another wait.
   return static_cast<int>(
       std::clamp<std::int64_t>((next - monotonic_ns() + kMillisecond - 1) / kMillisecond, 0, 60'000));
 }
@@ -102,14 +103,14 @@ void Cluster::run_timers() {
       std::lock_guard lock(mutex_);
       const std::int64_t now = monotonic_ns();
       restart = state.restart_at_ns != 0 && now >= state.restart_at_ns;
-      // Not into a frozen folder, where the process would be stuck half-started.
+      // Do not restart into a frozen folder, where the process would be stuck half-started.
       if (restart && (cgroup::frozen(infos_[i].cgroup) || !missing_owner(i).empty())) {
         state.restart_at_ns = now + kFrozenPoll;
         restart = false;
       }
       if (restart) {
         state.restart_at_ns = 0;
-        state.end_note.clear();  // it is being restarted
+        state.end_note.clear();  // the node is about to run
         if (!state.with) ++state.restarts;
       }
       look = state.attach_at_ns != 0 && now >= state.attach_at_ns;
@@ -184,7 +185,7 @@ Result<void> Cluster::launch(std::size_t node) {
     return failed({ErrorKind::inconclusive,
                    fmt::format("node {} joins a namespace of {}, which does not run", info.name, owner),
                    fmt::format("it can start while {} runs", owner)});
-  // Processes left by an earlier incarnation would keep its ports.
+  // Kill processes left by an earlier incarnation, because they would keep its ports.
   if (!state.held && cgroup::populated(info.cgroup)) {
     if (auto killed = cgroup::kill(info.cgroup); !killed) return failed(std::move(killed).error());
     if (!cgroup::wait_empty(info.cgroup, kKillTimeout))
@@ -210,8 +211,8 @@ Result<void> Cluster::launch(std::size_t node) {
   return let_run(node, Launch::prepare(state.spec));
 }
 
-// Determines which calls are notified. Without rose they are never answered, so the node is noted as one that has to
-// end.
+// Determines which calls are notified. If rose dies, nobody answers them, so the lock file notes that the node must be
+// ended then.
 Result<void> Cluster::ask_calls(std::size_t node) {
   LaunchSpec& spec = states_[node]->spec;
   spec.notified_syscalls = observer_ != nullptr ? observer_->notified_syscalls(node) : std::vector<int>{};
@@ -276,7 +277,7 @@ Result<void> Cluster::attach(std::size_t node) {
   }));
   const std::filesystem::path own = cgroup_ / ("rose-" + info.name);
   if (found.cgroup.string().starts_with(cgroup_.string() + "/") && found.cgroup != own) {
-    // Twice, because processes forked meanwhile are descendants too.
+    // Repeated, because processes that are forked during the first pass are descendants, too.
     for (int round = 0; round < 2; ++round)
       for (const pid_t pid : kernel::with_descendants({found.pid}))
         if (kernel::cgroup_folder_of(pid) != own) (void)write_control(own / "cgroup.procs", std::to_string(pid));
@@ -287,7 +288,8 @@ Result<void> Cluster::attach(std::size_t node) {
   if (const Result<void> fit = alone ? check_apart(node, found.cgroup) : alone; !fit) {
     Error error = Error(fit.error()).in("node " + info.name);
     std::lock_guard lock(mutex_);
-    // The node is running again but cannot be attached. Nothing waits for its readiness now, so report it here.
+    // The node is running again but cannot be attached. Nothing waits for its readiness any more, so the error is
+    // reported here.
     if (state.starts > 0 && (!state.unattached || state.unattached->message != error.message))
       log::warning("{}", error.message);
     return Unexpected(std::move(error));
@@ -351,7 +353,7 @@ void Cluster::main_ended(std::size_t node) {
       end.signalled = info.si_code != CLD_EXITED;
       end.code = info.si_status;
     }
-    // From here on, its id may belong to another process.
+    // Stop watching the process now, because once it is reaped its id may belong to another process.
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, state.pidfd.get(), nullptr);
     state.pidfd.reset();
     state.pid = 0;
@@ -367,7 +369,7 @@ void Cluster::main_ended(std::size_t node) {
     }
     orderly = !end.signalled && end.code == 0 && !state.planned && !stopping_;
   }
-  // A main process that ends normally and leaves others has only started a daemon.
+  // If the main process ends normally and leaves other processes, it has only started a daemon.
   if (orderly && adopt_leader(node)) return;
   finish_end(node, end);
 }
@@ -400,8 +402,8 @@ void Cluster::engine_ended(std::size_t node, bool late) {
 bool Cluster::adopt_leader(std::size_t node) {
   NodeState& state = *states_[node];
   if (state.config->attach) return false;
-  // A process that ends during this check may have left another one that was not in the list. There is no leader only
-  // if there are no processes.
+  // A process that ends during this check may have left another one that was not in the list, so the check is repeated.
+  // There is no leader only if there are no processes.
   for (int attempt = 0; attempt < kMostLooks; ++attempt) {
     const std::vector<pid_t> here = cgroup::processes(infos_[node].cgroup);
     if (here.empty()) return false;
@@ -422,7 +424,7 @@ bool Cluster::adopt_leader(std::size_t node) {
 }
 
 void Cluster::cgroup_changed(std::size_t node) {
-  // Reading rearms the notification.
+  // Reading the file rearms the notification.
   char buffer[256];
   [[maybe_unused]] const ssize_t n = ::pread(states_[node]->events.get(), buffer, sizeof buffer, 0);
   std::lock_guard lock(mutex_);
@@ -431,7 +433,7 @@ void Cluster::cgroup_changed(std::size_t node) {
 
 void Cluster::finish_end(std::size_t node, EndInfo end) {
   NodeState& state = *states_[node];
-  // The id in the pid file of a node that is down would soon belong to another process.
+  // The id in the pid file would soon belong to another process, so the file is removed while the node is down.
   ::unlink(infos_[node].pid_file.c_str());
   end_others(node);
   {
@@ -444,10 +446,10 @@ void Cluster::finish_end(std::size_t node, EndInfo end) {
     const auto& policy = state.config->restart;
     if (!end.planned && policy && state.restarts < policy->max && !(policy->only_failures && state.end_status == 0))
       state.restart_at_ns = monotonic_ns() + policy->delay_ns;
-    // Compose restarts it with the owner of its namespace.
+    // As in Compose, the node restarts together with the owner of its namespace.
     if (state.with && !state.planned && !stopping_) state.restart_at_ns = monotonic_ns();
     if (state.config->attach && !stopping_) state.attach_at_ns = monotonic_ns() + kAttachPoll;
-    // Zero means none.
+    // Zero would mean that no restart is scheduled.
     if (state.restart_at_ns != 0) state.restart_at_ns = std::max<std::int64_t>(state.restart_at_ns, 1);
   }
   log::debug("node {} {}{}", infos_[node].name, describe(end), end.planned ? " (planned)" : "");

@@ -17,7 +17,8 @@ Result<void> NameServer::add(int netns_fd, const std::string& hosts) {
   int err = 0;
   in_netns(netns_fd, [&] {
     socket = Fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    // A name server that is itself a node must be able to bind port 53 of all addresses. Such servers set one of these.
+    // A node that is itself a name server must be able to bind port 53 of all addresses. Name servers set one of these
+    // two options.
     const int on = 1;
     if (socket) {
       ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -58,7 +59,7 @@ void NameServer::serve() {
       if (n < 0) continue;
       const std::string answer =
           dns_answer(std::string_view(packet).substr(0, static_cast<std::size_t>(n)), served_[i - 1].names);
-      // A client that has gone does not matter.
+      // The error is ignored: the client may have ended.
       if (!answer.empty())
         (void)::sendto(socket, answer.data(), answer.size(), 0, reinterpret_cast<sockaddr*>(&from), size);
     }

@@ -1,6 +1,6 @@
-// The name server of a run's containers: 127.0.0.11 in each container's network, as with Docker. It answers for the
-// names in the container's hosts file, for programs that do not read that file (nginx with `resolver 127.0.0.11`,
-// HAProxy with `resolvers`, libraries that ask name servers themselves).
+// The name server of a run's containers. It listens at 127.0.0.11 in each container's network, as Docker's does. It
+// answers for the names in the container's hosts file, for programs that do not read that file (nginx with `resolver
+// 127.0.0.11`, HAProxy with `resolvers`, libraries that ask name servers themselves).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace rose::deploy {
 
-inline constexpr const char* kNameServer = "127.0.0.11";  // where Docker's listens; configurations name it
+inline constexpr const char* kNameServer = "127.0.0.11";  // as with Docker; configurations contain this address
 inline constexpr std::uint16_t kNamePort = 53;
 
 class NameServer {
@@ -23,9 +23,9 @@ class NameServer {
   NameServer(const NameServer&) = delete;
   NameServer& operator=(const NameServer&) = delete;
   ~NameServer();
-  // Serves these names in a network namespace. Before start().
+  // Serves these names in a network namespace. Call it before start().
   [[nodiscard]] Result<void> add(int netns_fd, const std::string& hosts);
-  // Nothing to do if nothing was added.
+  // Starts the thread that answers. Does nothing if add() was not called.
   [[nodiscard]] Result<void> start();
 
  private:

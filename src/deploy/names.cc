@@ -27,7 +27,7 @@ void add(std::vector<std::string>& names, const std::string& name) {
   if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
 
-// Like container engines: "box.example.org" is also "box".
+// The host names of a container. As with container engines, "box.example.org" is also known as "box".
 std::vector<std::string> host_names(const config::Container& container) {
   std::vector<std::string> names;
   const std::string& host = container.hostname;
@@ -76,7 +76,7 @@ std::vector<HostLine> run_names(const config::Config& config, const std::vector<
     }
     lines.push_back(std::move(line));
   }
-  // One line for each address, which begins with the name of the node that owns it.
+  // There is one line for each address. The names of nodes that share a network are appended to the owner's line.
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const std::size_t owner = config.network_owner(nodes[i].index);
     if (owner == nodes[i].index) continue;
@@ -89,12 +89,12 @@ std::vector<HostLine> run_names(const config::Config& config, const std::vector<
 }
 
 std::string container_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes, std::size_t node) {
-  node = config.network_owner(node);  // like container engines: nodes that share a network share this file
+  node = config.network_owner(node);  // as with container engines, nodes that share a network share this file
   const config::Container& container = *config.nodes[node].container;
   std::vector<HostLine> lines = kLocal;
   std::vector<HostLine> others = run_names(config, nodes);
   HostLine own{reachable_ip(nodes[node]), host_names(container)};
-  // Without a domain, an alias that completes its host name is its full name, as a pod's is.
+  // If there is no domain, an alias that consists of the host name and a domain is the full name, as for a pod.
   const std::string host = container.hostname.empty() ? config.nodes[node].name : container.hostname;
   if (container.domain.empty())
     for (const std::string& alias : container.aliases)
@@ -107,7 +107,7 @@ std::string container_hosts(const config::Config& config, const std::vector<Node
     if (nodes[i].index == node)
       for (const std::string& name : others[i].names) add(own.names, name);
   lines.push_back(std::move(own));
-  // An entry of the service itself overrides the name of another node.
+  // The service's own entries come before the names of other nodes, so they override them.
   const std::string client = config::client_address(config.deployment);
   const std::string machine = config.deployment.network == config::Network::host ? "127.0.0.1" : client;
   for (const auto& [name, address] : container.hosts)
@@ -127,8 +127,9 @@ std::string process_hosts(const config::Config& config, const std::vector<NodeIn
   std::vector<HostLine> lines = kLocal;
   for (HostLine& line : run_names(config, nodes)) lines.push_back(std::move(line));
   const std::vector<HostLine> known = lines;
-  // Programs look up the name of their machine (a JVM its local host): its address is kept if that is this machine
-  // itself and not an address that does not exist in the run's network.
+  // Programs look up the name of their machine (a JVM calls it the local host). The machine's entry for it is kept if
+  // the address is that of the machine itself (127.*), but not if it is an address that does not exist in the run's
+  // network.
   bool own = has(known, hostname) || hostname.empty();
   for (HostLine& line : read_hosts(machine)) {
     const bool names_it = std::find(line.names.begin(), line.names.end(), hostname) != line.names.end();
@@ -167,7 +168,7 @@ Result<void> leave_shared(const std::filesystem::path& folder) {
   std::error_code gone;
   if (!std::filesystem::exists(folder, gone)) return {};
   ROSE_TRY(const OpenFolder open, OpenFolder::open(folder));
-  // EINVAL: it is not a mount (any more).
+  // EINVAL: it is not mounted, or not any more.
   if (::umount2(own_path(open.fd()).c_str(), MNT_DETACH) == 0 || errno == EINVAL) return {};
   return cannot_do(fmt::format("unmount {}", folder.string()));
 }
@@ -179,7 +180,7 @@ Result<Fd> make_names(const std::filesystem::path& hosts, const std::filesystem:
   std::vector<Place> places;
   for (const auto& [file, at] : {std::pair(hosts, "/etc/hosts"), std::pair(resolver, "/etc/resolv.conf")}) {
     if (file.empty()) continue;
-    // Often a link into /run.
+    // The file is often a link into /run.
     std::error_code error;
     const std::filesystem::path real = std::filesystem::canonical(at, error);
     if (error && file == resolver) continue;
@@ -192,7 +193,7 @@ Result<Fd> make_names(const std::filesystem::path& hosts, const std::filesystem:
              made = [&]() -> Result<Fd> {
                if (::unshare(CLONE_NEWNS) != 0) return cannot_do("create a mount namespace");
                for (const Place& place : places) {
-                 // What is mounted there must not appear in the machine's own namespace. Other mounts stay shared.
+                 // A mount at this place must not appear in the machine's own namespace. Other mounts stay shared.
                  if (::mount(nullptr, place.mount.c_str(), nullptr, MS_SLAVE, nullptr) != 0)
                    return cannot_do(fmt::format("keep what is mounted in {} in a namespace", place.mount.string()));
                }
@@ -201,7 +202,7 @@ Result<Fd> make_names(const std::filesystem::path& hosts, const std::filesystem:
                      ::mount(nullptr, place.at.c_str(), nullptr, MS_PRIVATE, nullptr) != 0)
                    return cannot_do(fmt::format("mount {} at {}", place.file.string(), place.at.string()));
                Fd fd(::open("/proc/thread-self/ns/mnt", O_RDONLY | O_CLOEXEC));
-               // Try to enter it as each process will: this needs more rights than creating one.
+               // Enter the namespace as each process will, because entering needs more rights than creating.
                if (!fd || ::setns(fd.get(), CLONE_NEWNS) != 0) return cannot_do("enter a mount namespace");
                return fd;
              }();

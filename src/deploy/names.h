@@ -1,6 +1,6 @@
-// The names of a run: its nodes and the commands beside them find each other by name, like containers on one network.
-// Each container gets its own hosts file. Processes of this machine get a mount namespace of the run, in which
-// /etc/hosts and /etc/resolv.conf are the run's, so that no name of this machine resolves to the node itself.
+// The names of a run: nodes and commands find each other by name, like containers on one network. Each container gets
+// its own hosts file. Processes of this machine get a mount namespace of the run, in which /etc/hosts and
+// /etc/resolv.conf are the run's, so that no name of this machine resolves to the node itself.
 #pragma once
 
 #include <filesystem>
@@ -16,12 +16,12 @@
 
 namespace rose::deploy {
 
-// The hosts in the run: a line for each node, with its names, most important first. A host name that is another node's
-// name, service or alias belongs to that node only.
+// The hosts in the run: a line for each node, with its names, most important first. If a node's host name is also the
+// name, service or alias of another node, it belongs only to that other node.
 [[nodiscard]] std::vector<HostLine> run_names(const config::Config& config, const std::vector<NodeInfo>& nodes);
 
-// The hosts file of the container `node`: its own line first, then the others', then `extra_hosts` of its service and
-// the names by which engines call the machine, which is the client here.
+// The hosts file of the container `node`: its own line first, then `extra_hosts` of its service, the lines of the other
+// nodes, and the names by which engines call the machine, which is the client here.
 [[nodiscard]] std::string container_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes,
                                           std::size_t node);
 
@@ -30,22 +30,22 @@ namespace rose::deploy {
 [[nodiscard]] std::string process_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes,
                                         const std::string& machine, const std::string& hostname);
 
-// For processes of this machine no name server answers. Resolvers then ask this machine, where none listens, and fail
-// immediately.
+// The resolv.conf of processes of this machine, for which no name server answers. Resolvers then ask this machine,
+// where none listens, and fail immediately.
 inline constexpr const char* kNoNameServer = "# Names of this run are in /etc/hosts; it has no name server.\n";
 
-// The resolv.conf of a container. `served`: the run's name server (deploy/name_server.h) answers in its network;
-// `others`: asked about names that it does not know.
+// The resolv.conf of a container. `served`: the run's name server (deploy/name_server.h) answers in its network.
+// `others`: the name servers that are asked about names that the run's does not know.
 [[nodiscard]] std::string resolver_text(bool served, const std::vector<std::string>& others);
 
-// Makes the run's folder a mount that namespaces share: what rose or a command mounts in it is visible to all. Undone
-// by `leave_shared`.
+// Makes the run's folder a mount that is shared between namespaces: what rose or a command mounts in it is visible in
+// all of them. leave_shared() undoes it.
 [[nodiscard]] Result<void> share_folder(const std::filesystem::path& folder);
-// Unmounts it together with everything mounted in it. Succeeds if it is not a mount.
+// Unmounts the folder together with everything mounted in it. Succeeds if it is not a mount.
 [[nodiscard]] Result<void> leave_shared(const std::filesystem::path& folder);
 
-// Creates a mount namespace in which `hosts`, a file, is /etc/hosts, and `resolver`, unless empty, /etc/resolv.conf. It
-// exists as long as the descriptor or a process in it.
+// Creates a mount namespace in which the file `hosts` is /etc/hosts, and the file `resolver`, unless empty, is
+// /etc/resolv.conf. The namespace exists as long as the descriptor or a process in it.
 [[nodiscard]] Result<Fd> make_names(const std::filesystem::path& hosts, const std::filesystem::path& resolver);
 
 }  // namespace rose::deploy

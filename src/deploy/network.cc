@@ -41,12 +41,13 @@ Result<Address> address_of(const std::string& text) {
   return fail(ErrorKind::input, fmt::format("'{}' is not an IP address", text));
 }
 
-// The folder of named namespaces, a shared mount as `ip netns` creates it: otherwise, a name removed here would remain
-// in other mount namespaces and keep the namespace alive.
+// Prepares the folder of named namespaces. It must be a shared mount, as `ip netns` creates it. Otherwise, a name that
+// is removed here would remain in other mount namespaces and keep the network namespace alive.
 Result<void> prepare_netns_folder() {
   if (::mkdir(kNetnsFolder, 0755) != 0 && errno != EEXIST)
     return environment(fmt::format("make {}", kNetnsFolder), errno);
-  // The usual case, handled without the lock, which every user who can open the folder could hold.
+  // In the usual case the folder is a mount already. Then the lock is not needed; every user who can open the folder
+  // could hold it.
   if (::mount("", kNetnsFolder, "none", MS_SHARED | MS_REC, nullptr) == 0) return {};
   Fd folder(::open(kNetnsFolder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return environment(fmt::format("open {}", kNetnsFolder), errno);
@@ -61,16 +62,16 @@ Result<void> prepare_netns_folder() {
   return {};
 }
 
-// Without link-local addresses there is no IPv6 background traffic on the links; configured addresses and ::1 still
-// work. The kernel resolves this path in the calling thread's namespace.
+// Disables link-local addresses, so that there is no IPv6 background traffic on the links. Configured addresses and ::1
+// still work. The kernel resolves this path in the calling thread's namespace.
 void calm_ipv6() {
   Fd fd(::open("/proc/sys/net/ipv6/conf/default/addr_gen_mode", O_WRONLY | O_CLOEXEC));
   if (fd) [[maybe_unused]]
     const ssize_t n = ::write(fd.get(), "1", 1);
 }
 
-// Docker's values since 20.10. Images rely on them: HAProxy's official one listens at port 80 as another user than
-// root.
+// Sets the values that Docker has set since version 20.10. Images rely on them: for example, HAProxy's official image
+// listens at port 80 without being root.
 Result<void> open_to_users() {
   ROSE_CHECK(write_control("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0"));
   return write_control("/proc/sys/net/ipv4/ping_group_range", "0 2147483647");
@@ -146,7 +147,7 @@ Result<Fd> adopt_netns(const std::string& name, pid_t holder) {
 
 Result<void> remove_netns(const std::string& name) {
   const std::string path = fmt::format("{}/{}", kNetnsFolder, name);
-  // Once per mount on it; EINVAL: none is left.
+  // Repeat for each mount on the name; EINVAL means that none is left.
   while (::umount2(path.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) {
   }
   if (::unlink(path.c_str()) != 0 && errno != ENOENT)
@@ -160,7 +161,7 @@ std::vector<std::string> port_names(const std::vector<std::string>& nodes) {
     std::string name = "rose-" + nodes[i];
     if (name.size() >= IFNAMSIZ) {
       name = fmt::format("rose-p{}", i);
-      // A node may itself be called "p0".
+      // Avoids the name of a node that is itself called "p0".
       if (std::find(nodes.begin(), nodes.end(), name.substr(5)) != nodes.end()) name = fmt::format("rose-_p{}", i);
     }
     names.push_back(std::move(name));
@@ -225,9 +226,9 @@ Result<std::unique_ptr<Network>> Network::create(const std::string& client_netns
         if (address.is_ipv4() == client_address.is_ipv4())
           if (const int err = netlink.add_default_route(client_address); err != 0)
             return environment(fmt::format("add a default route in {}", members[i].netns), err);
-        // The deployment has no connection to the outside. A name server there would never answer, and each name lookup
-        // (JVMs make several when they start) would take ten seconds. On a kernel without rules for routes, lookups
-        // wait that long.
+        // The deployment has no connection to the outside, so a name server there would never answer. Each name lookup
+        // (JVMs make several when they start) would then wait for ten seconds. This rule makes lookups fail at once. On
+        // a kernel without rules for routes, they wait.
         if (const int err =
                 netlink.prohibit_port_by_default_route(address.is_ipv4() ? AF_INET : AF_INET6, kNameServerPort);
             err != 0)

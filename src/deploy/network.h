@@ -21,9 +21,9 @@ inline constexpr const char* kNodeLink = "rose0";          // in each node's nam
 
 // Creates a network namespace with a name as `ip netns add` does, with lo up.
 [[nodiscard]] Result<Fd> make_netns(const std::string& name);
-// Gives such a name to the namespace of a process.
+// Gives such a name to the network namespace of the process `holder`.
 [[nodiscard]] Result<Fd> adopt_netns(const std::string& name, pid_t holder);
-// Removes the name; the namespace disappears with its last process and descriptor. Succeeds if there is none.
+// Removes the name. The namespace disappears with its last process and descriptor. Succeeds if there is no such name.
 [[nodiscard]] Result<void> remove_netns(const std::string& name);
 
 // The port of each node in the client namespace: "rose-<node>", or "rose-p<index>" if that is too long.
@@ -36,9 +36,9 @@ class Network {
     std::string port;
     std::string ip;
     pid_t holder = 0;  // the process whose namespace is used; 0: create one
-    // It is in the namespace of this member, and the rest has no meaning.
+    // If set, this member is in the namespace of that member, and the other fields have no meaning.
     std::optional<std::size_t> of = std::nullopt;
-    bool container = false;  // its users may do what Docker's network namespaces let them do
+    bool container = false;  // its users get the privileges that they have in Docker's network namespaces
   };
   [[nodiscard]] static Result<std::unique_ptr<Network>> create(const std::string& client_netns,
                                                                const std::string& client_ip, int prefix,
@@ -55,8 +55,8 @@ class Network {
   Network() = default;
   std::vector<std::string> names_;
   Fd client_;
-  std::vector<Fd> nodes_;        // by member; none for those in the namespace of another one
-  std::vector<std::size_t> of_;  // by member: the one whose namespace it is in
+  std::vector<Fd> nodes_;        // by member; invalid for members in the namespace of another one
+  std::vector<std::size_t> of_;  // by member: the member in whose namespace it is
 };
 
 }  // namespace rose::deploy

@@ -30,7 +30,7 @@ Result<void> Cluster::signal(std::size_t node, Scope scope, int number) {
   const std::filesystem::path folder = infos_[node].cgroup;
   const bool down = state.pid == 0;
   if (scope == Scope::main && !down) {
-    // Under the lock, so that the process is not reaped meanwhile.
+    // The lock ensures that the process is not reaped meanwhile.
     const bool sent = state.pidfd ? kernel::pidfd_signal(state.pidfd.get(), number) : ::kill(state.pid, number) == 0;
     if (!sent && errno != ESRCH)
       return fail_errno(ErrorKind::environment, fmt::format("cannot signal node {}", infos_[node].name), errno);
@@ -59,7 +59,7 @@ Result<void> Cluster::stand_still(std::size_t node, Scope scope, bool wait) {
   lock.unlock();
   if (scope == Scope::all && !folder.empty()) {
     if (attached) ROSE_CHECK(check_without_rose(folder));
-    // Note it first: an attached system that stays frozen after rose was killed must be found.
+    // Note it first, so that heal() finds an attached node that stays frozen because rose was killed.
     if (attached) ROSE_CHECK(identity_.note("frozen", folder.string()));
     {
       std::lock_guard again(mutex_);
@@ -90,7 +90,7 @@ Result<void> Cluster::resume(std::size_t node, Scope scope) {
       return {};  // the cgroup of an attached node, which was removed with its processes
     ROSE_CHECK(cgroup::freeze(folder, false));
     if (state.config->attach) ROSE_CHECK(identity_.note("thawed", folder.string()));
-    wake();  // a restart may have waited for this
+    wake();  // a restart may be waiting for this
     return {};
   }
   if (down) return {};  // it died while paused, so there is nothing to resume
@@ -128,7 +128,8 @@ bool Cluster::wait_down(std::size_t node, std::int64_t timeout_ns) {
   }
 }
 
-// The init process of a container ignores signals without a handler, so waiting is useless then.
+// False if the main process ignores the stop signal: the init process of a container ignores signals without a handler.
+// Waiting for its end is useless then.
 bool Cluster::heeds_its_end(std::size_t node) const {
   std::unique_lock lock(mutex_);
   const NodeState& state = *states_[node];
@@ -141,12 +142,12 @@ bool Cluster::heeds_its_end(std::size_t node) const {
 
 void Cluster::terminate(std::size_t node) const {
   if (const auto& container = states_[node]->container) {
-    // As engines do: the main process passes the signal on if it wants to.
+    // As with engines, only the main process gets the signal; it passes the signal on if it wants to.
     std::lock_guard lock(mutex_);
     const NodeState& state = *states_[node];
     if (!state.pidfd) return;
     (void)kernel::pidfd_signal(state.pidfd.get(), container->stop_signal);
-    // a stopped process handles signals only after it continues
+    // A stopped process handles signals only after it continues.
     (void)kernel::pidfd_signal(state.pidfd.get(), SIGCONT);
     return;
   }
@@ -169,7 +170,7 @@ void Cluster::set_planned(std::size_t node, bool planned) {
 Result<void> Cluster::stop_node(std::size_t node, int number) {
   const NodeState& state = *states_[node];
   if (number != SIGKILL && state.container && !state.config->container->pre_stop.empty()) {
-    on_monitor([&] { set_planned(node, true); });  // a hook may end it
+    on_monitor([&] { set_planned(node, true); });  // a hook may end the node
     if (auto done = pre_stop(node, kHookTimeout, false); !done) {
       on_monitor([&] { set_planned(node, false); });
       Error error = std::move(done).error();
@@ -181,7 +182,7 @@ Result<void> Cluster::stop_node(std::size_t node, int number) {
   on_monitor([&] {
     set_planned(node, true);
     if (number == SIGKILL) sent = cgroup::kill(infos_[node].cgroup);
-    else terminate(node);  // even if it ignores the signal: it is killed below
+    else terminate(node);  // also if it ignores the signal, because it is killed below
   });
   ROSE_CHECK(sent);
   if (number == SIGKILL || heeds_its_end(node))
@@ -199,13 +200,13 @@ Result<void> Cluster::stop_node(std::size_t node, int number) {
 Result<void> Cluster::start_node(std::size_t node) {
   NodeState& state = *states_[node];
   {
-    // The engine may not have reported yet how its container ended.
+    // The container may have ended although the engine has not reported how.
     std::unique_lock lock(mutex_);
     const std::int64_t until = monotonic_ns() + kKillTimeout;
     while (state.ending && !stopping_ && monotonic_ns() < until) changed_.wait_for(lock, std::chrono::milliseconds(10));
   }
   Result<void> launched;
-  bool started = false;  // here, not by the restart policy
+  bool started = false;  // started here, not by the restart policy
   on_monitor([&] {
     {
       std::lock_guard lock(mutex_);

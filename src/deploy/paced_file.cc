@@ -35,7 +35,7 @@ constexpr std::uint32_t kMostData = 1U << 20;  // per request
 constexpr std::size_t kRequestBytes = kMostData + 64 * 1024;
 constexpr std::size_t kMostPending = 4096;
 constexpr std::uint16_t kMostBackground = 512;
-constexpr int kLeaveMs = 2'000;  // for the server to end once the file is not in use
+constexpr int kLeaveMs = 2'000;  // for the server to end once the file is no longer in use
 constexpr mode_t kFileMode = S_IFREG | 0600;
 
 // The headers before a FUSE request's data.
@@ -86,7 +86,7 @@ class PaceServer {
     int error;
   };
 
-  // The pace has changed, or rose has ended.
+  // Handles a message on the socket: the pace has changed. If the socket is closed, rose has ended.
   void hear() {
     char bytes[64];
     const ssize_t got = ::recv(kSocket, bytes, sizeof bytes, MSG_DONTWAIT);
@@ -158,7 +158,7 @@ class PaceServer {
         return wait(head, in.offset, in.size, write_all(in.offset, in.size));
       }
       case FUSE_FSYNC:
-        // Data is in the backing file; it does not have to survive a crash of the machine.
+        // The data is in the backing file. It does not have to survive a crash of the machine, so nothing is synced.
         return wait(head, 0, 0, 0);
       case FUSE_RELEASE:
       case FUSE_DESTROY: return answer(head.unique, 0, nullptr, 0);
@@ -195,7 +195,7 @@ class PaceServer {
     waiting_[pending_++] = one;
   }
 
-  // The time at which the next answer is due.
+  // Sends the answers that are due. Returns the time at which the next one is due.
   std::uint64_t answer_due() {
     const std::uint64_t now = time_ns();
     std::uint64_t next = ~std::uint64_t{0};
@@ -247,7 +247,7 @@ class PaceServer {
   if (::syscall(SYS_close_range, PaceServer::kSocket + 1, ~0U, 0) != 0 || ::chdir("/") != 0) ::_exit(1);
   ::prctl(PR_SET_NAME, "rose-disk");
   ::prctl(PR_SET_TIMERSLACK, 1UL);
-  // If permitted (CAP_SYS_RESOURCE): the kernel then never makes this process wait for the disk that it serves.
+  // With this flag, which needs CAP_SYS_RESOURCE, the kernel never makes this process wait for the disk that it serves.
   ::prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0);
   ::setsid();
   server.run();
@@ -282,7 +282,7 @@ Result<std::unique_ptr<PacedFile>> PacedFile::make(const std::filesystem::path& 
     return fail_errno(ErrorKind::environment, "cannot mount a FUSE file", error);
   }
   auto* server = new (paced->shared_->server) PaceServer(paced->shared_, paced->shared_->buffer);
-  // Ctrl-C is for rose.
+  // Blocks all signals in the child, because Ctrl-C is for rose.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -294,11 +294,11 @@ Result<std::unique_ptr<PacedFile>> PacedFile::make(const std::filesystem::path& 
   int opened = forked;
   if (forked == 0) {
     paced->file_ = Fd(::open(point.c_str(), O_RDWR | O_CLOEXEC));
-    // The kernel asks for the size on demand. Loop devices of older kernels use the cached size, so request it now.
+    // Newer kernels ask for the size on demand. On older kernels, loop devices use the cached size, so request it now.
     struct stat info{};
     opened = paced->file_ && ::fstat(paced->file_.get(), &info) == 0 ? 0 : errno;
   }
-  // It is used only through its descriptor, so nothing has to be found and removed after a kill.
+  // The file is used only through its descriptor, so its name is removed now and nothing is left after a kill.
   (void)::umount2(point.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW);
   ::unlink(point.c_str());
   if (opened != 0)
@@ -313,7 +313,7 @@ PacedFile::~PacedFile() {
   if (pid_ > 0) {
     const Fd ended = kernel::open_pidfd(pid_);
     pollfd watched{ended.get(), POLLIN, 0};
-    // Longer only if another process has the file open; then the server ends by itself later.
+    // The wait takes longer only if another process has the file open. In that case the server ends by itself later.
     if (ended && ::poll(&watched, 1, kLeaveMs) == 1) (void)::waitpid(pid_, nullptr, 0);
   }
   if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));

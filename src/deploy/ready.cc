@@ -33,7 +33,7 @@ class TcpProbe : public Probe {
     if (!socket_) return false;
     if (connected_) return true;
     pollfd p{socket_.get(), POLLOUT, 0};
-    if (::poll(&p, 1, 0) == 0) return false;  // connecting
+    if (::poll(&p, 1, 0) == 0) return false;  // the connection attempt is still in progress
     int err = 0;
     socklen_t size = sizeof err;
     ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &err, &size);
@@ -60,7 +60,7 @@ class TcpProbe : public Probe {
     } else {
       return;
     }
-    // A socket belongs to the namespace in which it was created; the rest works from any namespace.
+    // The socket is created in the node's namespace, to which it then belongs. The other calls work from any namespace.
     in_netns(netns_fd_,
              [&] { socket_ = Fd(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); });
     if (!socket_) return;
@@ -75,7 +75,7 @@ class TcpProbe : public Probe {
   bool connected_ = false;
 };
 
-// A line without an end is searched in overlapping pieces.
+// A line that is too long is searched in overlapping pieces.
 constexpr std::size_t kOverlap = 1024;
 constexpr std::size_t kChunk = 65536;
 constexpr std::size_t kMostAtOnce = 256 * kChunk;
@@ -107,7 +107,8 @@ class LogProbe : public Probe {
     if (!fd) return false;
     std::vector<char> buffer(kChunk);
     bool more = false;
-    // The rest is searched the next time, so that a node that writes without end does not delay others.
+    // The remaining output is searched by the next call, so that a node that writes without end does not delay other
+    // nodes.
     for (std::size_t left = kMostAtOnce; left > 0; left -= kChunk) {
       // Holes may be far larger than the disk. There is no data after this one yet, or a line begins there.
       const auto data = next_data(fd.get(), log.offset);
@@ -135,8 +136,8 @@ class LogProbe : public Probe {
   std::vector<Log> logs_;
 };
 
-// After a negative answer, the command is not repeated for this multiple of its duration, so that probes (starting an
-// interpreter or a JVM) do not take the processors from the nodes that they wait for. The pause is limited, so that
+// After a negative answer, the command is not repeated for this multiple of its duration. Otherwise probes that start
+// an interpreter or a JVM would take processor time from the nodes for which they wait. The pause is limited, so that
 // readiness is still noticed soon.
 constexpr std::int64_t kRestPerQuestion = 6;
 constexpr std::int64_t kLongestRest = 500 * kMillisecond;
@@ -210,7 +211,7 @@ static std::string tail_of(const Fd& fd, std::size_t lines, std::size_t most) {
     begin = found;
   }
   if (begin > 0 && begin < text.size()) ++begin;
-  // Java's stack traces contain tabs, which must not be shown as control characters.
+  // Java's stack traces contain tabs, which would otherwise be printed as control characters.
   return replaced(text.substr(begin), "\t", "    ");
 }
 

@@ -15,7 +15,8 @@ namespace rose::deploy {
 class Probe {
  public:
   virtual ~Probe() = default;
-  // Returns true once ready. An error ends the waiting (a readiness command that cannot be executed).
+  // Returns true once the node is ready. An error ends the waiting (for example, the readiness command cannot be
+  // executed).
   [[nodiscard]] virtual Result<bool> ready() = 0;
   // What is still missing: "nothing accepts connections at 10.77.0.1:7000".
   [[nodiscard]] virtual std::string missing() const = 0;
@@ -27,7 +28,7 @@ class Probe {
 struct LogStart {
   std::filesystem::path path;
   std::uint64_t offset = 0;
-  std::filesystem::path folder{};  // the node's, in which it is (base/folder.h)
+  std::filesystem::path folder{};  // the node's folder, which contains the file (base/folder.h)
 };
 // Returns ErrorKind::input if the pattern is not a regular expression.
 [[nodiscard]] Result<std::unique_ptr<Probe>> log_probe(const std::string& pattern, std::vector<LogStart> logs);
@@ -42,8 +43,8 @@ struct LastWords {
   std::string log;
   std::string text;  // "": it printed nothing
 };
-// From a node's folder: its stderr, else its stdout. The message of a JVM on stderr that it has loaded the agent is
-// ignored.
+// The last lines that a node printed: those of its stderr, or else of its stdout. A JVM's message on stderr that it has
+// loaded the agent is ignored.
 [[nodiscard]] LastWords last_words(const std::filesystem::path& node);
 
 }  // namespace rose::deploy

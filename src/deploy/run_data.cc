@@ -102,7 +102,7 @@ Result<void> RunData::overlay(const OpenFolder& all, const std::string& id) {
   ROSE_TRY(const OpenFolder upper, all.make(name + std::string(kLayers) + "/changes", std::nullopt));
   ROSE_TRY(const OpenFolder work, all.make(name + std::string(kLayers) + "/work", std::nullopt));
   ROSE_TRY(const OpenFolder at, all.make(name, std::nullopt));
-  // The folder itself has the owner and mode of its upper layer.
+  // The top folder of an overlay has the owner and mode of its upper layer.
   ROSE_CHECK(upper.give({status.st_uid, status.st_gid}, status.st_mode & 07777));
   ROSE_TRY(const Fd mount,
            volume::make_detached("overlay", id,

@@ -11,11 +11,11 @@
 
 namespace rose::deploy {
 
-// True if `source` is data: a folder or a regular file, but nothing of the kernel's or the machine's own (a device, a
-// socket, /proc, /run), which containers get unchanged.
+// True if `source` is data: a folder or a regular file. Things that belong to the kernel or the machine (a device, a
+// socket, /proc, /run) are not data; containers get them unchanged.
 [[nodiscard]] bool is_data(const std::filesystem::path& source);
 
-// The folders that are not inside another one of the list, sorted.
+// The folders that are not inside another folder of the list, sorted.
 [[nodiscard]] std::vector<std::filesystem::path> outermost(std::vector<std::filesystem::path> sources);
 
 // Suffix for the folder of an overlay's layers. That folder must not be inside `source`; a separate file system mounted
@@ -24,9 +24,9 @@ inline constexpr std::string_view kLayers = ".layers";
 
 class RunData {
  public:
-  // Created at `shown`, a new name in a folder of the run: a folder as an overlay, whose changes are in
-  // <shown>.layers/changes, or as a copy if the file system does not support overlays; a file as a copy. `id`: the
-  // deployment's.
+  // Makes the run's version of `source` at `shown`, a new name in a folder of the run. A folder becomes an overlay,
+  // whose changes are in <shown>.layers/changes, or a copy if the file system does not support overlays. A file becomes
+  // a copy. `id`: the deployment's id.
   [[nodiscard]] static Result<RunData> make(const std::filesystem::path& source, const std::filesystem::path& shown,
                                             const std::string& id);
 
@@ -41,10 +41,10 @@ class RunData {
   bool mounted_ = false;
 };
 
-// A new name for `source` that differs from all in `others`, to which it is added.
+// Returns a new name for `source` that differs from all in `others`, and adds it to `others`.
 [[nodiscard]] std::string data_name(const std::filesystem::path& source, std::vector<std::string>& others);
 
-// "/srv/kv/data (12 files, 3.4 MiB)"; stops counting when it takes too long.
+// Describes the data: "/srv/kv/data (12 files, 3.4 MiB)". Stops counting when that takes too long.
 [[nodiscard]] std::string described_data(const std::filesystem::path& source);
 
 }  // namespace rose::deploy

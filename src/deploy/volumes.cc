@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFillRounds = 1000;        // a writer may make it larger between reading and setting its size
+constexpr int kFillRounds = 1000;        // a writer may make it larger while its size is read and set
 constexpr int kFindRounds = 50;          // another process may rename what leads to a mount while it is searched for
 constexpr std::size_t kPathPart = 2048;  // bytes: the kernel accepts no path longer than 4096 at once
 constexpr const char* kMark = "trusted.rose";
@@ -36,7 +36,7 @@ Unexpected cannot(std::string_view what) {
   return fail_errno(ErrorKind::environment, std::string("cannot ") + std::string(what), errno);
 }
 
-// As the kernel writes paths in mountinfo: "\040" is a space.
+// Decodes paths as the kernel writes them in mountinfo: "\040" is a space.
 std::string unescaped(std::string_view text) {
   std::string path;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -84,7 +84,7 @@ bool is_of(const Line& line, const std::string& id) {
   return (line.type == "tmpfs" && line.source == id) || (line.type == "ext4" && is_disk_of(line.source, id));
 }
 
-// True for the device of a Disk (deploy/disk.h), whose loop device contains the deployment's id.
+// True for the loop device of a Disk (deploy/disk.h), which contains the deployment's id.
 bool is_disk_of(const std::string& device, const std::string& id) {
   if (!device.starts_with("/dev/loop")) return false;
   const Fd loop(::open(device.c_str(), O_RDONLY | O_CLOEXEC));
@@ -107,8 +107,8 @@ Fd open_without_links(int folder, const std::string& path, int flags, std::uint6
   return Fd(static_cast<int>(::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how)));
 }
 
-// The same for an absolute path of any length: a user who may rename folders can make it longer than the kernel
-// accepts.
+// Opens an absolute path of any length without following links. A user who may rename folders can make a path longer
+// than the kernel accepts.
 Fd open_folder(const std::string& path) {
   Fd at(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   for (std::size_t begin = 1; at && begin < path.size();) {
@@ -121,10 +121,10 @@ Fd open_folder(const std::string& path) {
   return at ? Fd(::open(own_path(at.get()).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) : Fd();
 }
 
-// The root of the deployment's mount with this number, and its name in the folder above. The path that the kernel
-// reports may lead elsewhere by the time it is opened, so the number is verified. The number itself may be another
-// mount's by then, if the node's user has unmounted this one: what is open keeps its number, so a list that is read
-// afterwards describes it.
+// The root of the mount with this number, and the mount's name in the folder above. The path that the kernel reports
+// may lead elsewhere by the time it is opened, so the number of what was opened is compared. By then the number itself
+// may have been reused, if the node's user has unmounted this mount. An open mount keeps its number, so the list of
+// mounts that is read afterwards shows whether the number still belongs to this deployment.
 struct Root {
   Fd fd;
   std::string name;
@@ -147,9 +147,9 @@ Result<std::optional<Root>> root_of(const volume::Mounted& mounted) {
               "something is mounted over it, or a folder on its path is renamed repeatedly");
 }
 
-// The folder that a mount hides: reached through a copy of the tree above it without the mounts in there. In this mount
-// namespace nobody can rename or remove it meanwhile, but in another one, without the mount, the node's user can: see
-// is_marked().
+// The folder that a mount hides. It is reached through a copy of the tree above it that leaves out the mounts. In this
+// mount namespace nobody can rename or remove the folder meanwhile. In another namespace, without the mount, the node's
+// user can; is_marked() detects that.
 Result<OpenFolder> folder_below(const Root& root, const fs::path& point) {
   const Fd above = open_without_links(root.fd.get(), "..", O_PATH | O_DIRECTORY, 0);
   if (!above) return cannot(fmt::format("open the folder above {}", point.string()));
@@ -246,7 +246,7 @@ Result<dev_t> Volume::device() const {
   return status.st_dev;
 }
 
-// Returns 0, or errno: EINVAL if it contains more than that.
+// Returns 0 or errno; EINVAL if the file system contains more than that.
 static int set_size(int mount, std::uint64_t bytes) {
   const Fd context(::fspick(mount, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH));
   if (!context) return errno;
@@ -325,11 +325,11 @@ Result<volume::Dissolved> volume::dissolve(const Mounted& mounted) {
     ROSE_CHECK(detach(files.fd()));
     return Dissolved::exchanged;
   }
-  // The files kept outside a disk (deploy/disk.h) are mounted on the names of files below. The folder was empty, so
-  // what other users own in there was put there meanwhile and is kept.
+  // Files that are kept outside a disk (deploy/disk.h) are mounted on files in the folder below, so these names are
+  // kept. Otherwise that folder was empty: what other users own in it was put there meanwhile, and is kept, too.
   const auto only = top.st_uid != ::geteuid() ? std::optional(top.st_uid) : std::nullopt;
   Result<void> copied = below.clear([&](const std::string& name) { return files.is_mounted_on(name); }, only);
-  // Partial copies are better than nothing.
+  // Continue after an error, because partial copies are better than none.
   if (auto done = files.copy_into(below); !done && copied) copied = std::move(done);
   if (auto given = below.give({top.st_uid, top.st_gid}, top.st_mode & 07777); !given && copied)
     copied = std::move(given);

@@ -1,6 +1,6 @@
 // Separate file systems in nodes' folders, so that one of them can be full while the machine's are not. They are
-// created, changed and unmounted by descriptors and by the kernel's mount numbers, because a node may rename folders on
-// the way. Their source is the deployment's id, by which heal() finds them wherever they are.
+// created, changed and unmounted through descriptors and the kernel's mount numbers, because a node may rename folders
+// on the path. Their source is the deployment's id, by which heal() finds them wherever they are.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@
 
 namespace rose::deploy {
 
-// A tmpfs.
+// A tmpfs over a folder of a node.
 class Volume {
  public:
   // Mounts over an empty folder, keeping owner and mode. `options`: further options of tmpfs(5), "size=64m,mode=0700",
@@ -29,7 +29,7 @@ class Volume {
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
   struct Room {
-    std::uint64_t bytes = 0;  // of the whole
+    std::uint64_t bytes = 0;  // size of the file system
     std::uint64_t used = 0;
   };
   [[nodiscard]] Result<Room> room() const;
@@ -38,7 +38,7 @@ class Volume {
   [[nodiscard]] Result<void> resize(std::uint64_t bytes) const;
   // The device of the file system, as in stat(2).
   [[nodiscard]] Result<dev_t> device() const;
-  // Its top folder. The size cannot be changed any more; the memory is held as long as the result exists.
+  // Releases its top folder. From then on the size cannot be changed; the memory is held as long as the result exists.
   [[nodiscard]] OpenFolder release();
 
  private:
@@ -51,27 +51,27 @@ namespace volume {
 
 // Creates a file system that is not mounted yet. `source`: as in mount(8); `options`: separated by commas.
 [[nodiscard]] Result<Fd> make_detached(const std::string& type, const std::string& source, const std::string& options);
-// Marks a folder on which a file system of this deployment will be mounted, so that dissolve() does not mistake another
-// folder for it that a user has put in its place. An error if the file system does not support such marks and the
+// Marks a folder on which a file system of this deployment will be mounted. dissolve() uses the mark to notice when a
+// user has put another folder in its place. Returns an error if the file system does not support such marks and the
 // folder belongs to another user.
 [[nodiscard]] Result<void> mark(const OpenFolder& folder, const std::string& id);
-// Mounts it on the folder or file behind the descriptor `at`, whatever its current name is.
+// Mounts the file system on the folder or file behind the descriptor `at`, whatever its current name is.
 [[nodiscard]] Result<void> attach(int mount, int at);
-// Unmounts it together with everything mounted in it. Processes that have files of it open keep them.
+// Unmounts it together with everything mounted in it. Processes that have its files open can still use them.
 [[nodiscard]] Result<void> detach(int mount);
 
 // Where the file system that holds `path` is mounted.
 [[nodiscard]] Result<std::filesystem::path> mount_point(const std::filesystem::path& path);
 
-// Volumes and disks (deploy/disk.h) of a deployment that are mounted, inner ones first.
+// A mounted volume or disk (deploy/disk.h) of a deployment. of() returns them with inner mounts first.
 struct Mounted {
-  std::uint64_t number = 0;     // the kernel's, of the mount
-  std::filesystem::path point;  // where it was when this was looked up
-  std::string id;               // of the deployment
+  std::uint64_t number = 0;     // the kernel's number of the mount
+  std::filesystem::path point;  // where it was mounted when of() was called
+  std::string id;               // the deployment's id
 };
 [[nodiscard]] std::vector<Mounted> of(const std::string& id);
-// Puts plain files in a plain folder in its place, even if processes have some of them open, and removes the file
-// system. After an error it may still be mounted.
+// Replaces the file system by a plain folder with plain files, even if processes have some of its files open, and
+// removes the file system. After an error it may still be mounted.
 enum class Dissolved {
   put_back,
   gone,       // unmounted by another process: the node's user can do that in a mount namespace without this mount

@@ -58,7 +58,7 @@ Result<std::vector<Done>> Ahead::make(const std::vector<const schedule::Schedule
   return results;
 }
 
-// Runs that have not been requested for this long will not be; their traces use memory.
+// Runs that have not been requested for this long will probably not be requested, and their traces use memory.
 void Ahead::forget_old() {
   const auto most = static_cast<std::size_t>(8 * std::max(1, crew_.workers()));
   for (auto slot = slots_.begin(); slot != slots_.end() && slots_.size() > most;) {

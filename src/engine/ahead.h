@@ -1,5 +1,5 @@
-// Makes runs ahead of the search. Workers are kept busy with runs that the search will probably request; it receives
-// them in its own order, so the same seed and verdicts give the same search whatever the number of workers.
+// Makes runs ahead of the search. Workers are kept busy with runs that the search will probably request. The search
+// receives results in its own order, so the same seed and verdicts give the same search whatever the number of workers.
 #pragma once
 
 #include <deque>
@@ -21,7 +21,8 @@ class Ahead {
   [[nodiscard]] int room() const { return 2 * crew_.workers(); }
   // Sets the runs that will probably be requested after the next ones, most likely first.
   void expect(std::vector<schedule::Schedule> next) { expected_ = std::move(next); }
-  // A run of each schedule, in their order. Of several runs of one schedule, the one that was started first.
+  // Returns a run of each schedule, in the order of `schedules`. If there are several runs of a schedule, it returns
+  // the one that was started first.
   [[nodiscard]] Result<std::vector<Done>> make(const std::vector<const schedule::Schedule*>& schedules);
 
   [[nodiscard]] int made() const { return made_; }

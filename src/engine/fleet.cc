@@ -26,9 +26,9 @@ namespace rose::engine {
 namespace {
 
 constexpr int kMostFailures = 6;                    // consecutive failures of a worker before it is abandoned
-constexpr int kMostLosses = 5;                      // workers that one run may cost
-constexpr std::int64_t kUndoing = 120 * kSecond;    // time for a worker to end its run
-constexpr std::int64_t kTerminating = 5 * kSecond;  // time after SIGTERM
+constexpr int kMostLosses = 5;                      // number of workers that one run may lose before it is abandoned
+constexpr std::int64_t kUndoing = 120 * kSecond;    // time that a worker has to end its run and clean up
+constexpr std::int64_t kTerminating = 5 * kSecond;  // time between SIGTERM and SIGKILL
 constexpr std::int64_t kTellsStatus = 3 * kSecond;
 constexpr std::size_t kMostErrors = 8192;  // per line on stderr
 constexpr std::size_t kMostReported = 200;
@@ -56,7 +56,7 @@ struct Fleet::Worker {
   State state = State::down;
   std::int64_t due_ns = 0;  // when to start it again
   std::int64_t heard_ns = 0;
-  pid_t pid = 0;    // after its end: pid of the previous process
+  pid_t pid = 0;    // once it has ended: the pid of the last process
   Fd in, out, err;  // of the worker: we write to the first and read from the others
   Inbox inbox;
   std::string outbox;
@@ -73,12 +73,12 @@ struct Fleet::Worker {
 // A worker that was asked to end or has ended, and what remains to be done for it.
 struct Fleet::Ending {
   pid_t pid = 0;
-  std::string who, why;  // why: "" if it was meant to end
+  std::string who, why;  // `why` is "" if it was meant to end
   std::string last_error;
   std::int64_t since_ns = 0;
   bool hangs = false;  // it will not end by itself
   bool reported = false, terminated = false, killed = false;
-  bool worked = false;  // it had a folder of its own
+  bool worked = false;  // it may have left a folder on its host
   std::string place;
   std::pair<int, int> start;  // the worker's index and the number of its start
 };
@@ -135,7 +135,7 @@ Result<Done> Fleet::wait() {
   }
 }
 
-// Returns nothing if the message is not a run, which is then repeated.
+// Checks what a worker sent. Returns nothing if it is not a run; the run is then repeated.
 std::optional<Done> Fleet::checked(Arrived arrived) {
   const Result<void> readable = arrived.check ? arrived.check() : Result<void>();
   const std::lock_guard lock(mutex_);
@@ -184,7 +184,8 @@ void Fleet::drive() {
         if (worker->up()) end(*worker, "");
       reap(true);
       if (endings_.empty() && !sweep()) {
-        // The waiting thread is woken by the cancellation. Later plans cannot be carried out.
+        // Cancellation wakes the waiting thread. This thread only waits for the end, because it cannot carry out later
+        // plans.
         std::unique_lock lock(mutex_);
         if (stop_) return;
         lock.unlock();
@@ -193,13 +194,14 @@ void Fleet::drive() {
       }
     }
     const std::int64_t now = monotonic_ns();
-    // This process itself was stopped, or the machine was suspended.
+    // A long interval means that this process was stopped or the machine was suspended, so silence says nothing about
+    // workers.
     const std::int64_t slept = now - looked_ns;
     looked_ns = now;
     if (!stop) {
       for (const auto& worker : crew_) {
         if (slept > options_.silence_ns / 4) worker->heard_ns = now;
-        // Not before the worker that it replaces has ended, because the new one cleans up after it.
+        // A replacement starts only when the worker that it replaces has ended, because it cleans up after that worker.
         const bool gone = std::none_of(endings_.begin(), endings_.end(),
                                        [&](const Ending& ending) { return ending.pid == worker->pid; });
         if (worker->state == Worker::State::down && work && worker->due_ns <= now && gone) start(*worker);
@@ -387,7 +389,7 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
                    message = made](const std::filesystem::path& run_dir) -> Result<replay::Run> {
         ROSE_TRY(const schedule::Schedule asked, schedule::parse_schedule(*schedule, "the schedule"));
         Result<Unpacked> unpacked = unpack_run(*message, schedule::fingerprint(asked), run_dir, options_.code_book);
-        if (!unpacked) {  // this makes the run inconclusive but does not end the search
+        if (!unpacked) {  // the run becomes inconclusive, but the search continues
           replay::Run run;
           run.result.reason = fmt::format("{}: {}", who, unpacked.error().message);
           run.result.directory = run_dir;
@@ -416,7 +418,7 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
   return fail(ErrorKind::input, fmt::format("sent an unexpected message '{}'", printable(type)));
 }
 
-// Lines on its stderr: warnings are shown once each, others with --verbose.
+// Reads lines from the worker's stderr. Each warning is printed once, other lines only with --verbose.
 void Fleet::read_errors(Worker& worker, bool last) {
   std::array<char, 16384> buffer;
   for (;;) {
@@ -496,7 +498,7 @@ void Fleet::give_jobs() {
   }
 }
 
-// `weight`: how much the failure counts; after a few consecutive failures the worker is not replaced.
+// `weight`: how much this failure counts. A worker is not replaced after a few consecutive failures.
 void Fleet::lose(Worker& worker, std::string why, int weight, bool hangs) {
   read_errors(worker, true);
   const bool worked = worker.state == Worker::State::running || worker.state == Worker::State::idle;
@@ -574,9 +576,9 @@ void Fleet::end(Worker& worker, std::string why) {
   worker.state = Worker::State::down;
 }
 
-// The files of a killed worker are removed by the next worker that starts on its host. If there is none, this starts a
-// worker only for that. Returns false if there is nothing to do. If the engine chooses a host or a container for each
-// job, it would not help.
+// The files of a killed worker are removed by the next worker that starts on its host. If there will be none, this
+// starts a worker only for that. Returns false if there is nothing to do. If the engine chooses the host or container
+// of each job, a new worker might run on another host, so nothing is started.
 bool Fleet::sweep() {
   if (cancel::times() > 1 || engine_.kind() == EngineKind::slurm || engine_.kind() == EngineKind::kubernetes)
     return false;

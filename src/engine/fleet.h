@@ -1,6 +1,6 @@
 // The workers of a diagnosis: starts them through an engine, assigns jobs and ends them. If a worker dies, hangs or has
-// another version, its job is given to another one and it is replaced, up to a limit; both are reported. A run that
-// cannot be read is also given to another worker.
+// another version, another worker gets its job, and a new worker replaces it, up to a limit. Both are reported. If a
+// run cannot be read, another worker repeats it.
 #pragma once
 
 #include <condition_variable>
@@ -21,16 +21,16 @@
 namespace rose::engine {
 
 struct FleetOptions {
-  std::string version;  // of this rose
+  std::string version;  // the version of this rose
   std::string config;   // the configuration's file, relative to the tree
   const profile::Profile* profile = nullptr;
-  std::map<std::string, std::string> elsewhere;  // programs of nodes outside the tree: path and digest
+  std::map<std::string, std::string> elsewhere;  // programs of nodes that are outside the tree: path and digest
   bool allow_attached = false;
-  bool logs = false;                         // the nodes' logs are needed
-  bool keep = false;                         // keep all run folders
+  bool logs = false;                         // workers send the nodes' logs, too
+  bool keep = false;                         // the files of all run folders are kept, so workers send them
   std::int64_t silence_ns = 60'000'000'000;  // a worker without a message for this long is considered lost
   jvm::CodeBook* code_book = nullptr;
-  // Called when a run is opened: how its logs grew, with paths in `run_dir`.
+  // Called when a run is opened, with the growth of its logs over time. The paths are those in `run_dir`.
   std::function<void(const std::filesystem::path& run_dir, logs::Watch::Growth growth)> seen;
 };
 
@@ -52,7 +52,7 @@ class Fleet final : public Crew {
   // A run as it was received. It is checked by the thread that waits for it.
   struct Arrived {
     Done done;
-    std::function<Result<void>()> check;  // none: nothing to check
+    std::function<Result<void>()> check;  // checks the run; empty: nothing to check
     Job job;
     int place = 0;
     std::string who;
@@ -83,18 +83,19 @@ class Fleet final : public Crew {
   std::mutex mutex_;  // protects the following members
   std::condition_variable came_;
   std::deque<Job> queue_;
-  std::map<int, Job> under_way_;  // by id
+  std::map<int, Job> under_way_;  // jobs that a worker is making, by id
   std::deque<Arrived> done_;
   std::map<int, int> losses_;  // how often a job's worker was lost, or sent unusable data
   std::optional<Error> error_;
   bool stop_ = false;
 
-  // From here on used by the driving thread only.
+  // The following members are used only by the driving thread.
   std::vector<std::unique_ptr<Worker>> crew_;
   std::vector<Ending> endings_;
-  // Places where a worker was killed and no other has started since, with that worker's index and start.
+  // Places where a worker was killed and no other worker has started since, with the index of that worker and the
+  // number of its start.
   std::map<std::string, std::pair<int, int>> unswept_;
-  std::set<std::string> reported_;  // warnings of workers that were shown
+  std::set<std::string> reported_;  // warnings of workers that were printed
   int started_ = 0;
   Fd wake_;
   std::thread driver_;

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Logs first, then the others by name.
+// The files that are sent: logs first, then the others by name.
 std::vector<std::string> files_of(const config::Config& config, const fs::path& run_dir, Keep keep) {
   std::vector<std::string> files;
   if (keep == Keep::nothing) return files;
@@ -98,7 +98,7 @@ Result<Message> pack_run(const replay::Run& run, const schedule::Schedule& sched
 
 namespace {
 
-// Without an owner of the folder, nothing is written and everything is checked.
+// If `run_dir` is null, nothing is written and everything is checked.
 Result<Unpacked> read_run(const Message& message, const std::string& fingerprint, const fs::path* run_dir,
                           jvm::CodeBook* code) {
   const auto refused = [](std::string_view why) {

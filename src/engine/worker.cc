@@ -40,7 +40,7 @@ constexpr std::array<std::pair<ErrorKind, std::string_view>, 6> kKinds = {{{Erro
                                                                            {ErrorKind::cancelled, "cancelled"},
                                                                            {ErrorKind::bug, "bug"}}};
 
-// A private folder that is removed at the end. The next worker removes those of workers that were killed.
+// A private folder that is removed at the end. If a worker is killed, the next worker removes its folder.
 class WorkFolder {
  public:
   static Result<WorkFolder> make() {
@@ -129,7 +129,7 @@ class Line {
     }
   }
 
-  // Sends a sign of life at this interval.
+  // Sends a message at this interval to show that the worker is alive.
   void beat(std::int64_t every_ms) {
     if (beat_.joinable()) return;
     beat_ = std::thread([this, every_ms] {
@@ -169,7 +169,7 @@ class Line {
         std::unique_lock lock(mutex_);
         messages_.push_back(*std::move(*message));
         came_.notify_all();
-        // The diagnosis sends faster than the disk can write.
+        // Waits, because the diagnosis may send faster than the disk can write.
         while (messages_.size() > 64 && !cancel::requested()) {
           lock.unlock();
           cancel::sleep(1'000'000);
@@ -217,8 +217,8 @@ class Worker {
     }
   }
 
-  // Other workers on this host may have been killed, and no later worker would clean up after them. A worker that was
-  // not greeted was started only for that.
+  // Cleans up after killed workers on this host, because no later worker may do it. A worker that received no greeting
+  // was started only for this purpose.
   void end() {
     if (builder_ || !greeted_) heal();
   }
@@ -281,7 +281,7 @@ class Worker {
     ROSE_TRY(config_, config::read_config(folder_ / "configuration" / config_name_));
     ROSE_TRY(image_files_, deploy::take_programs_out(*config_));
     ROSE_CHECK(replay::need_workload_and_oracle(*config_));
-    // Programs outside the folder must be the same as on the diagnosing machine, or runs would not be comparable.
+    // Programs outside the folder must be identical on both machines, or runs would not be comparable.
     std::vector<std::string> others;
     for (const auto& [path, digest] : elsewhere_.items()) {
       if (!digest.is_string()) continue;
@@ -297,7 +297,7 @@ class Worker {
     if (!config_) return fail(ErrorKind::input, "a run was requested before the configuration arrived");
     Result<Message> made = run(static_cast<int>(std::clamp<std::int64_t>(id, 1, 1'000'000'000)), message.payload);
     if (!made && made.error().kind == ErrorKind::cancelled)
-      return {};  // the diagnosis has ended, or this host is needed elsewhere
+      return {};  // the diagnosis has ended, or cancelled this worker because the host is needed for something else
     if (!made) made = Message{{{"type", "failed"}, {"error", error_json(made.error())}}, {}};
     made->header["id"] = id;
     line_.say(*made);
@@ -306,7 +306,7 @@ class Worker {
 
   Result<Message> run(int number, const std::string& text) {
     ROSE_TRY(const schedule::Schedule schedule, schedule::parse_schedule(text, "the schedule"));
-    // The name's number is random, because the nodes of an earlier run may know where runs are stored.
+    // The number in the folder's name is random, because the nodes of an earlier run may know where runs are stored.
     const fs::path run_dir = folder_ / replay::unforeseen_name("run-");
     ROSE_CHECK(make_own_folder(run_dir, 0711));
     struct Remove {
@@ -338,7 +338,7 @@ class Worker {
     return pack_run(*made, schedule, *config_, run_dir, keep, code, watch ? watch->growth() : logs::Watch::Growth());
   }
 
-  // Undoes what a killed worker on this machine left.
+  // Undoes what killed workers left on this machine.
   static void heal() {
     const Result<deploy::Healed> healed = deploy::heal({});
     if (!healed) {

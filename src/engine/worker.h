@@ -11,13 +11,14 @@
 namespace rose::engine {
 
 struct WorkerOptions {
-  std::string version;                  // of rose; must equal that of the diagnosis
-  std::function<Result<void>()> check;  // what this machine lacks; reported to the diagnosis
+  std::string version;  // of rose; must equal that of the diagnosis
+  // checks whether this machine lacks something; the error is reported to the diagnosis
+  std::function<Result<void>()> check;
 };
-// Returns when `in` has ended. Errors have also been reported to the diagnosis.
+// Returns when `in` has ended. Errors are returned and also reported to the diagnosis.
 [[nodiscard]] Result<void> serve(Fd in, Fd out, const WorkerOptions& options);
 
-// The names used in messages.
+// The names of error kinds in the messages.
 [[nodiscard]] std::string_view name_of(ErrorKind kind);
 [[nodiscard]] ErrorKind kind_named(std::string_view name);
 

@@ -18,7 +18,7 @@ std::optional<std::string> why_not(const CallMatcher& matcher) {
   }
   const auto numbers = matcher.numbers();
   for (const int number : numbers) {
-    // Members of a family that this kernel does not have are omitted.
+    // A family of calls may have members that this kernel lacks; they are ignored.
     if (entry_of(number)) return std::nullopt;
   }
   return fmt::format("this kernel has no function for '{}'", matcher.describe());

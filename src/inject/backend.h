@@ -1,6 +1,6 @@
-// Selects what carries out a schedule's syscall faults and conditions: the override backend (bpf_override_return at the
-// entry of calls, decided in the kernel: bpf/inject/calls.h) or the seccomp backend (user notification: supervisor.h).
-// Both have the same effects.
+// Selects the backend that carries out a schedule's syscall faults and conditions. The override backend decides in the
+// kernel (bpf_override_return at the entry of calls: bpf/inject/calls.h). The seccomp backend decides in user space
+// (user notification: supervisor.h). Both have the same effects.
 #pragma once
 
 #include <optional>
@@ -20,14 +20,14 @@ struct BackendChoice {
   std::string reason;
 };
 
-// For an otherwise complete plan. Fails if the configuration requires a backend that the schedule or this machine does
-// not support.
+// Call it for a plan that is otherwise complete. Fails if the configuration requires a backend that the schedule or
+// this machine does not support.
 [[nodiscard]] Result<BackendChoice> choose_backend(const Plan& plan, config::Backend wanted);
 
-// "seccomp: because ..."; "" for none.
+// The backend and the reason for the choice: "seccomp: because ..."; "" for none.
 [[nodiscard]] std::string describe(const BackendChoice& choice);
 
-// Why this schedule's calls cannot be decided in the kernel; nothing if they can.
+// Why the calls of this schedule cannot be decided in the kernel; nothing if they can.
 [[nodiscard]] std::optional<std::string> why_not_override(const Plan& plan);
 
 }  // namespace rose::inject

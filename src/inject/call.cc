@@ -25,7 +25,7 @@
 namespace rose::inject {
 namespace {
 
-constexpr std::string_view kSocketLink = "socket:[";  // what /proc says of a descriptor of one
+constexpr std::string_view kSocketLink = "socket:[";  // beginning of the link in /proc of a socket's descriptor
 
 // The complete target of a link under /proc; "" if it cannot be read.
 std::string read_link(const std::string& path) {
@@ -87,7 +87,8 @@ std::string NotifiedCall::read_memory(std::uint64_t address, std::size_t size) c
 }
 
 Fd NotifiedCall::memory(const std::function<bool()>& alive) const {
-  // The open file refers to the memory, not to the id, so what is true after opening it stays true.
+  // The open file refers to the memory and not to the thread's id. So if the thread is alive after the file was opened,
+  // this is its memory.
   Fd opened(::open(fmt::format("/proc/{}/mem", tid_).c_str(), O_RDWR | O_CLOEXEC));
   return opened && alive() ? std::move(opened) : Fd();
 }
@@ -101,7 +102,7 @@ bool NotifiedCall::write_memory(std::uint64_t address, const void* data, std::si
 std::string NotifiedCall::read_string(std::uint64_t address) const {
   constexpr std::size_t kPage = 4096;
   std::string text;
-  // Page by page: a string near the end of a mapping must be readable even if the next page is not.
+  // Read page by page: a string near the end of a mapping must be readable even if the next page is not mapped.
   while (text.size() < PATH_MAX) {
     const std::size_t here = kPage - (address + text.size()) % kPage;
     const auto part = read_memory(address + text.size(), std::min<std::size_t>(here, 256));
@@ -118,7 +119,7 @@ std::string NotifiedCall::link_path(const std::string& link) const {
   if (!path.starts_with('/')) return path;
   constexpr std::string_view kGone = " (deleted)";
   if (path.ends_with(kGone)) path.resize(path.size() - kGone.size());
-  // The kernel reports the path from our root, not from the caller's.
+  // The kernel reports the path relative to rose's root, so the caller's root is removed from it.
   const auto root = read_link(fmt::format("/proc/{}/root", tid_));
   if (root.size() > 1 && path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/'))
     path.erase(0, root.size());
@@ -132,7 +133,7 @@ void NotifiedCall::add_path(int path_argument, int dirfd_argument) {
   const auto text = address == 0 ? std::string() : read_string(address);
   const int dirfd = dirfd_argument < 0 ? AT_FDCWD : static_cast<int>(argument(dirfd_argument));
   if (text.empty()) {
-    // With AT_EMPTY_PATH and similar, the descriptor itself is meant.
+    // An empty path (with AT_EMPTY_PATH and similar flags) refers to the descriptor itself.
     if (dirfd >= 0) {
       if (auto path = descriptor_path(dirfd); !path.empty()) paths_.push_back(std::move(path));
     }
@@ -141,7 +142,7 @@ void NotifiedCall::add_path(int path_argument, int dirfd_argument) {
   std::string base;
   if (!text.starts_with('/')) {
     base = dirfd >= 0 ? descriptor_path(dirfd) : link_path("cwd");
-    if (base.empty()) {  // the folder it is relative to does not exist
+    if (base.empty()) {  // the folder to which the path is relative does not exist
       paths_.push_back(text);
       return;
     }
@@ -198,7 +199,8 @@ void NotifiedCall::look_at_socket() {
     if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {
       peer_ = address_text(&address, size);
     }
-    // Spelled as the tracer does: the kernel by its protocol, a peer without a name by the name of our own socket.
+    // The tracer writes peers in the same way: the kernel is named after its protocol, and a peer without a name after
+    // the caller's own socket.
     if (int protocol = 0; family == AF_NETLINK) {
       socklen_t length = sizeof protocol;
       if (::getsockopt(socket.get(), SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0)
@@ -208,7 +210,7 @@ void NotifiedCall::look_at_socket() {
     }
   }
   auto named = address_argument();
-  // sendmsg and recvmsg have the address in a msghdr; only for sendmsg is it an input.
+  // sendmsg and recvmsg have the address in a msghdr. Only for sendmsg is the address an input.
   if (named.empty() && kernel::names_peer_in_message(info_->name)) {
     msghdr header{};
     const auto data = read_memory(argument(1), sizeof header);

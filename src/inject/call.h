@@ -1,6 +1,6 @@
-// A call that a thread is about to make, from its seccomp notification, and what it refers to: paths, peers, the
-// process. Reads the thread's memory and /proc on demand. Results are valid only while the notification is alive, which
-// the supervisor checks afterwards.
+// A call that a thread is about to make, from its seccomp notification, and what the call refers to: paths, peers, the
+// process. Reads the thread's memory and /proc on demand. Results are valid only if the notification is still alive
+// afterwards, which the supervisor checks.
 #pragma once
 
 #include <sys/types.h>
@@ -32,19 +32,19 @@ class NotifiedCall final : public CallFacts {
   const std::string& process() override;
 
   [[nodiscard]] pid_t tid() const { return tid_; }
-  [[nodiscard]] pid_t tgid();  // 0: it has ended
+  [[nodiscard]] pid_t tgid();  // 0: the thread has ended
   // A duplicate of the thread's descriptor, which refers to the same open file description. On failure, `err` is
-  // -errno; -EXDEV: it is not duplicated, because it is no socket, no pipe, and no file of a file system that can be
-  // trusted to answer (inject/file_taker.h).
+  // -errno. -EXDEV means that rose does not duplicate it, because it is neither a socket, nor a pipe, nor a file of a
+  // file system that can be trusted to answer (inject/file_taker.h).
   [[nodiscard]] Fd duplicate(int fd, int& err);
-  // Reads up to `size` bytes of its memory; may return fewer.
+  // Reads up to `size` bytes of the thread's memory; may return fewer.
   [[nodiscard]] std::string read_memory(std::uint64_t address, std::size_t size) const;
-  // Its memory, bound to this process even if another one takes over the thread's id; invalid: the thread no longer
-  // waits in this call, as `alive` says.
+  // The thread's memory, as a file that stays bound to this process even if another process takes over the thread's id.
+  // Invalid if `alive` reports that the thread no longer waits in this call.
   [[nodiscard]] Fd memory(const std::function<bool()>& alive) const;
   [[nodiscard]] bool write_memory(std::uint64_t address, const void* data, std::size_t size,
                                   const std::function<bool()>& alive) const;
-  // "read(/data/snapshot.3)"
+  // The call as text: "read(/data/snapshot.3)".
   [[nodiscard]] std::string describe();
 
  private:
@@ -55,7 +55,7 @@ class NotifiedCall final : public CallFacts {
   void add_path(int path_argument, int dirfd_argument);
   [[nodiscard]] std::string address_argument() const;
   void look_at_socket();
-  [[nodiscard]] Fd take(int fd, int& err);  // as duplicate(), of anything
+  [[nodiscard]] Fd take(int fd, int& err);  // like duplicate(), for files of all kinds
 
   int number_;
   pid_t tid_;
@@ -68,7 +68,7 @@ class NotifiedCall final : public CallFacts {
   std::string peer_, local_, process_;
 };
 
-// "1.2.3.4:80", "[::1]:80" (IPv4-mapped addresses as IPv4), "unix:/run/x", or "" without an address.
+// An address as text: "1.2.3.4:80", "[::1]:80" (IPv4-mapped addresses as IPv4), "unix:/run/x", or "" if there is none.
 [[nodiscard]] std::string address_text(const void* address, std::size_t size);
 
 }  // namespace rose::inject

@@ -14,20 +14,21 @@
 namespace rose::inject {
 
 struct CallerRights {
-  uid_t uid = 0;  // the real ids, which other processes see
+  uid_t uid = 0;  // the real user id, which other processes see
   gid_t gid = 0;
   uid_t fsuid = 0;
   gid_t fsgid = 0;
   std::vector<gid_t> groups;
-  std::uint64_t capabilities = 0;  // effective ones; none if they are valid in another user namespace
+  std::uint64_t capabilities = 0;  // the effective capabilities; none if they are valid only in another user namespace
 };
 // Returns nothing if the thread has ended.
 [[nodiscard]] std::optional<CallerRights> rights_of(pid_t tid);
-// The rights of the calling thread. Call it before its view is changed, because the caller's /proc may not show it.
+// The rights of the calling thread. Call this before the thread enters another view (with_view()), because the /proc of
+// that mount namespace may not show rose's threads.
 [[nodiscard]] std::optional<CallerRights> own_rights();
 
-// While this object exists, the calling thread, whose own rights are `own`, has these rights as far as it has them
-// itself, and the capabilities `kept` in addition.
+// While this object exists, the calling thread has the rights `rights`, as far as its own rights `own` include them,
+// and the capabilities `kept` in addition.
 class AsCaller {
  public:
   AsCaller(const CallerRights& rights, const CallerRights& own, std::uint64_t kept = 0);
@@ -46,7 +47,7 @@ class AsCaller {
   CallerRights own_;
 };
 
-// Its mount namespace, root and current folder, held open.
+// The mount namespace, root and current folder of a thread, held open.
 struct CallerView {
   Fd mounts, root, folder;
 };

@@ -29,12 +29,12 @@ namespace rose::inject {
 namespace {
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;  // limit for data copied for one call
-// The same for pipes and sockets, of which many may wait at once.
+// The limit for pipes and sockets is lower, because many calls on them may wait at once.
 constexpr std::uint64_t kMostBytesWaiting = std::uint64_t{8} << 20;
 constexpr unsigned kMemoryDevices = 1;  // major number of /dev/null, /dev/zero, /dev/random, ...
 
-// Files whose content, or the effect of writing to them, depends on who reads or writes: "0" in cgroup.procs moves the
-// writer, and what /proc shows of rose it shows only to rose.
+// True for files whose content, or the effect of writing to them, depends on the process that reads or writes. For
+// example, "0" in cgroup.procs moves the writer, and some files in /proc show a process only to itself.
 bool depends_on_caller(int fd) {
   constexpr std::array<unsigned long, 10> kKernels = {
       PROC_SUPER_MAGIC, SYSFS_MAGIC,      CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
@@ -123,9 +123,9 @@ std::optional<CarriedFile> carried_file(NotifiedCall& call) {
 
 namespace {
 
-// While this object lives, a blocking call of this thread is interrupted (EINTR) every few milliseconds. A descriptor
-// that was ready may not be ready any more when it is read, because another reader was faster, and no flag makes reads
-// of all kinds of files non-blocking.
+// While this object exists, a blocking call of this thread is interrupted (EINTR) every few milliseconds. A descriptor
+// that poll() reported as ready may no longer be ready when it is read, because another reader was faster. No flag
+// makes reads of all kinds of files non-blocking.
 class Interruptions {
  public:
   Interruptions() {
@@ -156,7 +156,7 @@ class Interruptions {
     sigaddset(&own, number());
     pthread_sigmask(SIG_BLOCK, &own, nullptr);
   }
-  // If the timer could not be created, no call that may block is started.
+  // If the timer could not be created, calls that may block are not started.
   [[nodiscard]] bool ok() const { return made_; }
 
  private:
@@ -165,7 +165,8 @@ class Interruptions {
   bool made_ = false;
 };
 
-// A call being carried out. All of the caller's memory is read before the check that the caller is still in its call.
+// A call being carried out. It reads all of the caller's memory that it needs, and then checks that the caller is still
+// in its call.
 class CarriedCall {
  public:
   CarriedCall(NotifiedCall& call, const CarriedFile& file, std::int64_t most, const std::function<bool()>& alive)
@@ -183,11 +184,11 @@ class CarriedCall {
     sigemptyset(&pipe_signal);
     sigaddset(&pipe_signal, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
-    // The file may be set to blocking or back at any moment, so it never decides whether rose waits.
+    // Remember the flag now: the program may change it at any moment, but it must not decide whether rose itself waits.
     gives_up_ = (::fcntl(fd_.get(), F_GETFL) & O_NONBLOCK) != 0;
     std::int64_t result = -EPERM;
-    // The receiver on a Unix socket learns which process and user sent the data: rose's, unless rose names
-    // another, which takes these capabilities.
+    // The receiver on a Unix socket is informed which process and user sent the data. Without credentials in the
+    // message, that is rose; naming another process requires these capabilities.
     if (sends_to_unix()) sender_ = ucred{call_.tgid(), rights->uid, rights->gid};
     const std::uint64_t kept = sender_ ? bit(CAP_SYS_ADMIN) | bit(CAP_SETUID) | bit(CAP_SETGID) : 0;
     const auto act = [&] {
@@ -219,7 +220,7 @@ class CarriedCall {
     }
   }
 
-  // As the caller's process.
+  // Sends with the credentials of the caller's process.
   std::int64_t send_as_caller(const char* from, std::size_t left) {
     iovec part{const_cast<char*>(from), left};
     alignas(cmsghdr) char room[CMSG_SPACE(sizeof(ucred))]{};
@@ -241,7 +242,7 @@ class CarriedCall {
     return result_of(::sendmsg(fd_.get(), &message, flags | MSG_NOSIGNAL | (may_wait_ ? MSG_DONTWAIT : 0)));
   }
 
-  // With rose's own rights again.
+  // Writes to the caller's memory. Here the thread has rose's own rights again.
   std::int64_t hand_over(std::int64_t got) {
     return call_.write_memory(call_.argument(1), data_.data(), static_cast<std::size_t>(got), alive_) ? got : -EFAULT;
   }
@@ -357,7 +358,7 @@ class CarriedCall {
   std::optional<CallerView> view_;
   std::optional<ucred> sender_;
   const bool may_wait_, unix_socket_;
-  bool gives_up_ = false;  // the thread wants EAGAIN instead of waiting
+  bool gives_up_ = false;  // the descriptor is non-blocking, so the thread expects EAGAIN instead of waiting
 };
 
 }  // namespace

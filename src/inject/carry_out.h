@@ -11,26 +11,26 @@
 
 namespace rose::inject {
 
-// Whether `effect = "full"` and `{ bytes = n }` are possible for this system call.
+// True if `effect = "full"`, or `{ bytes = n }`, is possible for this system call.
 [[nodiscard]] bool can_carry_out(int number);
 [[nodiscard]] bool can_carry_out_partly(int number);
 
 struct CarriedFile {
   Fd fd;              // a duplicate; invalid: the thread has no such descriptor
-  int error = 0;      // then, -errno
+  int error = 0;      // -errno if `fd` is invalid
   bool quick = true;  // regular files and block devices; others may block for a long time
   bool unix_socket = false;
 };
-// What a call acts on. None if rose must not act on it in the thread's place, so that the call has to go on by itself:
-// a file of a file system that another user mounted, whose program could hold rose up for ever, and descriptors that
-// mean something else in another process (signalfd, netlink).
+// The file on which a call acts. Returns nothing if rose must not act on it in the thread's place, so that the thread
+// has to make the call itself. This concerns files on a file system that another user mounted, whose server could block
+// rose for ever, and descriptors that have another meaning in another process (signalfd, netlink).
 [[nodiscard]] std::optional<CarriedFile> carried_file(NotifiedCall& call);
 
-// Uses the caller's rights, and resolves socket paths as the caller sees them. Returns what the kernel would have
-// returned (-errno for errors). `most`: maximum number of bytes, -1: all (up to
-// 64 MiB, of pipes and sockets 8 MiB). `alive` tells whether the caller is still in
-// that call; it is checked after all memory of the caller has been read, before anything is written to it, and
-// periodically while the call would block. If it returns false, the result is -EINTR.
+// Carries out the call with the caller's rights, and resolves socket paths as the caller sees them. Returns what the
+// kernel would have returned (-errno for errors). `most`: maximum number of bytes; -1: all (up to 64 MiB, or 8 MiB for
+// pipes and sockets). `alive` returns whether the caller is still in that call. It is called after all memory of the
+// caller has been read, before anything is written to it, and periodically while the call would block. If it returns
+// false, the result is -EINTR.
 [[nodiscard]] std::int64_t carry_out(NotifiedCall& call, const CarriedFile& file, std::int64_t most,
                                      const std::function<bool()>& alive);
 

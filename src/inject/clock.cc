@@ -59,7 +59,8 @@ kernel::MappedRange vdso_of(pid_t pid) {
   return {};
 }
 
-// What is written to a process's vDSO, and where, as offsets from its mapping. Equal for all processes of a machine.
+// What is written to a process's vDSO, with offsets from the beginning of its mapping. It is the same for all processes
+// of a machine.
 struct Recipe {
   std::size_t size = 0;
   std::size_t cave = 0;
@@ -100,7 +101,7 @@ std::size_t symbol(std::string_view image, std::string_view name) {
   return 0;
 }
 
-// The number of bytes of whole instructions that have to be moved to make space for a jump; 0: they cannot be moved.
+// The number of bytes of whole instructions that have to be moved to make space for a jump; 0 if they cannot be moved.
 #ifdef __x86_64__
 std::size_t movable(std::string_view code, std::uint64_t address) {
   csh handle = 0;
@@ -112,7 +113,7 @@ std::size_t movable(std::string_view code, std::uint64_t address) {
   std::size_t length = 0;
   for (std::size_t i = 0; i < count && length < kJump; ++i) {
     const cs_detail& detail = *list[i].detail;
-    bool fixed = (detail.x86.modrm & 0xc7) == 5;  // relative to its own address
+    bool fixed = (detail.x86.modrm & 0xc7) == 5;  // the operand is relative to the instruction's own address
     for (int k = 0; k < detail.groups_count; ++k)
       fixed =
           fixed || detail.groups[k] == CS_GRP_JUMP || detail.groups[k] == CS_GRP_CALL || detail.groups[k] == CS_GRP_RET;
@@ -139,7 +140,7 @@ std::size_t movable(std::string_view code, std::uint64_t) {
   std::uint32_t instruction = 0;
   if (code.size() < sizeof instruction) return 0;
   std::memcpy(&instruction, code.data(), sizeof instruction);
-  // Branches, adr and adrp, and loads of words beside the code: the encodings that depend on their own address.
+  // Branches, adr and adrp, and loads of literals: these instructions depend on their own address.
   const bool fixed = (instruction & 0x1c000000) == 0x14000000 || (instruction & 0x1f000000) == 0x10000000 ||
                      (instruction & 0x3b000000) == 0x18000000;
   return fixed ? 0 : sizeof instruction;
@@ -206,12 +207,13 @@ bool transfer(int fd, bool write, std::uint64_t address, void* data, std::size_t
   return done == static_cast<ssize_t>(size);
 }
 
-// Open it before anything else is read about the process: whatever takes over its id later, this stays its memory.
+// Call this before anything else is read about the process: the file stays bound to the memory of this process,
+// whichever process takes over its id later.
 Fd memory_of(pid_t pid) { return Fd(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDWR | O_CLOEXEC)); }
 
 using Shifts = std::array<rose_clock_shift, ROSE_CLOCK_GROUPS>;
 
-// The address of the parameters in a hooked process; 0: it has no hook.
+// The address of the parameters in a hooked process; 0 if the process has no hook.
 std::uint64_t block_in(int memory, const kernel::MappedRange& vdso) {
   if (!recipe() || vdso.end - vdso.begin != recipe()->size) return 0;
   const std::uint64_t at =
@@ -220,9 +222,9 @@ std::uint64_t block_in(int memory, const kernel::MappedRange& vdso) {
   return transfer(memory, false, at, &magic, sizeof magic) && magic == ROSE_CLOCK_MAGIC ? at : 0;
 }
 
-// The process reads one version while the other is written.
+// There are two copies: the process reads one while the other is written.
 bool write_shifts(int memory, std::uint64_t block, const Shifts& shifts, unsigned long announce) {
-  // Before the shifts, so that the first reading of a wrong clock is reported.
+  // Write this before the shifts, so that the first reading of a wrong clock is reported.
   if (!transfer(memory, true, block + offsetof(rose_clock_parameters, announce), &announce, sizeof announce))
     return false;
   unsigned long version = 0;
@@ -250,7 +252,8 @@ ClockSum::Now clocks_now() { return {read_clock(CLOCK_REALTIME), read_clock(CLOC
 
 std::array<long, 2> split_ns(std::int64_t ns) { return {ns / kSecond, ns % kSecond}; }
 
-// True if the thread's call has read its arguments from memory: it waits inside the call or has left it.
+// True if the thread's call has read its arguments from memory, because the thread waits inside the call or has left
+// it.
 bool has_begun(pid_t tid, int number) {
   const std::string where = read_file(fmt::format("/proc/{}/wchan", tid), 128).value_or("gone");
   if (where.find("seccomp") != std::string::npos) return false;
@@ -259,7 +262,7 @@ bool has_begun(pid_t tid, int number) {
   return !call.starts_with("running") && !call.starts_with(fmt::format("{} ", number));
 }
 
-// CPU time of the thread, to detect that it has run for longer than a call needs to read its arguments
+// The CPU time of the thread. It shows when the thread has run for longer than a call needs to read its arguments
 // (Documentation/scheduler/sched-stats: time on cpu, in ns).
 std::int64_t processor_ns(pid_t tid) {
   return std::atoll(read_file(fmt::format("/proc/{}/schedstat", tid), 128).value_or("0").c_str());
@@ -271,7 +274,8 @@ int clock_of_timer(pid_t tid, int fd) {
   return at == std::string::npos ? -1 : std::atoi(info.c_str() + at + 8);
 }
 
-// The first call that a new program makes after its C library has set up the main thread, and before it reads a clock.
+// True for the call that a new program makes after its C library has set up the main thread, and before it reads a
+// clock.
 bool is_first([[maybe_unused]] const NotifiedCall& call) {
 #ifdef __x86_64__
   return call.argument(0) == ARCH_SET_FS;
@@ -358,8 +362,9 @@ std::size_t NodeClocks::update(const std::vector<pid_t>& pids) {
   return updated;
 }
 
-// Hooks a newly executed program before it reads a clock. It has only one thread at that time. If another process has
-// taken over its id, the place found is that one's, but the memory is not.
+// Hooks a newly executed program before it reads a clock. The program has only one thread at that time. The id may
+// meanwhile belong to another process; then the mapping is read from that process, but the memory is still that of the
+// first one.
 void NodeClocks::hook(const NotifiedCall& call, const std::function<bool()>& alive) {
   const Fd memory = call.memory(alive);
   const kernel::MappedRange vdso = vdso_of(call.tid());
@@ -392,7 +397,7 @@ bool NodeClocks::reported_enough(std::size_t fault) const {
          (reports->second.threads.size() >= most_readers_ || reports->second.count >= kMostReports);
 }
 
-// Groups of clocks that faults have made wrong and whose readings are still to be reported: a bit each.
+// The groups of clocks that faults have made wrong and whose readings are still to be reported, with one bit each.
 unsigned long NodeClocks::announced() const {
   unsigned long groups = 0;
   for (std::size_t group = 0; group < ROSE_CLOCK_GROUPS; ++group)
@@ -457,8 +462,8 @@ NodeClocks::Answer NodeClocks::answer(NotifiedCall& call, std::uint64_t ip, cons
   }
 }
 
-// Handles a clock that the program reads by a system call. Calls made by the vDSO itself are adjusted by the hook
-// afterwards.
+// Answers a program that reads a clock by a system call. If the call comes from the vDSO itself, the kernel answers it,
+// because the hook adjusts the result afterwards.
 NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive) {
   const int clock = call.number() == SYS_clock_gettime ? static_cast<int>(call.argument(0)) : CLOCK_REALTIME;
   const rose_clock_shift shift = shift_of(clock);
@@ -481,7 +486,8 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip, co
 #endif
   std::uint64_t to = call.argument(1);
   if (call.number() == SYS_gettimeofday) {
-    if (call.argument(1) != 0 || call.argument(0) == 0) return {};  // the kernel returns the time zone
+    // the program wants the time zone, which the kernel returns
+    if (call.argument(1) != 0 || call.argument(0) == 0) return {};
     shown[1] /= 1000;
     to = call.argument(0);
   }
@@ -489,13 +495,14 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip, co
   return answer;
 }
 
-// A wait for a time that has already passed returns before its memory could be restored, so it is answered as the
-// kernel would.
+// Answers a wait for a time that has already passed as the kernel would. Such a wait returns so early that the caller's
+// memory could not be restored in time.
 std::optional<NodeClocks::Answer> NodeClocks::passed(NotifiedCall& call) {
   Answer answer;
   answer.done = true;
   if (call.number() == SYS_clock_nanosleep) return answer;
-  if (call.number() != SYS_futex || call.argument(5) == 0) return std::nullopt;  // a timer must be set even so
+  // a timer must be set even if its time has passed
+  if (call.number() != SYS_futex || call.argument(5) == 0) return std::nullopt;
   std::uint32_t value = 0;
   const std::string word = call.read_memory(call.argument(0), sizeof value);
   if (word.size() != sizeof value) return std::nullopt;
@@ -504,7 +511,8 @@ std::optional<NodeClocks::Answer> NodeClocks::passed(NotifiedCall& call) {
   return answer;
 }
 
-// The kernel only knows the real clock, so the time to wait for is converted in memory until the call has read it.
+// The kernel knows only the real clock. Therefore the time in the caller's memory is replaced by the real time until
+// the call has read it.
 NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint64_t address,
                                         const std::function<bool()>& alive) {
   const rose_clock_shift shift = shift_of(clock);
@@ -513,7 +521,7 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
   std::array<long, 2> wanted{};
   if (bytes.size() != sizeof wanted) return {};
   std::memcpy(wanted.data(), bytes.data(), sizeof wanted);
-  // No time, a stopped timer, or values that the kernel refuses.
+  // There is no time, the timer is being stopped, or the kernel will refuse the values.
   if (wanted[0] < 0 || wanted[1] < 0 || wanted[1] >= kSecond || (wanted[0] == 0 && wanted[1] == 0) ||
       wanted[0] > INT64_MAX / kSecond - 1)
     return {};
@@ -524,7 +532,7 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
     if (auto at_once = passed(call)) return *at_once;
   }
   std::array<long, 2> instead = split_ns(real);
-  // The shorter the time until the caller's own value is restored, the less can interfere.
+  // Work with priority, because the program could notice the changed value until its own value is restored.
   const auto ahead = std::make_shared<RunsAhead>();
   const auto memory = std::make_shared<const Fd>(call.memory(alive));
   if (!*memory || !transfer(memory->get(), true, address, instead.data(), sizeof instead)) return {};

@@ -1,6 +1,6 @@
-// The clocks of one node's processes: what they read is shifted, and what they wait for with an absolute time comes
-// when their clock says so. A hook in each process's vDSO (clock_hook.c) does the first, put there when a new image
-// makes its first calls; the rest is done where the node's seccomp listener is answered.
+// The clocks of one node's processes. Readings are shifted, and waits for an absolute time end when the shifted clock
+// reaches that time. A hook in each process's vDSO (clock_hook.c) shifts readings; it is installed when a new program
+// makes its first calls. Everything else is done when calls that reach the node's seccomp listener are answered.
 #pragma once
 
 #include <sys/types.h>
@@ -22,10 +22,11 @@
 
 namespace rose::inject {
 
-// Several faults at once: pure. Shifts add up, and so do drifts; a frozen clock stays where it is until it is let go.
+// Combines several clock faults. Pure. Shifts add up, and so do drifts. A frozen clock keeps its time until the fault
+// ends.
 class ClockSum {
  public:
-  // `now`: of both groups (realtime, monotonic), in ns.
+  // Current times of both groups (realtime, monotonic), in ns.
   using Now = std::array<std::int64_t, ROSE_CLOCK_GROUPS>;
   void begin(std::size_t fault, const schedule::ClockChange& change, const Now& now);
   void end(std::size_t fault) { active_.erase(fault); }
@@ -41,19 +42,19 @@ class ClockSum {
   std::map<std::size_t, Active> active_;
 };
 
-// The real time at which a clock with this shift shows `shown`. A frozen clock never shows a later time; then the
-// result is `now` plus the difference between `shown` and what the clock shows.
+// The real time at which a clock with this shift shows `shown`. A frozen clock never shows a later time; for it, the
+// result is `now` plus the difference between `shown` and the frozen time.
 [[nodiscard]] std::int64_t real_time_of(std::int64_t shown, const rose_clock_shift& shift, std::int64_t now);
 
 class NodeClocks {
  public:
-  // Can the vDSO of this kernel be hooked? ErrorKind::environment says why not.
+  // Checks that the vDSO of this kernel can be hooked. ErrorKind::environment gives the reason if it cannot.
   [[nodiscard]] static Result<void> check();
 
-  // Called when a process of the node first reads a clock that the fault has made wrong: before anything else is
-  // called, and from any thread.
+  // Sets a function that is called when processes of the node first read a clock that the fault has made wrong. Call
+  // on_read() and on_reader() before all other methods. The callbacks may be called by any thread.
   void on_read(std::function<void(std::size_t fault)> callback) { on_read_ = std::move(callback); }
-  // Called for the first `most` threads that read such a clock, while the thread is held in the call.
+  // The same for each of the first `most` threads that read such a clock. The thread is held in the call meanwhile.
   struct Reader {
     NotifiedCall& call;
     // See ROSE_CLOCK_READ. 0: the program itself made the call.
@@ -69,16 +70,17 @@ class NodeClocks {
   // Writes the shifts into the hooks of these processes. Returns how many of them have the hook.
   std::size_t update(const std::vector<pid_t>& pids);
 
-  // Decides about a notified call of the node before it is answered. `done`: the call has been made for the process and
-  // returns `result`. Otherwise the kernel executes it, and `afterwards` (if set) must be called once it continues.
+  // Decides about a notified call of the node before it is answered. `done` is true if the call has been made for the
+  // process and returns `result`. Otherwise the kernel executes the call, and `afterwards` (if set) must be called once
+  // the call continues.
   struct Answer {
     bool done = false;
     std::int64_t result = 0;
     std::function<void()> afterwards;
   };
   [[nodiscard]] Answer answer(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive);
-  // True if this is not a call of the program, but the hook reporting that a clock was read while it was wrong. Records
-  // it; the call returns 0.
+  // True if this is not a call of the program but a report of the hook that a clock was read while it was wrong. The
+  // report is recorded, and the call must return 0.
   [[nodiscard]] bool take_read_report(NotifiedCall& call);
 
  private:

@@ -14,7 +14,7 @@ __asm__(".pushsection rose_clock,\"ax\",@progbits\n"
 	".balign 8\n"
 	".globl rose_clock_block\n.hidden rose_clock_block\n"
 	"rose_clock_block: .fill 144,1,0\n"
-	/* The displaced head of the kernel's function, and a jump to its rest. */
+	/* Space for the displaced head of the kernel's function and a jump to the rest of that function. */
 	".globl rose_clock_rest\n.hidden rose_clock_rest\n.type rose_clock_rest,@function\n"
 	"rose_clock_rest: .fill 32,1,0xcc\n"
 	".popsection\n");
@@ -59,8 +59,8 @@ static inline __attribute__((always_inline)) void call4(long number, long first,
 }
 #endif
 
-/* A process cannot count its readings, because the page is not writable for it. So the first readings are reported by
- * a call each, until rose clears the bit. */
+/* Reports the first readings of a wrong clock, each by a call, until rose clears the bit. The process cannot do that
+ * itself, because the page is not writable for it. */
 static inline __attribute__((always_inline)) void announce(int group)
 {
   call4(CALL_CLOCK_GETTIME, 0, (void *)(ROSE_CLOCK_READ + group), __builtin_frame_address(0), __builtin_dwarf_cfa());
@@ -86,7 +86,8 @@ HOOK long rose_clock_gettime(int clock, struct moment *to)
 {
 	const long result = rose_clock_rest(clock, to);
 
-	/* As rose_clock_group; a switch might become a table elsewhere. */
+	/* Same result as rose_clock_group(), which is a switch: the compiler might put a table for it outside this
+	 * section. */
 	if (result == 0 && (unsigned)clock < 12) {
 		if ((0x821u >> clock) & 1)
 			adjust(0, to);

@@ -1,6 +1,6 @@
-// The code that is copied into a process's vDSO, behind the kernel's code, and reads its clocks for it (clock_hook.c).
-// It is in its own section; its state is in one block of parameters, which rose changes from outside while the process
-// runs. C and C++ include this header.
+// The code that is copied into a process's vDSO, behind the kernel's code, and that reads the process's clocks
+// (clock_hook.c). It is in its own section. Its state is one block of parameters, which rose changes from outside while
+// the process runs. C and C++ include this header.
 #pragma once
 
 #ifdef __cplusplus
@@ -8,33 +8,34 @@ extern "C" {
 #endif
 
 enum { ROSE_CLOCK_GROUPS = 2, ROSE_CLOCK_DISPLACED = 32 };
-/* clock_gettime, gettimeofday, and, where the vDSO has it, time. */
+/* Functions: clock_gettime, gettimeofday, and time if the vDSO has it. */
 #ifdef __x86_64__
 enum { ROSE_CLOCK_FUNCTIONS = 3 };
 #else
 enum { ROSE_CLOCK_FUNCTIONS = 2 };
 #endif
-/* A call of clock_gettime(REALTIME) with this address, plus the group, reports that the clock was read while it was
- * wrong. Two more arguments say where the reader's stack begins: the address of the hook's frame record (the caller's
- * frame pointer, which the return address follows) and the value that the caller's stack pointer has after the return.
- * The supervisor answers; without one the kernel refuses the address. */
+/* The hook reports that a clock was read while it was wrong by calling clock_gettime(REALTIME) with this address plus
+ * the number of the clock's group. Two more arguments say where the reader's stack begins: the address of the hook's
+ * frame record (the caller's frame pointer, which the return address follows), and the value that the caller's stack
+ * pointer has after the return. rose answers the call. If nobody does, the kernel refuses the address. */
 #define ROSE_CLOCK_READ 0xff524f5345000000UL
 #define ROSE_CLOCK_MAGIC 0x524f5345434c4b31ULL
 
-/* A clock shows its normal time, plus `offset` + (that - base) * rate / 2^32. All in ns. */
+/* A clock shows its normal time t plus `offset` + (t - base) * rate / 2^32. All values are in ns. */
 struct rose_clock_shift {
   long offset;
   long base;
   long rate;
 };
 
-/* Two copies: the one that the lowest bit of `version` does not select is written first, `version` last. */
+/* There are two copies of the shifts. The lowest bit of `version` selects the valid one. The other one is written
+ * first, and `version` last. */
 struct rose_clock_parameters {
   unsigned long magic;
   unsigned long version;
   struct rose_clock_shift shift[2][ROSE_CLOCK_GROUPS]; /* realtime, monotonic */
-  unsigned char heads[3][8];                           /* what stood at the heads of the functions */
-  unsigned long announce; /* by group, a bit: the next time that the clock is read and wrong is to be announced */
+  unsigned char heads[3][8];                           /* original first bytes of the functions */
+  unsigned long announce; /* by group, a bit: the next reading of the clock while it is wrong is to be reported */
 };
 
 /* The group of a clock; -1: none, the clock is not changed. */

@@ -12,8 +12,8 @@
 namespace rose::inject {
 namespace {
 
-// Times after the start of a partition: for threads that already waited, that have sent something since, and for slow
-// ones.
+// When to look after the start of a partition: for threads that already waited, for threads that have sent something
+// since, and for slow threads.
 constexpr std::array<std::uint64_t, 3> kLooksNs = {30'000'000, 300'000'000, 1'000'000'000};
 constexpr std::size_t kMostLookedAt = 500;  // threads examined per process
 
@@ -71,7 +71,8 @@ void CutWaits::take(const Plan& plan, std::size_t chain, std::size_t node, const
     for (const std::size_t end : {std::size_t{0}, std::size_t{1}}) {
       std::vector<Across> across;
       for (const deploy::NodeInfo& info : deployment.nodes()) {
-        if (info.network != info.index) continue;  // the address also belongs to another node, which comes first
+        // the address also belongs to the owner of the network, which has its own entry
+        if (info.network != info.index) continue;
         const auto address = parse_address(info.ip);
         const bool other = std::any_of(ends[1 - end].begin(), ends[1 - end].end(),
                                        [&](std::size_t one) { return plan.nodes[one] == info.name; });

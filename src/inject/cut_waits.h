@@ -1,5 +1,5 @@
-// Finds threads that wait for data which a partition holds back: in a call on a connection to a node on the other side.
-// Uses /proc.
+// Finds threads that wait for data which a partition holds back: they are in a call on a connection to a node on the
+// other side. Uses /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -29,16 +29,16 @@ struct CutWait {
   std::string words;  // "waits in recvfrom for n2 (10.0.0.2:7000), which is cut off"
 };
 
-// Waiting threads of these processes, at most `most`. `protocol`: that of the partition; 0: all. Threads that poll many
-// sockets do not wait for a particular one.
+// Returns at most `most` waiting threads of these processes. `protocol`: the partition's protocol; 0: all. Threads that
+// poll many sockets are left out, because they do not wait for a particular socket.
 [[nodiscard]] std::vector<CutWait> cut_waits(const std::vector<pid_t>& processes, const std::vector<Across>& across,
                                              std::uint8_t protocol, std::size_t most);
 
-// Threads start waiting only some time after a partition began. Checks a few times and takes the stacks of those
-// threads.
+// Records the stacks of waiting threads. Threads start to wait only some time after a partition began, so it looks
+// several times.
 class CutWaits {
  public:
-  // When to check this chain next, which fired at `fired`; the largest number: not again. Call in the injector's
+  // When to look next for this chain, which fired at `fired`; the largest number: not again. Call in the injector's
   // thread.
   [[nodiscard]] std::uint64_t due(std::size_t chain, std::uint64_t fired) const;
   void looked(std::size_t chain) { ++looks_[chain]; }

@@ -140,7 +140,7 @@ class ListeningSocket final : public ExecSocket {
     const std::shared_ptr<Ledger> shared = ledger ? std::move(*ledger) : nullptr;
     host_.on_listener(node, peer.pid, std::move(listener), shared);
     log::debug("process {} of node '{}' was admitted through 'rose exec'", peer.pid, name);
-    // Without the ledger the command is still admitted; its keeper then has nothing to check.
+    // Even without the ledger, the command is admitted; the keeper then has no list of unanswered calls.
     return send_packet(visitor, reply) && send_descriptor(visitor, shared ? shared->fd() : socket_.get(), kMagic);
   }
 
@@ -158,7 +158,7 @@ class ListeningSocket final : public ExecSocket {
 
 // The side of the command
 
-// No call may be made between installing the filter and execve, because it could be a notified one.
+// No call may be made between installing the filter and execve, because that call could be notified.
 struct Meeting {
   std::uint32_t state;
   std::int32_t listener;
@@ -173,9 +173,9 @@ void continue_call(int listener, std::uint64_t id) {
   }
 }
 
-// rose has ended, so let all calls continue. First those that it had received but not answered: the kernel assigns
-// consecutive ids (seccomp_next_notify_id), so they lie between the two in the ledger, or just after if rose could not
-// record the last one.
+// Lets all calls continue after rose has ended. The first ones are those that rose had received but not answered. The
+// kernel assigns consecutive ids (seccomp_next_notify_id), so these lie between the two ids in the ledger, or just
+// behind them if rose could not record the last ones.
 void continue_all(int listener, const LedgerPage* ledger) {
   constexpr std::uint64_t kMostIds = std::uint64_t{1} << 24;
   constexpr std::uint64_t kUnwritten = 16;
@@ -208,7 +208,8 @@ void continue_all(int listener, const LedgerPage* ledger) {
   }
   if (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kGone) ::_exit(0);
   const int listener = meeting->listener;
-  // So far the descriptors were shared, which is how the listener was received. None of the command's may stay open.
+  // The descriptors were shared until now, which is how the listener was received. The keeper must not keep the
+  // command's descriptors open.
   ::unshare(CLONE_FILES);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
@@ -245,7 +246,8 @@ long install(const std::vector<int>& syscalls) {
   const unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
   long listener = -1;
   for (const bool unprivileged : {false, true}) {
-    // A container without CAP_SYS_ADMIN. The command then cannot gain privileges through set-user-id programs either.
+    // Without CAP_SYS_ADMIN, as in some containers, a filter requires no_new_privs. The command then cannot gain
+    // privileges through set-user-id programs either.
     if (unprivileged && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) break;
     listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &filter);
     if (listener < 0 && errno == EINVAL) listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
@@ -285,7 +287,7 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
       deploy::find_program(argv.front(), std::filesystem::current_path(ignored), deploy::inherited(), "rose exec");
   if (!file) return std::move(file).error();
   if (path.empty()) return execute(*file, argv);
-  // There is no run, or it has ended, so execute the command unchanged.
+  // There is no run, or the run has ended, so execute the command unchanged.
   if (::access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) return execute(*file, argv);
   auto address = unix_address(path);
   if (!address) return std::move(address).error();
@@ -319,7 +321,7 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
   if (page == MAP_FAILED) return errno_error(ErrorKind::environment, "cannot map memory", errno);
   auto* meeting = static_cast<Meeting*>(page);
   const pid_t self = ::getpid();
-  // Fork twice, so that the command does not get a child that it did not start.
+  // Fork twice, so that the keeper does not become a child that the command did not start.
   const long between = ::syscall(SYS_clone, CLONE_FILES | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   if (between == 0) {
     const long keeper = ::syscall(SYS_clone, CLONE_FILES, nullptr, nullptr, nullptr, nullptr);
@@ -338,8 +340,8 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
   }
   meeting->listener = static_cast<std::int32_t>(listener);
   __atomic_store_n(&meeting->state, kHave, __ATOMIC_RELEASE);
-  // Some minutes, counted in instructions so that time in the freezer does not count. Without a keeper, calls would
-  // hang.
+  // Wait for the keeper, because without it calls would hang once rose has ended. The limit is some minutes, counted in
+  // instructions so that time in the freezer does not count.
   for (std::uint64_t spins = std::uint64_t{1} << 33; __atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) != kGo;) {
     relax();
     if (--spins == 0) __builtin_trap();

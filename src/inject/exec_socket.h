@@ -1,7 +1,7 @@
-// Admits systems that rose did not start: `rose exec`, the entry point of a container or unit, asks through a socket in
-// the run's directory which system calls of its node are needed, installs that filter on itself and hands over its
-// listener. Both ends are implemented here. Only its owner can use the socket (mode 0600), and it exists only while a
-// run needs something from an attached node.
+// Admits systems that rose did not start. `rose exec`, the entry point of a container or unit, connects to a socket in
+// the run's directory, receives the list of system calls that must be notified for its node, installs the filter on
+// itself, and passes its listener to rose. Both ends are implemented here. Only the socket's owner can use it (mode
+// 0600), and it exists only while a run needs something from an attached node.
 #pragma once
 
 #include <sys/types.h>
@@ -28,17 +28,17 @@ class ExecSocket {
   };
   [[nodiscard]] static Result<std::unique_ptr<ExecSocket>> open(const std::filesystem::path& socket, Host host);
   virtual ~ExecSocket() = default;
-  // Admits no further commands. Destroying this object tells the admitted ones that rose has ended, so destroy the
-  // listeners first.
+  // Admits no further commands. The destruction of this object informs admitted commands that rose has ended, so
+  // destroy the listeners first.
   virtual void close() = 0;
 };
 
-// The other side: becomes `argv`, with the filter that the run behind `socket` needs for `node`, or without one if
-// there is no run. Returns only on error.
+// The side of the command: executes `argv`, with the filter that the run behind `socket` needs for `node`, or without a
+// filter if there is no run. Returns only on error.
 //
-// A filtered call needs an answer from rose. A keeper process (named rose-exec, without a filter, in the same cgroup)
-// also holds the listener and lets every call continue once rose has ended, so that admitted commands survive the run.
-// It ends with the last filtered process.
+// A filtered call needs an answer from rose. Therefore a keeper process (named rose-exec, without a filter, in the same
+// cgroup) also has the listener and lets every call continue once rose has ended, so that admitted commands survive the
+// run. The keeper ends with the last filtered process.
 [[nodiscard]] Error enter(const std::filesystem::path& socket, const std::string& node,
                           const std::vector<std::string>& argv);
 

@@ -8,7 +8,7 @@
 namespace rose::inject {
 namespace {
 
-// "at the entry of f", "at f+0x2a"
+// The fault's location: "at the entry of f", "at f+0x2a".
 std::string place_words(const schedule::Fault& fault) {
   if (fault.at_line) return fmt::format("at line {} of {}", *fault.at_line, fault.function);
   if (fault.offset && *fault.offset != 0) return fmt::format("at {}+{:#x}", fault.function, *fault.offset);

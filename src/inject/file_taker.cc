@@ -52,7 +52,8 @@ Fd duplicate_of(const TakerRequest& request, int& err) {
     err = copy ? 0 : -errno;
     return copy;
   };
-  // The descriptor table of the thread, which may differ from its process's. Older kernels support only processes.
+  // Prefer the descriptor table of the thread, which may differ from that of its process. Older kernels support only
+  // processes.
   if (const Fd thread(static_cast<int>(::syscall(SYS_pidfd_open, request.tid, kPidfdThread))); thread)
     return get(thread);
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, request.tgid, 0)));
@@ -85,7 +86,7 @@ std::string target_of(int fd) {
   }
 }
 
-// Children that have not ended with their FileTaker.
+// Children that were left with a file and had not ended when their FileTaker was destroyed.
 std::mutex abandoned_mutex;
 std::vector<pid_t> abandoned;
 
@@ -101,7 +102,7 @@ bool file_answers(std::string_view of, int fd, std::string_view path, pid_t tid)
   const std::string info = read_file(fmt::format("/proc/{}/fdinfo/{}", of, fd), kMostInfoBytes).value_or("");
   constexpr std::string_view kKey = "mnt_id:\t";
   const std::size_t at = info.find(kKey);
-  if (at == std::string::npos) return info.empty();  // it has been closed
+  if (at == std::string::npos) return info.empty();  // no text: the descriptor was closed meanwhile
   const std::size_t begin = at + kKey.size();
   const std::string number = info.substr(begin, info.find('\n', begin) - begin);
   return has_mount("self", number) || (kernel::trusts_mounts_of(tid) && has_mount(std::to_string(tid), number));
@@ -133,7 +134,7 @@ Fd FileTaker::take(pid_t tid, pid_t tgid, int fd, int& err) {
   } while (got < 0 && errno == EINTR);
   const bool answered = got == static_cast<ssize_t>(sizeof answer);
   err = answered ? answer : -EXDEV;
-  // It may wait for ever for the file that it closes next.
+  // The child closes the file next, which may block for ever, so another child takes its place.
   if (err == -EXDEV) leave();
   return err == 0 && sent.count == 1 ? std::move(sent.fds[0]) : Fd();
 }
@@ -146,13 +147,14 @@ bool FileTaker::start() {
   Fd ours(ends[0]);
   const Fd theirs(ends[1]);
   (void)::setsockopt(ours.get(), SOL_SOCKET, SO_RCVTIMEO, &kTakerPatience, sizeof kTakerPatience);
-  // Ctrl-C is for rose.
+  // Block all signals in the child, because Ctrl-C is for rose.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t pid = ::fork();
   if (pid == 0) {
-    // What rose has open must not outlive it here: a listener would make its node hang, a pipe its reader.
+    // rose's descriptors must not stay open in this child after rose has ended: an open listener would make its node
+    // hang, and an open pipe its reader.
     const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd < kTakerSocket; ++fd) ::dup2(nothing, fd);
     if (::dup2(theirs.get(), kTakerSocket) != kTakerSocket || ::syscall(SYS_close_range, kTakerSocket + 1, ~0U, 0) != 0)

@@ -1,8 +1,8 @@
-// Duplicates descriptors of nodes' threads. Between a look at a descriptor and its duplication, another thread of the
-// node may put another file in its place, and a process that closes a file of a FUSE file system waits, perhaps for
-// ever and not to be killed, for its server, which may be the node itself. Therefore another process duplicates it,
-// looks at the duplicate, and hands it over only if its file system answers. Otherwise that process is left with it,
-// and another one takes its place.
+// Duplicates descriptors of nodes' threads. Between the examination of a descriptor and its duplication, another thread
+// of the node may replace the file. If the new file belongs to a FUSE file system, closing the duplicate blocks,
+// perhaps for ever and so that it cannot be killed, until the server answers; the server may be the node itself.
+// Therefore a child process makes the duplicate, examines the duplicate, and passes it on only if its file system can
+// be trusted to answer. Otherwise the child is left behind with the file, and another child takes its place.
 #pragma once
 
 #include <sys/types.h>
@@ -22,8 +22,8 @@ class FileTaker {
   FileTaker& operator=(const FileTaker&) = delete;
   ~FileTaker();
 
-  // On failure, `err` is -errno; -EXDEV: it is no socket, no pipe, and no file of a file system that can be trusted to
-  // answer, or too many processes are left with such files.
+  // On failure, `err` is -errno. -EXDEV means that the file is neither a socket, nor a pipe, nor a file of a file
+  // system that can be trusted to answer, or that too many children were left with such files.
   [[nodiscard]] Fd take(pid_t tid, pid_t tgid, int fd, int& err);
 
  private:
@@ -33,12 +33,12 @@ class FileTaker {
   std::mutex mutex_;
   Fd socket_;
   pid_t pid_ = 0;
-  std::vector<pid_t> left_;  // with a file that they may never have closed
+  std::vector<pid_t> left_;  // left with files whose closing may block for ever
 };
 
 // True for sockets, pipes, and files of file systems that can be trusted to answer (kernel::trusts_mounts_of). `of`:
-// the process in /proc whose descriptor it is; `path`: the descriptor's link there; `tid`: the thread that has the
-// mounts. The file itself is not accessed, because that might wait for ever.
+// the process in /proc that has the descriptor. `path`: the target of the descriptor's link there. `tid`: the thread
+// with the mounts. The file itself is not accessed, because that might block for ever.
 [[nodiscard]] bool file_answers(std::string_view of, int fd, std::string_view path, pid_t tid);
 
 }  // namespace rose::inject

@@ -1,5 +1,5 @@
-// What user space knows about each chain beyond the state shared with BPF programs: what was carried out, on which
-// processes, and remarks. Thread-safe.
+// What user space knows about each chain in addition to the state shared with BPF programs: what was carried out, on
+// which processes, and remarks. Thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -16,24 +16,27 @@
 namespace rose::inject {
 
 struct Follow {
-  std::atomic<bool> acted{false};          // it has been carried out, or is being carried out
-  std::atomic<bool> complete{false};       // all of it is done and counted; see carried_out()
+  std::atomic<bool> acted{false};          // the fault has been carried out, or is being carried out
+  std::atomic<bool> complete{false};       // everything is done and counted; see carried_out()
   std::atomic<std::uint64_t> ended_ns{0};  // 0: not ended
-  std::atomic<bool> no_process{false};     // crash, pause: there was no process
-  std::atomic<bool> failed{false};         // a limit or power loss that failed; `trouble` has the reason
-  std::atomic<bool> lost{false};           // a power loss that has been carried out, or cannot be
+  std::atomic<bool> no_process{false};     // for a crash or pause: the node had no process
+  std::atomic<bool> failed{false};         // a limit or power loss failed; `trouble` has the reason
+  // the power loss was attempted: it was carried out, or `failed` if that was impossible
+  std::atomic<bool> lost{false};
   std::atomic<bool> paused{false};
   std::atomic<bool> crashed{false};
-  std::atomic<std::uint64_t> changed{0};  // calls: answered, executed in part or late; clocks: read while it was wrong
-  std::atomic<bool> begun{false};         // a step of the workload that has been started
-  bool ending = false;                    // the injector's thread has ordered the end of a pause
+  // number of calls that were answered, executed in part or delayed; for clocks: readings while it was wrong
+  std::atomic<std::uint64_t> changed{0};
+  std::atomic<bool> begun{false};  // for a step of the workload: it has been started
+  bool ending = false;             // the injector's thread has ordered the end of a pause
 };
 
-// A fault that fires is not always complete at once: processes are still being signalled or stopped, packets are still
-// in transit. It is reported as fired only when it is complete, so that readers of the report can rely on it.
+// True once the fault is complete. A fault that fires is not always complete at once: processes may still be signalled
+// or stopped, and packets may be in transit. The fault is reported as fired only when it is complete, so that readers
+// of the report can rely on it.
 [[nodiscard]] bool carried_out(const PlannedChain& chain, const Follow& follow);
 
-// For messages.
+// Remarks on a chain for messages.
 struct Remarks {
   std::vector<pid_t> struck;  // signalled or stopped
   std::string call;           // the call at which it fired

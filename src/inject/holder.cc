@@ -40,7 +40,7 @@ struct Holder::Command {
   pid_t thread = 0;
 };
 
-// Shared with the tracer.
+// State in memory that the injector shares with the process that traces the held threads.
 struct Holder::Shared {
   std::uint32_t held[ROSE_MAX_CHAINS];  // Hold
   std::uint32_t released[ROSE_MAX_CHAINS];
@@ -78,13 +78,13 @@ class Tracer {
       const int answer = obey(command, process);
       (void)::send(kSocket, &answer, sizeof answer, MSG_NOSIGNAL);
     }
-    // A thread in a stop without a signal continues when its tracer ends.
+    // A thread that is in a stop without a signal continues when its tracer ends.
     serve();
     ::_exit(0);
   }
 
  private:
-  // With a descriptor of the process, if it concerns one.
+  // Receives a command, with a descriptor of the process if the command concerns one.
   template <typename Command>
   static ssize_t receive(Command& command, Fd& process) {
     iovec data{&command, sizeof command};
@@ -120,8 +120,8 @@ class Tracer {
     return ::access(path, F_OK) == 0;
   }
 
-  // A thread that is traced keeps its id, and so does its process. So this is the time to find out whose it is: the
-  // thread may have ended, and its id may be another program's.
+  // Starts to trace a thread. From then on, the thread and its process keep their ids, so the process is checked
+  // afterwards: the thread may have ended before, and its id may belong to another program.
   int seize(pid_t process, const Fd& pidfd, pid_t thread) {
     if (::ptrace(static_cast<__ptrace_request>(PTRACE_SEIZE), thread, nullptr, kOptions) != 0) return -errno;
     if (is_thread_of(process, thread) && !kernel::pidfd_ended(pidfd.get())) return 0;
@@ -130,7 +130,8 @@ class Tracer {
     return -ESRCH;
   }
 
-  // Threads created meanwhile are found in the next round; those of traced threads are traced automatically.
+  // Threads that are created meanwhile are found in the next round. Threads created by traced threads are traced
+  // automatically.
   int watch(pid_t process, const Fd& pidfd) {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/task", process);
@@ -153,7 +154,7 @@ class Tracer {
     serve();
     if (__atomic_load_n(&shared_->held[chain], __ATOMIC_ACQUIRE) != 0) return 0;
     const int got = seize(process, pidfd, thread);
-    // Already traced by us: it will stop by itself.
+    // This tracer already traces the thread, which will stop by itself.
     if (got == 0 || got == -ESRCH || kernel::tracer_of(thread) == ::getpid()) return 0;
     (void)kernel::pidfd_signal(pidfd.get(), SIGCONT);
     return got;
@@ -167,7 +168,7 @@ class Tracer {
     threads_[chain] = 0;
   }
 
-  // The chain that is to hold this thread.
+  // The chain for which this thread is to be held; null if there is none.
   const std::size_t* wanted(pid_t thread) const {
     for (const std::size_t& chain : which_) {
       const auto state = __atomic_load_n(&chains_[chain].state, __ATOMIC_ACQUIRE);
@@ -191,7 +192,7 @@ class Tracer {
       const pid_t thread = ::waitpid(-1, &status, __WALL | WNOHANG);
       if (thread <= 0) return;
       if (const auto stranger = strangers_.find(thread); stranger != strangers_.end()) {
-        // With the signal that it stopped for, if it did not stop for us.
+        // Pass on the signal for which the thread has stopped, unless the tracer caused the stop.
         const int signal = WIFSTOPPED(status) && status >> 16 == 0 ? WSTOPSIG(status) : 0;
         (void)::ptrace(PTRACE_DETACH, thread, nullptr, static_cast<unsigned long>(signal));
         strangers_.erase(stranger);
@@ -205,7 +206,7 @@ class Tracer {
 
   void stopped(pid_t thread, int signal, int event) {
     const bool stops = signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
-    if (std::find(threads_.begin(), threads_.end(), thread) != threads_.end()) return;  // it stays stopped
+    if (std::find(threads_.begin(), threads_.end(), thread) != threads_.end()) return;  // the thread stays stopped
     if (signal == SIGSTOP && (event == 0 || event == PTRACE_EVENT_STOP)) {
       if (const std::size_t* chain = wanted(thread); chain != nullptr) {
         take(*chain, thread, event == PTRACE_EVENT_STOP);
@@ -214,7 +215,7 @@ class Tracer {
     }
     if (event == PTRACE_EVENT_STOP && stops) {
       (void)::ptrace(static_cast<__ptrace_request>(PTRACE_LISTEN), thread, nullptr,
-                     nullptr);  // its process is stopped and stays so
+                     nullptr);  // its process is stopped and remains so
       return;
     }
     resume(thread, event == 0 ? signal : 0);
@@ -226,12 +227,13 @@ class Tracer {
     if (with_process) {
       // The signal has stopped all threads of the process: let the others continue and keep this one.
       if (!over) threads_[chain] = thread;
-      // It cannot end while its thread is held.
+      // The process must be able to continue while its thread is held, so it gets a SIGCONT even if the hold is over.
       const auto process = static_cast<pid_t>(chains_[chain].pid);
       if (is_thread_of(process, thread)) ::kill(process, SIGCONT);
       if (over) resume(thread, 0);
     } else {
-      // Move it from the signal stop, without a signal, to a stop that has no effect after the tracer ends.
+      // The thread is in a stop for a signal. Discard the signal and move the thread to a stop that ends with the
+      // tracer.
       if (!over) {
         (void)::ptrace(static_cast<__ptrace_request>(PTRACE_INTERRUPT), thread, nullptr, nullptr);
         threads_[chain] = thread;
@@ -267,13 +269,13 @@ Result<std::unique_ptr<Holder>> Holder::start(const rose_chain* chains, std::vec
   // Allocated before the fork.
   std::vector<pid_t> threads(ROSE_MAX_CHAINS);
   Tracer<Shared> tracer(chains, which, holder->shared_, threads);
-  // Ctrl-C is for rose, which ends the tracer when it is time.
+  // Block all signals in the child: Ctrl-C is for rose, which ends the tracer at the right time.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t pid = ::fork();
   if (pid == 0) {
-    // Inherited descriptors must be closed: a listener that outlived rose would make its node hang.
+    // Close inherited descriptors, because a listener that stays open after rose has ended would make its node hang.
     if (::dup2(theirs.get(), kSocket) != kSocket || ::syscall(SYS_close_range, kSocket + 1, ~0U, 0) != 0) ::_exit(1);
     ::prctl(PR_SET_NAME, "rose-holder");
     struct sigaction usual{};
@@ -288,7 +290,7 @@ Result<std::unique_ptr<Holder>> Holder::start(const rose_chain* chains, std::vec
   return holder;
 }
 
-// Returns the answer; -EPIPE if the tracer has ended.
+// Returns the tracer's answer; -EPIPE if the tracer has ended.
 int Holder::ask(const Command& command, int pidfd) {
   const std::lock_guard lock(mutex_);
   int answer = 0;

@@ -1,9 +1,9 @@
 // Holds single threads at a location in their program while all other threads continue.
 //
-// A BPF program sends the thread a SIGSTOP. That would stop the whole process, but a tracer takes the thread at the
-// signal and keeps it. The tracer is a separate child of rose, because the end of a traced process is reported to its
-// tracer first, and rose must learn of the ends of nodes as their parent. It ends whenever rose ends; the kernel then
-// lets all threads that it traced continue.
+// A BPF program sends the thread a SIGSTOP. That would stop the whole process, but a tracer intercepts the signal and
+// keeps only this thread stopped. The tracer is a separate child of rose: the kernel reports the end of a traced
+// process to the tracer first, whereas rose, as the parent of nodes, must be informed of their ends itself. The tracer
+// ends whenever rose ends; the kernel then lets all traced threads continue.
 #pragma once
 
 #include <sys/types.h>
@@ -29,22 +29,22 @@ enum class Hold : std::uint32_t {
 
 class Holder {
  public:
-  // Starts the tracer. `chains`: in memory shared with BPF programs; `which` of them hold threads.
+  // Starts the tracer. `chains`: in memory shared with BPF programs. `which`: the indices of those that hold threads.
   [[nodiscard]] static Result<std::unique_ptr<Holder>> start(const rose_chain* chains, std::vector<std::size_t> which);
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;
   ~Holder();
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Traces all threads of the process and those that it creates, so that a thread which gets the signal is held without
-  // effect on others. A process that has ended or is traced by another program is skipped.
-  // `pidfd`: of this process, so that no other with the same id is traced or continued.
+  // Traces all threads of the process and those that it creates, so that a thread that gets the signal is held without
+  // effect on other threads. A process that has ended or is traced by another program is skipped. `pidfd`: a descriptor
+  // of this process, so that no other process with the same id is traced or continued.
   void watch(pid_t process, int pidfd);
-  // Called when the thread has been sent the signal for this chain. Returns ErrorKind::environment if it cannot be
-  // held; its process then continues.
+  // Called when the thread has been sent the signal for this chain. Returns ErrorKind::environment if the thread cannot
+  // be held; its process then continues.
   [[nodiscard]] Result<void> hold(std::size_t chain, pid_t process, int pidfd, pid_t thread);
   [[nodiscard]] Hold held(std::size_t chain) const;
-  // Lets the chain's thread continue, or makes it not be held when it arrives.
+  // Lets the chain's thread continue. If the thread has not arrived yet, it will not be held.
   void release(std::size_t chain);
   // Lets all threads continue untraced and ends the tracer.
   void stop();

@@ -131,8 +131,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
   void connect(const python::Session& python) override { stacks_->connect(python); }
 
   void workload_began(std::int64_t zero_ns) override {
-    // Search again: a socket that was created before its process moved to the node, and bound afterwards, is known by
-    // now.
+    // Search again. A socket may have been created before its process moved to the node and bound afterwards; it can be
+    // found now.
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
       look_at_sockets(i);
       if (plan_->stacks == 0) continue;
@@ -164,7 +164,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     if (thread_.joinable()) {
       ring();
       thread_.join();
-      programs_->drain();  // the last changes
+      programs_->drain();  // reads the last changes
     }
     for (auto& worker : workers_) worker->finish();
     if (cuts_) cuts_->finish();
@@ -223,7 +223,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
                            chain.fault->scope == schedule::Scope::all,
                            chain.data.kind == ROSE_CHAIN_CRASH ? chain.fault->signal : SIGKILL,
                            follow_.remarks(i).struck};
-      // The process that the kernel signalled directly.
+      // This process was signalled by the kernel directly.
       if (const auto done = static_cast<pid_t>(state_->chain(i).signalled); done != 0) action.pids.push_back(done);
       all.processes.push_back(std::move(action));
     }
@@ -313,7 +313,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     }
   }
 
-  // For nodes that start through `rose exec`; called before setup starts them.
+  // Opens the socket for nodes that start through `rose exec`. Called before setup starts them.
   Result<void> open_exec_socket(const std::filesystem::path& run_dir) {
     ExecSocket::Host host{plan_->nodes, std::vector<std::vector<int>>(plan_->nodes.size()), {}};
     bool wanted = false;
@@ -335,7 +335,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
-    ::prctl(PR_SET_TIMERSLACK, 1UL);  // for exact times of faults
+    ::prctl(PR_SET_TIMERSLACK, 1UL);  // so that faults take effect at exact times
     while (!disarmed_) {
       const auto round = wanted_round();
       const auto next = reconcile();
@@ -349,7 +349,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
       programs_->drain();
     }
-    // The faults that fired last are carried out as well, because they are reported as fired.
+    // Faults that fired last are carried out as well, because they are reported as fired.
     for (std::size_t i = 0; i < plan_->chains.size(); ++i)
       if (state_->state(i) == ROSE_FIRED) (void)follow_fired(i);
   }
@@ -367,8 +367,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
     round_done_.notify_all();
   }
 
-  // Checks the whole state, carries out what is due, and returns when it must check again at the latest. Everything is
-  // in the shared state, so a lost notice loses nothing.
+  // Checks the whole state, carries out what is due, and returns the time of the next check. All information is in the
+  // shared state, so nothing is lost if a notice is lost.
   std::uint64_t reconcile() {
     std::uint64_t next = kNever;
     bool again = true;
@@ -396,8 +396,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
           continue;
         }
         if (position >= chain.data.conditions) {
-          // The thread that met its last condition is about to fire it. But it may be waiting for a node to take a
-          // role.
+          // Normally, the thread that met the last condition is about to fire the chain. But the chain may be waiting
+          // for a node to take a role.
           if (chain.data.node >= ROSE_ROLE_NODES) again |= state_->settle(i, 0, 0, now_ns());
           continue;
         }
@@ -489,11 +489,12 @@ class ScheduleInjector final : public Injector, private FaultActions {
       follow_.trouble(i, ok.error());
     }
     follow_[i].complete = true;
-    ring();  // it may have to be settled
+    ring();  // the limit may have to be adjusted
   }
 
-  // A rule applies to packets from the moment its fault fires. A partition is complete once no packet arrives any more
-  // that passed the rule before: then nothing crosses it, whatever the machine's load.
+  // A rule applies to packets from the moment its fault fires, but packets that passed before may still be in flight.
+  // The partition is complete once these have arrived or are lost: from then on nothing crosses it, whatever the
+  // machine's load.
   void begin_cut(std::size_t i) {
     log::debug("fault '{}' is in effect", plan_->chains[i].fault->id);
     if (plan_->chains[i].data.kind != ROSE_CHAIN_PARTITION) return;
@@ -516,7 +517,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     });
   }
 
-  // Clock faults without dependencies are in effect when the first node starts.
+  // Starts clock faults without dependencies, so that they are in effect when the first node starts.
   void begin_clocks() {
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
       const auto& chain = plan_->chains[i];
@@ -530,7 +531,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
     }
   }
 
-  // Repeated a little later: a process that is being forked has its parent's clock and is not in the node's list yet.
+  // The update is repeated a little later, because a process that is being forked has its parent's clock but is not yet
+  // in the node's list.
   void update_clocks(std::size_t i) {
     const std::size_t node = state_->node_of(i);
     const bool ends = follow_[i].ended_ns != 0;
@@ -544,7 +546,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     });
   }
 
-  // The remaining actions of nodes take place in real time.
+  // Restores the clocks. What nodes do from now on happens in real time.
   void end_clocks() {
     for (std::size_t node = 0; node < clocks_.size(); ++node) {
       if (!clocks_[node] || deployment_ == nullptr) continue;
@@ -616,7 +618,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       record_.calls.push_back({i, static_cast<std::int64_t>(at), tid, syscall});
   }
 
-  // Before the fault is carried out, because the thread may not exist afterwards.
+  // Takes the stack before the fault is carried out, because the thread may not exist afterwards.
   void hit(std::size_t i, NotifiedCall& call) override {
     if (plan_->stacks == 0) return;
     const auto tgid = call.tgid();
@@ -668,9 +670,10 @@ class ScheduleInjector final : public Injector, private FaultActions {
   std::unique_ptr<NodeWorker> cuts_;  // null if there are no partitions
   std::thread thread_;
   std::vector<std::unique_ptr<NodeClocks>> clocks_;  // by node: null if no clock of it is changed
-  // Must outlive the listeners that were handed over through it, because its end tells commands that rose has ended.
+  // Must outlive the listeners that were received through it, because its destruction informs commands that rose has
+  // ended.
   std::unique_ptr<ExecSocket> exec_socket_;
-  // Last, because their threads use everything above until they end.
+  // The last members, because their threads use everything above until they end.
   std::vector<std::unique_ptr<Supervisor>> supervisors_;
 };
 

@@ -18,12 +18,13 @@
 namespace rose::inject {
 
 // Checks everything about a schedule that can be refused before the run: nodes, peers, system calls, functions (looked
-// up in the nodes' binaries, with suggestions), offsets, fault kinds that this machine does not support. Returns
-// ErrorKind::input or ErrorKind::environment. Faults on `attach` nodes are refused unless allowed (--allow-attached).
+// up in the nodes' binaries, with suggestions), offsets, and kinds of faults that this machine does not support.
+// Returns ErrorKind::input or ErrorKind::environment. Faults on `attach` nodes are refused unless allowed
+// (--allow-attached).
 [[nodiscard]] Result<void> check(const schedule::Schedule& schedule, const config::Config& config,
                                  bool allow_attached = false);
 
-// What an injector did, to distinguish it from what happened by itself. Times are CLOCK_MONOTONIC.
+// What an injector did, so that it can be distinguished from what happened by itself. Times are CLOCK_MONOTONIC.
 struct ChangedCall {
   std::size_t fault = 0;   // index in the schedule
   std::int64_t at_ns = 0;  // when the injector decided about the call, before it was made
@@ -36,18 +37,18 @@ struct ProcessAction {  // for a crash or pause
   std::int64_t at_ns = 0;
   std::int64_t ended_ns = 0;  // for a pause; 0: not ended
   bool pause = false;
-  bool whole = false;  // the whole node, not only these processes
+  bool whole = false;  // the whole node was affected, not only these processes
   int signal = 0;
   std::vector<pid_t> pids;
 };
 struct InjectionRecord {
-  std::vector<ChangedCall> calls;  // in the order of decisions, the first 65,536
+  std::vector<ChangedCall> calls;  // the first 65,536, in the order of decisions
   std::vector<ProcessAction> processes;
 };
 
 class Injector : public deploy::NodeObserver {
  public:
-  // Checks the schedule and selects the backend for syscall faults. Attaches nothing. `stacks`: record in the outcomes
+  // Checks the schedule and selects the backend for syscall faults. Attaches nothing. `stacks`: records in the outcomes
   // where affected threads were.
   [[nodiscard]] static Result<std::unique_ptr<Injector>> create(const schedule::Schedule& schedule,
                                                                 const config::Config& config,
@@ -55,30 +56,33 @@ class Injector : public deploy::NodeObserver {
 
   // True if conditions or faults concern Java methods: arm() then needs a session.
   [[nodiscard]] virtual bool needs_jvms() const = 0;
-  // Attaches programs to the deployment, which must be created but not started. Counting begins here. Requests to the
-  // nodes' JVMs are added to the session, which the caller then writes, and which must outlive the injector.
+  // Attaches programs to the deployment, which must be created but not started. From here on, conditions are counted.
+  // Adds requests for the nodes' JVMs to the session, which the caller then writes and which must outlive the injector.
   [[nodiscard]] virtual Result<void> arm(deploy::Deployment& deployment, jvm::Session* jvms = nullptr) = 0;
-  // Where to learn in which functions of Python threads are. Before nodes start; it must last until disarm().
+  // Provides the functions of Python in which threads are. Call it before nodes start; `python` must exist until
+  // disarm().
   virtual void connect(const python::Session& python) = 0;
-  // Time zero of `elapsed` (CLOCK_MONOTONIC). Process and network faults without conditions fire now.
+  // Sets time zero of `elapsed` (CLOCK_MONOTONIC). Process and network faults without conditions fire now.
   virtual void workload_began(std::int64_t zero_ns) = 0;
   // Returns when everything that is due by now has been carried out, however busy the machine is. A short workload may
-  // end before the injector's thread got a processor, but what the schedule has at its beginning belongs to the run.
+  // end before the injector's thread got a processor, but faults at the beginning of the schedule must still take place
+  // in the run.
   virtual void catch_up() = 0;
-  // Heals links, thaws nodes, answers pending calls, detaches. Call it before Deployment::stop(). Nothing fires
+  // Heals links, thaws nodes, answers pending calls and detaches. Call it before Deployment::stop(). Nothing fires
   // afterwards.
   virtual void disarm() = 0;
 
-  // One per fault, in the order of the schedule; final after disarm().
+  // One outcome per fault, in the order of the schedule; final after disarm().
   [[nodiscard]] virtual std::vector<schedule::FaultOutcome> outcomes() const = 0;
-  // One per name in the schedule's order; final after disarm(). `broken`: a sentence about what came too early, or "".
+  // One outcome per name, in the schedule's order; final after disarm(). `broken`: a sentence about what came too
+  // early, or "".
   [[nodiscard]] virtual std::vector<schedule::OrderOutcome> order(std::string& broken) const = 0;
-  // A step of the workload: `begin` returns when the order allows it, `end` reports that it has happened. Returns
-  // ErrorKind::usage if the order has no such step or it has already been made, ErrorKind::cancelled if the run ends.
-  // Thread-safe.
+  // Handles a step of the workload: `begin` returns when the order allows the step, `end` reports that it has happened.
+  // Returns ErrorKind::usage if the order has no such step or the step has already been made, ErrorKind::cancelled if
+  // the run ends. Thread-safe.
   enum class StepPart { begin, end };
   [[nodiscard]] virtual Result<void> step(const std::string& name, StepPart part) = 0;
-  // Also final after disarm().
+  // What the injector did; final after disarm().
   [[nodiscard]] virtual InjectionRecord record() const = 0;
   // True once every fault has fired (or was withdrawn) and ended.
   [[nodiscard]] virtual bool finished() const = 0;

@@ -1,5 +1,6 @@
-// The notified calls of an admitted command that wait for rose's answer, in memory shared with the keeper of its
-// filter: if rose is killed, the kernel does not tell the keeper which notifications rose had received.
+// Lists the notified calls of an admitted command that wait for rose's answer, in memory shared with the keeper of its
+// filter. The keeper needs the list if rose is killed, because the kernel does not report which notifications rose had
+// received.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace rose::inject {
 
-// The shared memory. Ids are consecutive, from a start that only the kernel knows.
+// The shared memory. Ids are consecutive; only the kernel knows the first one.
 struct LedgerPage {
   std::uint64_t oldest = 0;  // oldest unanswered id; 0: none
   std::uint64_t newest = 0;  // newest id received

@@ -27,12 +27,12 @@ using kernel::Controller;
 using schedule::Fault;
 using schedule::FaultKind;
 
-constexpr int kUsedRounds = 100;  // the usage changes while it is measured
-constexpr int kHeldRounds = 3;    // attempts, kSettlePollNs apart
+constexpr int kUsedRounds = 100;  // limit for attempts, because the usage may change while it is measured
+constexpr int kHeldRounds = 3;    // attempts, in intervals of kSettlePollNs
 
 Controller controller_of(FaultKind kind) { return kind == FaultKind::memory ? Controller::memory : Controller::cpu; }
 
-// In the unit of the controllers, or a number of descriptors.
+// The limit in the unit of the controllers, or as a number of descriptors.
 std::uint64_t amount_of(const Fault& fault) {
   return fault.kind == FaultKind::cpu ? static_cast<std::uint64_t>(std::llround(fault.resource.share * 1e6))
                                       : static_cast<std::uint64_t>(fault.resource.limit);
@@ -54,11 +54,11 @@ struct Limits::InForce {
   std::optional<std::size_t> node;  // the node on which it was set
   bool on = false;
   std::uint64_t felt_before = 0;
-  std::uint64_t met_before = 0;  // when it began
-  std::uint64_t met = 0;         // since then: times that it had an effect
+  std::uint64_t met_before = 0;  // number of times that the limit was met before the fault began
+  std::uint64_t met = 0;         // number of times since then
   std::uint64_t count = 0;       // processes that were limited; times that the limit took effect
   std::uint64_t bytes = 0;       // disk-full: used bytes of the disk
-  std::uint64_t at_first = 0;    // memory: usage of the node if it was larger
+  std::uint64_t at_first = 0;    // memory: usage of the node when the fault began, if it was larger than the limit
   std::atomic<bool> unsettled{false};
 };
 
@@ -73,13 +73,13 @@ struct Limits::Node {
     kernel::ControllerPlace place;
     std::filesystem::path folder;
     std::uint64_t amount = 0;   // 0: no limit
-    int held = 0;               // memory: how often the limit stood at the current usage
-    std::uint64_t held_at = 0;  // and what that usage was
+    int held = 0;               // memory: how often the limit was set to the current usage
+    std::uint64_t held_at = 0;  // memory: that usage
   };
   std::map<FaultKind, Group> groups;  // for memory and cpu
   struct Volume {
     const deploy::Volume* own = nullptr;
-    std::uint64_t bytes = 0;  // its size when it is not full
+    std::uint64_t bytes = 0;  // the size of the file system when it is not full
     dev_t device = 0;
     bool full = false;
   };
@@ -127,7 +127,7 @@ Result<void> Limits::prepare(deploy::Deployment& deployment) {
     for (const auto& node : nodes_) {
       if (!Plan::may_be(plan_.chains[f].data.node, node->index)) continue;
       if (fault.kind == FaultKind::disk_full) node->volumes.try_emplace(fault.resource.folder);
-      // Earlier limits of processes in rose's own nodes are not noted: these processes end when rose is killed.
+      // Processes in nodes that rose started end when rose is killed, so their previous limits need not be noted.
       if (fault.kind == FaultKind::descriptors && !node->attached)
         ROSE_CHECK(deployment.note("ends", deployment.nodes()[node->index].cgroup.string()));
       if (fault.kind != FaultKind::memory && fault.kind != FaultKind::cpu) continue;
@@ -136,7 +136,7 @@ Result<void> Limits::prepare(deploy::Deployment& deployment) {
     }
   }
   for (const auto& node : nodes_) {
-    // Sorted by name, so that outer folders come first.
+    // The volumes are sorted by name, so outer folders come first.
     for (auto& [folder, volume] : node->volumes) {
       ROSE_TRY(volume.own, deployment.add_volume(node->index, folder));
       ROSE_TRY(const auto room, volume.own->room());
@@ -163,7 +163,7 @@ Result<void> Limits::join(std::size_t index, pid_t pid) {
   Node& node = *nodes_[index];
   const std::lock_guard lock(node.mutex);
   for (const auto& [kind, group] : node.groups) {
-    if (group.place.v2) continue;  // it is in the cgroup from its first instruction on
+    if (group.place.v2) continue;  // v2: the process is in the cgroup from its first instruction on
     if (auto moved = write_control(group.folder / "cgroup.procs", std::to_string(pid)); !moved)
       return Unexpected(std::move(moved).error().in(fmt::format("node {}", node.name)));
   }
@@ -228,9 +228,9 @@ Result<void> Limits::set_controller(Node& node, FaultKind kind) {
   return {};
 }
 
-// Returns true if the memory limit is the requested one; otherwise sets it to the node's current usage, so that the
-// next page exceeds it. The kernel tries to reclaim memory before it sets a lower limit, which takes tenths of a second
-// if nothing can be reclaimed, so this is done only at moments when it can succeed.
+// Sets the memory limit if possible, and returns true if it is in force. Otherwise sets the limit to the node's current
+// usage, so that the next page exceeds it. The kernel tries to reclaim memory before it sets a limit below the usage,
+// which takes tenths of a second if nothing can be reclaimed. Therefore this is attempted only when it can succeed.
 Result<bool> Limits::tighten(Node& node) {
   const auto found = node.groups.find(FaultKind::memory);
   if (found == node.groups.end() || found->second.amount == 0) return true;
@@ -299,7 +299,7 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
   note_limiting(node, fault.kind);
   auto done = fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind);
   if (done) return {};
-  // A limit that was only partly set is removed.
+  // If the limit could be set only in part, it is removed.
   std::erase(node.on, f);
   note_limiting(node, fault.kind);
   (void)(fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind));
@@ -308,14 +308,15 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
   return done;
 }
 
-// Several faults may limit the same resource; the newest one is the narrower one or has just made the difference.
+// Several faults may limit the same resource. The newest one is named: it has the lower limit, or has at least just
+// changed something.
 void Limits::note_limiting(const Node& node, FaultKind kind) {
   const auto newest = std::find_if(node.on.rbegin(), node.on.rend(),
                                    [&](std::size_t f) { return plan_.schedule.faults[f].kind == kind; });
   programs_.set_limiting(node.index, kind, newest == node.on.rend() ? std::nullopt : std::optional(*newest));
 }
 
-// How often the node was at the limit, ever since it was there.
+// How often the node has met the limit since the limit's resource exists.
 std::uint64_t Limits::met(std::size_t f) const {
   const Fault& fault = plan_.schedule.faults[f];
   const Node& node = *nodes_[*faults_[f]->node];
@@ -333,7 +334,7 @@ std::uint64_t Limits::met(std::size_t f) const {
   }
 }
 
-// Reads how often it has taken effect so far.
+// Reads how often the limit has taken effect so far.
 void Limits::look(std::size_t f) {
   const Fault& fault = plan_.schedule.faults[f];
   InForce& limit = *faults_[f];
@@ -343,7 +344,7 @@ void Limits::look(std::size_t f) {
   limit.count = felt(fault, limit);
 }
 
-// How often it has taken effect since it was set. Needs its mutex.
+// How often the limit has taken effect since it was set. Call with the mutex of `limit` held.
 std::uint64_t Limits::felt(const Fault& fault, const InForce& limit) const {
   if (!limit.on) return limit.count;
   const auto& groups = nodes_[*limit.node]->groups;
@@ -391,7 +392,7 @@ void Limits::settle(std::size_t f) {
   const std::lock_guard lock(nodes_[index]->mutex);
   if (!faults_[f]->unsettled) return;
   if (plan_.schedule.faults[f].kind == FaultKind::descriptors) {
-    // a process that cannot be changed has been reported before
+    // Errors are ignored here: if a process cannot be changed, that was reported before.
     (void)set(*nodes_[index], FaultKind::descriptors, true);
     return;
   }
@@ -424,8 +425,8 @@ std::string Limits::no_effect(std::size_t f) const {
     return effect(f).second > 0 ? "" : "no request reached the disk during the fault";
   const std::lock_guard own(limit.mutex);
   if (!limit.node || (limit.on ? met(f) - limit.met_before : limit.met) > 0) return {};
-  // The kernel acted on the limit although its counter of attempts did not move: with cgroup v1 the limit follows the
-  // usage down, and the page that is one too many may be charged to the killed process's last try.
+  // The kernel may have acted on the limit although its counter of attempts did not change: with cgroup v1, the limit
+  // follows the usage down, and the excess page may be charged to the last attempt of the killed process.
   if (fault.kind == FaultKind::memory) {
     if (felt(fault, limit) > 0) return {};
   }

@@ -27,15 +27,15 @@ class Limits {
   Limits(const Limits&) = delete;
   Limits& operator=(const Limits&) = delete;
 
-  // Before the nodes start: creates their cgroups and file systems, without limits.
+  // Call it before the nodes start. Creates their cgroups and file systems, without limits.
   [[nodiscard]] Result<void> prepare(deploy::Deployment& deployment);
-  // Handles a new main process of a node, which may be limited already.
+  // Handles a new main process of a node, to which limits may have to be applied.
   [[nodiscard]] Result<void> join(std::size_t node, pid_t pid);
-  // Puts the fault into effect on the node; on error it is not in effect.
+  // Puts the fault into effect on the node. On error it is not in effect.
   [[nodiscard]] Result<void> begin(std::size_t fault, std::size_t node);
   [[nodiscard]] Result<void> end(std::size_t fault);
-  // Limits that must be adjusted repeatedly: v1 cannot reclaim memory in use, so the limit follows the usage down; and
-  // processes may raise their own limit of descriptors.
+  // True if the limit must be adjusted repeatedly. v1 cannot reclaim memory that is in use, so the limit follows the
+  // usage down; and processes may raise their own limit of descriptors. settle() adjusts it once.
   [[nodiscard]] bool unsettled(std::size_t fault) const;
   void settle(std::size_t fault);
   // Removes all limits and what was created for them, except file systems, which belong to the deployment. May be
@@ -44,7 +44,7 @@ class Limits {
 
   // A description, and the number of affected processes or how often the limit took effect.
   [[nodiscard]] std::pair<std::string, std::uint64_t> effect(std::size_t fault) const;
-  // Why it changed nothing; "" if it had an effect, or if that cannot be known.
+  // Why the fault changed nothing; "" if it had an effect, or if that cannot be determined.
   [[nodiscard]] std::string no_effect(std::size_t fault) const;
 
  private:
@@ -63,7 +63,7 @@ class Limits {
   Programs& programs_;
   deploy::Deployment* deployment_ = nullptr;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::vector<std::unique_ptr<InForce>> faults_;  // by fault: null for other kinds
+  std::vector<std::unique_ptr<InForce>> faults_;  // by fault; null for faults of other kinds
   SlowDisks slow_;
 };
 

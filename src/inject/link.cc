@@ -50,7 +50,7 @@ std::uint64_t mix(std::uint64_t hash, std::string_view bytes) {
   return hash;
 }
 
-// Distinguishes the connections of a rule: addresses, protocol and ports of the frame.
+// Identifies a packet's connection within a rule: a hash of addresses, protocol and ports of the frame.
 std::uint64_t flow_of(std::string_view frame, unsigned tag) {
   std::uint64_t hash = mix(0xcbf29ce484222325, {reinterpret_cast<const char*>(&tag), sizeof tag});
   const std::string_view ip = frame.substr(kTagged);
@@ -82,7 +82,7 @@ bool HoldQueue::take(std::string frame, std::int64_t now_ns) {
   const std::uint64_t number = ++state.counts.held;
   std::int64_t due = now_ns;
   if (rule.rate > 0) {
-    // The size on the link is that of the frame without our tag.
+    // The tag that rose added to the frame does not count for its size on the link.
     std::int64_t& free = state.free_ns[ROSE_TAG_TO_SIDE(tag)];
     const auto takes = static_cast<std::int64_t>(static_cast<double>(frame.size() - kTagged + kEthernet) * 8e9 /
                                                  static_cast<double>(rule.rate));
@@ -151,7 +151,7 @@ class TapHold final : public PacketHold {
       return fail_errno(ErrorKind::environment,
                         fmt::format("packets cannot be delayed: cannot create the interface {}", kHoldName), errno);
     interface_ = static_cast<int>(::if_nametoindex(kHoldName));
-    // Bursts wait here until they are read.
+    // The queue is long, because bursts wait in it until they are read.
     const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     request.ifr_qlen = kTransmitQueue;
     if (::ioctl(socket.get(), SIOCSIFTXQLEN, &request) != 0)
@@ -205,7 +205,7 @@ class TapHold final : public PacketHold {
   }
 
   void take_in(std::string& frame) {
-    // Bounded, so that packets that are due do not wait until a flood ends.
+    // The number of reads is bounded, so that packets that are due do not wait until a flood ends.
     for (int i = 0; i < 256; ++i) {
       const auto size = ::read(tap_.get(), frame.data(), frame.size());
       if (size <= 0) return;
@@ -224,7 +224,7 @@ class TapHold final : public PacketHold {
     }
   }
 
-  mutable std::mutex mutex_;  // protects the queue: its thread changes it, others read counts
+  mutable std::mutex mutex_;  // protects the queue, which its thread changes while other threads read counts
   HoldQueue queue_;
   Fd tap_;
   Fd stop_;

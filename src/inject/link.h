@@ -1,4 +1,5 @@
-// memory: the node's usage, if that exceeded the amount; see `amount`
+// Delays packets on bad links: BPF programs (bpf/network/link.h) pass them to rose through an interface, and rose sends
+// them on when they are due. The interface disappears with the process; packets then pass as if the link were good.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,11 @@
 
 namespace rose::inject {
 
-// What happens to delayed packets, by rule; all 0 for a rule that delays none.
+// How packets of a rule are delayed; all 0 for a rule that delays none.
 struct HoldRule {
   std::int64_t delay_ns = 0;
   std::int64_t jitter_ns = 0;
-  std::uint64_t reorder = 0;  // probability (multiple of 2^-32) of not being delayed
+  std::uint64_t reorder = 0;  // probability that a packet is not delayed, as a multiple of 2^-32
   std::uint64_t rate = 0;     // in bits per second
   std::uint64_t seed = 0;
 };
@@ -33,14 +34,14 @@ class PacketHold {
   [[nodiscard]] static Result<std::unique_ptr<PacketHold>> create(std::vector<HoldRule> rules, int bridge);
   virtual ~PacketHold() = default;
 
-  // Sends all held packets immediately and delays no more.
+  // Sends all held packets immediately. Later packets are not delayed.
   virtual void stop() = 0;
   [[nodiscard]] virtual int interface() const = 0;
   [[nodiscard]] virtual HoldCounts counts(std::size_t rule) const = 0;
 };
 
-// In the calling thread's network namespace: disables offloads of this interface, so that packets leave it as they
-// would on a wire instead of combined into large ones without checksums.
+// Disables offloads of this interface in the calling thread's network namespace, so that packets leave it as they would
+// on a wire. With offloads, packets are combined into large ones without checksums.
 void make_plain(const std::string& interface);
 
 // The order in which a rule's packets are sent, and when. Pure.
@@ -48,7 +49,7 @@ class HoldQueue {
  public:
   struct Packet {
     std::int64_t due_ns = 0;
-    std::uint64_t number = 0;  // ties are broken by arrival
+    std::uint64_t number = 0;  // order of arrival, which decides between packets with the same due time
     std::string bytes;
   };
   explicit HoldQueue(std::vector<HoldRule> rules);
@@ -63,7 +64,7 @@ class HoldQueue {
  private:
   struct State {
     HoldCounts counts;
-    std::int64_t free_ns[2] = {};  // by direction: when a slow link has sent all earlier packets
+    std::int64_t free_ns[2] = {};  // by direction: when a slow link will have sent all earlier packets
   };
   std::vector<HoldRule> rules_;
   std::vector<State> states_;
@@ -72,7 +73,8 @@ class HoldQueue {
     std::uint64_t key = 0;
     std::int64_t due_ns = 0;
   };
-  std::vector<Flow> flows_;  // by hash: when the last packet of a connection is due, so that jitter does not reorder
+  // by hash of the connection: when its last packet is due, so that jitter does not reorder packets
+  std::vector<Flow> flows_;
   std::uint64_t numbers_ = 0;
   std::uint64_t bytes_ = 0;  // bytes in the queue
 };

@@ -37,7 +37,7 @@ void LogTail::begin(Reader& reader, std::uint64_t since) const {
   }
   if (last == nullptr) return;
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    // A line that was incomplete at the sample and is completed later counts as new, so start where it starts.
+    // A line that was incomplete at the sample and was completed later counts as new, so start at its beginning.
     std::uint64_t offset = last->sizes[i];
     const Fd file = open_inside(folder_, files_[i]);
     const std::uint64_t back = std::min<std::uint64_t>(offset, 4096);
@@ -56,7 +56,7 @@ void LogTail::begin(Reader& reader, std::uint64_t since) const {
 }
 
 void LogTail::read(Reader& reader, const std::function<bool(std::string_view)>& line) {
-  // The rest is read the next time: a node may write without end.
+  // The number of reads is limited, because a node may write without end. The rest is read the next time.
   constexpr int kMostReads = 16;
   bool going = true;
   for (LogFollower& file : reader.files) {

@@ -1,5 +1,5 @@
-// The lines that nodes print from a given moment on. Sampled often instead of watched: a sample stores how long a file
-// was before a moment, so that a line printed right after it is never missed.
+// The lines that nodes print from a given time on. Files are sampled often instead of being watched: a sample stores
+// how long each file was at a time, so that a line printed right after that time is never missed.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace rose::inject {
 
 class LogTail {
  public:
-  // All of them in the node's `folder`.
+  // All files must be in the node's `folder`.
   LogTail(std::vector<std::filesystem::path> files, std::filesystem::path folder);
 
   // Stores the current lengths of the files.
@@ -36,7 +36,7 @@ class LogTail {
   };
   std::vector<std::filesystem::path> files_;
   std::filesystem::path folder_;
-  std::vector<Sample> samples_;  // the latest ones, oldest first
+  std::vector<Sample> samples_;  // the most recent samples, oldest first
 };
 
 }  // namespace rose::inject

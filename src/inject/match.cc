@@ -22,12 +22,12 @@ namespace {
 struct FlagName {
   const char* name;
   std::uint64_t value;
-  std::uint64_t mask;  // the bits it concerns
+  std::uint64_t mask;  // the bits that the flag's value occupies
 };
 
 #define FLAG(name) {#name, static_cast<std::uint32_t>(name), static_cast<std::uint32_t>(name)}
 #define VALUE(name, mask) {#name, static_cast<std::uint32_t>(name), mask}
-constexpr std::uint64_t kWhole = 0xffffffff;  // for ints: the upper half of the register is undefined
+constexpr std::uint64_t kWhole = 0xffffffff;  // for int arguments, because the upper half of the register is undefined
 
 // Flags by which calls are commonly selected; others can be given as numbers.
 constexpr FlagName kFlags[] = {
@@ -138,7 +138,7 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
     base = 16;
     text.remove_prefix(2);
   } else if (text.size() > 1 && text.starts_with('0')) {
-    base = 8;  // file modes
+    base = 8;  // octal, as for file modes
   }
   std::uint64_t value = 0;
   const auto [end, err] = std::from_chars(text.data(), text.data() + text.size(), value, base);
@@ -157,8 +157,8 @@ Result<ArgumentMatch> parse_argument(int index, std::string_view text) {
     return fail(ErrorKind::input, fmt::format("argument {} does not exist", index), "a syscall has arguments 0 to 5");
   }
   if (const auto number = parse_number(trimmed(text))) {
-    // The register of an int argument may or may not be sign-extended: for -100 and 0xffffff9c, only the lower half is
-    // compared.
+    // An int argument may or may not be sign-extended in its register. For values such as -100 and 0xffffff9c,
+    // therefore only the lower half is compared.
     const bool sign_matters = (*number > 0x7fffffff && *number <= 0xffffffff) || *number >= 0xffffffff80000000;
     match.mask = sign_matters ? kWhole : ~std::uint64_t{0};
     match.value = *number & match.mask;
@@ -234,7 +234,7 @@ Result<CallMatcher> CallMatcher::compile(const schedule::CallMatch& match) {
     return fail(ErrorKind::input,
                 fmt::format("'{}' does not use a socket, so `peer` and `local` can never match", match.syscall));
   }
-  // A process that ends cannot be answered, and rt_sigreturn is not a call that a program makes.
+  // A process that ends cannot receive an answer, and programs do not make the call rt_sigreturn themselves.
   for (const char* never : {"exit", "exit_group", "rt_sigreturn"}) {
     const auto number = kernel::syscall_number(never);
     if (!number) continue;

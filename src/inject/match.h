@@ -16,21 +16,22 @@
 
 namespace rose::inject {
 
-// Properties of a call that is being made. Each may require reading from the process.
+// Properties of a call that is being made. Each method may have to read memory of the process.
 class CallFacts {
  public:
   virtual ~CallFacts() = default;
   [[nodiscard]] virtual int number() const = 0;
   // The argument with this number. Argument 2 of openat2 is the flags in its struct open_how.
   [[nodiscard]] virtual std::uint64_t argument(int index) const = 0;
-  // Full paths of the call: one, two (rename) or none. For a call without a path argument, that of its descriptor.
+  // Full paths of the call: one, two (rename) or none. For a call without a path argument, the path of its descriptor.
   virtual const std::vector<std::string>& paths() = 0;
   virtual const std::string& peer() = 0;  // "ip:port", "[ip6]:port", "unix:path"; "" if unknown
   virtual const std::string& local() = 0;
   virtual const std::string& process() = 0;  // name of the process (comm of its first thread)
 };
 
-// An argument's value or flags: "0x241", "-100", "O_CREAT|O_TRUNC" (all must be set), "SEEK_END" (must be equal).
+// The wanted value or flags of an argument: "0x241", "-100", "O_CREAT|O_TRUNC" (all must be set), "SEEK_END" (must be
+// equal).
 struct ArgumentMatch {
   int index = 0;
   std::uint64_t value = 0;
@@ -50,7 +51,7 @@ class CallMatcher {
   }
   [[nodiscard]] std::vector<int> numbers() const;
   [[nodiscard]] bool matches(CallFacts& call) const;
-  // "openat(*/log.*)"
+  // The match as text: "openat(*/log.*)".
   [[nodiscard]] std::string describe() const;
 
   [[nodiscard]] const std::optional<std::string>& path() const { return path_; }

@@ -1,4 +1,5 @@
-// What the nodes' JVMs reported about locations in methods: why a condition was not met or an exception not thrown.
+// Collects what the nodes' JVMs reported about locations in methods: why a condition was not met or an exception not
+// thrown.
 #pragma once
 
 #include <cstdint>

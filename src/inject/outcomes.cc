@@ -52,7 +52,7 @@ schedule::FaultOutcome Outcomes::fault(std::size_t i) const {
   return out;
 }
 
-// Of a fault that has fired: why it changed nothing; "" when it did.
+// For a fault that has fired: why it changed nothing; "" if it changed something.
 std::string Outcomes::no_effect(std::size_t i) const {
   const auto& [plan, state, zero, programs, follows, limits, waits, process_stops, methods, nodes] = from_;
   const auto& chain = plan.chains[i];
@@ -65,7 +65,7 @@ std::string Outcomes::no_effect(std::size_t i) const {
     case ROSE_CHAIN_CLOCK:
       return changed ? "" : fmt::format("no process of {} read the clock while it was wrong", name_of(i));
     case ROSE_CHAIN_RESOURCE: {
-      // BPF programs count by cgroup.
+      // BPF programs count these by cgroup, so nothing is known about a node without its own cgroup.
       const bool counted =
           fault.kind == schedule::FaultKind::descriptors || fault.kind == schedule::FaultKind::disk_full;
       return counted && nodes[state.node_of(i)].blind ? "" : limits.no_effect(i);
@@ -87,7 +87,7 @@ std::string Outcomes::no_effect(std::size_t i) const {
   }
 }
 
-// What was done to which processes and how often, as far as it applies to the fault's kind.
+// Describes what was done to which processes and how often, as far as that applies to the fault's kind.
 void Outcomes::describe_target(std::size_t i, const Remarks& remarks, schedule::FaultOutcome& out) const {
   const auto& chain = from_.plan.chains[i];
   const auto& fault = *chain.fault;
@@ -98,7 +98,7 @@ void Outcomes::describe_target(std::size_t i, const Remarks& remarks, schedule::
       if (!out.fired) return;
       std::vector<std::string> side{name_of(i)};
       side.insert(side.end(), fault.side.begin(), fault.side.end());
-      // Nodes that share the network of one of them.
+      // Add nodes that share the network of one of these.
       for (const rose_rule& rule : from_.plan.rules)
         for (std::size_t node = 0; rule.chain == i && node < from_.plan.nodes.size(); ++node)
           if (const std::string& name = from_.plan.nodes[node]; ((rule.side[node / 64] >> (node % 64)) & 1) != 0 &&
@@ -133,7 +133,7 @@ void Outcomes::describe_target(std::size_t i, const Remarks& remarks, schedule::
       const auto entry = throw_entry(i);
       const auto where = from_.methods.found_in(entry);
       out.detail = fmt::format("{} thrown in {}", fault.throws, where.empty() ? fault.function : where);
-      // Ordered but not carried out.
+      // The exception was requested but not thrown.
       if (!from_.methods.not_thrown(entry).empty()) out.fired = false, out.injected = 0;
       return;
     }
@@ -199,7 +199,7 @@ std::vector<schedule::OrderOutcome> Outcomes::order(std::string& broken) const {
   return all;
 }
 
-// The number of an exception as the nodes' agents know it.
+// The number by which the nodes' agents know the chain's exception.
 std::uint32_t Outcomes::throw_entry(std::size_t chain) const {
   const auto& throws = from_.plan.throws;
   const auto at =
@@ -234,7 +234,7 @@ std::string Outcomes::why_not(std::size_t i, std::uint64_t progress, bool withdr
   return why_not_reached(i);
 }
 
-// For something that comes after others.
+// For a fault or event that comes after others: which of them are missing.
 std::string Outcomes::missing_condition(std::size_t i, bool held) const {
   const auto& plan = from_.plan;
   const auto& chain = plan.chains[i];
@@ -248,7 +248,7 @@ std::string Outcomes::missing_condition(std::size_t i, bool held) const {
   return fmt::format("it comes after {}, which did not {}", missing, plan.marks.empty() ? "fire" : "come");
 }
 
-// For the current condition.
+// Why the current condition of the chain was not met.
 std::string Outcomes::why_unmet(std::size_t i, std::uint64_t progress) const {
   const auto& plan = from_.plan;
   const auto& chain = plan.chains[i];
@@ -275,7 +275,7 @@ std::string Outcomes::why_unmet(std::size_t i, std::uint64_t progress) const {
                      how);
 }
 
-// For an armed fault: its call or location.
+// For an armed fault: why its call or location was not reached.
 std::string Outcomes::why_not_reached(std::size_t i) const {
   const auto& chain = from_.plan.chains[i];
   const auto& fault = *chain.fault;

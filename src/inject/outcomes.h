@@ -1,5 +1,5 @@
-// Computes the outcomes of a schedule's faults and of the names in its order from the shared state and from what was
-// carried out, during the run or afterwards.
+// Computes the outcomes of a schedule's faults and of the names in its order, during the run or afterwards. It uses the
+// shared state and records of what was carried out.
 #pragma once
 
 #include <atomic>
@@ -21,14 +21,14 @@
 
 namespace rose::inject {
 
-// What is needed to know about a node.
+// Facts about a node that explain outcomes.
 struct NodeFacts {
   std::atomic<bool> entered{false};  // a process was admitted through rose exec
   std::atomic<bool> blind{false};    // it has no cgroup of its own, so BPF programs do not know it
   bool supervised = false;
 };
 
-// All must outlive the object.
+// The sources must outlive the Outcomes object.
 struct OutcomeSources {
   const Plan& plan;
   const State& state;
@@ -46,9 +46,9 @@ class Outcomes {
  public:
   explicit Outcomes(const OutcomeSources& from) : from_(from) {}
 
-  // One per fault, in the order of the schedule. `stacks`: those resolved so far.
+  // One outcome per fault, in the order of the schedule. `stacks`: those resolved so far.
   [[nodiscard]] std::vector<schedule::FaultOutcome> faults(const Stacks::ByFault& stacks) const;
-  // One per name in the schedule's order. `broken`: a sentence about what came too early, or "".
+  // One outcome per name, in the schedule's order. `broken`: a sentence about what came too early, or "".
   [[nodiscard]] std::vector<schedule::OrderOutcome> order(std::string& broken) const;
 
  private:

@@ -199,7 +199,7 @@ void page_in(pid_t tid, std::uint64_t address) {
 Result<void> EntryProbes::attach(const bpf_program* program, const std::vector<int>& syscalls) {
   for (const int syscall : syscalls) {
     const auto entry = entry_of(syscall);
-    if (!entry) continue;  // a member of a family that does not exist here
+    if (!entry) continue;  // this kernel lacks this member of a family of calls
     bpf_link* link = bpf_program__attach_kprobe(program, false, entry->c_str());
     if (link == nullptr) {
       return kernel::bpf_failure(fmt::format("cannot attach to the entry of '{}'", kernel::syscall_name(syscall)),

@@ -1,5 +1,5 @@
-// The user-space half of the override backend: compiles a plan's calls for bpf/inject/calls.h, finds and probes the
-// entries of system calls, and fetches memory that the BPF program could not read.
+// The part of the override backend in user space. It compiles a plan's calls for bpf/inject/calls.h, finds and probes
+// the entries of system calls, and loads memory that the BPF program could not read.
 #pragma once
 
 #include <sys/types.h>
@@ -28,18 +28,18 @@ struct CallTables {
 };
 [[nodiscard]] CallTables compile_calls(const Plan& plan);
 
-// "__x64_sys_newfstat"; nothing if this kernel has no such function.
+// The kernel's function for a system call: "__x64_sys_newfstat"; nothing if this kernel has no such function.
 [[nodiscard]] std::optional<std::string> entry_of(int syscall);
 
 [[nodiscard]] rose_call_arguments arguments_of(int syscall);
 
-// "write(/data/log)"; "" if the fault did not fire at a call.
+// The call at which a fault fired: "write(/data/log)"; "" if the fault did not fire at a call.
 [[nodiscard]] std::string describe(const rose_firing& firing);
 
-// Makes the kernel load the memory at `address` of a thread: a string or something shorter.
+// Makes the kernel load the page at `address` of a thread, which contains a string or a shorter value.
 void page_in(pid_t tid, std::uint64_t address);
 
-// Keeps probes on the entries of system calls.
+// Keeps probes attached to the entries of system calls.
 class EntryProbes {
  public:
   EntryProbes() = default;

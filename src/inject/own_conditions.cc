@@ -21,7 +21,8 @@ bool OwnConditions::look(std::size_t condition, std::uint64_t& next) {
     return true;
   }
   if (data.kind == ROSE_ON_ROLE) {
-    // Nodes that take the role from now on meet the condition in the kernel. This is for a node that already has it.
+    // If a node takes the role from now on, the kernel detects that. This code handles a node that already has the
+    // role.
     const auto holder = state_.holder(data.role);
     if (holder == 0 || !state_.is_there(data.node, holder - 1)) return false;
     state_.count(condition, 0, 0, now_ns(), holder - 1);
@@ -51,7 +52,8 @@ bool OwnConditions::read_logs(std::uint64_t& next) {
     }
   }
   if (waiting) next = std::min(next, now_ns() + kLogPollNs);
-  // After reading: a sample must not be newer than its time stamp.
+  // Samples are taken after reading and get the current time. With an older time stamp, a sample would hide lines that
+  // were printed since then.
   for (std::size_t node = 0; node < needed.size(); ++node) {
     if (needed[node]) tails_[node].sample(now_ns());
   }

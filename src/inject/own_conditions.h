@@ -1,6 +1,6 @@
 // Conditions that BPF programs cannot see: times, roles that a node already has, log lines, starts and ends of
-// processes. Counted as in the kernel: first determine all current conditions, then count each once. For the injector's
-// thread, except for processes.
+// processes. They are counted as in the kernel: first all current conditions are determined, then each is counted once.
+// Use it in the injector's thread; only process_state() is thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -23,17 +23,17 @@ class OwnConditions {
  public:
   OwnConditions(const Plan& plan, State& state, const TimeZero& zero) : plan_(plan), state_(state), zero_(zero) {}
 
-  // Adds the next node, in the order of nodes. `folder`: the node's, in which the logs are.
+  // Adds the next node, in the order of nodes. `folder`: the node's folder, which contains the logs.
   void add_node(std::vector<std::filesystem::path> logs, std::filesystem::path folder) {
     tails_.emplace_back(std::move(logs), std::move(folder));
   }
 
-  // Checks a condition that is the current one of its chain. Returns true if it made progress; `next`: when to check
-  // again.
+  // Checks a condition that is the current one of its chain. Returns true if it made progress. Sets `next` to the time
+  // of the next check.
   bool look(std::size_t condition, std::uint64_t& next);
   // Checks all conditions that wait for log lines.
   bool read_logs(std::uint64_t& next);
-  // A process of the node "started", "exited", ... Thread-safe.
+  // Reports that a process of the node has "started", "exited", ... Thread-safe.
   void process_state(std::size_t node, std::string_view what, pid_t pid);
 
  private:

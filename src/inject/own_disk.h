@@ -1,4 +1,4 @@
-// Common to crashes with power loss and slow disks: a separate disk (deploy/disk.h) for a node's folder.
+// Code shared by crashes with power loss and slow disks: a separate disk (deploy/disk.h) for a node's folder.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace rose::inject {
 
-// Checks that the node's folder can have one, given the rest of the schedule. `otherwise`: an alternative for the
-// message.
+// Checks that the node's folder can have a separate disk, given the rest of the schedule. `otherwise`: an alternative
+// for the message.
 [[nodiscard]] Result<void> check_own_disk(const schedule::Schedule& schedule, const schedule::Fault& fault,
                                           const config::Node& node, std::string_view otherwise);
 

@@ -20,7 +20,8 @@
 namespace rose::inject {
 namespace {
 
-constexpr std::int64_t kLongestNs = 30 * kSecond;  // for one processor; after that, something else is wrong
+// limit for one processor; a longer wait means that something else is wrong
+constexpr std::int64_t kLongestNs = 30 * kSecond;
 constexpr int kAgainMs = 20;
 
 // A socket that sends datagrams to itself.
@@ -47,8 +48,9 @@ std::vector<cpu_set_t> allowed() {
   return set;
 }
 
-// A datagram that this thread sends over the loopback interface is appended to the backlog queue of its processor. When
-// it arrives, all earlier packets of the queue have been processed. A full queue drops it; then it is sent again.
+// Waits for the backlog queue of this thread's processor. A datagram that this thread sends over the loopback interface
+// is appended to that queue. When it arrives, all earlier packets of the queue have been processed. A full queue drops
+// the datagram; then it is sent again.
 Result<void> wait_for_backlog(const Fd& socket, std::uint32_t number) {
   const std::int64_t limit = monotonic_ns() + kLongestNs;
   do {
@@ -69,8 +71,8 @@ Result<void> wait_for_backlog(const Fd& socket, std::uint32_t number) {
 
 }  // namespace
 
-// For maps of maps, the kernel guarantees that an update returns only when all programs that might have used the old
-// map have ended.
+// An update of a map of maps returns only when all programs that might have used the old map have ended. The kernel
+// guarantees this, so such an update serves as the wait.
 Result<void> wait_for_programs() {
   const std::uint32_t zero = 0;
   const Fd inner(bpf_map_create(BPF_MAP_TYPE_ARRAY, "rose_grace_in", sizeof zero, sizeof zero, 1, nullptr));
@@ -94,7 +96,7 @@ Result<void> wait_for_backlogs() {
     std::vector<cpu_set_t> one(before.size());
     CPU_ZERO_S(size, one.data());
     CPU_SET_S(cpu, size, one.data());
-    // A processor that has just been taken offline has no queue left.
+    // A processor that was just taken offline has no queue, so it is skipped.
     if (::sched_setaffinity(0, size, one.data()) == 0) arrived = wait_for_backlog(socket, ++number);
   }
   if (!before.empty()) ::sched_setaffinity(0, size, before.data());

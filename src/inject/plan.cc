@@ -48,13 +48,13 @@ Result<std::uint32_t> Planner::place(const std::string& name, bool injects) {
     return fail(ErrorKind::input, fmt::format("unknown role '{}'", *role),
                 "[[role]] with its name and function defines it");
   }
-  // Any node may have the role.
+  // Any node may take the role, so all nodes are checked.
   for (const auto& node : config_.nodes) ROSE_CHECK(node_index(node.name, injects));
   ROSE_TRY(const auto index, role_index(known->name, known->function));
   return ROSE_ROLE_NODES + index;
 }
 
-// Roles are identified by name; those without a name by their function.
+// Roles are identified by their name, or by their function if they have no name.
 Result<std::uint32_t> Planner::role_index(const std::string& name, const std::string& function) {
   const auto& label = name.empty() ? function : name;
   for (std::size_t i = 0; i < plan_.roles.size(); ++i) {
@@ -184,7 +184,7 @@ Result<void> Planner::fault(std::size_t index) {
           fmt::format("fault '{}': node '{}' was not started by rose, so its syscalls cannot be changed", fault.id,
                       config_.nodes[node].name);
     }
-    // The clock of a known node is wrong from its first instruction on.
+    // The clock of a node that is known in advance is wrong from the node's first instruction on.
     const bool at_once = (chain.data.flags & ROSE_WAITS_FOR_CALL) != 0 ||
                          (fault.kind == FaultKind::clock && chain.data.node < ROSE_ROLE_NODES);
     if (fault.when.empty() && fault.after.empty() && !at_once) {
@@ -210,7 +210,7 @@ Result<void> Planner::mark(Mark& mark) {
   chain.data.kind = ROSE_CHAIN_MARK;
   mark.chain = plan_.chains.size();
   if (mark.step) {
-    chain.data.flags |= ROSE_WAITS_FOR_CALL;  // a call of `rose step` in the workload
+    chain.data.flags |= ROSE_WAITS_FOR_CALL;  // the chain waits for a call of `rose step` in the workload
   } else {
     auto node = place(mark.carrier.node, false);
     if (!node) return within(mark.carrier, std::move(node).error());
@@ -221,7 +221,7 @@ Result<void> Planner::mark(Mark& mark) {
   return conditions(mark.chain, mark.carrier.when);
 }
 
-// An event that can be held waits for its turn: the thread waits at its location, or before the call that would
+// If the event can be held, makes it wait for its turn: the thread waits at its location, or before the call that would
 // complete the event. A call whose result matters cannot be held, because its result is known only afterwards.
 void Planner::in_turn(Mark& mark, rose_chain& chain) {
   const auto ordered =
@@ -261,7 +261,7 @@ Result<void> Planner::syscall_fault(const Fault& fault, PlannedChain& chain) {
   if (fault.error < 0 || fault.error > 4095) {
     return refuse(fault, ErrorKind::input, fmt::format("error {} is not an errno", fault.error), "1 to 4095");
   }
-  // Values by which the kernel requests a restart; as the result of a program they would restart the call.
+  // The kernel uses these values to request a restart, so as a result they would restart the call.
   if (fault.result && *fault.result <= -1 && *fault.result >= -4095) {
     return refuse(fault, ErrorKind::input, fmt::format("result {} would be an error", *fault.result),
                   fmt::format("say error = \"{}\"", kernel::errno_name(static_cast<int>(-*fault.result))));
@@ -295,7 +295,7 @@ Result<void> Planner::process_fault(const Fault& fault, PlannedChain& chain) {
     }
     chain.data.signal = static_cast<__u32>(fault.signal);
   } else {
-    chain.data.signal = 19;  // SIGSTOP: stops the process immediately; the freezer follows
+    chain.data.signal = 19;  // SIGSTOP stops the process immediately; the cgroup is frozen afterwards
   }
   if (!fault.before) return {};
   auto matcher = CallMatcher::compile(*fault.before);
@@ -346,7 +346,7 @@ Result<void> Planner::clock(const Fault& fault, const PlannedChain& chain) {
   return {};
 }
 
-// Converts `after` to edges from each fault to its dependents. `until` depends on its own fault.
+// Converts `after` to edges from each fault to the faults that depend on it. An `until` depends on its own fault.
 Result<void> Planner::edges() {
   const auto& faults = plan_.schedule.faults;
   std::vector<std::vector<std::uint32_t>> waiting(plan_.chains.size());
@@ -378,7 +378,7 @@ Result<void> Planner::edges() {
     }
     for (const std::size_t from : after) waiting[from].push_back(static_cast<std::uint32_t>(i));
     chain.after_left = static_cast<__u32>(after.size());
-    // The start of the workload is one more dependency.
+    // The chain also depends on the start of the workload.
     if (chain.flags & ROSE_AT_WORKLOAD) ++chain.after_left;
     chain.progress = chain.after_left > 0 && (chain.flags & ROSE_IN_TURN) == 0 ? ROSE_PROGRESS(ROSE_CLOSED, 0, 0)
                                                                                : ROSE_PROGRESS(0, 0, 0);
@@ -399,7 +399,7 @@ Result<void> Planner::edges() {
   return {};
 }
 
-// A fault that depends on itself, directly or indirectly, would never fire.
+// Refuses cycles, because a fault that depends on itself, directly or indirectly, would never fire.
 Result<void> Planner::order() {
   std::vector<int> left(plan_.chains.size());
   std::vector<std::size_t> ready;
@@ -474,7 +474,8 @@ Result<void> Planner::lists() {
 
 namespace {
 
-// The order is already part of the `after` of faults and steps; events happen when they happen.
+// Creates the marks for the events and steps of the order. Faults and steps wait for their turn through `after`; events
+// are only observed.
 Result<void> take_order(Plan& plan) {
   if (!plan.schedule.order.empty()) {
     auto names = schedule::parse_order(plan.schedule.order);
@@ -503,7 +504,7 @@ Result<void> take_order(Plan& plan) {
 void Plan::take_stacks(const config::Config& config) {
   stacks = 1;
   if (schedule.faults.size() * ROSE_STACKS_EACH <= ROSE_MAX_STACKS) stacks = ROSE_STACKS_EACH;
-  // JVMs that rose starts or that have its agent, on nodes in which a fault may affect a thread.
+  // Stacks are reported by JVMs that rose starts or that have its agent, on nodes in which a fault may affect a thread.
   java_stacks.assign(nodes.size(), false);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const bool hit = std::any_of(schedule.faults.begin(), schedule.faults.end(), [&](const schedule::Fault& fault) {
@@ -512,7 +513,7 @@ void Plan::take_stacks(const config::Config& config) {
                            fault.kind == schedule::FaultKind::pause || fault.kind == schedule::FaultKind::exception ||
                            fault.kind == schedule::FaultKind::clock;
       return fault.kind == schedule::FaultKind::partition ||
-             (threads && may_be(chains[index].data.node, i));  // either side may wait
+             (threads && may_be(chains[index].data.node, i));  // threads of both sides of a partition may wait
     });
     java_stacks[i] = hit && (!methods[i].empty() || (!attached[i] && jvm::may_run_java(config.nodes[i])));
   }
@@ -594,8 +595,8 @@ bool Plan::needs_returns() const {
                   [](const auto& condition) { return condition.data.kind == ROSE_ON_SYSCALL; })) {
     return true;
   }
-  // Calls that never block are never interrupted. If there are only such calls, watching returns, which costs every
-  // system call of the machine a little, is omitted.
+  // Calls that never block are never interrupted. If the plan has only such calls, returns need not be watched, which
+  // would slow down every system call of the machine a little.
   static const std::set<std::string_view> patient = {
       "open",       "openat",    "openat2",         "creat",      "close",      "stat",   "lstat",     "fstat",
       "newfstatat", "statx",     "access",          "faccessat",  "faccessat2", "rename", "renameat",  "renameat2",

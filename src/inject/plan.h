@@ -1,6 +1,6 @@
 // A schedule in the form that BPF programs need: chains of conditions with numbers instead of names, probe sites,
-// partition rules, and what the seccomp supervisor has to match. Pure, except for looking up functions in the nodes'
-// binaries. Refuses everything that cannot be carried out exactly, so that nothing is accepted and then ignored.
+// partition rules, and what the seccomp supervisor has to match. Pure, except that functions are looked up in the
+// nodes' binaries. Refuses everything that cannot be carried out exactly, so that nothing is accepted and then ignored.
 #pragma once
 
 #include <linux/types.h>
@@ -34,18 +34,18 @@ struct PlannedCondition {
   std::string words;  // "2nd entry of RaftLogCreate on n1"
 };
 
-// A fault, or the `until` of one (`fault` is then that one).
+// The chain of a fault, or of the `until` of a fault, which `fault` then points to.
 struct PlannedChain {
   rose_chain data{};
   const schedule::Fault* fault = nullptr;
   std::optional<CallMatcher> call;  // for syscall faults and `before`
-  std::uint64_t call_count = 1;     // the nth matching call
+  std::uint64_t call_count = 1;     // the fault fires at this matching call
 };
 
 struct Site {
   std::filesystem::path binary;
   std::uint64_t offset = 0;
-  std::vector<std::uint32_t> conditions;  // preceded by roles (with ROSE_SITE_ROLE)
+  std::vector<std::uint32_t> conditions;  // indices of conditions, after roles (with ROSE_SITE_ROLE)
 };
 
 // A name in the schedule's order that is not a fault.
@@ -53,14 +53,15 @@ struct Mark {
   std::string name;
   bool step = false;  // a step of the workload; otherwise an event
   std::size_t chain = 0;
-  // Contents of its chain: name, node, conditions, maximum time to hold it, and for a step what it depends on.
+  // The contents of its chain in the form of a fault: name, node, conditions, maximum time to hold it, and for a step
+  // the names on which it depends.
   schedule::Fault carrier;
 };
 
 struct Plan {
-  schedule::Schedule schedule;  // `fault` and `source` point into it, so a Plan must not be moved
+  schedule::Schedule schedule;  // chains and conditions point into it, so a Plan must not be moved
   std::vector<std::string> nodes;
-  std::vector<PlannedChain> chains;  // those of faults come first, in their order
+  std::vector<PlannedChain> chains;  // chains of faults come first, in the order of the schedule
   std::deque<Mark> marks;
   std::vector<schedule::OrderedName> order;  // the schedule's order, parsed
   std::vector<PlannedCondition> conditions;
@@ -79,13 +80,14 @@ struct Plan {
   std::vector<std::size_t> cut;            // nodes whose ports must be watched
   std::vector<deploy::ClockCalls> clocks;  // by node: which clocks may be changed
   std::vector<std::vector<int>> notified;  // by node: system calls in faults and conditions
-  std::string unsupervised;  // a node with such calls that rose did not start: requires the override backend
+  // describes a call on a node that rose did not start: such a call requires the override backend
+  std::string unsupervised;
   BackendChoice backend;
   bool on_host = false;           // nodes share the host's network
   std::vector<bool> attached;     // by node: rose did not start it
   std::vector<bool> enters;       // by node: it starts through `rose exec`
   std::uint32_t stacks = 0;       // stacks recorded per fault
-  std::vector<bool> java_stacks;  // by node: its JVMs report stacks for that; empty: none do
+  std::vector<bool> java_stacks;  // by node: its JVMs report stacks; empty: no node's JVMs do
 
   Plan() = default;
   Plan(const Plan&) = delete;
@@ -95,16 +97,16 @@ struct Plan {
   [[nodiscard]] static bool may_be(std::uint32_t where, std::size_t node) {
     return where == node || where >= ROSE_ROLE_NODES;
   }
-  // Calls are decided by the BPF program, except what it cannot do itself.
+  // True if the BPF program decides about calls, except for decisions that it cannot make itself.
   [[nodiscard]] bool in_kernel() const { return backend.backend == CallBackend::override_return; }
   // The event or step with that name, or null.
   [[nodiscard]] const Mark* mark_named(const std::string& name) const;
-  // For a fault, event or step.
+  // The chain of a fault, event or step.
   [[nodiscard]] std::size_t chain_named(const std::string& name) const;
-  // Reserves space for stacks, as many per fault as fit for the first faults.
+  // Reserves space for stacks: as many per fault as fit for the number of faults.
   void take_stacks(const config::Config& config);
   [[nodiscard]] std::uint32_t stack_slots() const;
-  // "n1", "the leader".
+  // A node or role for messages: "n1", "the leader".
   [[nodiscard]] std::string where(std::uint32_t node) const;
   [[nodiscard]] bool notifies() const;
   [[nodiscard]] bool rejects() const;
@@ -112,18 +114,19 @@ struct Plan {
   // True if packets must be delayed or limited in rate.
   [[nodiscard]] bool holds_packets() const;
   [[nodiscard]] bool has_methods() const;
-  // True if the moment must be seen at which a node meets a limit: of descriptors, disk space or, for stacks, memory.
+  // True if the programs must detect when a node meets a limit of descriptors, of disk space or, for stacks, of memory.
   [[nodiscard]] bool watches_limits() const;
   // True if calls of events may have to be held until their turn.
   [[nodiscard]] bool holds_calls() const;
-  // True if returns of system calls must be watched: for conditions, or because a signal may repeat a notified call.
+  // True if returns of system calls must be watched: for conditions, or because a signal may cause a notified call to
+  // be repeated.
   [[nodiscard]] bool needs_returns() const;
 };
 
 [[nodiscard]] Result<std::unique_ptr<Plan>> make_plan(const schedule::Schedule& schedule, const config::Config& config,
                                                       bool allow_attached);
 
-// The number of a block in the lists of locations.
+// The number by which lists of locations refer to a block.
 [[nodiscard]] constexpr std::uint32_t block_entry(std::size_t chain) {
   return ROSE_SITE_BLOCK | static_cast<std::uint32_t>(chain);
 }

@@ -29,7 +29,7 @@ Result<void> Planner::condition(std::size_t chain, std::size_t position, const s
   auto node =
       anywhere ? Result<std::uint32_t>(ROSE_ANY_NODE) : place(source.node.empty() ? fault.node : source.node, false);
   if (!node) return within(fault, std::move(node).error().in(where));
-  // `until` refers to the node that was affected, whichever node has the role by then.
+  // `until` refers to the node that was affected, even if another node has the role by then.
   const auto& ends = plan_.chains[chain].data;
   if (ends.kind == ROSE_CHAIN_END && source.node.empty() && !anywhere && *node >= ROSE_ROLE_NODES) {
     node = ROSE_CHAIN_NODES + ends.target;
@@ -163,7 +163,7 @@ Result<void> Planner::met_by_role(std::size_t id, const std::vector<std::size_t>
   condition.data.count = 1;
   condition.data.role = static_cast<__u16>(*index);
   condition.words = fmt::format("{} being the {}", name, source.role.empty() ? "last in " + function : source.role);
-  // Taking the role is detected in the kernel; already having it is detected from user space.
+  // The kernel detects when a node takes the role. User space detects that a node already has it.
   return functions(static_cast<std::uint32_t>(id), ProbePoint{function}, nodes);
 }
 

@@ -61,7 +61,7 @@ Result<void> Planner::bad_link(const Fault& fault, std::size_t index) {
   return {};
 }
 
-// The affected packets: common to partitions and bad links.
+// The packets that a partition or a bad link affects.
 Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
   const bool netns = config_.deployment.network == config::Network::netns;
   const auto number = static_cast<__u32>(plan_.rules.size());
@@ -81,7 +81,7 @@ Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
   if (!fault.ports.empty()) rule.flags |= ROSE_RULE_PORTS;
   for (const auto port : fault.ports) plan_.rule_ports.push_back({.rule = number, .port = port});
 
-  // What happens to the network of one node happens to all that share it.
+  // Nodes that share a network are affected together.
   const auto add = [this](__u64* set, std::size_t node) {
     for (const std::size_t one : config_.network_members(node)) set[one / 64] |= __u64{1} << (one % 64);
   };
@@ -107,7 +107,7 @@ Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
     add(rule.side, *node);
     ends.push_back(*node);
   }
-  // A bad link applies at the port of the packet's sender.
+  // A bad link is applied at the port of the packet's sender.
   const bool everywhere = fault.kind == FaultKind::network && netns;
   for (const std::size_t node : everywhere ? nodes_at(ROSE_ANY_NODE) : ends) {
     const std::size_t owner = config_.network_owner(node);

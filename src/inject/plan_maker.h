@@ -58,14 +58,15 @@ class Planner {
   Result<void> conditions(std::size_t chain, const std::vector<schedule::Condition>& list);
   Result<void> condition(std::size_t chain, std::size_t position, const schedule::Condition& source);
   Result<void> counted(std::size_t id) const;
-  // Plans what the condition waits for on these nodes; `name` is used in messages. Errors do not name the condition
-  // yet.
+  // Plans what the condition waits for on these nodes. `name` is used in messages. The errors that this function
+  // returns do not name the condition yet.
   Result<void> met_by(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name);
   Result<void> met_by_call(PlannedCondition& condition, const std::vector<std::size_t>& nodes, const std::string& name);
   Result<void> met_by_line(PlannedCondition& condition, const std::vector<std::size_t>& nodes,
                            const std::string& name) const;
   Result<void> met_by_role(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name);
-  // The value of `where` for `@role` or a node's name; marks the nodes that it can refer to.
+  // The number for `@role` or for a node's name, in the form of `where` in chains. Marks the nodes to which it can
+  // refer.
   Result<std::uint32_t> place(const std::string& name, bool injects);
   Result<std::uint32_t> role_index(const std::string& name, const std::string& function);
   [[nodiscard]] std::vector<std::size_t> nodes_at(std::uint32_t where) const;

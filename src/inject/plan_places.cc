@@ -43,7 +43,7 @@ Result<void> Planner::functions(std::uint32_t entry, const ProbePoint& point, co
   return Unexpected(std::move(*first));
 }
 
-// The methods are known only to the JVM after it has loaded their classes.
+// Only the JVM knows the methods, once it has loaded their classes.
 void Planner::method(std::uint32_t entry, const ProbePoint& point, std::size_t node, const Fault* thrown) {
   jvm::PlaceRequest place{.entry = entry, .pattern = point.function, .throws = {}, .message = {}};
   if (point.offset && *point.offset > 0) place.at = jvm::At::offset, place.number = *point.offset;
@@ -127,12 +127,12 @@ Result<void> Planner::function(std::uint32_t entry, const ProbePoint& point, std
         }
       }
       ++found;
-      // Use the probe offset for entries, so that an entry counts once even if Go restarts the function.
+      // For entries, use the probe offset, so that an entry counts once even if Go restarts the function.
       const auto key = std::make_pair(binary, offset == 0 ? function.probe_offset : function.offset + offset);
       const auto [at, fresh] = site_at_.try_emplace(key, plan_.sites.size());
       if (fresh) plan_.sites.push_back({.binary = binary, .offset = key.second, .conditions = {}});
       auto& list = plan_.sites[at->second].conditions;
-      // Aliases: two names for one address are a single entry.
+      // Two names (aliases) of one address count as a single entry.
       if (std::find(list.begin(), list.end(), entry) != list.end()) continue;
       // Roles must be updated before conditions refer to them.
       list.insert((entry & ROSE_SITE_ROLE) != 0 ? list.begin() : list.end(), entry);
@@ -172,7 +172,8 @@ bool is_instruction_boundary(std::string_view code, std::uint64_t offset) {
   std::size_t left = code.size();
   std::uint64_t address = 0;
   bool found = false;
-  // Capstone 4 knows endbr64 and similar. An unknown instruction ends the sweep, and nothing after it is used.
+  // Capstone 4 knows endbr64 and similar instructions. An unknown instruction ends the sweep, and nothing behind it is
+  // used.
   while (!found && address < offset && cs_disasm_iter(handle, &bytes, &left, &address, instruction)) {
     found = address == offset;
   }

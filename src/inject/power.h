@@ -1,4 +1,4 @@
-// Crashes with power loss: the disk that each needs, and what is lost. The injector decides when.
+// Crashes with power loss: the disk that each of them needs, and what is lost. The injector decides when they happen.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class PowerLosses {
  public:
   // Call before the nodes start.
   [[nodiscard]] Result<void> prepare(const Plan& plan, deploy::Deployment& deployment);
-  // Call after the crash has been carried out: waits until the node's processes have ended. Returns a description of
+  // Call it after the crash has been carried out. Waits until the node's processes have ended. Returns a description of
   // what was lost.
   [[nodiscard]] Result<std::string> lose(const Plan& plan, std::size_t fault, std::size_t node) const;
 

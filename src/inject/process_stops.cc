@@ -65,8 +65,8 @@ void ProcessStops::on_end(std::size_t node) {
     if (state_.state(i) == ROSE_FIRED && state_.node_of(i) == node && !follows_[i].no_process) lose_power(i);
 }
 
-// Called before the signal, or right after the kernel has sent it. A process that ignores it may end for reasons of its
-// own.
+// Remembers the process, to check later whether the signal has ended it. Called before the signal, or right after the
+// kernel has sent it. A process that ignores the signal is not remembered, because it would end for other reasons.
 void ProcessStops::watch_end(std::size_t i, pid_t pid, int signal) {
   if (signal != SIGKILL && kernel::ignores(pid, signal)) return;
   Fd pidfd = kernel::open_pidfd(pid);
@@ -102,10 +102,10 @@ bool ProcessStops::crash(std::size_t i, int signal, pid_t caller) {
   const auto done = static_cast<pid_t>(state_.chain(i).signalled);
   const auto pids = targets(i);
   follows_.struck(i, pids);
-  // Called before the signal, or right after the kernel has sent it. A process that ignores it may end for unrelated
-  // reasons.
+  // The deployment kills the whole node or its main process at once; other processes are signalled one by one.
   const bool at_once = signal == SIGKILL && chain.fault->scope != schedule::Scope::others;
-  // A surviving parent would notice that its child was stopped.
+  // Processes may be stopped to read their stacks only if they are killed at once: otherwise a surviving parent would
+  // notice that its child was stopped.
   take_from_outside(i, pids, at_once);
   std::uint64_t count = 0;
   bool hit = false;
@@ -133,10 +133,10 @@ bool ProcessStops::crash(std::size_t i, int signal, pid_t caller) {
       hit = hit || pid == caller;
     }
   }
-  // The process that was killed directly counts once, whether or not it is still in the list.
+  // The process that was killed directly is added below, so it must not be counted twice if it is still in the list.
   const bool listed = std::find(pids.begin(), pids.end(), done) != pids.end();
   if (done != 0 && listed && at_once) --count;
-  // A syscall fault with then = "crash" counts changed calls, which the supervisor has done.
+  // For a syscall fault with then = "crash", changed calls are counted instead, by the supervisor.
   if (chain.data.kind == ROSE_CHAIN_CRASH) state_.add_injected(i, count);
   if (done == 0 && count == 0) follows_[i].no_process = true;
   follows_.detail(i, fmt::format("{} to {} of {}", kernel::signal_name(signal),
@@ -211,7 +211,7 @@ void ProcessStops::paused(std::size_t i, std::size_t count) {
 void ProcessStops::end_pause(std::size_t i) {
   auto& follow = follows_[i];
   if (!follow.paused.exchange(false)) return;
-  // Another pause of the same kind may still be in effect.
+  // If another pause of the same kind is still in effect, the node remains stopped.
   bool other = false;
   for (std::size_t k = 0; k < plan_.schedule.faults.size(); ++k) {
     other = other || (k != i && follows_[k].paused && state_.node_of(k) == state_.node_of(i) &&
@@ -219,7 +219,7 @@ void ProcessStops::end_pause(std::size_t i) {
   }
   if (!other) {
     if (auto ok = deployment_->resume(state_.node_of(i), scope_of(i)); !ok) follows_.trouble(i, ok.error());
-    // The process that the BPF program stopped directly, if it still belongs to the node.
+    // Includes the process that the BPF program stopped directly, if it still belongs to the node.
     const auto stopped = static_cast<pid_t>(state_.chain(i).signalled);
     const auto& folder = deployment_->nodes()[state_.node_of(i)].cgroup;
     const auto listed = [&] { return deployment_->processes(state_.node_of(i)); };
@@ -245,7 +245,7 @@ bool ProcessStops::pause_now(std::size_t i, pid_t tgid) {
   follows_[i].paused = true;
   follows_.struck(i, pids);
   if (plan_.chains[i].fault->scope == schedule::Scope::all) {
-    // Do not wait until all processes have stopped, because the caller itself stops only in its held call.
+    // Do not wait until all processes have stopped: the caller stops only in its held call, after this returns.
     if (auto ok = deployment_->pause_at_once(state_.node_of(i)); !ok) follows_.trouble(i, ok.error());
     else ++follows_[i].changed;
   } else if (auto ok = deployment_->pause(state_.node_of(i), deploy::Scope::main); !ok) {

@@ -1,5 +1,5 @@
-// Carries out crashes and pauses of nodes: in the node's worker, in the supervisor that holds the triggering call, or
-// in the thread that first learns that a process has ended. The injector decides when.
+// Carries out crashes and pauses of nodes. This happens in the node's worker, in the supervisor that holds the
+// triggering call, or in the thread that is first informed that a process has ended. The injector decides when.
 #pragma once
 
 #include <sys/types.h>
@@ -36,7 +36,7 @@ class ProcessStops {
   // Call before the nodes start.
   [[nodiscard]] Result<void> prepare(deploy::Deployment& deployment);
 
-  // True if this class kills the node after the fault has fired; otherwise the supervisor does, before it answers the
+  // True if this class kills the node after the fault has fired. False if the supervisor does so before it answers the
   // call.
   [[nodiscard]] bool kills(std::size_t chain) const;
   [[nodiscard]] bool may_pause(std::size_t node) const;
@@ -44,23 +44,24 @@ class ProcessStops {
     return plan_.chains[chain].fault->lose != schedule::Loss::nothing;
   }
 
-  // Called by the node's worker, or by the thread that first learns that the process killed by the kernel has ended:
-  // the rest of the node must be killed before it is restarted, and the new start must be spared.
+  // Called by the node's worker, or by the thread that is first informed that the process which the kernel killed has
+  // ended. The rest of the node must be killed before the node is restarted, so that the new start is not killed.
   void crash_once(std::size_t chain);
-  // A process of the node has ended: completes pending kills and power losses before the node may be restarted.
+  // Called when a process of the node has ended. Completes pending kills and power losses before the node may be
+  // restarted.
   void on_end(std::size_t node);
-  // Call in the node's worker.
+  // Call it in the node's worker.
   void pause(std::size_t chain);
-  // Call in the node's worker, or after it has ended.
+  // Call it in the node's worker, or after the worker has ended.
   void end_pause(std::size_t chain);
 
-  // Before a call of process `tgid`: see FaultActions.
+  // Called before a call of process `tgid` continues: see FaultActions.
   bool crash_now(std::size_t chain, pid_t tgid, int signal);
   bool pause_now(std::size_t chain, pid_t tgid);
 
-  // Checks which of the signalled processes have ended: once, before the nodes are ended in any case.
+  // Checks which of the signalled processes have ended. Call it once, before the nodes are ended at the end of the run.
   void look();
-  // For a crash: true if some process was ended by it. Not every signal ends a process.
+  // True if the crash has ended at least one process. Not every signal ends a process.
   [[nodiscard]] bool ended_some(std::size_t chain) const;
 
  private:
@@ -70,7 +71,7 @@ class ProcessStops {
   bool crash(std::size_t chain, int signal, pid_t caller = 0);
   void lose_power(std::size_t chain);
   void watch_end(std::size_t chain, pid_t pid, int signal);
-  // `killed`: the signal will end them.
+  // `killed`: the signal will end all of these processes, so they may be stopped to read their stacks.
   void take_from_outside(std::size_t chain, const std::vector<pid_t>& pids, bool killed);
   // The process of the fault's own node that last met a condition, however long ago.
   struct Met {
@@ -90,7 +91,7 @@ class ProcessStops {
   std::mutex crashing_;
   mutable std::mutex watching_;
   std::map<std::size_t, std::vector<Fd>> signalled_;  // by chain: processes that may continue to run
-  std::set<std::size_t> ended_;                       // chains that ended some
+  std::set<std::size_t> ended_;                       // chains whose signal has ended a process
 };
 
 }  // namespace rose::inject

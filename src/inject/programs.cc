@@ -40,7 +40,7 @@
 namespace rose::inject {
 namespace {
 
-// An mmapable array map as memory.
+// Maps an mmapable array map into memory.
 class Mapping {
  public:
   Mapping() = default;
@@ -71,7 +71,7 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-// Information in notices beyond "check again".
+// What notices contain in addition to "check again".
 struct Notices {
   std::mutex mutex;
   std::vector<std::pair<std::size_t, Programs::Changed>> changed;
@@ -119,7 +119,8 @@ class LoadedPrograms final : public Programs {
     for (const auto& site : plan_.sites) listed += site.conditions.size();
     bpf_map__set_max_entries(inject_->maps.rose_sites, std::max<std::uint32_t>(1, narrow(plan_.sites.size())));
     bpf_map__set_max_entries(inject_->maps.rose_site_conds, std::max<std::uint32_t>(1, narrow(listed)));
-    // Programs that are not needed are not loaded, so that a kernel without uprobes can do the rest.
+    // Programs that are not needed are not loaded, so that, for example, a kernel without uprobes can still load the
+    // others.
     bpf_program__set_autoload(inject_->progs.rose_probe, !plan_.sites.empty());
     bpf_program__set_autoload(inject_->progs.rose_java, plan_.has_methods());
     bpf_map__set_max_entries(inject_->maps.rose_throws, std::max<std::uint32_t>(1, narrow(plan_.throws.size())));
@@ -182,7 +183,7 @@ class LoadedPrograms final : public Programs {
     only_if(plan_.on_host,
             {programs.rose_egress, programs.rose_ingress, programs.rose_left_egress, programs.rose_left_ingress});
     only_if(plan_.on_host && plan_.rejects(), {programs.rose_loopback});
-    // Unknown to older kernels.
+    // Older kernels cannot load these programs, so they are loaded only if they are needed.
     only_if(plan_.on_host && plan_.has_links(),
             {programs.rose_bound4, programs.rose_bound6, programs.rose_leaves, programs.rose_arrives});
     only_if(plan_.holds_packets(), {programs.rose_let_go});
@@ -282,7 +283,8 @@ class LoadedPrograms final : public Programs {
         ROSE_CHECK(put(network_->maps.rose_endpoints, endpoint, narrow(node.index)));
       }
     }
-    // Sockets of processes that setup started are in the run's cgroup; those of containers and units are in their own.
+    // Sockets of processes that setup started are in the run's cgroup. Sockets of containers and units are in their own
+    // cgroups.
     const auto run = node.cgroup.parent_path();
     if (left_ || run.filename() != run_id_) return {};
     ROSE_TRY(auto egress, kernel::attach_cgroup(network_->progs.rose_left_egress, run));
@@ -313,7 +315,7 @@ class LoadedPrograms final : public Programs {
     rose_pending pending{};
     pending.syscall = static_cast<__u32>(syscall);
     pending.count = narrow(conditions.size());
-    // From the last element to the first, which stores the number of elements.
+    // Write from the last element to the first one, which stores the number of elements.
     for (std::size_t element = (conditions.size() - 1) / ROSE_MAX_PENDING + 1; element-- > 0;) {
       const auto first = element * ROSE_MAX_PENDING;
       const auto count = std::min<std::size_t>(conditions.size() - first, ROSE_MAX_PENDING);
@@ -321,7 +323,7 @@ class LoadedPrograms final : public Programs {
       const std::uint64_t key = ROSE_PENDING_KEY(tid, element);
       if (element == 0) __sync_fetch_and_add(&waiting, 1);
       if (bpf_map_update_elem(map, &key, &pending, BPF_NOEXIST) == 0) continue;
-      // Left by a thread that was killed inside its call and whose id was reused.
+      // The entry exists: it belonged to a thread that was killed inside its call and whose id was reused.
       if (element == 0) __sync_fetch_and_sub(&waiting, 1);
       if (bpf_map_update_elem(map, &key, &pending, BPF_EXIST) != 0) log::warning("cannot follow thread {}", tid);
     }
@@ -340,7 +342,7 @@ class LoadedPrograms final : public Programs {
     const int map = bpf_map__fd(inject_->maps.rose_restarts);
     rose_restart restart{};
     if (bpf_map_lookup_elem(map, &tid, &restart) != 0) return false;
-    // Another call: made by a signal handler before it returns to the interrupted one.
+    // This is another call, made by a signal handler before it returns to the interrupted call.
     if (restart.syscall != static_cast<__u32>(syscall) || restart.ip != ip) return false;
     if (bpf_map_delete_elem(map, &tid) == 0) __sync_fetch_and_sub(&waiting, 1);
     return true;
@@ -420,7 +422,7 @@ class LoadedPrograms final : public Programs {
     bpf_iter_link_info about{};
     about.task.tid = static_cast<__u32>(tid);
     LIBBPF_OPTS(bpf_link_create_opts, options, .iter_info = &about, .iter_info_len = sizeof about);
-    // Programs on old kernels look for the thread themselves, for one caller at a time.
+    // Programs for old kernels have to find the thread themselves, for one caller at a time.
     std::unique_lock<std::mutex> one(registers_mutex_, std::defer_lock);
     if (kernel::is_old()) {
       one.lock();
@@ -460,7 +462,7 @@ class LoadedPrograms final : public Programs {
       deploy::in_netns(client_netns_.get(), [this] { ports_.clear(); });
     }
     host_links_.clear();
-    // Nothing is delayed any more: remaining packets are sent on through the classifier that knows their way.
+    // Nothing is delayed any more. Remaining packets are sent through the classifier that knows where they must go.
     if (hold_) hold_->stop();
     resend_.detach();
     open_loopback_.reset();
@@ -470,8 +472,8 @@ class LoadedPrograms final : public Programs {
   // In the kernel's internal form, which differs from stat()'s.
   static std::uint32_t kernel_device(dev_t device) { return major(device) << 20 | minor(device); }
 
-  // Only the first must exist: rings and mapped memory are rarer ways to a full disk, and the stack where memory ran
-  // out is only an addition.
+  // Only the first tracepoint must exist. Rings and mapped memory are less common ways to fill a disk, and the stack at
+  // which memory ran out is optional.
   Result<void> watch_limits() {
     const std::pair<const char*, const bpf_program*> points[] = {{"sys_exit", inject_->progs.rose_limit_met},
                                                                  {"signal_generate", inject_->progs.rose_signalled},
@@ -488,7 +490,7 @@ class LoadedPrograms final : public Programs {
 
   [[nodiscard]] bool overriding() const { return plan_.backend.backend == CallBackend::override_return; }
 
-  // Before loading: prepares the override backend's program and the sizes of its maps, or disables it.
+  // Call it before loading. Prepares the override backend's program and the sizes of its maps, or disables the program.
   void prepare_calls() {
     auto& maps = inject_->maps;
     bpf_program__set_autoload(inject_->progs.rose_call, overriding());
@@ -578,8 +580,8 @@ class LoadedPrograms final : public Programs {
     return result;
   }
 
-  // In the client namespace, before its ports get their classifier: ensures that packets are as on a wire, and creates
-  // the interface for delayed ones.
+  // Call it in the client namespace, before its ports get their classifier. Ensures that packets are as on a wire, and
+  // creates the interface for delayed packets.
   Result<void> prepare_links(const std::vector<deploy::NodeInfo>& nodes) {
     make_plain(deploy::kBridge);
     for (const auto& node : nodes) make_plain(node.bridge_port);
@@ -593,7 +595,8 @@ class LoadedPrograms final : public Programs {
     return {};
   }
 
-  // In a "host" deployment, packets between nodes use the loopback interface, others the remaining interfaces.
+  // In a "host" deployment, packets between nodes use the loopback interface, and packets to other hosts the remaining
+  // interfaces.
   Result<void> attach_host_links() {
     if (!kernel::probe("tcx").ok)
       return fail(ErrorKind::environment,
@@ -604,7 +607,7 @@ class LoadedPrograms final : public Programs {
       open_loopback_.emplace(std::move(loopback));
       ROSE_CHECK(hold_packets(0));
     }
-    std::vector<int> interfaces{1};  // the interface number of loopback everywhere
+    std::vector<int> interfaces{1};  // loopback has this interface number in every namespace
     const bool others = std::any_of(plan_.rules.begin(), plan_.rules.end(), [](const rose_rule& rule) {
       return (rule.flags & ROSE_RULE_LINK) != 0 && (rule.flags & ROSE_RULE_NETS) != 0;
     });
@@ -615,7 +618,7 @@ class LoadedPrograms final : public Programs {
     for (const int interface : interfaces) {
       const bool loopback = interface == 1;
       for (const bool received : {true, false}) {
-        // What leaves through the loopback interface is received there again.
+        // Packets that leave through the loopback interface are received there again, so one direction suffices.
         if (loopback && !received) continue;
         if (++way >= ROSE_MAX_WAYS)
           return fail(ErrorKind::environment, "this machine has more network interfaces than bad links support",
@@ -633,7 +636,7 @@ class LoadedPrograms final : public Programs {
     return {};
   }
 
-  // The loopback interface first, then all that are up and have Ethernet headers.
+  // The loopback interface, followed by all interfaces that are up and have Ethernet headers.
   static Result<std::vector<int>> ethernet_interfaces() {
     std::vector<int> found{1};
     const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -651,7 +654,7 @@ class LoadedPrograms final : public Programs {
     return found;
   }
 
-  // Identifies the sender at the ports of other nodes.
+  // The address of the node's link. At the ports of other nodes it identifies the sender.
   static Result<rose_mac> mac_of(const deploy::Deployment& deployment, const deploy::NodeInfo& node) {
     Result<rose_mac> mac =
         fail(ErrorKind::environment, fmt::format("node '{}' has no link '{}'", node.name, deploy::kNodeLink));

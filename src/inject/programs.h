@@ -16,7 +16,7 @@
 
 namespace rose::inject {
 
-// By DWARF register number; the last is the instruction pointer.
+// Indexed by DWARF register number; the last one is the instruction pointer.
 using StackRegisters = std::array<std::uint64_t, ROSE_REGISTERS>;
 
 inline constexpr std::size_t kMostChangedCalls = 65'536;  // limit for remembered calls
@@ -37,18 +37,18 @@ class Programs {
   // Adds a node's cgroup, which may be known only when the node starts (attached systems).
   [[nodiscard]] virtual Result<void> add_node(const deploy::NodeInfo& node) = 0;
   virtual void set_main(std::size_t node, pid_t pid) = 0;
-  // Processes of an attached node were found: assigns the addresses at which they listen to it, wherever their sockets
-  // were created.
+  // Call it when processes of an attached node were found. Assigns the addresses at which these listen to the node,
+  // wherever their sockets were created.
   [[nodiscard]] virtual Result<void> add_sockets(const deploy::NodeInfo& node, const std::vector<pid_t>& pids) = 0;
 
-  // Returns when all packets that the network programs have let pass before the call have arrived or are lost.
+  // Returns when all packets that the network programs let pass before the call have arrived or are lost.
   [[nodiscard]] virtual Result<void> wait_for_packets() = 0;
 
-  // The thread is inside a call that counts for these conditions when it returns.
+  // Notes that the thread is inside a call that counts for these conditions when it returns.
   virtual void tag(pid_t tid, int syscall, const std::vector<std::uint32_t>& conditions) = 0;
   virtual void untag(pid_t tid) = 0;
-  // True if the thread repeats a call that a signal had interrupted; `ip`: address after its instruction. Returns true
-  // once.
+  // True if the thread repeats a call that a signal had interrupted. `ip`: the address after the call's instruction.
+  // Returns true only once for each interruption.
   virtual bool take_restart(pid_t tid, int syscall, std::uint64_t ip) = 0;
 
   // The call at which the override backend fired a fault; "" if it did not.
@@ -77,12 +77,12 @@ class Programs {
   // How often calls of the node failed for lack of a descriptor, or of disk space; only if the plan watches_limits().
   [[nodiscard]] virtual std::uint64_t descriptors_lacked(std::size_t node) const = 0;
   [[nodiscard]] virtual std::uint64_t room_lacked(std::size_t node, dev_t device) const = 0;
-  // The fault that now limits this resource of the node, none if the resource is not limited: the first threads that
-  // meet the limit have their stacks taken for it.
+  // Sets the fault that now limits this resource of the node; none if the resource is not limited. The stacks of the
+  // first threads that meet the limit are recorded for this fault.
   virtual void set_limiting(std::size_t node, schedule::FaultKind kind, std::optional<std::size_t> chain) = 0;
   // The recorded state of affected threads.
   [[nodiscard]] virtual std::vector<const rose_stack*> stacks(std::size_t chain) const = 0;
-  // For a thread that is in the kernel.
+  // The registers of a thread that is in the kernel.
   [[nodiscard]] virtual Result<StackRegisters> registers(pid_t tid) const = 0;
   virtual void detach() = 0;
 };

@@ -12,7 +12,7 @@ namespace {
 using schedule::Fault;
 using schedule::FaultKind;
 
-// The slower of the two in each respect; 0 means unlimited.
+// The smaller of two limits; 0 means unlimited.
 template <typename T>
 T narrower(T a, T b) {
   return a == 0 ? b : b == 0 ? a : std::min(a, b);
@@ -44,7 +44,7 @@ deploy::PacedFile& SlowDisks::disk(std::size_t f) const {
   return *disks_.at(std::pair(slow_.at(f).node, plan_.schedule.faults[f].resource.folder));
 }
 
-// Combines all faults in effect.
+// Sets the pace that results from all faults in effect.
 void SlowDisks::set(deploy::PacedFile& paced) {
   deploy::Pace pace;
   for (const auto& [f, slow] : slow_) {

@@ -1,4 +1,4 @@
-// Slow disks: the disk that each needs, and its speed. The injector decides when.
+// Slow disks: the disk that each fault needs, and its speed. The injector decides when faults begin.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,8 @@ namespace rose::inject {
 class SlowDisks {
  public:
   explicit SlowDisks(const Plan& plan) : plan_(plan) {}
-  // Call before the nodes start, and before other disks of the same folders are created. Disks start at full speed.
+  // Call it before the nodes start, and before other disks of the same folders are created. The disks start at full
+  // speed.
   [[nodiscard]] Result<void> prepare(deploy::Deployment& deployment);
   void begin(std::size_t fault, std::size_t node);
   void end(std::size_t fault);

@@ -32,7 +32,7 @@ std::set<std::string> socket_inodes(pid_t pid) {
   return inodes;
 }
 
-// "0100007F:1CE9": 32-bit words in native byte order, then the port.
+// Parses "0100007F:1CE9": 32-bit words in native byte order, then the port.
 bool parse_endpoint(const std::string& text, rose_endpoint& endpoint) {
   const auto colon = text.find(':');
   if (colon != 8 && colon != 32) return false;
@@ -66,7 +66,7 @@ std::vector<Socket> sockets_of(pid_t pid, const std::set<std::string>& wanted) {
     if (!text) continue;
     std::istringstream lines(*text);
     for (std::string line; std::getline(lines, line);) {
-      // Columns: sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
+      // The columns are: sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
       std::istringstream words(line);
       std::vector<std::string> fields;
       for (std::string word; fields.size() < 10 && words >> word;) fields.push_back(word);
@@ -105,8 +105,8 @@ std::optional<SocketPeer> peer_of(pid_t pid, int fd) {
 }
 
 std::optional<SocketWait> socket_wait(pid_t pid, pid_t tid) {
-  // The call's number, its six arguments, the stack pointer and the program counter; "running" or "-1 ..." outside
-  // calls.
+  // The file contains the call's number, its six arguments, the stack pointer and the program counter. Outside calls it
+  // contains "running" or "-1 ...".
   std::istringstream words(read_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid)).value_or(""));
   int number = -1;
   std::uint64_t first = 0, second = 0;

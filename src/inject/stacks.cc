@@ -28,11 +28,11 @@ namespace {
 
 constexpr std::size_t kBytes = sizeof rose_stack::words;
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kMostThreads = 4;  // threads of a process that is affected as a whole
+constexpr std::size_t kMostThreads = 4;  // number of threads of a process that is affected as a whole
 constexpr std::int64_t kOneNs = 2 * kSecond, kAllNs = 10 * kSecond;
-constexpr std::size_t kMostThreadsSeen = 128;  // threads examined to find running ones
+constexpr std::size_t kMostThreadsSeen = 128;  // number of threads that are examined to find running ones
 constexpr std::int64_t kStillNs =
-    20'000'000;  // how long a thread may take to stop after SIGSTOP, by which the kill is delayed
+    20'000'000;  // how long a thread may take to stop after SIGSTOP; the kill is delayed by that time
 constexpr std::size_t kStackPointer = ROSE_STACK_POINTER;
 constexpr long kOverlayMagic = 0x794c7630;
 
@@ -96,7 +96,8 @@ struct OneThread {
   bool running = false;
 };
 
-// The likely thread first, then running ones, because they do the work, then the main and the oldest threads.
+// The threads of a process in this order: the likely thread, then running threads, because they do the work, then the
+// main thread and the oldest threads.
 std::vector<OneThread> threads_of(pid_t pid, pid_t likely) {
   const std::string folder = fmt::format("/proc/{}/task", pid);
   std::vector<pid_t> tids;
@@ -122,7 +123,8 @@ std::vector<OneThread> threads_of(pid_t pid, pid_t likely) {
   return threads;
 }
 
-// True if this is the file that was mapped. Layered file systems assign new inode numbers.
+// True if this is the file that was mapped. The inode number alone does not decide, because layered file systems assign
+// new inode numbers.
 bool is_file(const std::string& path, std::uint64_t inode) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -141,8 +143,9 @@ bool in_file(const schedule::Frame& frame, std::string_view name) {
   return std::string_view(frame.module).substr(frame.module.rfind('/') + 1).starts_with(name);
 }
 
-// Java frames replace the native frames from where code of the JVM, generated or its own, begins; frames outside show
-// only how the JVM runs them. At a location in a method, the agent's own frames are omitted.
+// Replaces native frames by Java frames, beginning with the first frame of JVM code (generated code, or code of the JVM
+// itself). Frames further out only show how the JVM runs the methods. At a location in a method, the frames of rose's
+// agent are omitted.
 void put_java(std::vector<schedule::Frame>& frames, const std::vector<jvm::JavaFrame>& java) {
   const bool in_agent =
       std::any_of(frames.begin(), frames.end(), [](const auto& frame) { return in_file(frame, "rose-jvm.so"); });
@@ -153,7 +156,7 @@ void put_java(std::vector<schedule::Frame>& frames, const std::vector<jvm::JavaF
   for (const jvm::JavaFrame& one : java) frames.push_back({one.function, one.file, one.line, {}, 0});
 }
 
-// Functions of Python replace the frames of its interpreter.
+// Replaces the frames of the interpreter by functions of Python.
 void put_python(std::vector<schedule::Frame>& frames, std::vector<python::Frame> python) {
   const auto begin = std::find_if(frames.begin(), frames.end(),
                                   [](const auto& frame) { return symbols::language_run_by(frame.module) == "Python"; });
@@ -161,7 +164,7 @@ void put_python(std::vector<schedule::Frame>& frames, std::vector<python::Frame>
   for (python::Frame& one : python) frames.push_back({std::move(one.function), std::move(one.file), one.line, {}, 0});
 }
 
-// The language of frames that only its runtime can name; "" if there are none.
+// The language of frames that only the language's runtime can name; "" if there are none.
 std::string_view language_of(const std::vector<schedule::Frame>& frames) {
   for (const auto& frame : frames) {
     const std::string_view language = symbols::language_run_by(frame.module);
@@ -171,7 +174,7 @@ std::string_view language_of(const std::vector<schedule::Frame>& frames) {
   return {};
 }
 
-// The condition under which such frames can be named.
+// The condition under which frames of this language can be named.
 std::string_view naming_condition(std::string_view language) {
   if (language == "Python") return "when it runs with -X perf (3.12 or later)";
   if (language == "JavaScript") return "when it runs with --perf-basic-prof --interpreted-frames-native-stack";
@@ -301,8 +304,8 @@ void Stacks::take_process(std::size_t chain, const Process& process, const std::
   }
 }
 
-// The registers of a running thread cannot be read. A JVM can report the stacks of its threads. Other processes are
-// stopped first, because they are about to be killed anyway.
+// The registers of a running thread cannot be read. A JVM can report the stacks of its threads. Other processes, if
+// they are about to be killed anyway, are stopped first.
 void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const std::string& why) {
   if (!more_of(chain)) return;
   TakenStack taken;
@@ -314,7 +317,8 @@ void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const 
   taken.thread = thread_name(process.pid, tid);
   if (!process.stopped) ask_java(tid, read_file(fmt::format("/proc/{}/maps", process.pid)).value_or(""), taken);
   if (taken.java.frames.empty() && process.killed) {
-    // It was listed a while ago, and a JVM may have been asked meanwhile: the id may be another process's by now.
+    // The process was listed a while ago, and a JVM may have been asked since. The id may now belong to another
+    // process, so it is checked.
     process.stopped =
         process.stopped || (process.cgroup.empty() ? ::kill(process.pid, SIGSTOP) == 0
                                                    : deploy::cgroup::signal(process.cgroup, process.pid, SIGSTOP));
@@ -322,7 +326,7 @@ void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const 
       take(chain, process.pid, tid, why, true);
       return;
     }
-    // Wait only once, because the process is to be killed now.
+    // Wait only once for each process, because it is to be killed now.
     process.killed = false;
   }
   if (!wanted(chain)) return;
@@ -403,7 +407,7 @@ schedule::Stack Stacks::resolve_stack(TakenStack taken, std::size_t node, const 
   for (auto& frame : unwound.frames)
     stack.frames.push_back(
         {std::move(frame.function), std::move(frame.file), frame.line, std::move(frame.binary), frame.address});
-  // Only if it mattered.
+  // Mention lost files only if frames are missing.
   if (!unwound.incomplete.empty() && !lost.empty())
     add_reason(stack.incomplete, fmt::format("{} was removed or replaced", lost.front()));
   add_reason(stack.incomplete, unwound.incomplete);
@@ -423,7 +427,7 @@ schedule::Stack Stacks::resolve_stack(TakenStack taken, std::size_t node, const 
                "these are the runtime's frames: Java frames are recorded for nodes that rose starts and knows to run a "
                "JVM, by a `command` that is java or `sources` that are .java files");
   } else if (!language.empty() && !has_runtime_names(stack.frames)) {
-    // Another thread of the runtime may do the work: Node.js performs file I/O in a thread pool.
+    // Another thread of the runtime may do the work. For example, Node.js performs file I/O in a thread pool.
     add_reason(
         stack.incomplete,
         taken.snapshot.runtime_list.empty()
@@ -457,7 +461,7 @@ Stacks::ByFault Stacks::resolve(const std::vector<std::vector<pid_t>>& living,
       auto taken = read_stack(*stack);
       taken.why = why(chain);
       java_of(node_of(chain), taken);
-      // A thread that still exists has continued since.
+      // A thread that still exists has continued since then, so it is no longer in the same functions.
       if (!kernel::process_exists(taken.pid)) ask_python(taken);
       resolve(chain, std::move(taken));
     }

@@ -1,6 +1,6 @@
-// Stacks of threads affected by faults. BPF programs copy them at the moment, or they are copied here while a thread is
-// held in a call or stopped. They are converted to frames after the run, with files as the process saw them. For the
-// first few firings of each fault.
+// Stacks of threads affected by faults, for the first few firings of each fault. BPF programs copy them when the fault
+// fires, or they are copied here while a thread is held in a call or stopped. After the run they are converted to
+// frames, with the files as the process saw them.
 #pragma once
 
 #include <sys/types.h>
@@ -30,53 +30,54 @@ namespace rose::inject {
 struct TakenStack {
   std::int64_t at_ns = 0;  // CLOCK_MONOTONIC
   int pid = 0, tid = 0;
-  int own_tid = 0;                  // in its own PID namespace, by which agents in the process know it
-  std::optional<std::size_t> node;  // if it differs from the fault's node
+  int own_tid = 0;                  // thread id in its own PID namespace, by which agents in the process know it
+  std::optional<std::size_t> node;  // the thread's node, if it is not the fault's node
   std::string thread;
   std::string why;
-  symbols::Snapshot snapshot;         // the files of its maps still have to be found
-  std::vector<std::uint64_t> inodes;  // in parallel to the maps
+  symbols::Snapshot snapshot;         // the files of its maps are not found yet
+  std::vector<std::uint64_t> inodes;  // of the mapped files, in parallel to the maps
   std::string missing;                // what could not be copied
   jvm::JavaStack java;                // what a JVM's agent reported
-  std::vector<python::Frame> python;  // what a process of Python noted
+  std::vector<python::Frame> python;  // what a Python process recorded
 };
 
-// Reads what a BPF program recorded. It may be damaged and is not trusted.
+// Reads what a BPF program recorded. The record may be damaged and is not trusted.
 [[nodiscard]] TakenStack read_stack(const rose_stack& stack);
-// Adds the executable mappings in the text of /proc/PID/maps.
+// Parses the text of /proc/PID/maps and adds its executable mappings.
 void note_maps(std::string_view text, TakenStack& taken);
 
 class Stacks {
  public:
   // `programs` must outlive it.
   Stacks(const Plan& plan, Programs& programs);
-  // The source of the JVM agents' files. `jvms` must outlive it.
+  // Connects the session with the JVM agents' files. `jvms` must outlive this object.
   void connect(const jvm::Session& jvms) { jvms_ = &jvms; }
-  // The source of the functions of Python in which threads are. `python` must outlive it.
+  // Connects the session that knows in which functions of Python threads are. `python` must outlive this object.
   void connect(const python::Session& python) { python_ = &python; }
 
-  // For a thread that is in the kernel: held in a call, or stopped. Thread-safe.
+  // Takes the stack of a thread that is in the kernel: held in a call, or stopped. Thread-safe.
   void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why);
-  // For a thread that reads its clock and is held.
+  // Takes the stack of a thread that reads its clock and is held.
   void take_reader(std::size_t chain, pid_t pid, const NodeClocks::Reader& reader);
-  // For a few threads of a process, first the one that is `likely` related to the fault, then running ones. Call it
-  // before a signal is sent, or when they have been stopped; JVMs do not respond after that. `killed`: the signal ends
-  // the process, so a running thread may be stopped before, for at most 20 ms (it runs only then on a busy machine), to
-  // read its stack.
+  // Takes stacks of a few threads of a process: first the thread that is `likely` related to the fault, then running
+  // threads. Call it before a signal is sent, or when the threads have been stopped; JVMs do not respond after that.
+  // `killed`: the signal ends the process, so a running thread may be stopped first to read its stack, which takes at
+  // most 20 ms. (On a busy machine only, the thread runs during that time.)
   struct Process {
     pid_t pid = 0;
     pid_t likely = 0;  // 0: unknown
     bool stopped = false, killed = false;
-    std::filesystem::path cgroup = {};  // of its node; empty: none is known
+    std::filesystem::path cgroup = {};  // the node's cgroup; empty: unknown
   };
   void take_process(std::size_t chain, const Process& process, const std::string& why);
-  // For a thread that waits in the kernel, on any node. Returns false if there are enough stacks of this fault.
+  // Takes the stack of a thread that waits in the kernel, on any node. Returns false if there are enough stacks of this
+  // fault.
   bool take_waiting(std::size_t chain, std::size_t node, pid_t pid, pid_t tid, const std::string& why);
-  // Keeps the root directory of a running process of the node, for when no process is left.
+  // Keeps the root directory of a running process of the node open, for the time when no process is left.
   void note_root(std::size_t node, pid_t pid);
 
-  // The frames of everything recorded so far, by chain. `living`: the nodes' current processes. `why`: descriptions for
-  // what BPF programs recorded.
+  // The frames of everything recorded so far, by chain. `living`: the nodes' current processes. `why`: describes why
+  // the BPF programs recorded a chain's stacks.
   using ByFault = std::map<std::size_t, std::vector<schedule::Stack>>;
   [[nodiscard]] ByFault resolve(const std::vector<std::vector<pid_t>>& living,
                                 const std::function<std::size_t(std::size_t)>& node_of,
@@ -102,7 +103,7 @@ class Stacks {
   const python::Session* python_ = nullptr;
   std::mutex asking_;
   mutable std::mutex mutex_;
-  std::map<std::size_t, std::size_t> begun_;  // by chain
+  std::map<std::size_t, std::size_t> begun_;  // by chain: number of stacks
   std::map<std::size_t, std::vector<TakenStack>> taken_;
   std::map<std::size_t, Fd> roots_;  // by node
 };

@@ -32,8 +32,9 @@ std::optional<std::uint64_t> State::current_since(std::size_t condition) const {
 
 namespace {
 
-// Programs on old kernels have no atomic operation that says what was there before: they take each step under this
-// lock, and so does user space. A program does not wait long; it counts a step without the lock as contended.
+// Old kernels have no atomic operation for BPF programs that returns the previous value. There, programs take this lock
+// for each step, and so does user space. A program waits only briefly; if it does not get the lock, it makes the step
+// without it and counts the step as contended.
 class Step {
  public:
   explicit Step(rose_settings& settings) : settings_(settings.locks != 0 ? &settings : nullptr) {

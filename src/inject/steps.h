@@ -1,4 +1,4 @@
-// Steps of the workload in the schedule's order. Each is made once, when the order allows it.
+// Steps of the workload in the schedule's order. Each step is made once, when the order allows it.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace rose::inject {
 
-// See Injector::step. `armed`: conditions count; `ended`: the run ends.
+// Implements Injector::step. `armed`: true once conditions count. `ended`: true once the run ends.
 [[nodiscard]] Result<void> make_step(const Plan& plan, State& state, Follows& follows, const std::string& name,
                                      Injector::StepPart part, const std::function<bool()>& armed,
                                      const std::function<bool()>& ended);

@@ -33,7 +33,7 @@
 namespace rose::inject {
 namespace {
 
-constexpr int kAskedPollMs = 1;  // delays meanwhile are accurate to a millisecond
+constexpr int kAskedPollMs = 1;  // while a JVM is asked, delays are accurate to a millisecond
 
 void add_to(int eventfd) {
   const std::uint64_t one = 1;
@@ -45,7 +45,7 @@ void add_to(int eventfd) {
 struct Supervisor::Decision {
   const PlannedChain* fault = nullptr;  // null: continue unchanged
   std::size_t chain = 0;
-  std::optional<std::size_t> turn;  // the event for whose turn it waits
+  std::optional<std::size_t> turn;  // the call waits for the turn of this event
 };
 
 // disarm() waits until no object of this class is left.
@@ -58,7 +58,7 @@ class Supervisor::Work {
     ++owner.working_;
     return Work(owner);
   }
-  // For another thread that continues this work.
+  // Counts another thread that continues this work.
   [[nodiscard]] Work another() const {
     const std::lock_guard lock(owner_->work_mutex_);
     ++owner_->working_;
@@ -68,7 +68,7 @@ class Supervisor::Work {
   Work& operator=(Work&&) = delete;
   ~Work() {
     if (owner_ == nullptr) return;
-    // Notify under the lock: the waiting thread may destroy the supervisor next.
+    // Notify while the lock is held, because the waiting thread may destroy the supervisor next.
     const std::lock_guard lock(owner_->work_mutex_);
     if (--owner_->working_ == 0) owner_->work_done_.notify_all();
   }
@@ -105,7 +105,7 @@ class Supervisor::Listener {
   void wake() { add_to(wake_.get()); }
   [[nodiscard]] bool done() const { return done_; }
 
-  // A complete call without a given result is what the kernel does itself.
+  // True if the kernel itself can do what the fault requires: the complete call, without a given result.
   static bool needs_no_hand(const schedule::Fault& fault) {
     return fault.effect == schedule::Effect::full && fault.error == 0 && !fault.result &&
            fault.then_do == schedule::ThenDo::nothing;
@@ -175,7 +175,7 @@ class Supervisor::Listener {
       const std::lock_guard lock(mutex_);
       held_.emplace(id, chain);
     }
-    // It may have been released or disarmed before it was in the list.
+    // The call may have been released or disarmed before it was in the list.
     continue_released();
   }
 
@@ -196,7 +196,7 @@ class Supervisor::Listener {
     for (const auto id : ids) continue_call(id);
   }
 
-  // False: the caller was killed meanwhile (ENOENT).
+  // Returns false if the caller was killed meanwhile (ENOENT).
   bool send(seccomp_notif_resp response) {
     bool sent = false;
     while (!(sent = ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) == 0) && errno == EINTR) {
@@ -210,13 +210,13 @@ class Supervisor::Listener {
     response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     send(response);
   }
-  // True: the caller gets this answer, or waits for it.
+  // Returns true if the caller gets this answer, or will get it after a delay.
   bool answer(seccomp_notif_resp response, std::int64_t delay_ns) {
     if (delay_ns <= 0) return send(response);
     const bool waits = alive(response.id);
     const std::lock_guard lock(mutex_);
     delayed_.emplace(static_cast<std::uint64_t>(monotonic_ns()) + static_cast<std::uint64_t>(delay_ns), response);
-    // Workers add to it too while this thread sleeps.
+    // Workers also call this, while this thread sleeps.
     add_to(wake_.get());
     return waits;
   }
@@ -264,8 +264,9 @@ class Supervisor::Listener {
     }
   }
 
-  // A JVM is asked for the caller's stack. Its agent's thread and threads that manage the JVM's memory make calls of
-  // the node too, and must not wait for this one; all others do.
+  // Takes the caller's stack. A JVM has to be asked for it, so calls that arrive meanwhile must be handled: the agent's
+  // thread, and threads that manage the JVM's memory, make calls of the node, too, and must not wait for this call. All
+  // other calls wait.
   void hit(std::size_t chain, NotifiedCall& call) {
     const auto& asked = owner_.plan_.java_stacks;
     if (owner_.node_ >= asked.size() || !asked[owner_.node_]) {
@@ -303,7 +304,7 @@ class Supervisor::Listener {
     return read_file(fmt::format("/proc/{}/comm", tid)).value_or("") == jvm::kAgentThread;
   }
 
-  // Not changed by syscall faults, but its node may have a changed clock.
+  // For a call that no syscall fault changes. It may concern a clock that is changed on this node.
   void answer_clock_call(NotifiedCall& call, const seccomp_notif& request) {
     const std::uint64_t id = request.id;
     NodeClocks::Answer answer;
@@ -359,7 +360,7 @@ class Supervisor::Listener {
       work();
       return;
     }
-    // It may have to wait for a peer, and others must be answered meanwhile.
+    // The call may have to wait for a peer, and other calls must be answered meanwhile, so a worker makes it.
     for (auto at = workers_.begin(); at != workers_.end();) {
       if (at->done) {
         at->thread.join();
@@ -378,7 +379,7 @@ class Supervisor::Listener {
       return;
     }
     workers_.pop_back();
-    work();  // let others wait rather than fail
+    work();  // without a thread, let other calls wait rather than fail
   }
 
   void respond(std::size_t chain, const schedule::Fault& fault, NotifiedCall& call, std::uint64_t id,
@@ -392,8 +393,9 @@ class Supervisor::Listener {
     if (fault.error != 0) {
       response.error = -fault.error;
     } else if (fault.effect == schedule::Effect::bytes && fault.result == fault.effect_bytes && done >= 0) {
-      // A short write: the last part of what a program writes in a loop is shorter still. A result larger than what was
-      // asked for never occurs, and programs that subtract it write for ever.
+      // A short write returns what was written, because the last part of a loop may be shorter than the fault's result.
+      // A result larger than the requested size never occurs in reality, and programs that subtract it from the size
+      // would write for ever.
       response.val = done;
     } else if (fault.result) {
       response.val = *fault.result;
@@ -410,14 +412,15 @@ class Supervisor::Listener {
   void finish_crash(std::size_t chain, NotifiedCall& call, std::uint64_t id, int signal, bool continue_if_spared) {
     const bool hit = owner_.actions_.crash_now(chain, call.tgid(), signal);
     if (hit) owner_.actions_.had_effect(chain);
-    if (hit && signal == SIGKILL) {  // it is killed in this call, which is never executed
+    if (hit && signal == SIGKILL) {  // the caller is killed in this call, so the call is never executed
       if (ledger_) ledger_->answered(id);
       return;
     }
     seccomp_notif_resp response{};
     response.id = id;
     if (hit || !continue_if_spared) {
-      // The signal is delivered before the call returns to the program. If the program handles it, the call has failed.
+      // The signal is delivered before the call returns to the program. If the program handles the signal, the call has
+      // failed.
       response.error = -EINTR;
     } else {
       response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -427,7 +430,7 @@ class Supervisor::Listener {
 
   Supervisor& owner_;
   const pid_t main_pid_;
-  bool own_exec_ = true;  // rose's own execve of the command may still follow
+  bool own_exec_ = true;  // the execve by which rose starts the command may still follow
   Fd listener_;
   std::shared_ptr<Ledger> ledger_;
   std::shared_ptr<FileTaker> taker_ = std::make_shared<FileTaker>();
@@ -519,11 +522,13 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
                                         pid_t main_pid, std::uint64_t ip) {
   const std::lock_guard lock(counting_);
   if (own_exec && call.tid() == main_pid) {
-    // The launcher's only call after its filter is this one. If it is not selected, the first call belongs to the node.
+    // The only call that the launcher makes after installing its filter is this execve. If execve is not selected, the
+    // first call belongs to the node.
     own_exec = false;
     if (call.number() == SYS_execve || call.number() == SYS_execveat) return {};
   }
-  // Check first, count afterwards: what was read from a caller that died meanwhile may belong to another process.
+  // First match the call, then check that the caller is alive, and only then count: what was read from a caller that
+  // has died may belong to another process.
   std::vector<std::uint32_t> returning;
   for (const auto id : conditions_) {
     if (state_.pending(id) && plan_.conditions[id].call->matches(call)) returning.push_back(id);
@@ -548,14 +553,14 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
   }
 
   Decision decision;
-  // A call that a signal interrupted and that is repeated was counted and passed the first time.
+  // The call was interrupted by a signal and is repeated. It was counted and passed the first time.
   if (programs_ != nullptr && programs_->take_restart(call.tid(), call.number(), ip)) return {};
 
   for (const auto id : returning) {
     if (is_too_early(id, call.tid())) decision.turn = plan_.conditions[id].data.chain;
   }
 
-  // Decide for all armed chains before the first one fires, so that a call cannot open a fault and match it too.
+  // Determine all armed chains before the first one fires, so that a call cannot both open a fault and match it.
   std::vector<std::uint32_t> armed;
   for (const auto id : meant) {
     const auto now = state_.state(id);
@@ -568,7 +573,7 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
     const bool is_syscall = fault.kind == schedule::FaultKind::syscall;
     if (is_over(id)) continue;
     const auto seen = state_.add_seen(id);
-    // Only one fault changes a call; another one that matches applies to the next call.
+    // Only one fault changes a call. Another fault that matches applies to the next call.
     if (seen < chain.call_count || decision.fault != nullptr) continue;
     if (state_.state(id) == ROSE_ARMED) {
       if (!state_.fire(id, static_cast<std::uint32_t>(tgid), static_cast<std::uint32_t>(call.tid()),

@@ -1,9 +1,9 @@
-// Answers the seccomp notifications of a node: counts calls for syscall faults and `before`, tells BPF programs which
+// Answers the seccomp notifications of a node: counts calls for syscall faults and `before`, informs BPF programs which
 // calls count for conditions, and changes, delays, carries out or holds calls as the schedule requires.
 //
-// One thread per listener (each start of the node creates one), all under one lock per node, so that "the nth call" is
-// exact across processes, threads and restarts. Listeners are served until their processes have ended, because a closed
-// listener makes every selected call fail with ENOSYS.
+// There is one thread per listener, and each start of the node creates a listener. All threads of a node use one lock,
+// so that "the nth call" is exact across processes, threads and restarts. Listeners are served until their processes
+// have ended, because a closed listener makes every selected call fail with ENOSYS.
 #pragma once
 
 #include <sys/types.h>
@@ -31,7 +31,7 @@
 
 namespace rose::inject {
 
-// Actions that a supervisor requests before the call is answered.
+// Actions that a supervisor requests before it answers a call.
 class FaultActions {
  public:
   virtual ~FaultActions() = default;
@@ -40,17 +40,18 @@ class FaultActions {
   // Stops the node for the pause, without waiting until it has stopped. Returns true if `tgid` is among those stopped:
   // its call is held until Supervisor::release.
   virtual bool pause_now(std::size_t chain, pid_t tgid) = 0;
-  // The call's thread waits in it from now on, until Supervisor::release.
+  // Reports that the call's thread waits in the call from now on, until Supervisor::release.
   virtual void block_now(std::size_t chain) = 0;
-  // A call that would complete this event waits for its turn, until Supervisor::release.
+  // Reports that a call that would complete this event waits for the event's turn, until Supervisor::release.
   virtual void turn_waits(std::size_t chain) = 0;
-  // A fault is about to take effect on this call, in which its thread is held.
+  // Reports that a fault is about to take effect on this call, in which its thread is held.
   virtual void hit(std::size_t chain, NotifiedCall& call) = 0;
-  // The call at which a fault fired.
+  // Reports the call at which a fault fired.
   virtual void fired_at(std::size_t chain, const std::string& call) = 0;
-  // The fault changed something for the caller: it was answered, had its call done in part, or waits. From any thread.
+  // Reports that the fault changed something for the caller: the call was answered or made in part, or it waits. May be
+  // called by any thread.
   virtual void had_effect(std::size_t chain) = 0;
-  // A call will get another result than from the kernel. Thread-safe.
+  // Reports that a call will get a result that differs from the kernel's. Thread-safe.
   virtual void changed(std::size_t chain, pid_t tid, int syscall, std::uint64_t at_ns) = 0;
 };
 
@@ -63,7 +64,7 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // `ledger`: for the process that answers after rose has ended; null: there is none.
+  // `ledger`: shared with the process that answers after rose has ended; null: there is no such process.
   void add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> ledger = nullptr);
   // Releases calls that are held for this pause, block or event, now and in future.
   void release(std::size_t chain);
@@ -93,13 +94,14 @@ class Supervisor {
   std::vector<std::uint32_t> conditions_;  // syscall conditions on this node
   std::vector<std::uint32_t> chains_;      // faults that wait for calls of this node
   std::atomic<bool> disarmed_{false};
-  // Counts threads that decide about a call or carry out a fault. Under this mutex, none begins once disarmed_ is set.
+  // Protects working_, the number of threads that decide about a call or carry out a fault. Once disarmed_ is set, no
+  // thread begins to do so.
   std::mutex work_mutex_;
   std::condition_variable work_done_;
   int working_ = 0;
   std::mutex counting_;
-  // Protected by it, for events: calls that began while their condition was current, and events that are no longer
-  // waited for.
+  // For events, protected by counting_: calls that began while their condition was current, and events that are no
+  // longer waited for.
   std::map<std::uint32_t, std::uint64_t> begun_;
   std::set<std::size_t> released_events_;
   std::mutex listeners_mutex_;

@@ -1,4 +1,4 @@
-// Times in a run: now, and when its workload began (CLOCK_MONOTONIC). Results are relative to the latter.
+// Times in a run: the current time, and when its workload began (CLOCK_MONOTONIC). Results are relative to the latter.
 #pragma once
 
 #include <atomic>
@@ -11,17 +11,18 @@ namespace rose::inject {
 
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 
-// CLOCK_MONOTONIC in the form of the shared state.
+// CLOCK_MONOTONIC as an unsigned number, as in the shared state.
 inline std::uint64_t now_ns() { return static_cast<std::uint64_t>(monotonic_ns()); }
 
 class TimeZero {
  public:
   void armed(std::uint64_t at) { armed_ns_ = at; }
   void began(std::uint64_t at) { workload_ns_ = at; }
-  // 0: not begun.
+  // 0: the workload has not begun.
   [[nodiscard]] std::uint64_t workload_ns() const { return workload_ns_; }
 
-  // `at` 0: it did not happen. If the workload never began, times are relative to arming the schedule.
+  // The time relative to the start of the workload; nothing if `at` is 0, because then it did not happen. If the
+  // workload never began, times are relative to the arming of the schedule.
   [[nodiscard]] std::optional<std::int64_t> since(std::uint64_t at) const {
     if (at == 0) return std::nullopt;
     const std::uint64_t began = workload_ns_;

@@ -51,7 +51,7 @@ void Waits::watch_start(std::size_t node, pid_t pid) {
   }
 }
 
-// Of any node: the conditions of an event may be met by another node than its own.
+// Accepts processes of all nodes, because the conditions of an event may be met by another node than its own.
 Fd Waits::open(pid_t pid) const {
   return kernel::open_listed(pid, [&] {
     std::vector<pid_t> all;
@@ -87,7 +87,7 @@ void Waits::hold(std::size_t i) {
                 "detach the debugger or strace");
   } else if (const Fd process = open(pid)) {
     held = holder_->hold(i, pid, process.get(), tid);
-  }  // otherwise it has ended
+  }  // otherwise the process has ended
   if (held) return;
   waits_[i].failed = true;
   host_.failed(i, held.error());
@@ -143,7 +143,7 @@ void Waits::end() {
   holder_->stop();
   for (const std::size_t i : plan_.holders) {
     const auto signalled = state_.chain(i).signalled;
-    // It arrived at the very end and was not held.
+    // The thread arrived at the very end and was not held, so its process must be continued.
     if (signalled != 0 && signalled != ROSE_NOT_HELD && holder_->held(i) == Hold::none)
       if (const Fd process = open(static_cast<pid_t>(signalled))) (void)kernel::pidfd_signal(process.get(), SIGCONT);
   }

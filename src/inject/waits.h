@@ -1,5 +1,5 @@
 // Threads that wait: at a location in their program (a block), or because their event came before its turn. Knows which
-// are held and since when; the injector decides when a block begins and ends.
+// threads are held and since when; the injector decides when a block begins and ends.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@
 
 namespace rose::inject {
 
-inline constexpr std::uint64_t kSignalPollNs = 200'000;  // a BPF program is about to send its signal
+inline constexpr std::uint64_t kSignalPollNs = 200'000;  // while a BPF program is about to send its signal
 
 class Waits {
  public:
@@ -26,13 +26,13 @@ class Waits {
     std::function<void(std::size_t node, std::function<void()> task)> later;  // runs a task in the node's worker
     std::function<std::vector<pid_t>(std::size_t node)> processes;
     std::function<void(std::size_t chain)> release_calls;             // lets supervisors release held calls
-    std::function<void(std::size_t chain, const Error& why)> failed;  // the thread cannot be held
+    std::function<void(std::size_t chain, const Error& why)> failed;  // called if the thread cannot be held
   };
   Waits(const Plan& plan, State& state, Host host);
   // Starts the tracer if a thread may have to wait at a location. `chains`: in memory shared with BPF programs.
   [[nodiscard]] Result<void> start(const rose_chain* chains);
 
-  // Threads of the chain's node that reach its location from now on can be held alone.
+  // Starts tracing the chain's node, so that threads that reach its location from now on can be held alone.
   void watch(std::size_t chain);
   // Handles another start of a node while a thread may still reach the location.
   void watch_start(std::size_t node, pid_t pid);
@@ -45,11 +45,12 @@ class Waits {
 
   // A call of an event came before its turn and is held.
   void hold_for_turn(std::size_t chain);
-  // For an event that waits for its turn: returns true when it has come. `next`: when to check again.
+  // For an event that waits for its turn: returns true when its turn has come. Sets `next` to the time of the next
+  // check.
   bool follow_turn(std::size_t chain, std::uint64_t& next);
 
   [[nodiscard]] bool began(std::size_t chain) const { return waits_[chain].since_ns != 0; }
-  // How long it was held; 0: it was not held, or still is.
+  // How long the thread was held; 0 if it was not held, or still is.
   [[nodiscard]] std::int64_t lasted_ns(std::size_t chain) const;
 
   // Releases all threads that are held at a location, and stops tracing them.
@@ -61,7 +62,7 @@ class Waits {
     std::atomic<std::uint64_t> since_ns{0}, ended_ns{0};
   };
   void hold(std::size_t chain);
-  // Invalid if it is not, or no longer, a process of a node.
+  // A descriptor of the process; invalid if it is not, or no longer, a process of a node.
   [[nodiscard]] Fd open(pid_t pid) const;
   void watch_process(pid_t pid);
 

@@ -11,7 +11,7 @@
 namespace rose::kernel {
 
 #if defined(__x86_64__)
-inline constexpr std::string_view kMachine = "x86_64";  // as uname says
+inline constexpr std::string_view kMachine = "x86_64";  // the name that uname prints
 inline constexpr std::uint32_t kAuditArch = AUDIT_ARCH_X86_64;
 inline constexpr int kElfMachine = EM_X86_64;
 // The first call that the C library makes in a new program, before it reads a clock.

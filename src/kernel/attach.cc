@@ -33,7 +33,7 @@ namespace rose::kernel {
 namespace {
 
 int to_log(enum libbpf_print_level level, const char* format, va_list args) {
-  if (level == LIBBPF_DEBUG) return 0;  // hundreds of lines about relocations
+  if (level == LIBBPF_DEBUG) return 0;  // these are hundreds of lines about relocations
   char* text = nullptr;
   // libbpf supplies the format.
 #pragma GCC diagnostic push
@@ -71,7 +71,7 @@ double time_probe() {
 bool try_uprobe_multi() {
   if (masked("uprobe_multi") || is_old()) return false;
   route_libbpf_log();
-  // r0 = 0; exit
+  // The program: r0 = 0; exit
   const bpf_insn program[] = {
       {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .src_reg = 0, .off = 0, .imm = 0},
       {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0}};
@@ -98,17 +98,17 @@ bool try_uprobe_multi() {
   return true;
 }
 
-// A different spelling of the path that contains the cookie (rose_cookie_of in bpf/rose_old.h): before Linux 5.15 a
-// perf event has no other place for it that programs can read.
+// A different spelling of the same path, which contains the cookie (rose_cookie_of in bpf/rose_old.h). Before Linux
+// 5.15, the path is the only part of a perf event from which programs can read a cookie.
 std::string with_cookie(std::uint64_t cookie, const std::string& path) {
   std::string out;
   for (int bit = 0; bit < 64; ++bit) out += (cookie >> bit & 1) != 0 ? "/." : "//";
   return out + path;
 }
 
-// Lets a short-lived process hold these descriptors. Closing them here then costs nothing, because the process has
-// references too, and the kernel spends the time for detaching when that process ends. It is forked twice, so that it
-// does not have to be waited for.
+// Keeps these descriptors open in a short-lived process. Closing them here is then quick: that process has references
+// too, so the kernel detaches the probes, which takes time, only when it ends. The process is forked twice, so that
+// nothing has to wait for it.
 void hold_elsewhere(std::vector<int> descriptors) {
   std::sort(descriptors.begin(), descriptors.end());
   // The child may only make system calls: other threads may hold locks, for example of the allocator.
@@ -143,7 +143,7 @@ void route_libbpf_log() {
   std::call_once(once, [] { libbpf_set_print(to_log); });
 }
 
-// The kernel's ENOTSUPP, which programs get although their headers do not have it.
+// The kernel's ENOTSUPP, which the kernel returns although the headers of user space do not define it.
 constexpr int kNotSupported = 524;
 
 Unexpected bpf_failure(std::string_view what, int err) {
@@ -300,7 +300,7 @@ int FunctionLink::attach(const bpf_program* program, const std::string& path, st
 
 namespace {
 
-// True if the kernel may have refused one instruction, rather than the probes as such.
+// True if the kernel may have refused one instruction, rather than all probes.
 bool is_about_instruction(int error) {
 #ifdef __aarch64__
   if (error == EINVAL) return true;
@@ -314,7 +314,8 @@ std::string absolute_path(const std::filesystem::path& binary) {
   return bad ? binary.string() : absolute.string();
 }
 
-// Appends the indices of the points that the kernel refuses. Returns 0, or the error if it is about something else.
+// Appends the indices of the points that the kernel refuses. Returns 0, or the error if the kernel refuses for a reason
+// other than the instruction.
 int find_refused(const bpf_program* program, const std::string& path, std::span<const ProbePoint> points,
                  std::size_t first, std::vector<std::size_t>& refused) {
   FunctionLink trial;
@@ -399,7 +400,8 @@ bool try_files() {
   route_libbpf_log();
   const int type = libbpf_find_vmlinux_btf_id("task_file", BPF_TRACE_ITER);
   if (type <= 0) return false;
-  // if (ctx->file) bpf_sock_from_file(ctx->file); return 0; the objects for old kernels do without that call
+  // The program: if (ctx->file) bpf_sock_from_file(ctx->file); return 0. The objects for old kernels do not call that
+  // function, so it is left out for them.
   constexpr std::int16_t kFile = 24;  // in struct bpf_iter__task_file
   const bpf_insn program[] = {
       {.code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_1, .off = kFile, .imm = 0},
@@ -431,7 +433,7 @@ bool iterates_files() {
 bool xdp_reads_packets() {
   if (masked("xdp")) return false;
   route_libbpf_log();
-  // negative: libbpf does not know
+  // A negative result means that libbpf cannot determine it.
   return libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_xdp_load_bytes, nullptr) != 0;
 }
 

@@ -32,7 +32,7 @@ void route_libbpf_log();
 // environment makes it return false, so that the fallback can be tested.
 [[nodiscard]] bool has_uprobe_multi();
 
-// The cost of one entry of a probed function in seconds: about 10 us on virtual machines, 1 to 3 us on bare metal.
+// The cost in seconds of one entry into a probed function: about 10 us on virtual machines, 1 to 3 us on bare metal.
 // Measured once, with a probe on a function of rose itself.
 [[nodiscard]] double uprobe_seconds();
 
@@ -40,7 +40,8 @@ void route_libbpf_log();
 // is loaded.
 void prepare_uprobe(bpf_program* program);
 
-// A function to attach to: its offset in the file, and the number that bpf_get_attach_cookie returns there.
+// A location to which a probe is attached: its offset in the file, and the number that bpf_get_attach_cookie returns in
+// the program.
 struct ProbePoint {
   std::uint64_t offset = 0;
   std::uint64_t cookie = 0;
@@ -55,7 +56,7 @@ class FunctionLink {
   ~FunctionLink();
   void detach();
   [[nodiscard]] bool attached() const { return multi_ || !single_.empty(); }
-  // For the functions below: returns 0 or an errno, after which some of the points may be attached.
+  // Used by the functions below. Returns 0 or an errno; after an error, some of the points may be attached.
   [[nodiscard]] int attach(const bpf_program* program, const std::string& path, std::span<const ProbePoint> points);
 
  private:
@@ -66,7 +67,8 @@ class FunctionLink {
 
 // Detaches in the background. The breakpoints of a link are removed at once, but the kernel then waits for RCU grace
 // periods (about 50 ms); the waits of several links overlap. Links of single functions cost 0.1 s each and are closed
-// one after another, so if many are left at the end, a separate process closes them and rose does not wait.
+// one after another. If many of them are left at the end, a separate process closes them, so that rose does not have to
+// wait.
 class LinkCloser {
  public:
   LinkCloser() = default;
@@ -92,9 +94,10 @@ struct PossibleLink {
   FunctionLink link;                 // not attached if all points were refused
   std::vector<std::size_t> refused;  // indices of the points, ascending
 };
-// As attach_functions, without the points at which the kernel refuses to place a probe: it must execute the instruction
-// elsewhere and cannot do so with all of them (on x86-64, for example, not with a lock prefix). It looks at the
-// instruction only where a process has mapped the file, so the answer may be another one later.
+// As attach_functions, but leaves out the points at which the kernel refuses to place a probe. A probe needs a copy of
+// the instruction that the kernel can execute in another place, which is impossible for some instructions (on x86-64,
+// for example, with a lock prefix). The kernel checks an instruction only once a process has mapped the file, so a
+// later call may refuse other points.
 [[nodiscard]] Result<PossibleLink> attach_possible(const bpf_program* program, const std::filesystem::path& binary,
                                                    const std::vector<ProbePoint>& points);
 
@@ -106,26 +109,26 @@ enum class Way { in, out };
 // environment makes it fail, so that the fallback can be tested.
 [[nodiscard]] Result<Fd> attach_tcx(const bpf_program* program, int ifindex, Way way);
 // True if an iterator over open files can read the state of sockets (Linux 5.11). Tried once and remembered.
-// ROSE_MASK=task_file in the environment hides it.
+// ROSE_MASK=task_file in the environment makes it return false.
 [[nodiscard]] bool iterates_files();
-// True if XDP programs may call bpf_xdp_load_bytes, with which ours read packets (Linux 5.18).
+// True if XDP programs may call bpf_xdp_load_bytes (Linux 5.18), with which rose's programs read packets.
 [[nodiscard]] bool xdp_reads_packets();
-// Attaches a SEC("xdp") program with a link in generic mode. An interface can have only one.
+// Attaches a SEC("xdp") program with a link in generic mode. An interface can have only one such program.
 [[nodiscard]] Result<Fd> attach_xdp(const bpf_program* program, int ifindex);
 
-// True if argument `index` that a tracepoint passes to its programs is a pointer; index 0 is the first argument, which
-// is the tracepoint's own.
+// True if argument `index` that a tracepoint passes to its programs is a pointer. Index 0 is the tracepoint's own first
+// argument.
 [[nodiscard]] bool tracepoint_passes_pointer(const std::string& tracepoint, int index);
 
-// The form of io_uring_complete, as enum rose_uring_form in bpf/tracer.h.
+// The form of the tracepoint io_uring_complete, as enum rose_uring_form in bpf/tracer.h.
 [[nodiscard]] std::uint32_t uring_form();
 
-// The number of arguments that a tracepoint passes to its programs, including the first one, which is its own; 0: there
-// is no such tracepoint, or the kernel does not describe it.
+// The number of arguments that a tracepoint passes to its programs, including its own first argument. 0: there is no
+// such tracepoint, or the kernel does not describe it.
 [[nodiscard]] int tracepoint_arguments(const std::string& tracepoint);
 
-// The number of runs that the kernel skipped because the same program had been interrupted on that CPU. It is 0 on
-// kernels that disable preemption in tracepoints and probes, which is true of all kernels so far.
+// The number of times that the kernel skipped a program because the same program had been interrupted on that CPU. It
+// is 0 on kernels that disable preemption in tracepoints and probes, which is true of all kernels so far.
 [[nodiscard]] std::uint64_t missed_runs(const bpf_object* object);
 
 }  // namespace rose::kernel

@@ -1,5 +1,5 @@
-// Reads and writes the capability sets of a thread with system calls only, so that it also works in a signal handler
-// and in a child that must not allocate. privilege.h decides which capabilities are needed.
+// Reads and writes the capability sets of a thread with system calls only, so that the functions also work in a signal
+// handler and in a child that must not allocate. privilege.h decides which capabilities are needed.
 #pragma once
 
 #include <linux/capability.h>
@@ -15,8 +15,8 @@ struct CapabilitySets {
   std::uint64_t effective = 0, permitted = 0, inheritable = 0;
 };
 
-// Always inlined, so that callers which must not be instrumented contain no call to instrumented code. They return
-// false and set errno on failure.
+// The functions are always inlined, so that callers which must not be instrumented contain no call to instrumented
+// code. They return false and set errno on failure.
 
 // `thread` is a thread of this process; 0 means the calling thread.
 [[nodiscard, gnu::always_inline]] inline bool get_capabilities(CapabilitySets& sets, pid_t thread = 0) {

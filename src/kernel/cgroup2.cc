@@ -25,7 +25,7 @@ bool whole_names() {
 
 struct Mount {
   std::filesystem::path point;
-  std::filesystem::path root;  // the folder of the hierarchy that is mounted there
+  std::filesystem::path root;  // the part of the hierarchy that is mounted there
 };
 
 // The kernel writes spaces, line breaks and backslashes in paths as \040 and similar.
@@ -133,8 +133,9 @@ Result<Cgroup> find_cgroup(const std::filesystem::path& folder) {
     if (relative.empty() || *relative.begin() == "..") continue;
     if (mount.point.native().size() < longest) continue;
     longest = mount.point.native().size();
-    // The mount may show only a part of the hierarchy. In a cgroup namespace, mountinfo gives the root relative to the
-    // namespace and cannot show this, but the inode number of the hierarchy's real root is known.
+    // Inode numbers are compared, because the mount may show only a part of the hierarchy. mountinfo cannot show this
+    // in a cgroup namespace, where it gives the root relative to the namespace, but the inode number of the hierarchy's
+    // real root is known.
     std::filesystem::path name = "/";
     if (cgroup_id(mount.point) != kTopId) {
       if (!whole_names()) {

@@ -23,10 +23,10 @@ struct Cgroup {
   std::string name;         // path from the root of the hierarchy: "/system.slice/x.service"
 };
 
-// Finds a cgroup v2 folder, which may not exist yet. Returns ErrorKind::input if the path cannot be a cgroup folder,
+// Finds a cgroup v2 folder, which may not exist yet. Returns ErrorKind::input if the path cannot be a cgroup folder, or
 // ErrorKind::environment if only a part of the hierarchy is visible.
 [[nodiscard]] Result<Cgroup> find_cgroup(const std::filesystem::path& folder);
-// Its current id, or 0 if it does not exist.
+// The current id of the folder's cgroup, or 0 if the folder does not exist.
 [[nodiscard]] std::uint64_t cgroup_id(const std::filesystem::path& folder);
 
 // The folder of the cgroup that the process is in; "" if the process has ended or its cgroup is not visible.

@@ -58,7 +58,7 @@ std::filesystem::path cgroup1_mount(std::string_view controller) {
   return {};
 }
 
-// rose's own folder in a v1 hierarchy, for containers in which the root of the hierarchy is read-only.
+// The folder of rose's own cgroup in a v1 hierarchy, for containers in which the root of the hierarchy is read-only.
 std::filesystem::path own_folder(const std::filesystem::path& mount, std::string_view controller) {
   std::ifstream file("/proc/self/cgroup");
   std::string line;
@@ -112,7 +112,7 @@ Result<ControllerPlace> find_controller(Controller controller) {
       0)
     return none(fmt::format("in {} has no limits", mount.string()));
   std::filesystem::path own = own_folder(mount, name);
-  // inside a container, the folder may have another path than the kernel reports
+  // Inside a container, the folder may have a different path from the one that the kernel reports.
   if (::access(own.c_str(), W_OK) != 0) own = mount;
   if (::access(mount.c_str(), W_OK) == 0) return ControllerPlace{false, mount, own};
   if (::access(own.c_str(), W_OK) == 0) return ControllerPlace{false, own, own};
@@ -144,7 +144,7 @@ Result<void> pass_on(std::string_view controller, const std::filesystem::path& m
 std::vector<ControlWrite> limited(Controller controller, bool v2, std::uint64_t amount) {
   const std::string value = std::to_string(amount);
   if (controller == Controller::memory) {
-    // Without this limit, memory would be swapped out instead of being refused.
+    // Without the limit for swap, memory would be swapped out instead of being refused.
     if (v2) return {{"memory.swap.max", "0", true}, {"memory.max", value}};
     return {{"memory.limit_in_bytes", value}, {"memory.memsw.limit_in_bytes", value, true}};
   }

@@ -1,5 +1,5 @@
-// Access to the cgroup controllers that limit memory and processor time, in v2 if the unified hierarchy has them, else
-// in v1. Knows the files, the values and the counters. Callers decide which folders are limited and when.
+// Access to the cgroup controllers that limit memory and processor time: in v2 if the unified hierarchy has them,
+// otherwise in v1. Knows the files, the values and the counters. Callers decide which folders are limited and when.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,12 @@ struct ControllerPlace {
   std::filesystem::path base;  // v1: where folders can be created; v2: the mount point
   std::filesystem::path own;   // v1: the folder of rose and of the processes that it starts
 };
-// Returns ErrorKind::environment, with a hint how to enable the controller.
+// Returns ErrorKind::environment, with a hint on how to enable the controller.
 [[nodiscard]] Result<ControllerPlace> find_controller(Controller controller);
 
-// v2: a folder has a controller only if all its ancestors enable it for their children (cgroup.subtree_control). It is
-// never disabled again, because other programs may have started to use it.
+// For v2: enables the controller from `mount` to `parent`. A folder has a controller only if all its ancestors enable
+// it for their children (cgroup.subtree_control). It is never disabled again, because other programs may have started
+// to use it.
 [[nodiscard]] Result<void> pass_on(Controller controller, const std::filesystem::path& mount,
                                    const std::filesystem::path& parent);
 [[nodiscard]] Result<void> pass_on(std::string_view controller, const std::filesystem::path& mount,
@@ -33,7 +34,7 @@ struct ControllerPlace {
 struct ControlWrite {
   std::string file;
   std::string value;
-  bool optional = false;  // without swap support the file does not exist
+  bool optional = false;  // true: without swap support the file does not exist
   friend bool operator==(const ControlWrite&, const ControlWrite&) = default;
 };
 // The writes that set or remove a limit, in this order. `amount`: bytes of memory, or millionths of one processor.
@@ -48,7 +49,7 @@ struct ControlWrite {
 [[nodiscard]] std::uint64_t memory_used(const std::filesystem::path& folder, bool v2);
 // How often the limit took effect: processes killed by the OOM killer, or throttled periods.
 [[nodiscard]] std::uint64_t times_felt(const std::filesystem::path& folder, Controller controller, bool v2);
-// How often the usage was at its limit; for memory this includes cases in which the kernel could reclaim enough.
+// How often the usage reached the limit. For memory this includes cases in which the kernel could reclaim enough.
 [[nodiscard]] std::uint64_t times_met(const std::filesystem::path& folder, Controller controller, bool v2);
 
 // Moves the processes in and below `folder` to `into`, then removes it. Only for v1; the deployment owns v2 folders.

@@ -40,7 +40,7 @@ Fd in_memory(const char* name, const void* data, std::size_t size) {
   return file;
 }
 
-// The kinds of types that CO-RE looks up by name.
+// True for the kinds of types that CO-RE looks up by name.
 bool has_name_of_its_own(const btf_type* type) {
   return btf_is_composite(type) || btf_is_any_enum(type) || btf_is_typedef(type) || btf_is_int(type);
 }
@@ -50,7 +50,7 @@ std::string_view name_in(const btf* types, const btf_type* type) {
   return name == nullptr ? std::string_view{} : std::string_view{name};
 }
 
-// The name without the ___flavor suffix that distinguishes versions of one type, as libbpf does it.
+// The name without the ___flavor suffix that distinguishes versions of one type. Follows libbpf's implementation.
 std::string_view essential(std::string_view name) {
   for (std::size_t at = name.rfind("___"); at != std::string_view::npos && at > 0; at = name.rfind("___", at - 1))
     if (name[at - 1] != '_' && at + 3 < name.size() && name[at + 3] != '_') return name.substr(0, at);
@@ -174,12 +174,12 @@ std::set<std::uint32_t> roots(const btf_ext* ext) {
   return out;
 }
 
-// The kernel types that CO-RE will look up. Null if one cannot be copied or is not in vmlinux: it may be defined by a
-// module, and libbpf can find it there.
+// Copies the kernel types that CO-RE will look up. Returns null if one of them cannot be copied or is not in vmlinux;
+// in the latter case a module may define it, and libbpf can find it there.
 Btf chosen(const btf* kernel, const btf* object, const std::set<std::uint32_t>& wanted) {
   Btf few(btf__new_empty());
   if (!few) return {};
-  std::unordered_map<std::string_view, bool> found;  // by name
+  std::unordered_map<std::string_view, bool> found;  // by name: whether the kernel has the type
   for (std::uint32_t id : wanted) found.emplace(essential(name_in(object, btf__type_by_id(object, id))), false);
   Copy copy(kernel, few.get());
   for (std::uint32_t id = 1; id < btf__type_cnt(kernel); ++id) {
@@ -194,7 +194,7 @@ Btf chosen(const btf* kernel, const btf* object, const std::set<std::uint32_t>& 
   return all ? std::move(few) : Btf{};
 }
 
-// Returns no descriptor if libbpf has to search by itself.
+// Returns no descriptor if libbpf has to search all types itself.
 Fd make(const void* elf, std::size_t size) {
   const auto object_file = in_memory("rose-object", elf, size);
   btf_ext* read_ext = nullptr;
@@ -227,7 +227,7 @@ const char* core_types(const void* (*elf_bytes)(std::size_t* size)) {
     if (one->second.file) one->second.path = path_of(one->second.file);
     if (!one->second.file) log::debug("libbpf searches all types of the kernel");
   }
-  // If /proc belongs to another PID namespace, the path refers to another process.
+  // If /proc belongs to another PID namespace, the path would refer to another process, so it is checked.
   return !one->second.path.empty() && ::access(one->second.path.c_str(), R_OK) == 0 ? one->second.path.c_str()
                                                                                     : nullptr;
 }

@@ -1,4 +1,4 @@
-// The kernel's types (BTF). Reading them takes about 20 ms and 6 MiB, and a command that loads programs asks for them
+// The kernel's types (BTF). Reading them takes about 20 ms and 6 MiB, and a command that loads programs needs them
 // several times.
 #pragma once
 
@@ -8,8 +8,8 @@ struct btf;
 
 namespace rose::kernel {
 
-// Null if the kernel does not describe its types. They are read again for each caller, except while a KeepKernelTypes
-// exists: then all share what the first one has read.
+// The kernel's types, or null if the kernel does not describe them. Each call reads them again. While a KeepKernelTypes
+// exists, however, all callers share what the first call has read.
 [[nodiscard]] std::shared_ptr<const btf> kernel_types();
 
 class KeepKernelTypes {

@@ -1,4 +1,5 @@
-// BPF_LINK_CREATE for newer kernels: Debian 12's headers and libbpf know neither TCX nor uprobe_multi.
+// BPF_LINK_CREATE for features of newer kernels, because Debian 12's headers and libbpf know neither TCX nor
+// uprobe_multi.
 #pragma once
 
 #include <linux/bpf.h>
@@ -14,11 +15,11 @@ inline constexpr std::uint32_t kTcxIngress = 46;
 inline constexpr std::uint32_t kTcxEgress = 47;
 inline constexpr std::uint32_t kUprobeMulti = 48;
 
-// The part of union bpf_attr that BPF_LINK_CREATE reads, reduced to the members we use. The kernel accepts other sizes
-// as long as members that it does not know are zero.
+// The part of union bpf_attr that BPF_LINK_CREATE reads, reduced to the members that rose uses. The kernel accepts a
+// structure of another size than its own as long as the members that it does not know are zero.
 struct LinkCreate {
   std::uint32_t prog_fd = 0;
-  std::uint32_t target_fd = 0;  // or ifindex
+  std::uint32_t target_fd = 0;  // or an ifindex
   std::uint32_t attach_type = 0;
   std::uint32_t flags = 0;
   std::uint64_t path = 0;

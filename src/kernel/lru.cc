@@ -14,7 +14,7 @@
 namespace rose::kernel {
 namespace {
 
-constexpr std::uint32_t kBatch = 128;  // LOCAL_FREE_TARGET
+constexpr std::uint32_t kBatch = 128;  // the kernel's LOCAL_FREE_TARGET
 
 bool go_to(int processor) {
   cpu_set_t only;
@@ -23,7 +23,8 @@ bool go_to(int processor) {
   return ::sched_setaffinity(0, sizeof only, &only) == 0;
 }
 
-// One processor takes a batch of 256 elements and puts one in; another then needs more elements than are left.
+// The map has 256 elements. One processor takes a batch of free elements and uses one of them. Another processor then
+// uses more than 128. All elements survive only if the first batch was smaller than 128.
 bool try_fair_lru() {
   constexpr std::uint32_t kEntries = 2 * kBatch, kPut = kBatch + 22;
   cpu_set_t allowed;
@@ -50,7 +51,7 @@ bool try_fair_lru() {
 }  // namespace
 
 std::uint32_t lru_entries(std::uint32_t wanted, std::uint32_t processors, bool fair) {
-  // With map-sized batches, processors hold back at most half of the map.
+  // If the batch size depends on the map size, processors hold back at most half of the map.
   const std::uint64_t kept = std::uint64_t{processors} * kBatch;
   const std::uint64_t entries =
       std::uint64_t{wanted} + (fair ? std::min<std::uint64_t>(kept, std::uint64_t{wanted} + processors) : kept);
@@ -60,7 +61,7 @@ std::uint32_t lru_entries(std::uint32_t wanted, std::uint32_t processors, bool f
 bool has_fair_lru() {
   static const bool answer = [] {
     bool fair = false;
-    // In its own thread, because it changes its processor affinity.
+    // The trial runs in a thread of its own, because it changes its processor affinity.
     auto trial = start_thread([&] { fair = try_fair_lru(); });
     if (trial) trial->join();
     return fair;

@@ -1,6 +1,6 @@
-// Sizes BPF LRU maps. Each processor takes free elements in batches and keeps them (kernel/bpf/bpf_lru_list.c). A
-// processor that finds no free element evicts one even if other processors hold unused elements, so a map must be
-// larger than what it is meant to hold.
+// Computes sizes of BPF LRU maps. Each processor takes free elements in batches and keeps them
+// (kernel/bpf/bpf_lru_list.c). A processor that finds no free element evicts one, even if other processors hold unused
+// elements. Therefore a map must be larger than the number of elements that it is meant to hold.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@ namespace rose::kernel {
 // The max_entries for a BPF_MAP_TYPE_LRU_HASH that is certain to hold `wanted` elements.
 [[nodiscard]] std::uint32_t lru_entries(std::uint32_t wanted);
 
-// The same for a given number of processors. `fair`: the kernel derives the batch size from the map size (Linux 6.16,
-// commit d4adf1c9ee77). Older kernels always take 128 elements, so eight processors use up a map of 1,024.
+// The max_entries for a given number of processors. `fair`: the kernel derives the batch size from the map size (Linux
+// 6.16, commit d4adf1c9ee77). Older kernels always take 128 elements, so that the batches of eight processors use up a
+// map of 1,024.
 [[nodiscard]] std::uint32_t lru_entries(std::uint32_t wanted, std::uint32_t processors, bool fair);
 
 // True if this kernel derives the batch size from the map size. Tried once and remembered.

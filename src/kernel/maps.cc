@@ -35,7 +35,7 @@ bool read_line(std::string_view line, MappedRange& range) {
     return false;
   range.access = take_word(line);
   if (!take_number(line, range.offset, 16) || !take_char(line, ' ')) return false;
-  (void)take_word(line);  // device
+  (void)take_word(line);  // skips the device
   if (!take_number(line, range.inode, 10)) return false;
   while (take_char(line, ' ')) {
   }

@@ -24,10 +24,10 @@ struct MappedRange {
 // The mappings of a process; empty if it has ended or may not be inspected.
 [[nodiscard]] std::vector<MappedRange> maps_of(pid_t pid);
 
-// The file and offset that an address of this process is mapped from.
+// The file and offset from which an address of this process is mapped.
 struct FilePlace {
   std::string file;
-  std::uint64_t offset = 0;  // 0: not backed by a file
+  std::uint64_t offset = 0;  // 0: the address is not backed by a file
 };
 [[nodiscard]] FilePlace own_place(const void* address);
 

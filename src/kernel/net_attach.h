@@ -1,4 +1,5 @@
-// Attaches classifiers to network interfaces, with TCX links where available (Linux 6.6), else with clsact filters.
+// Attaches classifiers to network interfaces: with TCX links if the kernel has them (Linux 6.6), otherwise with clsact
+// filters.
 #pragma once
 
 #include "base/fd.h"
@@ -13,9 +14,9 @@ namespace rose::kernel {
 // clsact filter stays if rose is killed, until its interface or namespace is removed.
 class PortLink {
  public:
-  // In the network namespace of the calling thread. Call detach() in the same namespace.
+  // Attaches the program in the network namespace of the calling thread. Call detach() in the same namespace.
   [[nodiscard]] static Result<PortLink> attach(const bpf_program* program, int ifindex);
-  // In one direction only.
+  // Attaches the program in one direction only.
   [[nodiscard]] static Result<PortLink> attach(const bpf_program* program, int ifindex, Way way);
 
   PortLink() = default;
@@ -26,7 +27,7 @@ class PortLink {
 
  private:
   Fd ingress_, egress_;
-  int filtered_ = 0;  // ifindex if it was attached with clsact filters
+  int filtered_ = 0;  // the ifindex if the program was attached with clsact filters; otherwise 0
 };
 
 }  // namespace rose::kernel

@@ -17,7 +17,7 @@
 namespace rose::kernel {
 namespace {
 
-constexpr timeval kPatience{10, 0};  // the kernel answers immediately unless something is broken
+constexpr timeval kPatience{10, 0};  // the kernel answers immediately, so a longer wait means that something is broken
 
 // An address as the kernel expects it.
 struct LinkAddress {
@@ -113,8 +113,8 @@ int Netlink::add_address(int index, const Address& address, int prefix) {
   body->ifa_family = static_cast<std::uint8_t>(own.family);
   body->ifa_prefixlen = static_cast<std::uint8_t>(prefix);
   body->ifa_index = static_cast<std::uint32_t>(index);
-  // rose assigns all addresses on these links, so there are no duplicates. Skipping the detection (DAD) makes the
-  // address usable immediately.
+  // rose assigns all addresses on these links, so there are no duplicates. Without the detection of duplicates (DAD),
+  // the address can be used immediately.
   if (own.family == AF_INET6) body->ifa_flags = IFA_F_NODAD;
   request.put(IFA_LOCAL, own.bytes, own.size);
   request.put(IFA_ADDRESS, own.bytes, own.size);
@@ -129,7 +129,7 @@ int Netlink::add_bridge(const std::string& name) {
   const std::size_t info = request.open(IFLA_LINKINFO);
   request.put(IFLA_INFO_KIND, std::string("bridge"));
   const std::size_t data = request.open(IFLA_INFO_DATA);
-  // A bridge with snooping would send its own multicast queries into the deployment.
+  // Disables snooping, because the bridge would send its own multicast queries into the deployment.
   request.put(IFLA_BR_MCAST_SNOOPING, std::uint8_t{0});
   request.close(data);
   request.close(info);
@@ -198,7 +198,7 @@ int Netlink::add_rule(int family, std::uint32_t priority, std::uint8_t action,
 }
 
 int Netlink::prohibit_port_by_default_route(int family, std::uint16_t port) {
-  // The default route comes last, after all more specific routes.
+  // The rule for the default route comes last, after all more specific routes.
   const std::uint32_t prefix = 0;
   if (const int err =
           add_rule(family, 100, FR_ACT_TO_TBL, [&](Request& rule) { rule.put(FRA_SUPPRESS_PREFIXLEN, prefix); });

@@ -10,7 +10,7 @@
 
 namespace rose::kernel {
 
-// The socket belongs to the network namespace in which the constructor runs.
+// A connection to the kernel in the network namespace in which the constructor runs.
 class Netlink {
  public:
   Netlink();
@@ -19,14 +19,14 @@ class Netlink {
   [[nodiscard]] int add_address(int link, const Address& address, int prefix);
   // Creates a bridge that is up and does not send multicast queries.
   [[nodiscard]] int add_bridge(const std::string& name);
-  // Creates a veth pair: `name` in this namespace, up, and a port of `bridge` unless that is 0; and `peer` in the
+  // Creates a veth pair. `name` is in this namespace, up, and a port of `bridge` unless that is 0. `peer` is in the
   // namespace `peer_netns`, or in this one if that is -1.
   [[nodiscard]] int add_veth(const std::string& name, int bridge, const std::string& peer, int peer_netns);
   // Makes `link` a port of `bridge` that receives no flooded packets and learns no addresses.
   [[nodiscard]] int quiet_port(int link, int bridge);
   [[nodiscard]] int add_default_route(const Address& gateway);
-  // Connections to this port that would use the default route fail immediately with EACCES. More specific routes are
-  // unaffected. `family` is AF_INET or AF_INET6.
+  // Makes connections to this port that would use the default route fail immediately with EACCES. More specific routes
+  // are unaffected. `family` is AF_INET or AF_INET6.
   [[nodiscard]] int prohibit_port_by_default_route(int family, std::uint16_t port);
 
  private:

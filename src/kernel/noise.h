@@ -1,5 +1,5 @@
-// Failures that belong to the normal use of a call (such as EAGAIN). They are counted instead of recorded. Contains the
-// built-in list and the rules that change it.
+// Failures that are part of the normal use of a call (such as EAGAIN). They are counted instead of recorded. Contains
+// the built-in list and the rules that change it.
 #pragma once
 
 #include <array>
@@ -17,20 +17,20 @@ namespace rose::kernel {
 struct NoiseTable {
   static constexpr int kErrnos = 256;  // larger ones do not occur in normal operation
   std::array<std::bitset<kErrnos>, kMostSyscalls> expected{};
-  // EAGAIN is expected if the descriptor is non-blocking or MSG_DONTWAIT was given. Otherwise it means that a timeout
-  // (SO_RCVTIMEO) expired, which is worth recording.
+  // Calls for which EAGAIN is expected only if the descriptor is non-blocking or MSG_DONTWAIT was given. Otherwise
+  // EAGAIN means that a timeout (SO_RCVTIMEO) expired, which is worth recording.
   std::bitset<kMostSyscalls> again_when_nonblocking;
 };
 
 [[nodiscard]] NoiseTable builtin_noise();
 
-// "stat:ENOENT" adds an entry, "-read:EAGAIN" removes one, "*:ENOENT" applies to all calls (globs), "none" clears the
-// list. Returns ErrorKind::usage with suggestions if the call or the error does not exist.
+// Applies a rule: "stat:ENOENT" adds an entry, "-read:EAGAIN" removes one, "*:ENOENT" applies to all calls (globs),
+// "none" clears the list. Returns ErrorKind::usage with suggestions if the call or the error does not exist.
 [[nodiscard]] Result<void> change_noise(NoiseTable& table, std::string_view rule);
 // The built-in list after applying the rules in order.
 [[nodiscard]] Result<NoiseTable> noise_table(const std::vector<std::string>& rules);
 
-// One line per error: "EAGAIN  futex futex_wait ...".
+// The table as text, one line per error: "EAGAIN  futex futex_wait ...".
 [[nodiscard]] std::vector<std::string> describe_noise(const NoiseTable& table);
 
 }  // namespace rose::kernel

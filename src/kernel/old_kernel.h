@@ -1,5 +1,5 @@
-// The BPF objects for kernels before Linux 5.17 (bpf/rose_old.h lists what those lack). Each skeleton opens the object
-// that this kernel can load.
+// The BPF objects for kernels before Linux 5.17 (bpf/rose_old.h lists what those kernels lack). Each skeleton opens the
+// object that this kernel can load.
 #pragma once
 
 #include <bpf/libbpf.h>
@@ -16,8 +16,8 @@ namespace rose::kernel {
 // makes it true, so that the objects for old kernels can be tested.
 [[nodiscard]] bool is_old();
 
-// Opens a skeleton with the object for this kernel; `create` is NAME__create_skeleton, `old_bytes` NAME_old__elf_bytes
-// or null if old kernels load the same one. Returns null and sets errno on failure.
+// Opens a skeleton with the object for this kernel. `create` is NAME__create_skeleton; `old_bytes` is
+// NAME_old__elf_bytes, or null if old kernels load the same object. Returns null and sets errno on failure.
 template <typename Skeleton>
 Skeleton* open_skeleton(int (*create)(Skeleton*), const void* (*old_bytes)(std::size_t*) = nullptr) {
   auto* out = static_cast<Skeleton*>(std::calloc(1, sizeof(Skeleton)));

@@ -24,7 +24,7 @@ constexpr OwnFlags kNativeFlags = {0200000, 0400000, 040000, 0100000};
 constexpr OwnFlags kNativeFlags = kPortableFlags;
 #endif
 
-// From asm-generic/fcntl.h. A flag of several bits comes before the flags that it contains.
+// Values from asm-generic/fcntl.h. A flag that consists of several bits comes before the flags that it contains.
 constexpr std::uint32_t kAccess = 3;
 constexpr Flag kAccessModes[] = {{"O_RDONLY", 0}, {"O_WRONLY", 1}, {"O_RDWR", 2}, {"O_ACCMODE", 3}};
 constexpr Flag kFlags[] = {

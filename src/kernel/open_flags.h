@@ -9,12 +9,13 @@
 
 namespace rose::kernel {
 
-// The access mode comes first, unnamed bits last as one hexadecimal number: "O_RDONLY|O_CREAT|0x80000000".
+// Writes the access mode first and bits without a name last, as one hexadecimal number: "O_RDONLY|O_CREAT|0x80000000".
 [[nodiscard]] std::string open_flags_text(std::uint32_t flags);
-// Accepts any order, and hexadecimal numbers anywhere. Returns nothing if a word is not a flag.
+// Reads flags in any order, and hexadecimal numbers at any position. Returns nothing if a word is not a flag.
 [[nodiscard]] std::optional<std::uint32_t> open_flags_number(std::string_view text);
 
-// Converts flags to the form used in dumps, their values on x86-64, whichever processor wrote them; and back.
+// portable_open_flags() converts flags to the form used in dumps, which is their values on x86-64, whichever processor
+// wrote the dump. native_open_flags() converts them back.
 [[nodiscard]] std::uint32_t portable_open_flags(std::uint32_t flags);
 [[nodiscard]] std::uint32_t native_open_flags(std::uint32_t portable);
 

@@ -24,13 +24,13 @@ bool says_how_much(std::string_view file) {
   return false;
 }
 
-// The values of a new folder: "max", "max 100000", "rdma0 hca_handle=max" or no line at all. In files that protect
-// memory (such as memory.min), the default is 0.
+// True for the values of a new folder: "max", "max 100000", "rdma0 hca_handle=max" or no line at all. In files that
+// protect memory (such as memory.min), the default is 0.
 bool is_default(std::string_view file, std::string_view line) {
   if (file.ends_with(".low") || file.ends_with(".min") || file.ends_with(".burst") || file.ends_with(".group"))
     return line == "0";
   if (file.ends_with(".weight")) return line == "100" || line == "default 100";
-  // hugetlb uses the largest number of pages that the kernel can count instead of "max".
+  // Instead of "max", hugetlb uses the largest number of pages that the kernel can count.
   std::uint64_t number = 0;
   if (std::from_chars(line.data(), line.data() + line.size(), number).ec == std::errc() && number >= std::uint64_t{1}
                                                                                                          << 62)

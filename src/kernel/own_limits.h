@@ -18,8 +18,9 @@ struct OwnLimit {
 // The limits set on this folder (not on its ancestors) that differ from those of a new folder, sorted by file.
 [[nodiscard]] std::vector<OwnLimit> own_limits(const std::filesystem::path& folder);
 
-// Applies these limits to `folder`, which is created if necessary. Their controllers are enabled in each folder from
-// `mount` down, which fails if a folder on the way contains processes itself. ErrorKind::environment names the limit.
+// Applies these limits to `folder`, which is created if necessary. Enables their controllers in each folder from
+// `mount` down, which fails if a folder on the path contains processes itself. Returns ErrorKind::environment with the
+// name of the limit.
 [[nodiscard]] Result<void> take_over(const std::vector<OwnLimit>& limits, const std::filesystem::path& mount,
                                      const std::filesystem::path& folder);
 

@@ -157,7 +157,7 @@ Result<void> drop_capabilities(Capabilities keep, Commands commands) {
   action.sa_flags = SA_RESTART;
   const int signal = SIGRTMIN + 3;
   ::sigaction(signal, &action, &before);
-  // Repeat until no thread has more: a thread may have created another one in the meantime.
+  // Repeat until no thread has more capabilities, because a thread may have created another one meanwhile.
   Result<void> result;
   const std::int64_t limit = monotonic_ns() + 5'000'000'000;
   for (;;) {
@@ -170,7 +170,7 @@ Result<void> drop_capabilities(Capabilities keep, Commands commands) {
     }
     ::usleep(200);
   }
-  // If a signal is still pending, the default action would end the process.
+  // A signal may still be pending, and its default action would end the process, so it is ignored from now on.
   action.sa_handler = SIG_IGN;
   ::sigaction(signal, before.sa_handler == SIG_DFL ? &action : &before, nullptr);
   return result;

@@ -57,7 +57,8 @@ enum class Commands {
 // that a thread lacks are not added.
 [[nodiscard]] Result<void> drop_capabilities(Capabilities keep, Commands commands = Commands::as_weak);
 
-// The calling thread permanently drops everything, to try what works without privilege. It should end soon.
+// Drops all capabilities of the calling thread permanently, to try what works without privilege. The thread should end
+// soon.
 void weaken_thread();
 
 }  // namespace rose::kernel

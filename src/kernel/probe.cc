@@ -104,9 +104,9 @@ struct Probe {
   const char* name;
   Finding (*run)();
   bool required;
-  const char* with;     // the consequence if it is there
+  const char* with;     // the consequence if the feature is available
   const char* without;  // the consequence if it is not
-  const char* remedy;   // what to change in the kernel or system, if privilege is not what is missing
+  const char* remedy;   // what to change in the kernel or system, if the cause is not a missing privilege
 };
 
 constexpr const char* kTooOld = "use Linux 5.10 or newer with CONFIG_BPF_SYSCALL";
@@ -236,7 +236,7 @@ bool masked(std::string_view name) {
 bool is_old() {
   static const bool answer = [] {
     const Capability loop = probe("bpf_loop");
-    // Without privilege nothing is known, and nothing can be loaded.
+    // Without privilege, the probe fails on every kernel, but then nothing can be loaded anyway.
     return !loop.ok && (masked("bpf_loop") || missing_capabilities(false).empty());
   }();
   return answer;

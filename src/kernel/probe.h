@@ -1,5 +1,5 @@
 // Finds out what this machine can do by trying every feature at small scale, because version numbers and helper lists
-// mislead. Each probe is independent and undoes its changes. All together take a few seconds.
+// mislead. Each probe is independent and undoes its changes. All probes together take a few seconds.
 #pragma once
 
 #include <string>
@@ -14,19 +14,19 @@ struct Capability {
   std::string detail;     // what was tried, the result, and the consequence for rose
   std::string remedy;     // how to get it; "" if ok
   bool untried = false;   // an earlier step failed, so the feature itself was not tried
-  bool required = false;  // rose does not work without it; for the others there is a fallback
+  bool required = false;  // rose does not work without it; for other features there is a fallback
 };
 
 // In a fixed order. Never fails: without privilege, each result names what is missing.
 [[nodiscard]] std::vector<Capability> probe_all();
 
-// Probes one feature. For an unknown name, the result is not ok and says so.
+// Probes one feature. For an unknown name, the result is not ok, and its detail says that the name is unknown.
 [[nodiscard]] Capability probe(std::string_view name);
 
 [[nodiscard]] std::vector<std::string> probe_names();
 
-// True if `name` is in the list of the environment variable ROSE_MASK ("tcx,uprobe_multi"). rose must then behave as if
-// the kernel lacked the feature, so that fallbacks can be tested.
+// True if the environment variable ROSE_MASK, a list such as "tcx,uprobe_multi", contains `name`. rose must then behave
+// as if the kernel lacked the feature, so that fallbacks can be tested.
 [[nodiscard]] bool masked(std::string_view name);
 
 }  // namespace rose::kernel

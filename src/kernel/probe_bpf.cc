@@ -18,7 +18,7 @@
 namespace rose::kernel::probing {
 namespace {
 
-// The first parameter in struct pt_regs.
+// The offset of the first parameter in struct pt_regs.
 #ifdef __x86_64__
 constexpr std::int16_t kOffsetOfFirst = 112;
 #else
@@ -94,7 +94,8 @@ Code clock_in_units(int shift) {
 
 Code loop_once() {
   Code code = {move(BPF_REG_1, 1)};
-  set64(code, BPF_REG_2, BPF_PSEUDO_FUNC, kLoopStep - 2);  // counted from the second half of this instruction
+  // the offset is relative to the second half of this instruction
+  set64(code, BPF_REG_2, BPF_PSEUDO_FUNC, kLoopStep - 2);
   const Code rest = {move(BPF_REG_3, 0), move(BPF_REG_4, 0), call(BPF_FUNC_loop), move(BPF_REG_0, 0),
                      exit_program(),     move(BPF_REG_0, 0), exit_program()};
   code.insert(code.end(), rest.begin(), rest.end());
@@ -121,7 +122,7 @@ Code output_to_ring(int ring_fd, std::uint64_t record) {
 Code override_when(std::uint64_t argument, int err) {
   Code code;
   code.push_back(copy(BPF_REG_6, BPF_REG_1));
-  // The system call wrapper receives a pointer to the caller's registers as its own argument.
+  // The wrapper of a system call receives a pointer to the caller's registers as its only argument.
   code.push_back(insn(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_3, BPF_REG_1, kOffsetOfFirst, 0));
   code.push_back(add(BPF_REG_3, kOffsetOfFirst));
   code.push_back(copy(BPF_REG_1, BPF_REG_10));

@@ -42,25 +42,27 @@ class Counter {
 using Code = std::vector<bpf_insn>;
 [[nodiscard]] Code count_and_return(const Counter& counter, int result);
 [[nodiscard]] Code count_calls_of(const Counter& counter,
-                                  // counts only events of that process, by the process ids that BPF programs see
+                                  // Counts only events of this process. `pid` is the process id that BPF programs see.
                                   pid_t pid);
 [[nodiscard]] Code clock_in_units(int shift);  // bpf_ktime_get_ns() >> shift
 inline constexpr std::uint32_t kLoopStep = 8;
 [[nodiscard]] Code loop_once();  // bpf_loop over a callback, which begins at kLoopStep
 [[nodiscard]] Code send_kill();  // bpf_send_signal(SIGKILL)
 [[nodiscard]] Code output_to_ring(int ring_fd, std::uint64_t record);
-// For the entry of a system call wrapper: returns -`err` if the first argument is `argument`.
+// A program for the entry of a system call wrapper: returns -`err` if the first argument of the call is `argument`.
 [[nodiscard]] Code override_when(std::uint64_t argument, int err);
 
 // Loads a program. On failure, `error` is set to -errno.
 [[nodiscard]] Fd load(bpf_prog_type type, const Code& code, int& error, int expected_attach_type = 0);
 
-// BPF_LINK_CREATE for attach types that libbpf 1.1 does not know. Returns no descriptor and sets errno on failure.
+// Calls BPF_LINK_CREATE for attach types that libbpf 1.1 does not know. Returns no descriptor and sets errno on
+// failure.
 [[nodiscard]] Fd create_tcx_link(int program, int ifindex);
 [[nodiscard]] Fd create_uprobe_multi_link(int program, const char* path, std::uint64_t offset);
 
 // Attaches the program to a perf event of /sys/bus/event_source/devices/`pmu`. For a uprobe, `target` is the path and
-// `offset` the offset in it; for a kprobe, the function name and 0. pid -1 means every process.
+// `offset` the offset in the file. For a kprobe, `target` is the name of the function and `offset` is 0. A pid of -1
+// means every process.
 [[nodiscard]] Finding attach_perf(const char* pmu, const char* target, std::uint64_t offset, int pid, int program,
                                   Fd& event);
 

@@ -24,8 +24,8 @@ constexpr unsigned kWaitKillable = 1U << 5;                       // SECCOMP_FIL
 constexpr unsigned long kSetFlags = _IOW('!', 4, std::uint64_t);  // SECCOMP_IOCTL_NOTIF_SET_FLAGS
 constexpr std::uint64_t kSyncWakeUp = 1;                          // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 
-// Runs in the child: installs a filter that notifies about openat, sends the listener to the parent and opens a file.
-// Returns 0 if that failed with EIO.
+// Runs in the child: installs a filter that notifies of openat, sends the listener to the parent and opens a file.
+// Returns 0 if opening the file failed with EIO, which is the answer that the parent gives.
 int seccomp_child(int socket, unsigned flags) {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
@@ -36,7 +36,7 @@ int seccomp_child(int socket, unsigned flags) {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const sock_fprog program = {sizeof filter / sizeof filter[0], filter};
-  // Without CAP_SYS_ADMIN, the kernel accepts filters only after this.
+  // Without CAP_SYS_ADMIN, the kernel accepts filters only if no_new_privs is set.
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   const int listener = static_cast<int>(
       ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER | flags, &program));

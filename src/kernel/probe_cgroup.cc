@@ -1,4 +1,4 @@
-// Probes for cgroups: freezing, killing, both versions, and their packets.
+// Probes for cgroups: freezing, killing, both versions, and programs that see a cgroup's packets.
 #include <bpf/bpf.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -136,7 +136,7 @@ Finding probe_clone_into_cgroup() {
   const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
   if (pid < 0) return no_errno("clone3 with CLONE_INTO_CGROUP", errno);
   if (pid == 0) {
-    ::close(ours.get());  // otherwise the child would hold our end open and the read below would not end
+    ::close(ours.get());  // otherwise the child would keep our end open, and its read below would never end
     char byte = 0;
     ::_exit(::read(theirs.get(), &byte, 1) == 1 ? 0 : 1);
   }
@@ -197,7 +197,8 @@ Finding probe_cgroup_skb() {
     if (link.get() < 0) return no_errno(fmt::format("attaching to a cgroup's {}", name), errno);
     Child child([](int socket) {
       if (!wait_for_parent(socket)) return 1;
-      return send_to_self() ? 0 : 2;  // a socket belongs to the cgroup in which it was created
+      // created in the child, because a socket belongs to the cgroup in which it was created
+      return send_to_self() ? 0 : 2;
     });
     if (!child.started()) return no("no child could be started");
     if (auto moved = write_control(cgroup.path() + "/cgroup.procs", std::to_string(child.pid())); !moved) {

@@ -13,7 +13,7 @@ namespace rose::kernel::probing {
 // parent, so a killed rose leaves no child.
 class Child {
  public:
-  // The child uses `socket` to receive bytes from the parent and to send its own.
+  // The child uses `socket` to exchange bytes with the parent.
   explicit Child(const std::function<int(int socket)>& body);
   // Takes ownership of a child that was created otherwise (clone3).
   Child(pid_t pid, Fd socket) : pid_(pid), socket_(std::move(socket)) {}
@@ -25,7 +25,7 @@ class Child {
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] int socket() const { return socket_.get(); }
 
-  // Returns its wait status, or -1 if it did not end in time.
+  // Returns the child's wait status, or -1 if the child did not end in time.
   int wait(int timeout_ms);
   // Releases a child that waits in wait_for_parent().
   void release() const;

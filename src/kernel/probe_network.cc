@@ -31,7 +31,7 @@ bool send_to_self() {
       ::sendto(socket.get(), "rose", 4, 0, reinterpret_cast<sockaddr*>(&address), size) != 4) {
     return false;
   }
-  // It does not matter whether the packet was delivered or dropped, only that it passed.
+  // Only the packet's passing matters, not whether it was delivered or dropped.
   (void)wait_readable(socket.get(), 50);
   return true;
 }
@@ -40,7 +40,8 @@ namespace {
 
 constexpr int kLoopback = 1;  // loopback is the first interface of every namespace
 
-// Runs `body` in a child with its own network namespace, in which loopback is up. All of it disappears with the child.
+// Runs `body` in a child with its own network namespace, in which loopback is up. The namespace disappears with the
+// child.
 Finding in_namespace(const std::function<Finding()>& body) {
   Child child([&body](int socket) {
     const auto found = [&body] {

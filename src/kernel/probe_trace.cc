@@ -26,7 +26,7 @@
 namespace rose::kernel::probing {
 namespace {
 
-// A function of the kernel that nothing else calls while it is probed.
+// A kernel function that no other program calls while it is probed.
 std::string some_call() { return fmt::format("{}sched_get_priority_max", kCallPrefix); }
 
 constexpr const char* kSelf = "/proc/self/exe";
@@ -71,9 +71,9 @@ Finding probe_process_ids() {
 }
 
 Finding probe_event_clock() {
-  // In units of 2^20 ns, as a program's result has 32 bits.
+  // Times are in units of 2^20 ns, because the result of a program has 32 bits.
   constexpr int kUnit = 20;
-  constexpr std::uint32_t kMost = 50;  // about 50 ms: this thread may wait for a processor
+  constexpr std::uint32_t kMost = 50;  // about 50 ms, because this thread may have to wait for a processor
   int error = 0;
   const Fd program = load(BPF_PROG_TYPE_SOCKET_FILTER, clock_in_units(kUnit), error);
   if (!program) return no_errno("loading a program that reads the clock", error);
@@ -243,7 +243,7 @@ Finding probe_send_signal() {
   });
   if (!child.started()) return no("no child could be started");
   Fd event;
-  // Only for the child: a probe on all processes could kill another rose that runs the same function.
+  // Attach to the child only, because a probe on all processes could kill another rose that runs the same function.
   Finding found = attach_perf("uprobe", kSelf, own_place(reinterpret_cast<const void*>(&rose_probe_kill)).offset,
                               child.pid(), program.get(), event);
   if (!found.ok) return found;
@@ -270,7 +270,7 @@ int next_status(pid_t pid) {
 
 }  // namespace
 
-// Does the same as src/inject/holder.cc.
+// Tries what src/inject/holder.cc does.
 Finding probe_hold_thread() {
   const auto request = [](int what) { return static_cast<__ptrace_request>(what); };
   Child child([](int socket) { return wait_for_parent(socket) ? 34 : 1; });

@@ -5,9 +5,9 @@
 
 namespace rose::kernel::probing {
 
-inline constexpr int kPatienceMs = 1000;  // for one answer of the kernel or of a child
+inline constexpr int kPatienceMs = 1000;  // time limit for one answer of the kernel or of a child
 
-// probe_trace.cc
+// In probe_trace.cc:
 [[nodiscard]] Finding probe_raw_tracepoint();
 [[nodiscard]] Finding probe_process_ids();
 [[nodiscard]] Finding probe_event_clock();
@@ -22,13 +22,13 @@ inline constexpr int kPatienceMs = 1000;  // for one answer of the kernel or of 
 [[nodiscard]] Finding probe_kprobe();
 [[nodiscard]] Finding probe_override_return();
 
-// probe_calls.cc
+// In probe_calls.cc:
 [[nodiscard]] Finding probe_seccomp_notify();
 [[nodiscard]] Finding probe_seccomp_wait_killable();
 [[nodiscard]] Finding probe_seccomp_sync_wake_up();
 [[nodiscard]] Finding probe_pidfd_getfd();
 
-// probe_cgroup.cc
+// In probe_cgroup.cc:
 [[nodiscard]] Finding probe_cgroup2();
 [[nodiscard]] Finding probe_cgroup_kill();
 [[nodiscard]] Finding probe_cgroup_freeze();
@@ -37,7 +37,7 @@ inline constexpr int kPatienceMs = 1000;  // for one answer of the kernel or of 
 [[nodiscard]] Finding probe_cpu_controller();
 [[nodiscard]] Finding probe_cgroup_skb();
 
-// probe_network.cc
+// In probe_network.cc:
 [[nodiscard]] Finding probe_netns();
 [[nodiscard]] Finding probe_veth();
 [[nodiscard]] Finding probe_bridge();

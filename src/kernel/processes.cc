@@ -35,7 +35,7 @@ Number number_in(std::string_view text) {
   return value;
 }
 
-// Empty if the process cannot be read.
+// The lines of /proc/PID/status; empty if the process cannot be read.
 std::vector<std::string> status_lines(pid_t pid) {
   const auto status = read_file(fmt::format("/proc/{}/status", pid), kMostStatusBytes);
   return status ? split(*status, '\n') : std::vector<std::string>();
@@ -51,8 +51,8 @@ std::optional<ProcessStat> process_stat(pid_t pid) {
   if (close == std::string::npos || close + 2 >= content->size()) return std::nullopt;
   const std::vector<std::string> fields = split(std::string_view(*content).substr(close + 2), ' ');
   if (fields.size() < 20 || fields[0].empty()) return std::nullopt;
-  // Time since the start of the machine. The offset of this process's time namespace is subtracted, so that processes
-  // in other namespaces compute the same (deploy/identity.h).
+  // The start time is relative to the start of the machine, shifted by the offset of this process's time namespace. The
+  // offset is subtracted, so that processes in other namespaces compute the same value (deploy/identity.h).
   static const std::int64_t ticks_off = time_offsets().boottime_ns / (1'000'000'000 / ::sysconf(_SC_CLK_TCK));
   constexpr std::uint32_t kExiting = 0x4;  // PF_EXITING in linux/sched.h
   return ProcessStat{number_in<pid_t>(fields[1]), fields[0].front(),
@@ -88,7 +88,7 @@ bool heeds(pid_t pid, int signal) {
   bool first = false;
   std::uint64_t caught = 0;
   for (const std::string& line : status_lines(pid)) {
-    // Its process ids in all nested namespaces, innermost last.
+    // The ids of the process in all nested namespaces, the innermost last.
     if (line.starts_with("NSpid:")) {
       const std::vector<std::string> numbers = split(line, '\t');
       first = numbers.size() > 2 && numbers.back() == "1";
@@ -114,7 +114,7 @@ pid_t tracer_of(pid_t pid) {
 
 pid_t own_number(pid_t pid) {
   for (const std::string& line : status_lines(pid)) {
-    // Its ids in all nested namespaces, innermost last.
+    // The ids in all nested namespaces, the innermost last.
     if (!line.starts_with("NSpid:")) continue;
     const pid_t own = number_in<pid_t>(std::string_view(line).substr(line.find_last_of(" \t") + 1));
     return own != 0 ? own : pid;

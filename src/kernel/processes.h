@@ -14,8 +14,9 @@ namespace rose::kernel {
 
 struct ProcessStat {
   pid_t ppid = 0;
-  char state = '?';               // 'S', 'T', 'Z', ...
-  bool exiting = false;           // it is past its last instruction, but may still wait for others of its namespace
+  char state = '?';  // 'S', 'T', 'Z', ...
+  // it has executed its last instruction, but may still wait for other processes of its PID namespace
+  bool exiting = false;
   std::uint64_t start_ticks = 0;  // since boot; together with the pid, this identifies a process uniquely
 };
 // Also accepts thread ids. Returns nothing if the process does not exist or cannot be read.
@@ -30,7 +31,8 @@ struct ProcessStat {
 // a handler, apart from SIGKILL and SIGSTOP.
 [[nodiscard]] bool heeds(pid_t pid, int signal);
 
-// The signal does nothing to the process: it is ignored, or dropped as above. False for one that is gone.
+// True if the signal does nothing to the process, because the process ignores it or the kernel drops it (see heeds()).
+// False if the process has ended.
 [[nodiscard]] bool ignores(pid_t pid, int signal);
 
 // The tracer of the process or thread; 0 if it is not traced.
@@ -49,9 +51,9 @@ struct ProcessStat {
 [[nodiscard]] bool pidfd_ended(int pidfd);
 // Returns false and sets errno if the process has ended or may not be signalled.
 bool pidfd_signal(int pidfd, int signal);
-// A process of which `list` returns the id; invalid if it is not in there. The id may be another process's by the time
-// it is used, but the descriptor of one that was opened before it was listed is of no process outside of the list: that
-// process, or one that has ended.
+// Returns a descriptor of the process `pid` if `list` contains its id; otherwise an invalid one. The id may belong to
+// another process by the time it is used. Therefore the descriptor is opened before the list is read: it then refers
+// either to a process in the list or to one that has ended.
 using ListProcesses = std::function<std::vector<pid_t>()>;
 [[nodiscard]] Fd open_listed(pid_t pid, const ListProcesses& list);
 bool signal_listed(pid_t pid, const ListProcesses& list, int signal);

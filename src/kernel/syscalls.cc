@@ -74,10 +74,10 @@ constexpr SyscallInfo changing(SyscallInfo info) {
 
 // Numbers up to 450 are those of asm/unistd_64.h (Linux 6.1); 335, 336 and 451 to 469 were added up to Linux 6.18.
 // Where more than one choice is possible:
-// - symlink, symlinkat, mount: `path` is what is created (the link, the mount point), `path2` the link's target or the
-//   source, which need not be a path at all.
-// - calls that move data between two descriptors (sendfile, splice, tee, copy_file_range): `fd` is the one written to,
-//   because a full or broken disk shows there. epoll_ctl: the watched one.
+// - symlink, symlinkat, mount: `path` is what is created (the link, the mount point), and `path2` is the link's target
+// or the source of the mount, which need not be a path.
+// - calls that move data between two descriptors (sendfile, splice, tee, copy_file_range): `fd` is the descriptor that
+// is written to, because a full or broken disk shows there. For epoll_ctl, it is the watched descriptor.
 // - sendmsg and similar calls pass their address in a msghdr and have no `sockaddr` here.
 // - names of message queues, memfds, keys and file system types are not paths.
 constexpr auto kTable = std::to_array<SyscallInfo>({
@@ -475,8 +475,8 @@ constexpr bool table_is_ordered() {
 static_assert(table_is_ordered());
 
 #ifdef __aarch64__
-// This processor's numbers. Calls that it does not have get numbers that the kernel does not use, so that schedules and
-// dumps of other machines can name them.
+// The table with this processor's numbers. Calls that this processor does not have get numbers that its kernel does not
+// use, so that schedules and dumps of other machines can name them.
 constexpr int kUnusedNumbers = 300;
 constexpr std::array<SyscallInfo, kTable.size()> native_table() {
   std::array<SyscallInfo, kTable.size()> table = kTable;

@@ -13,7 +13,7 @@ namespace rose::kernel {
 #ifdef __x86_64__
 inline constexpr bool kPortableNumbers = true;
 #else
-inline constexpr bool kPortableNumbers = false;  // dumps have other numbers than the kernel
+inline constexpr bool kPortableNumbers = false;  // false: the numbers in dumps differ from those of this kernel
 #endif
 inline constexpr int kMostSyscalls = 512;  // numbers at or above this are refused
 
@@ -23,7 +23,7 @@ struct SyscallInfo {
   std::string_view name;
   std::int8_t path = -1;   // argument index of the (first) path string
   std::int8_t dirfd = -1;  // position of the directory descriptor that the first path is relative to
-  std::int8_t path2 = -1;  // of the second path (rename, link, symlink, ...)
+  std::int8_t path2 = -1;  // position of the second path (rename, link, symlink, ...)
   std::int8_t dirfd2 = -1;
   std::int8_t fd = -1;          // position of the descriptor that the call works on
   std::int8_t sockaddr = -1;    // position of a struct sockaddr that is passed to the kernel (connect, bind, sendto)
@@ -35,11 +35,12 @@ struct SyscallInfo {
 [[nodiscard]] const std::vector<SyscallInfo>& all_syscalls();
 // "openat", or "syscall_470" for a number newer than the table.
 [[nodiscard]] std::string syscall_name(int number);
-// The inverse of syscall_name, including "syscall_470".
+// The inverse of syscall_name; accepts "syscall_470", too.
 [[nodiscard]] std::optional<int> syscall_number(std::string_view name);
 [[nodiscard]] std::vector<std::string> syscall_names();
-// Converts a call's number to the form used in dumps, its number on x86-64, whichever processor wrote them; and back. A
-// call that this processor lacks gets a number that its kernel does not use.
+// portable_call() converts a call's number to the form used in dumps, which is its number on x86-64, whichever
+// processor wrote the dump. native_call() converts it back; a call that this processor lacks gets a number that its
+// kernel does not use.
 [[nodiscard]] int portable_call(int number);
 [[nodiscard]] int native_call(int portable);
 // True for bind, listen and accept: the address of such a call is the caller's own.
@@ -50,19 +51,19 @@ struct SyscallInfo {
 // True if the call may send a datagram to an address of its choice.
 [[nodiscard]] bool sends_datagrams(std::string_view syscall);
 
-// "EIO" for 5 and the inverse. An unknown number is written as "E" and the number ("E4000"), and read back.
+// errno_name() gives "EIO" for 5, and errno_number() is the inverse. An unknown number is written as "E" and the number
+// ("E4000"), and read back.
 [[nodiscard]] std::string errno_name(int err);
 [[nodiscard]] std::optional<int> errno_number(std::string_view name);
 [[nodiscard]] std::vector<std::string> errno_names();
 // True for errors of a disk or another resource (EIO, ENOSPC, EMFILE, ...), which healthy programs rarely see.
 [[nodiscard]] bool resource_error(int err);
-// True for failures that language runtimes cause on their own and handle: the C library opens a message catalogue when
-// it formats an error, Go tries whether a file can be polled, Python whether it is a terminal and has positions.
-// `path`:
-// "" if unknown.
+// True for failures that language runtimes cause and handle on their own. The C library opens a message catalogue when
+// it formats an error, Go tries whether a file can be polled, and Python tries whether a file is a terminal and can
+// seek. `path`: "" if unknown.
 [[nodiscard]] bool runtime_asks(int err, std::string_view syscall, std::string_view path);
 
-// "SIGKILL" for 9 and the inverse; real-time signals are written as "SIG34".
+// signal_name() gives "SIGKILL" for 9, and signal_number() is the inverse. Real-time signals are written as "SIG34".
 [[nodiscard]] std::string signal_name(int signal);
 [[nodiscard]] std::optional<int> signal_number(std::string_view name);
 

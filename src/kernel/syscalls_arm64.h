@@ -1,5 +1,5 @@
-// The numbers of arm64's system calls below 424; from there on, all processors have the same. From
-// asm-generic/unistd.h (Linux 6.1), which no longer changes.
+// The numbers of arm64's system calls below 424; from 424 on, all processors have the same numbers. From
+// asm-generic/unistd.h (Linux 6.1), in which these no longer change.
 #pragma once
 
 #include <array>

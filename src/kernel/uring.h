@@ -9,7 +9,7 @@ namespace rose::kernel {
 
 // "READ", or "op_70" for an operation that is newer than the table.
 [[nodiscard]] std::string uring_operation_name(int operation);
-// The inverse; results are 0 to 255.
+// The inverse of uring_operation_name(); results are 0 to 255.
 [[nodiscard]] std::optional<int> uring_operation_number(std::string_view name);
 
 }  // namespace rose::kernel

@@ -99,7 +99,8 @@ std::vector<int> Binaries::substitutes(const Target& target, const std::filesyst
     for (const auto& given : target.binaries) {
       if (given.filename() == wanted.filename()) take(add(given));
     }
-    // A process may be in a container, where its path has another meaning here. Its root directory leads to the file.
+    // A process may be in a container, where its path means another file than here. Its root directory in /proc leads
+    // to the right file.
     for (const pid_t pid : processes_of(target)) {
       if (!kernel::trusts_mounts_of(pid)) continue;
       if (const auto program = program_of(pid); program.filename() == wanted.filename())
@@ -113,8 +114,8 @@ std::vector<int> Binaries::substitutes(const Target& target, const std::filesyst
   if (!found.empty()) return found;
   for (const auto& given : target.binaries) take(add(given));
   if (!found.empty() || wanted.empty()) return found;
-  // The name may differ, for example by a version. Skip processes that were just forked for -- CMD and still execute
-  // rose.
+  // The name may differ, for example by a version, so take all programs. Skip processes that were just forked for --
+  // CMD and still execute rose.
   const auto ourselves = program_of(::getpid());
   for (const pid_t pid : processes_of(target)) {
     if (found.size() >= kMostPrograms) break;

@@ -23,7 +23,8 @@ namespace rose::observe {
 
 class Binaries {
  public:
-  // For files that are not executed themselves: the path of an equal one that is. Their names stay.
+  // For files that are not executed themselves: sets the paths of equal files that are executed. The files keep their
+  // names.
   void execute_instead(std::map<std::filesystem::path, std::filesystem::path> copies) { copies_ = std::move(copies); }
   // Each file is held once, under the first name given. Returns -1 and sets errno if it cannot be opened.
   int add(const std::filesystem::path& path);
@@ -34,14 +35,15 @@ class Binaries {
   [[nodiscard]] const std::filesystem::path& path(int binary) const {
     return held_[static_cast<std::size_t>(binary)].path;
   }
-  // Where to look up its functions: what is known of a file that each run copies is known of all copies.
+  // The file in which to look up its functions. If each run copies a file, the original is used, so that what is known
+  // about it serves for all copies.
   [[nodiscard]] const std::filesystem::path& symbols(int binary) const {
     return copies_.contains(name(binary)) ? name(binary) : path(binary);
   }
 
-  // The files in which to look up functions that a profile found in `wanted` on another host: that path, and files with
-  // the same name that were given with the target or are executed by its processes; if there are none, all files given,
-  // else all programs that its processes execute.
+  // The files in which to look up functions that a profile found in `wanted` on another host. These are that path, and
+  // files with the same name that were given with the target or are executed by its processes. If there are none, these
+  // are all files given with the target, or else all programs that its processes execute.
   [[nodiscard]] std::vector<int> substitutes(const Target& target, const std::filesystem::path& wanted);
 
  private:

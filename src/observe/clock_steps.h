@@ -1,7 +1,7 @@
-// Detects steps of the wall clock during tracing (it was set, or the machine was suspended). Events have monotonic
-// timestamps, which a dump converts to wall-clock time with a single offset. Their order and distances are always
-// right, but timestamps before a step differ from those in logs; the sentences in the dump's header describe by how
-// much.
+// Detects steps of the wall clock during tracing (the clock was set, or the machine was suspended). Events have
+// monotonic timestamps, which a dump converts to wall-clock time with a single offset. The order of events and the time
+// between them are always right, but timestamps before a step differ from those in logs. Sentences in the dump's header
+// say by how much.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ class ClockSteps {
     }
   }
 
-  // The sentences for a dump that is written with `offset_ns`; `host` is its name in the dump.
+  // Sentences about the steps, for a dump that is written with `offset_ns`. `host` is the host's name in the dump.
   [[nodiscard]] std::vector<std::string> sentences(const std::string& host, std::int64_t offset_ns) const;
 
  private:
   static constexpr std::int64_t kLeast = 1'000'000;  // smaller changes may be due to reading the clocks
-  static constexpr std::size_t kMost = 32;           // number of steps kept, the latest
+  static constexpr std::size_t kMost = 32;           // number of steps that are kept, the most recent ones
   struct Step {
-    std::int64_t at_ns = 0, change_ns = 0;  // monotonic clock, when the step was detected
+    std::int64_t at_ns = 0, change_ns = 0;  // at_ns: monotonic time at which the step was detected
   };
   static bool differ(std::int64_t a, std::int64_t b) { return a - b >= kLeast || b - a >= kLeast; }
   void note(std::int64_t monotonic_ns, std::int64_t offset_ns);

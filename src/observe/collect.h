@@ -17,7 +17,7 @@ namespace rose::observe {
 struct DumpSource {
   enum class Kind { ssh, pod, folder };
   Kind kind = Kind::ssh;
-  std::string name;  // as given
+  std::string name;  // the source as given
   std::string host;  // for ssh
   std::string space, pod, container;
   std::filesystem::path folder;
@@ -30,24 +30,24 @@ struct DumpSource {
 struct CollectOptions {
   std::int64_t deadline_ns = 30'000'000'000;  // per host
   std::size_t at_once = 64;
-  std::string ssh = "ssh", kubectl = "kubectl";  // programs, found in PATH or given with a slash
+  std::string ssh = "ssh", kubectl = "kubectl";  // programs; without a slash they are searched in PATH
   std::string rose = "rose";                     // on the remote host
   std::string control;                           // on the remote host; "": the default
-  std::string after;                             // the option --after on the remote host
+  std::string after;                             // value of the option --after on the remote host; "": none
 };
 
 struct Collected {
   std::string source;
   std::filesystem::path file;  // empty if there is no dump; `problem` then has the reason
   std::string problem;
-  double seconds = 0;  // until it was received
+  double seconds = 0;  // time until the dump was received
 };
 
 // The command for a source that is not a folder.
 [[nodiscard]] std::vector<std::string> collect_command(const DumpSource& source, const CollectOptions& options);
 
-// Fetches the dump of each source to `folder`, which the caller owns. Dumps in a source folder (the newest of each
-// host) are not moved. The results are in the order of the sources.
+// Fetches the dump of each source into `folder`, which belongs to the caller. If a source is a folder, the newest dump
+// of each host in it is used where it is. The results are in the order of the sources.
 [[nodiscard]] Result<std::vector<Collected>> collect(const std::vector<DumpSource>& sources,
                                                      const CollectOptions& options,
                                                      const std::filesystem::path& folder);

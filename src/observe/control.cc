@@ -44,7 +44,7 @@ constexpr std::size_t kMostLine = 4096;
 constexpr std::size_t kMostClients = 16;
 constexpr std::int64_t kPatience = 10'000'000'000;      // for a client that neither sends its request nor reads
 constexpr std::int64_t kDumpPatience = 60'000'000'000;  // for a tracer that does not respond
-constexpr std::int64_t kLongestDump = 600'000'000'000;  // for one that responds very slowly
+constexpr std::int64_t kLongestDump = 600'000'000'000;  // for a tracer that responds very slowly
 // Limits for one piece, which is a block (trace/block.h), and for a whole dump: 16 million events and 512 MiB of names
 // take less.
 constexpr std::size_t kMostPiece = std::size_t{256} << 20;
@@ -75,8 +75,8 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// Serialises taking over the name of a socket. Uses its own temporary file, because other users may be able to open,
-// and therefore lock, the folder.
+// Makes sure that only one process at a time takes over the name of a socket. It locks a temporary file of its own and
+// not the folder, because other users may be able to open, and therefore lock, the folder.
 class NameLock {
  public:
   static Result<NameLock> take(const std::filesystem::path& socket) {
@@ -94,7 +94,7 @@ class NameLock {
       if (::fstat(file.get(), &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_uid != ::geteuid())
         return refuse(fmt::format("'{}' belongs to another user", lock.path_.string()));
       const bool locked = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
-      // The previous holder has removed the file.
+      // If the names differ, the previous holder has removed the file that was locked, so try again.
       if (locked && ::lstat(lock.path_.c_str(), &named) == 0 && named.st_ino == opened.st_ino &&
           named.st_dev == opened.st_dev) {
         lock.file_ = std::move(file);
@@ -274,7 +274,8 @@ class SocketServer final : public ControlServer {
 
 constexpr std::string_view kStartOne = "start one with 'rose trace', or name its socket with --control";
 
-// Sockets of other tracers, where services have them (configs/rose-trace@.service): "; others listen at ...".
+// The sockets of other tracers in the places where services have them (configs/rose-trace@.service), for a hint: ";
+// others listen at ...".
 std::string others_than(const std::filesystem::path& socket) {
   constexpr std::size_t kMostNamed = 5;
   std::vector<std::string> found;
@@ -375,7 +376,8 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
     if (!cancel::sleep(after_ns)) ROSE_CHECK(cancel::check());
     ROSE_TRY(fd, connect_to_tracer(socket));
   }
-  // A tracer that refuses the client may have closed the connection after sending the reason.
+  // If sending fails with EPIPE, continue: a tracer that refuses the client may have closed the connection after
+  // sending the reason.
   const bool asked =
       ::send(fd.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(kRequest.size());
   if (!asked && errno != EPIPE) {
@@ -442,7 +444,7 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
     std::memcpy(&length, bytes.data() + at, sizeof length);
     at += sizeof length;
     if (length == 0) break;
-    // No tracer's window is as large, nor a piece of one: the peer is not a tracer, and would fill the disk.
+    // No tracer has such a large window or piece. The peer is not a tracer and would fill the disk.
     if (length > kMostPiece || have + length > kMostDump || monotonic_ns() - began > kLongestDump)
       return fail(ErrorKind::input,
                   fmt::format("the server at '{}' sends more than any tracer's window contains ({} so far)",

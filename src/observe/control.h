@@ -37,11 +37,11 @@ class ControlServer {
   virtual ~ControlServer() = default;  // removes the socket
 };
 
-// Requests the window `after_ns` from now from the tracer at `socket` and writes it to `out` atomically. Returns the
+// Waits for `after_ns`, requests the window from the tracer at `socket` and writes it to `out` atomically. Returns the
 // tracer's description ("12345 events, 0 lost").
 [[nodiscard]] Result<std::string> request_dump(const std::filesystem::path& socket, const std::filesystem::path& out,
                                                std::int64_t after_ns);
-// The same, to a sink. The bytes form a complete dump only if this succeeds.
+// Like the function above, but writes to a sink. The bytes are a complete dump only if this succeeds.
 [[nodiscard]] Result<std::string> request_dump(const std::filesystem::path& socket, const trace::DumpWriter::Sink& out,
                                                std::int64_t after_ns);
 

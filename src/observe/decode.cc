@@ -15,7 +15,7 @@
 namespace rose::observe {
 namespace {
 
-// A path argument: the caller's text and the folder it is relative to.
+// A path argument: the caller's text, and the folder to which the text is relative.
 struct PathParts {
   std::string_view text, base;
   bool has_text = false, has_base = false, cut = false;
@@ -219,7 +219,7 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
   return true;
 }
 
-// For a Java method: its name is in `path`.
+// Decodes the name of a Java method into `path`.
 bool decode_name(std::span<const std::byte> rest, Decoded& out) {
   rose_piece piece;
   if (!read_as(rest, piece) || piece.kind != ROSE_NAME) return false;

@@ -21,8 +21,8 @@ struct Decoded {
   std::string path, path2, peer, src, dst;
   std::string by;  // PS: who sent the signal
   bool has_path = false, has_path2 = false, has_peer = false, has_by = false;
-  // For an event of a storm: its key, and the time of the first event that this one represents. `counted`: a count
-  // without details, which are found by the key.
+  // For an event of a storm: its key, and the time of the first event that this one represents. If `counted`, the event
+  // is only a count, and its other details are those of an earlier event with this key.
   std::uint64_t storm = 0;
   std::int64_t first_ns = 0;
   bool counted = false;

@@ -20,13 +20,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostWritten = 1000;  // listed at the end; limited because a recorder runs permanently
-constexpr std::uint64_t kSpared = 4;        // blocks of the disk: for names, and the last block, which is not full
-constexpr std::uint64_t kLeastDump = 4096;  // bytes of events; fewer are not worth an attempt
+// number of dumps listed at the end; limited because a recorder runs permanently
+constexpr std::size_t kMostWritten = 1000;
+// blocks of the disk that stay free: for names, and because the last block of a file is not full
+constexpr std::uint64_t kSpared = 4;
+constexpr std::uint64_t kLeastDump = 4096;  // bytes of events; a dump with fewer is not worth an attempt
 
 bool disk_is_full(const Error& error) { return error.code == ENOSPC || error.code == EDQUOT || error.code == EFBIG; }
 
-// "20261122T014501Z".
+// Formats a time like "20261122T014501Z".
 std::string stamp(std::int64_t wall_ns) {
   const auto seconds = static_cast<std::time_t>(wall_ns / 1'000'000'000);
   std::tm time{};
@@ -44,7 +46,7 @@ bool is_stamp(std::string_view text) {
   return true;
 }
 
-// Recordings are moved together with their dump; `to` "": removed.
+// Moves recordings together with their dump. If `to` is "", removes them.
 void move_recordings(const fs::path& from, const fs::path& to) {
   std::error_code error;
   if (!to.empty()) {
@@ -148,7 +150,7 @@ fs::path DumpFiles::kept(int number) const { return fs::path(fmt::format("{}.{}"
 Result<bool> DumpFiles::make_room() {
   struct stat now{};
   if (keep_ == 0 || ::lstat(out_.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return false;
-  if (same_file(out_, kept(1))) return true;  // the previous attempt got this far and then failed to write
+  if (same_file(out_, kept(1))) return true;  // the previous attempt had already renamed it and then failed to write
   moved(kept(keep_), {});
   for (int i = keep_ - 1; i >= 1; --i) {
     if (::rename(kept(i).c_str(), kept(i + 1).c_str()) != 0) continue;
@@ -156,7 +158,7 @@ Result<bool> DumpFiles::make_room() {
     moved(kept(i), kept(i + 1));
   }
   if (::linkat(AT_FDCWD, out_.c_str(), AT_FDCWD, kept(1).c_str(), 0) == 0) return true;
-  if (::rename(out_.c_str(), kept(1).c_str()) != 0)  // a file system without hard links
+  if (::rename(out_.c_str(), kept(1).c_str()) != 0)  // the file system has no hard links
     return fail_errno(ErrorKind::input, fmt::format("cannot rename {} to {}", out_.string(), kept(1).string()), errno);
   moved(out_, kept(1));
   return true;
@@ -254,7 +256,7 @@ Result<WrittenDump> DumpFiles::write(const Cause& cause, std::int64_t wall_ns, c
     ROSE_TRY(keeps, make_room());
   }
   const auto others = static_cast<std::size_t>(std::max(keep_, 1)) - 1;
-  // Pipes and devices have no room that can be queried.
+  // The free space of pipes and devices cannot be queried.
   struct stat now{};
   const bool is_file = folder_ || ::lstat(out_.c_str(), &now) != 0 || S_ISREG(now.st_mode);
   std::uint64_t limit = UINT64_MAX, asked = 0;
@@ -282,7 +284,7 @@ Result<WrittenDump> DumpFiles::write(const Cause& cause, std::int64_t wall_ns, c
         "{}: the disk has too little room for the whole window: the newest {} events are written, {} older ones "
         "count as lost",
         target.string(), size->events, size->left_out);
-  if (!folder_ && keeps) keeps = ::lstat(kept(1).c_str(), &now) == 0;  // it may have made room
+  if (!folder_ && keeps) keeps = ::lstat(kept(1).c_str(), &now) == 0;  // room_for() may have removed it
   if (!folder_) {
     move_recordings(out_, keeps ? kept(1) : fs::path());
     moved(out_, keeps ? kept(1) : fs::path());

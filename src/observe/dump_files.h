@@ -44,14 +44,14 @@ struct WrittenDump {
 
 class DumpFiles {
  public:
-  // Uses a folder if `out` is one or ends in '/'; it is created if its parent exists. `keep`: number of dumps kept; for
-  // a file in addition to the newest, for a folder in total.
+  // If `out` is a folder or ends in '/', dumps are written to that folder, which is created if its parent exists.
+  // `keep`: the number of dumps to keep. For a file, the newest dump is not counted; for a folder, it is.
   [[nodiscard]] static Result<DumpFiles> open(const std::filesystem::path& out, int keep, std::string host);
 
-  // `writer` writes a dump to the given path, atomically. If it gets `room`, it asks for room first.
+  // `writer` writes a dump to the given path atomically. If `room` is set, the writer calls it first.
   using Writer = std::function<Result<DumpTotals>(const std::filesystem::path&, const DumpRoom& room)>;
-  // The newest dump is never the one that is lost: the oldest are removed until the disk has room for it. If that is
-  // still too little, only its newest events are written, with a warning.
+  // Writes a dump. The newest dump is never sacrificed: the oldest dumps are removed until the disk has room for it. If
+  // there is still too little room, only its newest events are written, with a warning.
   Result<WrittenDump> write(const Cause& cause, std::int64_t wall_ns, const Writer& writer);
 
   // From now on, the targets' recordings are copied with each dump.

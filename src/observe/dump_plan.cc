@@ -65,7 +65,7 @@ std::optional<std::int64_t> DumpPlan::next_ns() const {
 }
 
 std::optional<Cause> DumpPlan::pending() const {
-  // An automatic trigger explains more than a request.
+  // Prefer the automatic trigger, because it explains more than a request.
   const Cause* best = nullptr;
   for (const Planned& planned : planned_) {
     if (best == nullptr || on_request(best->kind)) best = &planned.cause;

@@ -12,7 +12,7 @@
 
 namespace rose::observe {
 
-// Payload only: handshakes and resets do not count.
+// Bytes of payload only: handshakes and resets do not count.
 struct Exchanged {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;

@@ -22,8 +22,8 @@
 namespace rose::observe {
 namespace {
 
-// The kernel examines the instructions to be probed only where a process has mapped the file. With this mapping of
-// rose's own it refuses the same functions whether the program runs already or starts later.
+// The kernel examines the instructions to be probed only if a process has mapped the file. rose maps it, so that the
+// kernel refuses the same functions whether the program already runs or starts later.
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path) {
@@ -46,8 +46,9 @@ class MappedFile {
 
 using namespace std::chrono_literals;
 
-// Functions per link. Detaching waits for RCU grace periods (about 50 ms) whatever the link contains. While functions
-// are measured, links are replaced all the time, and smaller links disturb fewer other functions.
+// Functions per link. To detach a link, the kernel waits for RCU grace periods (about 50 ms), however many functions
+// the link contains. While functions are measured, links are replaced all the time, and smaller links disturb fewer
+// other functions.
 constexpr std::size_t kCountedGroup = 128;
 constexpr std::size_t kRecordedGroup = 1024;
 constexpr std::size_t kMostGroups = 96;   // above this number, small groups are merged
@@ -55,9 +56,9 @@ constexpr std::size_t kMostSamples = 64;  // functions attached again at once
 constexpr std::size_t kMostReported = 8;  // detached functions that are reported, by all tracers of a command
 constexpr auto kCountingLook = 10ms;
 constexpr auto kRecordingLook = 250ms;
-// Without uprobe_multi links, each function needs a perf event, and detaching costs 0.1 s each.
+// Limit for kernels without uprobe_multi links, where each function needs a perf event, and detaching costs 0.1 s each.
 constexpr std::size_t kMostSingle = 256;
-// For this long after a replacement, both the new and the old link may report an entry.
+// For this long after a link was replaced, both the new and the old link may report an entry.
 constexpr std::int64_t kDoubled_ns = 1'000'000'000;
 constexpr std::int64_t kMergeAgain_ns = 10'000'000'000;
 
@@ -68,8 +69,8 @@ RateLimits counting_limits(double infrequent_below, double entry_seconds) {
   return limits;
 }
 
-// Limits all functions together to a share of a CPU and, in production, each function to `hot_rate` entries per second
-// over ten seconds, because a function above that is not an infrequent one.
+// Limits all functions together to a share of a CPU. In production, also limits each function to `hot_rate` entries per
+// second over ten seconds: a function above that is not infrequent.
 RateLimits recording_limits(double hot_rate, double share, double entry_seconds) {
   RateLimits limits;
   limits.share = share;
@@ -211,7 +212,7 @@ Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector
   std::vector<std::uint32_t> refused;
   for (const std::size_t at : attached->refused) refused.push_back(group.functions[at]);
   for (const auto index : refused) {
-    rates_->failed(index, now, counts);  // its rate is not 0 but unknown
+    rates_->failed(index, now, counts);  // failed: the function's rate is unknown, not 0
     const std::string text =
         fmt::format("'{}' of '{}' cannot be watched: the kernel cannot place a probe at its first instruction",
                     functions_[index].name, binaries_.name(binary).string());
@@ -222,7 +223,7 @@ Result<FunctionWatch::Group> FunctionWatch::attach_group(int binary, std::vector
   return group;
 }
 
-// A function that could not be watched must not be considered rare.
+// Marks functions that could not be watched, so that they are not considered rare.
 void FunctionWatch::failed(int binary, const std::vector<std::uint32_t>& functions, const Error& why) {
   const auto counts = read_counts();
   const std::int64_t now = monotonic_ns();
@@ -283,7 +284,8 @@ void FunctionWatch::stop() {
 
 bool FunctionWatch::entered(std::uint32_t function, std::uint32_t link, std::uint32_t tid) {
   if (monotonic_ns() < doubled_until_ns_) {
-    // Two functions may begin at the same address, so a thread's entries of one function may alternate with another's.
+    // The function is part of the index, because two functions may begin at the same address, so that a thread enters
+    // both alternately.
     auto& last = last_[(tid + function) % last_.size()];
     if (last.tid == tid && last.function == function && last.link != link && last.link != 0) {
       last = {};
@@ -301,7 +303,8 @@ std::vector<std::uint64_t> FunctionWatch::read_counts() const {
 }
 
 void FunctionWatch::run() {
-  // The threads that enter hot functions compete with this one for the CPU until it has detached those functions.
+  // Raise the priority: threads that enter hot functions compete with this thread for the CPU until it has detached the
+  // functions.
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), -10);
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, counting() ? kCountingLook : kRecordingLook, [this] { return stopping_; })) look();
@@ -332,8 +335,8 @@ void FunctionWatch::look() {
   }
 }
 
-// Detaches functions. For the other functions of their links, attaches a new link before the old one is detached, so
-// that they are watched without interruption and their breakpoints stay in place.
+// Detaches functions. For each link that contains them, a new link with the other functions is attached before the old
+// link is detached, so that the others are watched without interruption and their breakpoints stay in place.
 void FunctionWatch::drop(const std::vector<std::uint32_t>& gone) {
   const std::set<std::uint32_t> out(gone.begin(), gone.end());
   std::vector<Group> groups;
@@ -359,7 +362,7 @@ void FunctionWatch::drop(const std::vector<std::uint32_t>& gone) {
 
 void FunctionWatch::attach_due(std::int64_t now, const std::vector<std::uint64_t>& counts) {
   const bool single = !kernel::has_uprobe_multi();
-  // Detaching functions one by one takes 0.1 s each, so do not attach hot ones again.
+  // Detaching functions one by one takes 0.1 s each, so functions that were hot are not attached again.
   if (single && counting()) return;
   const auto due = rates_->due(now, single ? 1 : kMostSamples);
   if (due.empty()) return;
@@ -377,7 +380,7 @@ void FunctionWatch::attach_due(std::int64_t now, const std::vector<std::uint64_t
   }
 }
 
-// Merges the smallest links: each function that was attached again and is not hot any more has a link of its own.
+// Merges the smallest links, because each function that was attached again and is no longer hot has a link of its own.
 void FunctionWatch::merge_groups() {
   if (!kernel::has_uprobe_multi() || monotonic_ns() < merge_after_ns_) return;
   std::sort(groups_.begin(), groups_.end(),
@@ -421,7 +424,7 @@ std::vector<profile::FunctionRate> FunctionWatch::rates() {
   const std::lock_guard lock(mutex_);
   const auto counts = read_counts();
   const std::int64_t now = monotonic_ns();
-  // by node; the last one is of processes that are not traced
+  // Indexed by node; the last element is for processes that are not traced.
   std::vector<FunctionRates::Estimate> estimates(nodes_.size() + 1);
   for (std::uint32_t i = 0; i < functions_.size(); ++i) {
     double highest = 0;

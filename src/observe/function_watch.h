@@ -29,7 +29,7 @@ struct UnmapCounts {
 
 class FunctionWatch {
  public:
-  // Recording: called when a function was detached, for each node that requested it.
+  // Called while recording when a function was detached, for each node that requested it.
   using OnDetach = std::function<void(std::uint32_t function, std::uint32_t node)>;
 
   FunctionWatch() = default;
@@ -40,23 +40,23 @@ class FunctionWatch {
   // Finds the functions that the targets request. If `infrequent_below` > 0, functions are counted instead of recorded.
   [[nodiscard]] Result<void> find(const std::vector<Target>& targets, const TracerOptions& options);
   [[nodiscard]] std::size_t size() const { return functions_.size(); }
-  // For each function: one counter per node and one for all other processes.
+  // Number of counters: for each function, one per node and one for all other processes.
   [[nodiscard]] std::size_t counters() const { return functions_.size() * (nodes_.size() + 1); }
   [[nodiscard]] bool counting() const { return infrequent_below_ > 0; }
   [[nodiscard]] const std::string& name(std::uint32_t function) const { return functions_[function].name; }
-  // Nodes that share a binary may request different functions.
+  // True if the node requested the function. Nodes that share a binary may request different functions.
   [[nodiscard]] bool wanted(std::uint32_t function, std::uint32_t node) const {
     return wanted_[function * nodes_.size() + node];
   }
 
   // Attaches `program`, which is loaded and prepared. `counts_map`: a mappable array of counters().
   [[nodiscard]] Result<void> attach(const bpf_program* program, int counts_map, OnDetach on_detach);
-  // Recording: an entry was reported by the link with this number. Returns false if another link has already reported
-  // it.
+  // For recording: handles an entry that the link with this number reported. Returns false if another link has already
+  // reported the same entry.
   [[nodiscard]] bool entered(std::uint32_t function, std::uint32_t link, std::uint32_t tid);
   void stop();
 
-  // Counting: the rates in this run, for the functions that each node requested.
+  // For counting: the rates in this run, for the functions that each node requested.
   [[nodiscard]] std::vector<profile::FunctionRate> rates();
 
  private:

@@ -10,8 +10,8 @@
 #include "base/text.h"
 #include "base/unix_socket.h"
 
-// One line each: "recording NODE<tab>NAME" with a descriptor attached to its first byte, "word TEXT", and finally
-// "end".
+// The response to "rose 2 recordings" consists of lines: "recording NODE<tab>NAME" for each recording, with a
+// descriptor attached to its first byte, "word TEXT" for each problem, and finally "end".
 namespace rose::observe {
 namespace {
 

@@ -113,7 +113,8 @@ class KernelTracer final : public Tracer {
   int cpus_ = 1;
   std::uint64_t ring_bytes_ = 0;
   std::uint64_t kernel_bytes_ = 0;
-  Programs skeleton_;  // declared before all members that map their memory or attach them, to be destroyed last
+  // declared before all members that map its memory or attach its programs, so that it is destroyed after them
+  Programs skeleton_;
   std::uint64_t missed_before_ = 0;  // runs that the kernel skipped while earlier tracers used the programs
   std::vector<std::unique_ptr<bpf_link, LinkCloser>> links_;
   NetworkWatch network_;
@@ -128,7 +129,7 @@ class KernelTracer final : public Tracer {
   std::vector<rose_node> nodes_;
   std::uint64_t recorded_ = 0, unreadable_ = 0;
   std::uint64_t missed_cgroups_ = 0, missed_ends_ = 0;  // used by the reader thread only
-  // Sample often enough that every pause above the threshold is seen at least twice.
+  // Samples are frequent enough that every pause above the threshold is seen at least twice.
   const std::int64_t sample_ns_ = std::clamp<std::int64_t>(options_.pause_ns / 3, 100'000'000, 1'000'000'000);
   Waits waits_{options_.pause_ns, sample_ns_};
   std::int64_t begin_ns_ = 0;
@@ -144,9 +145,9 @@ class KernelTracer final : public Tracer {
   std::atomic<bool> stopping_ = false;
   std::thread reader_;
   ValueWatch values_;      // guarded by mutex_ once the reader runs
-  MessageWatch messages_;  // guarded in the same way
+  MessageWatch messages_;  // guarded by mutex_ once the reader runs
   std::vector<kernel::FunctionLink> method_links_;
-  FunctionWatch functions_;  // last, because its thread calls back into this object
+  FunctionWatch functions_;  // the last member, because its thread calls back into this object
 };
 
 // Describes a thread that has waited in a call for longer than the pause threshold.

@@ -21,8 +21,9 @@
 namespace rose::observe {
 namespace {
 
-// Programs that were detached may still be running on another processor, and write to their maps. All of ours run
-// within an RCU read-side section, and this call returns after a grace period (it fails on kernels with nohz_full=).
+// Programs that were detached may still be running on another processor and writing to their maps. All of rose's
+// programs run within an RCU read-side section, and this call returns after a grace period. (It fails on kernels with
+// nohz_full=.)
 bool wait_for_running_programs() { return ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0; }
 
 bool zero_array(const bpf_map* map) {
@@ -73,7 +74,7 @@ bool clear(const bpf_map* map) {
   switch (bpf_map__type(map)) {
     case BPF_MAP_TYPE_ARRAY:
     case BPF_MAP_TYPE_PERCPU_ARRAY:
-      // Maps with settings are read-only; their content is part of the key.
+      // Maps with settings are read-only. They need not be cleared, because their content is part of the key.
       return (bpf_map__map_flags(map) & BPF_F_RDONLY_PROG) != 0 || zero_array(map);
     case BPF_MAP_TYPE_HASH:
     case BPF_MAP_TYPE_LRU_HASH:
@@ -84,12 +85,12 @@ bool clear(const bpf_map* map) {
   }
 }
 
-// Sockets keep the node that rose_socket assigned to them, and no call can list those sockets, so that map cannot be
-// cleared.
+// True if the programs mark sockets. Such programs cannot be cleared: sockets keep the node that rose_socket assigned
+// to them, and no call can list these sockets.
 bool marks_sockets(const rose_tracer& programs) { return bpf_program__autoload(programs.progs.rose_socket); }
 
-// Without uprobe_multi links, probes are removed in the background (kernel/attach.h) and may run after the tracer has
-// stopped.
+// True if probes may still run after the tracer has stopped. Without uprobe_multi links, probes are removed in the
+// background (kernel/attach.h).
 bool removes_probes_later(const rose_tracer& programs) {
   const auto& progs = programs.progs;
   return !kernel::has_uprobe_multi() &&
@@ -98,8 +99,8 @@ bool removes_probes_later(const rose_tracer& programs) {
           bpf_program__autoload(progs.rose_java_value));
 }
 
-// Restores the state that the programs' maps have after loading. Returns false if that failed; the programs must then
-// be destroyed.
+// Restores the state that the programs' maps have after loading. If it returns false, that failed, and the programs
+// must be destroyed.
 bool clear(const rose_tracer& programs) {
   if (!wait_for_running_programs()) {
     log::debug("the tracer's programs are not kept: membarrier: {}", std::strerror(errno));
@@ -107,7 +108,8 @@ bool clear(const rose_tracer& programs) {
   }
   const bpf_map* map = nullptr;
   bpf_object__for_each_map(map, programs.obj) {
-    if (bpf_map__fd(map) < 0 || map == programs.maps.rose_sockets) continue;  // empty, see marks_sockets()
+    // rose_sockets is empty, see marks_sockets()
+    if (bpf_map__fd(map) < 0 || map == programs.maps.rose_sockets) continue;
     if (clear(map)) continue;
     log::debug("the tracer's programs are not kept: cannot clear {}: {}", bpf_map__name(map), std::strerror(errno));
     return false;

@@ -1,6 +1,6 @@
-// The tracer's programs in the kernel. The kernel checks all of their 50,000 instructions when it loads them, which
-// takes half of the processor time that rose spends on a short run. A command that makes many runs therefore keeps the
-// programs of a tracer that has stopped, and gives them to the next one that needs exactly the same.
+// The tracer's programs in the kernel. When the kernel loads them, it checks all of their 50,000 instructions, which
+// takes half of the processor time that rose spends on a short run. Therefore, a command that makes many runs keeps the
+// programs of a tracer that has stopped, and gives them to the next tracer that needs exactly the same programs.
 #pragma once
 
 #include <bpf/libbpf.h>
@@ -29,7 +29,7 @@ class ProgramsCloser {
   std::shared_ptr<KeptPrograms> kept_;  // nullptr: the programs are destroyed
   std::string key_;
 };
-// Nothing may be attached to the programs any more when this is destroyed, and none of their maps may be mapped.
+// When this is destroyed, nothing may be attached to the programs, and none of their maps may be mapped.
 using Programs = std::unique_ptr<rose_tracer, ProgramsCloser>;
 
 // Shared by the tracers of a command; thread-safe. Keeps no more programs than were in use at the same time.
@@ -38,9 +38,9 @@ class KeptPrograms {
   // Identifies what the kernel would load: settings, sizes of maps, selected programs. Programs with equal keys are
   // interchangeable.
   [[nodiscard]] static std::string key_of(const rose_tracer& opened);
-  // Takes programs with this key, whose maps are empty; nullptr: there are none.
+  // Takes programs with this key, whose maps have been cleared. Returns nullptr if there are none.
   [[nodiscard]] rose_tracer* take(const std::string& key);
-  // The caller has loaded programs itself and will pass them to put_back().
+  // Call it when the caller has loaded programs itself. The caller later passes them to put_back().
   void count_loaded();
   void put_back(std::string key, rose_tracer* programs);
   ~KeptPrograms();
@@ -55,7 +55,7 @@ class KeptPrograms {
   std::size_t in_use_ = 0, most_in_use_ = 0;
 };
 
-// Loads `opened` into the kernel, or replaces it by equal programs of `kept`; nullptr: always loads.
+// Loads `opened` into the kernel, or replaces it by equal programs from `kept`. If `kept` is nullptr, always loads.
 [[nodiscard]] Result<void> load_programs(Programs& opened, const std::shared_ptr<KeptPrograms>& kept);
 
 }  // namespace rose::observe

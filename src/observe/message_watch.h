@@ -14,7 +14,7 @@ namespace rose::observe {
 class MessageWatch {
  public:
   void prepare(std::size_t nodes) { left_out_.assign(nodes, false); }
-  // Writes the nodes' addresses to a hash map by address; for a node without addresses, the loopback addresses.
+  // Fills a hash map from addresses to nodes. A node without addresses gets the loopback addresses.
   [[nodiscard]] static Result<void> fill(int receivers_map, const std::vector<Target>& targets);
   // Returns false if the record is malformed.
   bool take(const rose_transfer& message);

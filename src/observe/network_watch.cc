@@ -94,7 +94,7 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
   by_socket_ = interfaces_.empty() && !surrounding.empty();
 
   const bool any = !interfaces_.empty() || !counted_.empty();
-  // Packets of whole interfaces need not belong to sockets of this host.
+  // On whole interfaces, packets need not belong to sockets of this host, so sockets are not sampled there.
   by_iterator_ = interfaces_.empty() && any && kernel::iterates_files();
   kernel_.settings->by_iterator = by_iterator_ ? 1 : 0;
   bpf_program__set_autoload(kernel_.tcp, by_iterator_);
@@ -105,7 +105,7 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
                            .most_pairs = pairs_});
   bpf_program__set_autoload(kernel_.ingress, any && interfaces_.empty());
   bpf_program__set_autoload(kernel_.tc, !interfaces_.empty());
-  // If the kernel cannot load it, no program of the object would be loaded.
+  // If the kernel could not load this one program, it would load no program of the object.
   by_xdp_ = !interfaces_.empty() && kernel::xdp_reads_packets();
   bpf_program__set_autoload(kernel_.xdp, by_xdp_);
   bpf_program__set_autoload(kernel_.closed, any);
@@ -224,12 +224,13 @@ Result<void> NetworkWatch::attach_packets(CountedCgroup& counted) {
 
 Result<void> NetworkWatch::attach_cgroups() {
   const std::lock_guard lock(mutex_);
-  // A cgroup that disappears meanwhile is not an error: the kernel reports when it is created again.
+  // If a cgroup disappears meanwhile, that is not an error: the kernel reports when it is created again.
   const auto same = [](const CountedCgroup& counted) { return cgroup_id(counted.cgroup.path) == counted.cgroup.id; };
   for (auto& counted : counted_) {
     if (auto done = attach_sockets(counted); !done && same(counted)) return done;
   }
-  // New sockets are marked from now on. Those still in a listener's queue are not in a descriptor table yet.
+  // From now on, programs mark new sockets. Sockets in a listener's queue are not in a descriptor table yet, so this
+  // search does not find them; tick() repeats it.
   if (by_socket_) find_sockets();
   attached_ns_ = monotonic_ns();
   for (auto& counted : counted_) {
@@ -248,7 +249,7 @@ void NetworkWatch::follow() {
     counted.packets.reset();
     auto done = attach_sockets(counted);
     if (done) done = attach_packets(counted);
-    if (counted.socket) {  // reports whichever program attached first
+    if (counted.socket) {  // attached first, so packets may be reported from now on
       attached_ns_ = monotonic_ns();
       scans_ = 0;
     }
@@ -296,7 +297,8 @@ bool NetworkWatch::describe(const TcpSilences::Silence& silence, Decoded& out) c
 }
 
 std::vector<Decoded> NetworkWatch::sample() {
-  // A few times per second, and at most this share of one processor. Time spent waiting for a processor is not counted.
+  // Sample a few times per second, but use at most 1/kShare of one processor. Time spent waiting for a processor is not
+  // counted.
   constexpr std::int64_t kLeast = 100'000'000, kMost = 250'000'000, kShare = 200, kLatest = 2'000'000'000;
   const auto used_ns = [] {
     timespec used{};

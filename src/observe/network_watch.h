@@ -38,20 +38,20 @@ class NetworkWatch {
   NetworkWatch() = default;
   ~NetworkWatch();
 
-  // Before loading: selects the programs, the sizes of their maps and their settings. `places` are the targets,
-  // `surrounding` the cgroups of targets that are processes.
+  // Call it before loading. Selects the programs, the sizes of their maps and their settings. `places` are the targets;
+  // `surrounding` are the cgroups of targets that are processes.
   void prepare(const Kernel& kernel, const TracerOptions& options, const std::vector<Target>& targets,
                const TracedCgroups& places, const std::vector<NodeCgroup>& surrounding);
-  // After loading, because equal programs may replace those that were prepared.
+  // Call it after loading, because equal programs may have replaced those that were prepared.
   void use(const Kernel& kernel) { kernel_ = kernel; }
   [[nodiscard]] std::uint64_t kernel_bytes() const;
   // `counts`: the counters of the loaded programs. The BPF programs must already know the nodes' processes, because
-  // this searches their sockets.
+  // this function searches for their sockets.
   [[nodiscard]] Result<void> attach(const rose_network_counts* counts);
   void detach();
-  // Cgroups were created or removed: attaches to those that exist now.
+  // Call it when cgroups were created or removed. Attaches to those that exist now.
   void follow();
-  // Call periodically: searches for sockets that were not found at first.
+  // Call it periodically. Searches for sockets that were not found at first.
   void tick();
 
   // True if it is time to call sample().
@@ -60,7 +60,7 @@ class NetworkWatch {
   [[nodiscard]] std::vector<Decoded> sample();
 
   // Appends the silences that have not ended, and sets the number of dropped connections in the header. `offset` is
-  // wall clock minus monotonic clock, `nodes` contains the names of nodes in the trace.
+  // wall clock minus monotonic clock; `nodes` contains the names of nodes in the trace.
   void add_open(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes) const;
   // The recorded handshakes, as lines for the header.
   [[nodiscard]] std::vector<std::string> handshakes(std::int64_t offset) const;
@@ -72,10 +72,10 @@ class NetworkWatch {
   [[nodiscard]] std::vector<rose_closing> closing() const;
   [[nodiscard]] bool describe(const TcpSilences::Silence& silence, Decoded& out) const;
 
-  // A cgroup whose packets are counted, and how nodes are distinguished. Identified by path, because it may be created
-  // later, removed and created again.
+  // A cgroup whose packets are counted, and how the node of a packet is determined. It is identified by its path,
+  // because it may be created later, or removed and created again.
   struct CountedCgroup {
-    Cgroup cgroup;            // with the id of the cgroup that programs are attached to
+    Cgroup cgroup;            // with the id of the cgroup to which programs are attached
     std::uint64_t value = 0;  // the cgroup's value in the map rose_attached: how the node of a packet is determined
     Fd socket, packets;
     bool warned = false;

@@ -59,7 +59,7 @@ std::string recorded_to(pid_t pid) {
   return {};
 }
 
-// A recording that the process has mapped, by the name in its maps.
+// The path, as in the maps of the process, of a recording that the process has mapped.
 fs::path mapped_recording(pid_t pid, std::string_view pattern) {
   for (kernel::MappedRange& range : kernel::maps_of(pid)) {
     if (range.access == "rw-s" && range.name.starts_with('/') &&
@@ -142,7 +142,7 @@ void RecordingSources::look_at(const Target& target, pid_t pid) {
   const fs::path wanted(given);
   const std::string pattern = wanted.filename().string();
   if (pattern.empty()) return;
-  // The process may have changed its folder since it started; its mappings show where it writes.
+  // The process may have changed its folder since it started, but its mappings show where it writes.
   if (const fs::path mapped = mapped_recording(pid, pattern); !mapped.empty()) {
     if (Fd folder = open_in_root(pid, mapped.parent_path()))
       return hold(target.node, std::move(folder), mapped.parent_path(), pattern);
@@ -181,7 +181,7 @@ OpenRecordings RecordingSources::open() {
     if (folder == nullptr) {
       const int err = errno;
       if (again >= 0) ::close(again);
-      // A folder that the user named may be created later.
+      // A missing folder that the user named is not a problem, because it may be created later.
       if (place.folder || err != ENOENT)
         found.problems.push_back(
             fmt::format("the folder {} cannot be read: {}", printable(place.name.string()), std::strerror(err)));
@@ -215,7 +215,7 @@ OpenRecordings RecordingSources::open() {
               fmt::format("{}: {}", label, why != nullptr ? why : "it is too short for a recording"));
         continue;
       }
-      // A copy needs only this much; the rest was never written.
+      // Only this part has to be copied. The rest was never written.
       one.bytes = std::min(one.bytes, rr::kHeadBytes + position_at(head, offsetof(rr::FileHead, reserved)));
       std::memcpy(&one.began_ns, head + offsetof(rr::FileHead, began_ns), sizeof one.began_ns);
       one.node = place.node;

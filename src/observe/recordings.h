@@ -19,11 +19,12 @@
 namespace rose::observe {
 
 inline constexpr std::uint64_t kRecordingBytes = std::uint64_t{256} << 20;  // limit per dump
-inline constexpr std::size_t kMostLives = 4;  // per node: the newest recordings, one for each process lifetime
+// per node; each process lifetime has its own recording, and the newest ones are copied
+inline constexpr std::size_t kMostLives = 4;
 
 struct OpenRecording {
   std::string node, name;   // the name is valid as a file name
-  std::uint64_t bytes = 0;  // bytes that were written
+  std::uint64_t bytes = 0;  // number of bytes that were written
   std::int64_t began_ns = 0;
   Fd file;  // open for reading
 };
@@ -44,11 +45,10 @@ class RecordingSources {
  public:
   // `most`: limit in bytes for the recordings of one dump; 0: none are copied.
   explicit RecordingSources(std::uint64_t most = kRecordingBytes) : most_(most) {}
-  // Finds recordings of the targets' processes that were started with ROSE_RR=record:..., each time recordings are
-  // opened.
+  // Whenever recordings are opened, includes those of the targets' processes that were started with ROSE_RR=record:...
   void follow(const std::vector<Target>& targets);
-  // Adds the recordings in a folder, which may be created later, whatever process makes them. `pattern` "": any name.
-  // Returns ErrorKind::usage if it is not a folder.
+  // Adds the recordings in a folder, whatever process makes them. The folder may be created later. `pattern` "": any
+  // name. Returns ErrorKind::usage if the path is not a folder.
   [[nodiscard]] Result<void> add(const std::string& node, const std::filesystem::path& folder,
                                  const std::string& pattern);
   [[nodiscard]] bool empty() const;
@@ -57,8 +57,8 @@ class RecordingSources {
  private:
   struct Place {
     std::string node, pattern;
-    std::filesystem::path name;  // as given
-    Fd folder;                   // not open: it is opened by name, because it may be created later
+    std::filesystem::path name;  // the path as given
+    Fd folder;                   // if not open, the folder is opened by its name, because it may be created later
   };
   void look();
   void look_at(const Target& target, pid_t pid);
@@ -70,10 +70,12 @@ class RecordingSources {
   std::vector<Place> places_;
 };
 
-// Copies a consistent state of a file while it is written. Parts that were never written stay sparse.
+// Copies a consistent state of a recording although its process may be writing it. Parts that were never written stay
+// sparse.
 [[nodiscard]] Result<void> copy_recording(const Fd& from, const std::filesystem::path& to);
 
-// Copies to DUMP.recordings/NODE/, replacing the existing content. Without recordings, the folder does not exist.
+// Recordings are copied to DUMP.recordings/NODE/, which replaces the existing content. Without recordings, this folder
+// does not exist.
 [[nodiscard]] std::filesystem::path recordings_folder(const std::filesystem::path& dump);
 [[nodiscard]] CopiedRecordings copy_recordings(OpenRecordings recordings, const std::filesystem::path& dump);
 

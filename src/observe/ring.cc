@@ -56,8 +56,8 @@ std::size_t Ring::consume(const std::function<void(std::span<const std::byte>)>&
       ++taken;
     }
     consumed_ += (bytes + kHeader + 7) & ~std::uint64_t{7};
-    // Release space in batches, because the kernel's producers read this word too and would suffer from frequent
-    // updates.
+    // Space is released in batches, because the kernel's producers read this word, too, and frequent updates would slow
+    // them down.
     if ((taken & 63) == 0) {
       std::atomic_ref<std::uint64_t>(*static_cast<std::uint64_t*>(consumer_))
           .store(consumed_, std::memory_order_release);

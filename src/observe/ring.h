@@ -18,7 +18,7 @@ class Ring {
   Ring(const Ring&) = delete;
   Ring& operator=(const Ring&) = delete;
 
-  // The caller keeps `map_fd`; `bytes` is the size of the ring.
+  // `map_fd` remains the caller's; `bytes` is the size of the ring.
   [[nodiscard]] Result<void> open(int map_fd, std::size_t bytes);
 
   // The kernel's write position: everything produced before now is below it.

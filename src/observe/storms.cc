@@ -34,7 +34,7 @@ void Storms::remember(const Decoded& decoded, std::uint64_t position) {
   Remembered& kept = remembered_[decoded.storm];
   if (kept.position != 0) bytes_ -= size_of(kept.event);
   kept.event = decoded;
-  kept.position = position + 1;  // never 0
+  kept.position = position + 1;  // so that it is never 0
   bytes_ += size_of(kept.event);
 }
 
@@ -67,7 +67,8 @@ void Storms::fetch(rose_storm& storm, bool all, bool reset, std::int64_t now_ns,
     storm.reported = 0;
   }
   busy.fetch_sub(1,
-                 std::memory_order_release);  // not a store: programs on old kernels add to it for a moment (rose_try)
+                 // subtract instead of storing 0: programs on old kernels add to it for a moment (rose_try)
+                 std::memory_order_release);
   if (was.pending == 0) return;
   Decoded counted;
   counted.storm = was.key;
@@ -94,7 +95,7 @@ void Storms::forget(const std::function<std::uint64_t()>& produced, std::uint64_
     forgetting_ = false;
   }
   if (forgetting_ || bytes_ <= most_bytes_) return;
-  // Events after this position may belong to keys that were already reset by the loop below, so they are kept.
+  // Events after this position are kept, because the loop below may already have reset their keys.
   forget_before_ = produced();
   for (std::size_t i = 0; i < count_; ++i) fetch(places_[i], true, true, 0, take);
   forget_at_ = produced();

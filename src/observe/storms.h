@@ -1,6 +1,6 @@
-// The user-space half of storms: equal events above a few per second, which BPF programs only count
-// (bpf/tracer/storms.h). Reads the counts that the programs have not reported from their table, and completes reported
-// counts, which have a key instead of the details of the event.
+// The user-space half of storms. If equal events occur more than a few times per second, BPF programs only count them
+// (bpf/tracer/storms.h). This class reads from their table the counts that the programs have not reported, and
+// completes reported counts, which have a key instead of the details of the event.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +24,18 @@ class Storms {
   // remembered events.
   [[nodiscard]] Result<void> open(int map_fd, std::size_t places, std::uint64_t most_bytes);
 
-  // Remembers an event with a key, whose details later counts with that key have. `position`: of its record in the
-  // ring.
+  // Remembers an event with a key. Later counts with that key get its details. `position`: the position of its record
+  // in the ring.
   void remember(const Decoded& decoded, std::uint64_t position);
   // Completes `counted`; returns false if its key is unknown.
   [[nodiscard]] bool complete(Decoded& counted) const;
 
-  using Take = std::function<void(Decoded&)>;  // receives counts that are not completed yet
+  using Take = std::function<void(Decoded&)>;  // receives counts, which are not completed yet
   // Reads the counts from the table. Unless `all`, only counts of intervals (ROSE_STORM_NS) that have ended.
   void fetch(bool all, std::int64_t now_ns, const Take& take);
 
-  // If more than `most_bytes` are remembered: resets all keys, so that the programs report their next events in full
-  // again. Once the ring has been read up to that point, forgets the events of before. `produced`, `consumed`:
+  // If more than `most_bytes` are remembered, resets all keys, so that the programs report their next events in full
+  // again. Once the ring has been read up to that point, forgets the events before it. `produced` and `consumed` are
   // positions of the ring.
   void forget(const std::function<std::uint64_t()>& produced, std::uint64_t consumed, const Take& take);
 

@@ -13,7 +13,7 @@ using kernel::cgroup_id;
 using kernel::cgroup_of;
 using kernel::find_cgroup;
 
-// A cgroup and the node (index into the targets) that it belongs to, or whose processes are in it.
+// A cgroup, and the node to which it belongs or whose processes are in it, as an index into the targets.
 struct NodeCgroup {
   Cgroup cgroup;
   std::uint32_t node = 0;

@@ -7,7 +7,7 @@
 namespace rose::observe {
 namespace {
 
-// As in the kernel (include/net/tcp_states.h).
+// Values as in the kernel (include/net/tcp_states.h).
 enum TcpState : std::uint8_t { kSynSent = 2, kListen = 10 };
 
 // Data that is not acknowledged within this time is unanswered, even if it was not retransmitted.
@@ -19,7 +19,7 @@ constexpr std::int64_t kAnswersEnd = ROSE_ANSWER_NS;
 constexpr std::uint64_t kUsed = 5;
 // Such a silence must be this many times as long as the usual one.
 constexpr std::int64_t kUsualFactor = 3;
-// For this long a pair without connections is remembered, so that a peer that reconnects is recognised.
+// A pair without connections is remembered for this long, so that a peer that reconnects is recognised.
 constexpr std::int64_t kRemembered = 600'000'000'000;
 
 bool same_ends(const rose_connection& a, const rose_connection& b) {
@@ -126,7 +126,7 @@ void TcpSilences::take_closed(std::span<const rose_closing> closing, std::int64_
       continue;
     }
     if (!waits) {
-      // The peer acknowledged the end of the connection, so it was heard from although earlier data had been
+      // The peer acknowledged the end of the connection. So it was reachable, although earlier data had been
       // unanswered.
       if (connection.closing && connection.overdue && end == closing.end())
         pair.fresh_ns = std::max(pair.fresh_ns, now_ns);
@@ -176,8 +176,9 @@ bool TcpSilences::is_reported(const Pair& pair, std::int64_t end_ns, Silence& ou
          pair.last_ns - pair.first_ns >= options_.delay_ns / 2;
 }
 
-// A client that gives up each attempt to connect before it is repeated leaves neither a failed call nor a silent
-// connection. One attempt alone is a connect that fails.
+// True if attempts to connect remained unanswered long enough to be reported. A client that gives up each attempt and
+// starts a new one leaves neither a failed call nor a silent connection. A single attempt is not reported, because it
+// ends as a failed connect().
 bool TcpSilences::is_asked_in_vain(const Pair& pair, std::int64_t end_ns, Silence& out) const {
   constexpr std::uint32_t kRepeated = 2;
   const bool reported_otherwise = pair.last_ns != 0 && pair.unanswered_since_ns != 0;
@@ -192,11 +193,12 @@ bool TcpSilences::is_asked_in_vain(const Pair& pair, std::int64_t end_ns, Silenc
   return true;
 }
 
-// Follows the attempts to connect. True if a silence ended.
+// Updates the state of attempts to connect. Returns true if a silence ended that is to be reported.
 bool TcpSilences::end_asking(Pair& pair, std::int64_t now_ns, Silence& out) const {
   bool reported = false;
   const bool answered = pair.asking_since_ns != 0 && pair.fresh_ns > pair.asking_since_ns;
-  // Clients wait between attempts. Connections that succeed are often too short for any sample.
+  // Clients wait between attempts, so the attempts are over only after a while. Connections that succeed are often too
+  // short to be in a sample.
   const bool over = pair.asking_since_ns != 0 && now_ns - pair.asked_ns > options_.delay_ns / 2;
   if (answered || over) {
     const std::int64_t end = answered ? std::min(now_ns, pair.fresh_ns + 2 * options_.tick_ns) : pair.asked_ns;

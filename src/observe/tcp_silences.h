@@ -48,7 +48,7 @@ class TcpSilences {
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }  // connections beyond most_pairs
 
  private:
-  // src, dst, node, port, whether the service is at src
+  // Source, destination, node, port, and whether the service is at the source.
   using Key =
       std::tuple<std::array<std::uint8_t, 16>, std::array<std::uint8_t, 16>, std::uint32_t, std::uint16_t, bool>;
   struct Pair {
@@ -58,15 +58,15 @@ class TcpSilences {
     std::int64_t usual_ns = 0;
     std::int64_t unanswered_since_ns = 0;  // since when data has been unanswered in this silence; 0: none is unanswered
     std::uint64_t packets = 0;
-    std::uint32_t open = 0;              // number of connections, including those that are being closed
+    std::uint32_t open = 0;              // number of connections, including those that are ending
     std::int64_t fresh_ns = 0;           // last arrival according to this sample; 0: none
-    std::int64_t unanswered_now_ns = 0;  // the same as unanswered_since_ns, in this sample alone
-    std::int64_t closed_ns = 0;          // since when no connection is open; 0: one is
-    // Connections that are being opened: none was answered since asking_since_ns (0: none was tried, or one was
-    // answered), and the last sample with one was at asked_ns.
+    std::int64_t unanswered_now_ns = 0;  // like unanswered_since_ns, but according to this sample alone
+    std::int64_t closed_ns = 0;          // since when no connection has been open; 0: one is open
+    // Attempts to connect. asking_since_ns: since when none has been answered (0: there was no attempt, or one was
+    // answered). asked_ns: time of the last sample that contained one.
     std::int64_t asking_since_ns = 0, asked_ns = 0;
-    std::uint32_t attempts = 0;  // number of these connections
-    bool asked_now = false;      // this sample has one
+    std::uint32_t attempts = 0;  // number of attempts
+    bool asked_now = false;      // this sample contains an attempt
   };
   struct Connection {
     Key key;

@@ -19,19 +19,19 @@ class TracedCgroups {
 
   [[nodiscard]] bool empty() const { return cgroups_.empty(); }
   [[nodiscard]] std::size_t size() const { return cgroups_.size(); }
-  // The depths that occur, deepest first.
+  // The depths of these cgroups, deepest first.
   [[nodiscard]] std::vector<std::uint32_t> levels() const;
   [[nodiscard]] const std::vector<NodeCgroup>& cgroups() const { return cgroups_; }
 
-  // Tells the BPF programs which cgroups to trace. Call it when the programs that observe the creation and removal of
+  // Passes the cgroups to trace to the BPF programs. Call it once the programs that observe the creation and removal of
   // cgroups are attached.
   Result<void> fill(int cgroups, int freezable, int places);
 
-  // Notes a record from the kernel. Callable from any thread that reads the ring.
+  // Takes note of a record from the kernel. Callable from any thread that reads the ring.
   void note(const rose_cgroup& record);
-  // Some records were lost, so all cgroups must be checked.
+  // Call it when records were lost, because all cgroups must be checked then.
   void note_missed() { changed_ = true; }
-  // True if something was noted since the last call.
+  // True if a change was noted since the last call.
   [[nodiscard]] bool changed() { return changed_.exchange(false); }
 
  private:

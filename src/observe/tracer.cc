@@ -199,7 +199,7 @@ void KernelTracer::size_maps() {
   bpf_map__set_max_entries(maps.rose_comings, at_least_one(values_.counters()));
   bpf_map__set_max_entries(maps.rose_gates, nodes);
   bpf_map__set_max_entries(maps.rose_node_addrs, options_.messages ? 1024 : 1);
-  // For short-lived entries (handshakes, processes that start and end), and for the ports of services.
+  // Maps for short-lived entries (handshakes, processes that start and end), and for the ports of services.
   for (bpf_map* map : {maps.rose_began, maps.rose_ended, maps.rose_syns, maps.rose_services, maps.rose_signalled})
     bpf_map__set_max_entries(map, kernel::lru_entries(1024));
   bpf_map__set_max_entries(maps.rose_closing, kernel::lru_entries(1024));
@@ -241,7 +241,7 @@ Result<void> KernelTracer::open_window() {
   auto& maps = skeleton_->maps;
   nodes_.resize(targets_.size());
   ROSE_CHECK(ring_.open(bpf_map__fd(maps.rose_ring), ring_bytes_));
-  const std::uint64_t texts = options_.memory / 64;  // texts of storms
+  const std::uint64_t texts = options_.memory / 64;  // memory for the texts of storms
   ROSE_CHECK(storms_.open(bpf_map__fd(maps.rose_storms), storm_places_, texts));
   const std::uint64_t used = kernel_bytes_ + texts;
   const std::uint64_t left = options_.memory > used ? options_.memory - used : 0;
@@ -259,7 +259,8 @@ Result<void> KernelTracer::attach() {
     bpf_program* program;
     bool optional;
   };
-  // Cgroups and processes first: what is traced must be known before its calls are seen.
+  // Attach the programs for cgroups and processes first, because what is traced must be known before its calls are
+  // seen.
   const Tracepoint tracepoints[] = {
       {progs.rose_cgroup_mkdir, false}, {progs.rose_cgroup_rmdir, false}, {progs.rose_fork, false},
       {progs.rose_exit, false},         {progs.rose_exec, false},         {progs.rose_signal, false},
@@ -321,8 +322,8 @@ Result<void> KernelTracer::follow_processes() {
       if (!kernel::process_exists(pid)) bpf_map_delete_elem(map, &key);  // it ended before it was traced
     }
   }
-  // From now on, forks of processes in the map are followed. Children of processes that were not in it yet are found by
-  // repeating the search until nothing new appears.
+  // From now on, the programs follow forks of processes in the map. Children of processes that were not in the map yet
+  // are found by repeating the search until nothing new appears.
   bool fresh = true;
   for (int round = 0; fresh && round < 20; ++round) {
     fresh = false;
@@ -395,7 +396,7 @@ Result<DumpTotals> Tracer::write_dump(const std::filesystem::path& path, const s
 }
 
 Result<std::unique_ptr<Tracer>> Tracer::start(const TracerOptions& options, const std::vector<Target>& targets) {
-  const kernel::KeepKernelTypes types;  // only until tracing begins, which may then last for months
+  const kernel::KeepKernelTypes types;  // kept only until tracing begins, because tracing may last for months
   auto tracer = std::make_unique<KernelTracer>(options, targets);
   ROSE_CHECK(tracer->begin());
   return tracer;

@@ -23,7 +23,7 @@
 
 namespace rose::observe {
 
-// A function that a profile calls infrequent, and the file that contains it there.
+// A function that a profile calls infrequent, and the file in which the profile found it.
 struct ProfiledFunction {
   std::string function;
   std::filesystem::path binary;  // "": only Target::binaries are searched
@@ -38,7 +38,7 @@ struct Target {
   std::vector<std::string> labels;     // for the dump's header: "unit:postgresql.service"
   // No other node shares its network namespace. Connections of such a node to itself never count as silent.
   bool own_network = false;
-  // Functions to watch in these files, by name or glob, or by source file.
+  // Functions to watch in these files, selected by name or glob, or by source file.
   std::vector<std::filesystem::path> binaries;
   std::vector<std::string> functions;
   std::vector<std::string> sources;
@@ -70,7 +70,7 @@ struct TracerOptions {
       0;  // recording: entries per second from which a function is detached; 0: only the total is limited
   double function_share = 0.01;  // recording: share of one CPU that all functions together may cost
   bool inlined = false;          // copies of functions that were inlined are watched, too
-  // Of programs that are not executed themselves: their equals that the targets execute.
+  // Maps files that are not executed themselves to equal files that the targets execute.
   std::map<std::filesystem::path, std::filesystem::path> copies;
   std::vector<std::filesystem::path> method_agents;  // files of the JVM agent (jvm) whose method entries are recorded
   std::vector<ValuePlace> values;                    // recorded in addition to the window, see take_values()
@@ -80,9 +80,10 @@ struct TracerOptions {
   std::string host_node;            // Meta.node
   std::vector<std::string> labels;  // for all targets: "cluster:east"
   kernel::NoiseTable noise = kernel::builtin_noise();  // failures that are counted instead of recorded
-  std::shared_ptr<KeptPrograms> programs = nullptr;  // loaded by earlier tracers, to be used again; nullptr: load them
+  // programs loaded by earlier tracers, to be used again; nullptr: load programs
+  std::shared_ptr<KeptPrograms> programs = nullptr;
 };
-// For TracerOptions::programs of all tracers of one command.
+// Creates a value for TracerOptions::programs that all tracers of one command share.
 [[nodiscard]] std::shared_ptr<KeptPrograms> keep_programs();
 
 struct SeenValue {
@@ -105,7 +106,7 @@ struct SeenValues {
   std::vector<Place> places;
   std::uint64_t left_out = 0;  // values that were dropped; the first and last ones of each location and node are kept
 };
-// Values that are kept for each fetch and node: half of them are the first ones, half the last ones.
+// Limit of values for each fetch and node. Half of them are the first values, half the last ones.
 inline constexpr std::size_t kMostValues = 4000;
 
 // Bytes that a thread of a node sent to or received from an address of another node.
@@ -135,8 +136,8 @@ struct DumpTotals {
   std::uint64_t left_out = 0;              // part of `lost`: the oldest events, for which there was no room (DumpRoom)
 };
 
-// Called once before the events of a dump are written, with their size in bytes. Returns how many bytes may be written:
-// of a larger window, only the newest events are.
+// Called once before the events of a dump are written, with their size in bytes. Returns how many bytes may be written.
+// If that is less, only the newest events are written.
 using DumpRoom = std::function<std::uint64_t(std::uint64_t bytes)>;
 
 struct TracerStats {
@@ -144,8 +145,7 @@ struct TracerStats {
   std::uint64_t memory = 0;  // bytes in use, including kernel buffers
 };
 
-// A process of a target that was killed by a signal, or a main process that exited with a status other than 0;
-// unplanned.
+// An unplanned end: a process of a target was killed by a signal, or a main process exited with a status other than 0.
 struct ProcessEnd {
   std::string node;
   pid_t pid = 0;
@@ -166,34 +166,34 @@ class Tracer {
   // Marks later PS events of the node as planned, until called with false.
   virtual void set_planned(const std::string& node, bool planned) = 0;
 
-  // The current window by time, including silences and pauses that have not ended. Contains everything that happened
-  // before the call. Tracing continues.
+  // The current window, sorted by time, including silences and pauses that have not ended. It contains everything that
+  // happened before the call. Tracing continues.
   [[nodiscard]] virtual Result<trace::Trace> snapshot() = 0;
-  // The same as a dump, written block by block without holding it in memory; `amend` may add to its header.
+  // Writes the window as a dump, block by block, without holding all of it in memory. `amend` may add to its header.
   [[nodiscard]] virtual Result<DumpTotals> write_dump(const trace::DumpWriter::Sink& sink,
                                                       const std::function<void(trace::Meta&)>& amend = {},
                                                       const DumpRoom& room = {}) = 0;
-  // To a file, atomically and with mode 0600.
+  // Writes the dump to a file, atomically and with mode 0600.
   [[nodiscard]] Result<DumpTotals> write_dump(const std::filesystem::path& path,
                                               const std::function<void(trace::Meta&)>& amend = {},
                                               const DumpRoom& room = {});
   // Excludes a process of rose itself and its children, even inside a target's cgroup.
   virtual void leave_out(pid_t pid) = 0;
 
-  // The values so far, including all that were recorded before the call.
+  // The values recorded so far, including all that were recorded before the call.
   [[nodiscard]] virtual SeenValues take_values() = 0;
-  // The same for TracerOptions::messages.
+  // The messages recorded so far (TracerOptions::messages), including all that were recorded before the call.
   [[nodiscard]] virtual SeenMessages take_messages() = 0;
 
-  // Process ends since the last call, reported within a fraction of a second; if there are very many, the first few
-  // hundred.
+  // Process ends since the last call. They are available within a fraction of a second. If there are very many, only
+  // the first few hundred are returned.
   [[nodiscard]] virtual std::vector<ProcessEnd> take_ends() = 0;
-  // Readable while there are any.
+  // A descriptor that is readable while take_ends() has something to return.
   [[nodiscard]] virtual int ends_fd() const = 0;
-  // Only with count_syscalls or infrequent_below.
+  // Only useful with count_syscalls or infrequent_below.
   [[nodiscard]] virtual profile::RunCounts counts() = 0;
   [[nodiscard]] virtual TracerStats stats() = 0;
-  // The capabilities that may be needed again after starting or are needed to read maps.
+  // The capabilities that are needed to read maps, or that may be needed again after starting.
   [[nodiscard]] virtual kernel::Capabilities still_needed() = 0;
 };
 

@@ -154,7 +154,7 @@ trace::Meta KernelTracer::meta(std::int64_t offset) {
   return meta;
 }
 
-// Returns the number of events that left the window meanwhile.
+// Returns the number of events that left the window while it was read.
 Result<std::uint64_t> KernelTracer::read_window(
     const std::function<Result<void>(const trace::Meta&, std::int64_t offset)>& begin,
     const std::function<Result<void>(const trace::PackedEvents&)>& take, const DumpRoom& room,
@@ -163,7 +163,7 @@ Result<std::uint64_t> KernelTracer::read_window(
   std::shared_ptr<Snapshot> window;
   {
     const std::lock_guard lock(mutex_);
-    // In this order, so that records which move from the storms to the ring meanwhile are read afterwards.
+    // Keep this order: records that move from the storms to the ring meanwhile are then read from the ring.
     update_storms(true);
     drain(ring_.produced());
     window = window_->snapshot();
@@ -280,12 +280,12 @@ TracerStats KernelTracer::stats() {
 
 kernel::Capabilities KernelTracer::still_needed() {
   kernel::Capabilities needed;
-  // For attaching to the sockets of a cgroup that is created again.
+  // Needed to attach to the sockets of a cgroup that is created again.
   if (!places_.empty() && options_.interfaces.empty()) needed.add({CAP_NET_ADMIN});
-  // For attaching functions again that were hot.
+  // Needed to attach functions again that were hot.
   if (functions_.size() != 0) needed.add({CAP_PERFMON, CAP_DAC_READ_SEARCH});
-  // Since Linux 5.19, BPF requires privileges only for loading and for creating maps; earlier kernels require them for
-  // every command. Tried in a thread of its own, because it drops privileges.
+  // Since Linux 5.19, BPF requires privileges only for loading and for creating maps. Earlier kernels require them for
+  // every command. The trial runs in a thread of its own, because it drops privileges.
   bool readable = false;
   auto trial = start_thread([&] {
     std::vector<rose_stats> values(static_cast<std::size_t>(cpus_));

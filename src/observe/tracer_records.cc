@@ -14,7 +14,7 @@
 namespace rose::observe {
 namespace {
 
-constexpr std::size_t kMostEnds = 256;  // process ends that have not been taken
+constexpr std::size_t kMostEnds = 256;  // limit for process ends that nobody has taken yet
 
 }  // namespace
 
@@ -55,7 +55,7 @@ void KernelTracer::run() {
       clock_steps_.look(now, wall_offset_ns);
       sample_waits();
       forget_false_pauses();
-      // Forget which descriptors are sockets, because they may have been closed and used for files.
+      // Forget which descriptors are sockets, because they may have been closed and reused for files.
       std::fill(std::begin(skeleton_->bss->rose_streams), std::end(skeleton_->bss->rose_streams), 0);
     }
     network_.tick();
@@ -145,8 +145,8 @@ void KernelTracer::take_counted(Decoded& counted) {
   window_->add(counted);
 }
 
-// Handles changes of cgroups and ends of processes whose records did not fit into the ring. They are already counted as
-// lost.
+// Handles changes of cgroups and ends of processes whose records did not fit into the ring. These records are already
+// counted as lost.
 void KernelTracer::take_missed() {
   const volatile rose_missed& now = skeleton_->bss->rose_missed;
   if (const std::uint64_t cgroups = now.cgroups; cgroups != missed_cgroups_) {
@@ -168,7 +168,7 @@ void KernelTracer::take_missed() {
   }
 }
 
-// Counts of storms are added to the window once per second and whenever it is read.
+// Adds counts of storms to the window, once per second and whenever the window is read.
 void KernelTracer::update_storms(bool all) {
   const std::int64_t now = monotonic_ns();
   if (!all && now - fetched_ns_ < 1'000'000'000) return;
@@ -182,7 +182,7 @@ void KernelTracer::update_storms(bool all) {
   storms_.fetch(all, now, take);
   storms_.forget([this] { return ring_.produced(); }, ring_.consumed(), take);
   if (unknown.empty()) return;
-  // The records that define their keys are still in the ring.
+  // The records with the details of these keys are still in the ring, so read them first.
   drain(ring_.produced());
   for (auto& counted : unknown) take_counted(counted);
 }
@@ -301,7 +301,8 @@ void KernelTracer::forget_false_pauses() {
     const std::int64_t age = monotonic_ns() - static_cast<std::int64_t>(pause.since_ns);
     const auto stat = kernel::process_stat(static_cast<pid_t>(pause.tgid));
     const char state = stat ? stat->state : '\0';
-    // Threads that are about to stop are runnable, possibly for long if CPUs are scarce. They do not sleep.
+    // A thread that is about to stop is runnable, possibly for long if CPUs are scarce, but it does not sleep. So these
+    // are not stopped.
     if ((state == 'S' && age > 50'000'000) || (state == 'R' && age > 1'000'000'000)) none.push_back(key);
   }
   for (const auto each : none) bpf_map_delete_elem(paused, &each);

@@ -54,7 +54,7 @@ class Watcher final : public Triggers {
       log.follower.begin_at_end();
       logs_.push_back(std::move(log));
     }
-    (void)new_dumps();  // existing files must not trigger anything
+    (void)new_dumps();  // files that exist now must not trigger anything
     stop_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!stop_) return fail_errno(ErrorKind::environment, "eventfd", errno);
     ROSE_TRY(thread_, start_thread([this] { run(); }));
@@ -129,7 +129,7 @@ class Watcher final : public Triggers {
       if (watched[4].revents != 0) read_oracle_stderr();
       if (watched[3].revents != 0) take_answer(false);
     }
-    // Crashes that were noticed last become the reason of the last dump.
+    // Crashes that were noticed only now become the reason of the last dump.
     if (options_.on_crash) {
       for (const ProcessEnd& end : tracer_.take_ends())
         (void)plan_.trigger({TriggerKind::crash, describe_end(end)}, monotonic_ns());
@@ -264,7 +264,7 @@ class Watcher final : public Triggers {
   Tracer& tracer_;
   Recorder& recorder_;
   DumpPlan plan_;
-  std::string failure_;  // why the last dump could not be written; "": it was
+  std::string failure_;  // why the last dump could not be written; "" if it was written
   OracleAnswers answers_;
   std::vector<Log> logs_;
   std::set<std::string> known_;  // dumps in the shared folder

@@ -30,14 +30,14 @@ struct TriggerOptions {
   std::vector<LogWatch> logs;
   // A folder that the tracers of several hosts share: a trigger on one host makes all of them write a dump.
   std::filesystem::path together;
-  std::int64_t after_ns = 0;                  // delay between trigger and dump
-  std::int64_t cooldown_ns = 60'000'000'000;  // least time between automatic dumps
+  std::int64_t after_ns = 0;                  // delay between a trigger and its dump
+  std::int64_t cooldown_ns = 60'000'000'000;  // minimum time between automatic dumps
 };
 
 // Parses "FILE:REGEX", split at the first ':', and checks the expression.
 [[nodiscard]] Result<LogWatch> parse_log_watch(std::string_view option, std::string_view text);
 
-// "n1: process 41 was killed by SIGSEGV"
+// For example "n1: process 41 was killed by SIGSEGV".
 [[nodiscard]] std::string describe_end(const ProcessEnd& end);
 
 // Writes the window of a tracer, one dump at a time, for requests from any thread.

@@ -135,7 +135,7 @@ std::vector<std::uint64_t> ValueWatch::read_counts() const {
 void ValueWatch::look(std::int64_t now_ns) {
   if (!rates_) return;
   auto counts = read_counts();
-  // The JVM's agent limits its own rate.
+  // Counts of locations in methods are ignored, because the JVM's agent limits its own rate.
   for (std::size_t i = 0; i < places_.size(); ++i)
     if (places_[i].what.by_agent)
       std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(i * (nodes_ + 1)), nodes_ + 1, 0);
@@ -143,7 +143,7 @@ void ValueWatch::look(std::int64_t now_ns) {
     places_[index].detached = true;
     closer_.close(std::move(places_[index].link));
   }
-  // Detaching locations one by one takes 0.1 s each, so do not attach busy ones again.
+  // Detaching locations one by one takes 0.1 s each, so locations that were busy are not attached again.
   if (!kernel::has_uprobe_multi()) return;
   for (const std::uint32_t index : rates_->due(now_ns, kMostAgain)) {
     if (auto again = attach_place(index); again) rates_->attached(index, now_ns, counts);

@@ -25,11 +25,11 @@ class ValueWatch {
   ValueWatch(const ValueWatch&) = delete;
   ValueWatch& operator=(const ValueWatch&) = delete;
 
-  // Returns ErrorKind::input if there are more than the BPF maps can hold or a file cannot be read.
+  // Returns ErrorKind::input if there are more locations than the BPF maps can hold, or a file cannot be read.
   [[nodiscard]] Result<void> prepare(const TracerOptions& options, std::size_t nodes);
   [[nodiscard]] bool empty() const { return places_.empty(); }
   [[nodiscard]] std::size_t fetches() const { return owners_.size(); }
-  // For each location: one counter per node and one for all other processes.
+  // Number of counters: for each location, one per node and one for all other processes.
   [[nodiscard]] std::size_t counters() const { return places_.size() * (nodes_ + 1); }
 
   // `program` is loaded and prepared; `fetches_map`: an array of fetches(), `counts_map`: a mappable array of
@@ -50,7 +50,7 @@ class ValueWatch {
     kernel::FunctionLink link;
     bool detached = false;
   };
-  // For one fetch on one node.
+  // The values of one fetch on one node.
   struct Kept {
     std::vector<SeenValue> first;
     std::deque<SeenValue> last;

@@ -6,7 +6,7 @@
 namespace rose::observe {
 namespace {
 
-// Keeps only the longest wait of each process; of waits in the freezer, only the longest of each node.
+// Keeps only the longest wait of each process. For waits in the freezer, keeps only the longest of each node.
 class Longest {
  public:
   void add(const Waits::Wait& wait) {
@@ -41,7 +41,7 @@ std::vector<Waits::Wait> Waits::sample(std::span<const rose_blocked> blocked, st
   for (const auto& thread : blocked) {
     if (now.size() >= kMost) break;
     const auto before = ongoing_.find(thread.tid);
-    // The same wait continues if the thread was not scheduled since the last sample. Otherwise it is a new wait.
+    // If the thread was not scheduled since the last sample, the same wait continues. Otherwise it is a new wait.
     if (before != ongoing_.end() && before->second.start_ns == thread.start_ns &&
         before->second.switches == thread.switches) {
       before->second.wait.end_ns = now_ns;

@@ -19,12 +19,13 @@ class Waits {
   struct Wait {
     std::uint32_t tgid = 0, tid = 0, node = 0;  // tgid and tid are 0 for a wait in the freezer
     std::uint32_t flags = 0;                    // rose_process_flag at the beginning of the wait
-    // times of the first sample that contains it, and of the first that does not (when that sample was due)
+    // begin_ns: time of the first sample that contains the wait. end_ns: time at which the first sample that does not
+    // contain it was due.
     std::int64_t begin_ns = 0, end_ns = 0;
   };
   // Processes a sample with every thread that waited at `now_ns`. Returns the waits that have ended and reached the
-  // threshold. A saturated disk blocks many threads of a process at once: of waits that begin or end together, only the
-  // longest is returned; of waits in the freezer, one for each node.
+  // threshold. A saturated disk blocks many threads of a process at once, so only the longest of the waits that begin
+  // or end together is returned. For waits in the freezer, one wait is returned for each node.
   [[nodiscard]] std::vector<Wait> sample(std::span<const rose_blocked> blocked, std::int64_t now_ns);
   // Waits that have not ended, the longest of each process.
   [[nodiscard]] std::vector<Wait> ongoing(std::int64_t now_ns) const;

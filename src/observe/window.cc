@@ -69,7 +69,7 @@ Result<std::optional<trace::PackedEvents>> Snapshot::next() {
   return packed;
 }
 
-// Must not be called in the window's own thread, which may be packing this very block.
+// Must not be called in the window's own thread, because that thread may be packing this very block.
 Result<std::uint64_t> Snapshot::pack() {
   std::uint64_t bytes = 0;
   std::deque<std::shared_ptr<const Block>> blocks;
@@ -86,7 +86,7 @@ Result<std::uint64_t> Snapshot::pack() {
       block = std::move(better);
     }
     bytes += block->packed().block.size();
-    block.reset();  // do not hold a block that is dropped to make room meanwhile
+    block.reset();  // releases the block, so that its memory is freed if it is dropped meanwhile
   }
   return bytes;
 }
@@ -202,7 +202,8 @@ void Window::seal() {
   blocks_.push_back(std::move(block));
   make_room();
   work_.notify_one();
-  // If the packing thread cannot keep up, the window would hold few events, so the adding thread helps.
+  // If the packing thread cannot keep up, blocks that are not packed would use up the memory, and the window would hold
+  // few events. Therefore the adding thread helps.
   if (waiting_ > std::max<std::uint64_t>(most_bytes_ / 8, 1) || !packer_.joinable()) (void)pack_one(lock);
 }
 
@@ -219,8 +220,8 @@ void Window::drop_oldest() {
 // the oldest blocks alive; it may use the last eighth of the memory for them, then loses them.
 void Window::make_room() {
   while (!blocks_.empty() && sealed_events_ - blocks_.front()->events() >= most_events_) drop_oldest();
-  // Blocks contain their own strings, so together they have at least as many as a reader will see. Leave room for the
-  // open block and for what is added to a dump.
+  // Blocks contain their own strings, so together they have at least as many strings as a reader will see. Leave room
+  // for the open block and for what is added to a dump.
   while (blocks_.size() > 1 && (strings_ > trace::kMostStrings - 8 * trace::kBlockEvents ||
                                 string_bytes_ > trace::kMostStringBytes - 8 * trace::kBlockStringBytes)) {
     drop_oldest();
@@ -248,7 +249,7 @@ void Window::make_room() {
 
 // The lock is held on entry and on return. Returns false if no block is waiting.
 bool Window::pack_one(std::unique_lock<std::mutex>& lock) {
-  // The oldest block that is not being packed yet, so that blocks are packed in order.
+  // Choose the oldest block that is not being packed yet, so that blocks are packed in order.
   std::size_t seen = 0;
   std::shared_ptr<const Block> block;
   for (const auto& candidate : blocks_) {

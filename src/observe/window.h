@@ -1,8 +1,8 @@
-// Keeps the latest events in bounded memory: a ring of blocks in the dump's format. Events are added to an open block.
-// A full block is immutable and is packed by the window's own thread, so that most bytes of a dump exist before it is
-// requested. The oldest blocks are dropped as a whole, but a snapshot never contains more events than configured.
-// Events that compress well could make the window exceed what readers accept (trace/limits.h), so that limit drops
-// blocks too.
+// Keeps the latest events in bounded memory, as a ring of blocks in the dump's format. Events are added to an open
+// block. A full block is immutable, and the window's own thread packs it, so that most bytes of a dump exist before the
+// dump is requested. The oldest blocks are dropped as a whole, but a snapshot never contains more events than
+// configured. Events that compress well could make the window exceed the limits of readers (trace/limits.h), so blocks
+// are dropped at these limits, too.
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ struct Raw {
   [[nodiscard]] std::uint64_t memory() const { return events.capacity() * sizeof(trace::Event) + strings.memory(); }
 };
 
-// Memory of all blocks of a window, including those that only a snapshot still refers to.
+// Memory of all blocks of a window, including blocks to which only a snapshot still refers.
 using Account = std::atomic<std::uint64_t>;
 
 // Immutable: packing creates a new block.
@@ -53,7 +53,7 @@ class Block {
   [[nodiscard]] bool is_packed() const { return raw_ == nullptr; }
   [[nodiscard]] const trace::PackedEvents& packed() const { return packed_; }
   [[nodiscard]] const std::shared_ptr<Account>& account() const { return account_; }
-  // Packs the block unless it is packed, without its first `skip` events.
+  // Packs the block without its first `skip` events, unless it is already packed.
   [[nodiscard]] Result<trace::PackedEvents> pack(std::uint64_t skip) const;
 
  private:
@@ -65,19 +65,20 @@ class Block {
 
 }  // namespace window
 
-// The window at one moment. Blocks are released as they are read.
+// The window at the time of the snapshot. Blocks are released as they are read.
 class Snapshot {
  public:
   // The number of events when the snapshot was taken.
   [[nodiscard]] std::uint64_t events() const { return events_; }
   // The next block, oldest first; nothing at the end.
   [[nodiscard]] Result<std::optional<trace::PackedEvents>> next();
-  // Packs the blocks that are not packed. Returns the size of all blocks, as they are written in a dump.
+  // Packs the blocks that are not packed yet. Returns the size of all blocks in a dump.
   [[nodiscard]] Result<std::uint64_t> pack();
-  // Drops the oldest events until the rest has at most `most` bytes. Only after pack(). Returns the number dropped.
+  // Drops the oldest events until the remaining blocks have at most `most` bytes. Call it only after pack(). Returns
+  // the number of events that were dropped.
   std::uint64_t shorten(std::uint64_t most);
   [[nodiscard]] bool empty() const;
-  // Events that were dropped before they were read, because the reader was too slow.
+  // Number of events that were dropped before they were read, because the reader was too slow.
   [[nodiscard]] std::uint64_t missed() const;
 
  private:
@@ -100,7 +101,7 @@ class Window {
   void add(const Decoded& decoded);
   [[nodiscard]] std::shared_ptr<Snapshot> snapshot();
 
-  // The number of events; never more than configured, although up to one more block is kept.
+  // The number of events in a snapshot. It is never larger than configured, although up to one more block is kept.
   [[nodiscard]] std::uint64_t size() const;
   [[nodiscard]] std::uint64_t bytes() const;
   // Waits until all full blocks are packed; for tests and measurements.
@@ -125,7 +126,7 @@ class Window {
   std::unique_ptr<window::Raw> open_;
   std::vector<trace::StringId> node_ids_;  // ids in the open block; 0: not assigned
 
-  mutable std::mutex mutex_;  // protects what follows; never held while packing or writing
+  mutable std::mutex mutex_;  // protects the members below; never held while packing or writing
   std::deque<std::shared_ptr<const window::Block>> blocks_;
   std::uint64_t sealed_events_ = 0, strings_ = 0, string_bytes_ = 0;  // totals of blocks_
   std::uint64_t waiting_ = 0;                                         // bytes not packed yet

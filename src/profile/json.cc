@@ -27,7 +27,7 @@ Json call_to_json(const CallKind& kind, bool failure) {
   return out;
 }
 
-// Reads values and keeps the first error, so that fields can be read one after the other without checks in between.
+// Reads values and keeps the first error, so that fields can be read one after the other without a check after each.
 class Reader {
  public:
   explicit Reader(std::string_view file) : file_(file) {}
@@ -45,7 +45,7 @@ class Reader {
     error_ = Error{ErrorKind::input, std::move(message), std::string(kHint)};
   }
 
-  // True for an object that has no other keys than these.
+  // Checks that the value is an object without other keys than these.
   bool object(const Json& value, const std::string& where, std::initializer_list<const char*> keys) {
     if (!value.is_object()) {
       complain(where, "expected an object", &value);
@@ -130,8 +130,8 @@ class Reader {
 
 constexpr std::uint64_t kMostCount = UINT64_MAX;
 
-// A profile is nested four levels deep. The library's writer is recursive, so a million brackets would overflow the
-// stack.
+// A profile is nested four levels deep. The JSON library's writer is recursive, so a million brackets would overflow
+// the stack.
 constexpr int kMostDepth = 16;
 bool too_deep(std::string_view text) {
   int depth = 0;
@@ -352,7 +352,7 @@ Result<Profile> parse_profile(std::string_view text, std::string_view name, Part
     };
     root = parse_json_or_throw(text, part == Part::all ? nullptr : wanted);
   } catch (const Json::parse_error& problem) {
-    // "[json.exception.parse_error.101] parse error at line 3, column 7: ..."
+    // The library's message has the form "[json.exception.parse_error.101] parse error at line 3, column 7: ...".
     std::string_view what = problem.what();
     if (const std::size_t bracket = what.find("] "); bracket != std::string_view::npos) what.remove_prefix(bracket + 2);
     std::string shown;

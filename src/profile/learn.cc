@@ -125,7 +125,8 @@ std::string in_any_folder(std::string_view path) {
   return slash == std::string_view::npos || slash + 1 == path.size() ? "" : "*" + std::string(path.substr(slash));
 }
 
-// Recognises names that a node's call searched for along a path, from the names that it did not find and their folders.
+// Recognises names for which a node's call searched along a path, from the names that it did not find and their
+// folders.
 class Searches {
  public:
   explicit Searches(const std::vector<CallKind>& failures) {
@@ -133,8 +134,8 @@ class Searches {
       const std::string any = name_of(kind);
       if (any.empty()) continue;
       Name& name = names_[key_of(kind.node, kind.syscall, any)];
-      // A pattern with a wildcard matches many files, so it is not joined: a missing "wal.*" is not normal because
-      // other such files are missing in many folders.
+      // A pattern with a wildcard matches many different files. If many of these are missing in many folders, it is
+      // still not normal that another one is missing, so such patterns are not joined.
       name.plain = any.find('*', 1) == std::string::npos;
       if (kind.path != any) name.folders.push_back(folder_of(kind));
       else if (name.plain) name.joined = true;
@@ -147,15 +148,15 @@ class Searches {
       if (names >= kManyNames) path_.insert(folder);
   }
 
-  // The key that all kinds of the name get if it was searched for along a path; otherwise "".
+  // If the name was searched for along a path, returns the key that all its kinds get; otherwise "".
   [[nodiscard]] std::string place_of(const CallKind& kind) const {
     const std::string any = name_of(kind);
     if (any.empty()) return "";
     const std::string key = key_of(kind.node, kind.syscall, any);
     const Name& name = names_.at(key);
     const bool many = name.plain && name.folders.size() >= kManyFolders;
-    // Other names were searched for in the same folders, so this one was as well. It was not found in fewer folders
-    // because it is in one of the next, or it has a wildcard.
+    // Other names were searched for in the same folders, so this name was searched for along that path, too. It may be
+    // missing in fewer folders because one of the next folders contains it, or because its pattern has a wildcard.
     const bool same_path =
         name.folders.size() >= kFewFolders && std::all_of(name.folders.begin(), name.folders.end(),
                                                           [&](const std::string& one) { return path_.contains(one); });
@@ -165,7 +166,7 @@ class Searches {
  private:
   struct Name {
     bool plain = false;
-    bool joined = false;  // its kinds were joined in an earlier run
+    bool joined = false;  // an earlier run joined its kinds
     std::vector<std::string> folders;
   };
   static std::string name_of(const CallKind& kind) {
@@ -175,11 +176,11 @@ class Searches {
     return key_of(kind.node, kind.syscall, kind.path.substr(0, kind.path.rfind('/')));
   }
   std::unordered_map<std::string, Name> names_;
-  std::unordered_set<std::string> path_;  // folders in which many names are searched for
+  std::unordered_set<std::string> path_;  // folders in which many names were not found
 };
 
-// Joins the kinds of each name that was searched for along a path into one. Otherwise their number would be the product
-// of the names and the folders: a profile of an Erlang program had 24 MB.
+// Joins all kinds of a name that was searched for along a path into one. Otherwise, there would be one kind for each
+// combination of name and folder: the profile of an Erlang program had 24 MB.
 void join_searches(std::vector<CallKind>& failures) {
   const Searches searches(failures);
   std::vector<CallKind> kept;
@@ -214,7 +215,7 @@ class Learner {
         processes_(profile.processes, process_key),
         silences_(profile.silences, silence_key) {}
 
-  // A function that the kernel counted. Its AF events are part of this count and must not be added again.
+  // Adds a function that the kernel counted. Its AF events are part of this count and must not be added again.
   void counted(const FunctionRate& rate) {
     const std::string key = function_key(rate);
     counted_.insert(key);
@@ -228,7 +229,7 @@ class Learner {
   void event(const trace::Event& event) {
     // Events that rose itself caused do not show what is normal.
     if ((event.flags & (trace::kPlanned | trace::kInjected)) != 0) return;
-    // Failures in a process that is being ended depend on the moment; diagnosis leaves them out as well.
+    // Failures in a process that is being ended depend on when it is ended. Diagnosis ignores them as well.
     if ((event.flags & trace::kDying) != 0) return;
     switch (event.type) {
       case trace::EventType::scf:

@@ -1,5 +1,5 @@
-// Replaces the parts of a path or an address that differ between runs. Keeps words in case of doubt: a pattern that is
-// too general would hide a real failure as benign.
+// Replaces the parts of a path or an address that differ between runs. In case of doubt, words are kept: a pattern that
+// is too general would match a real failure and make it look benign.
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -73,7 +73,7 @@ void append_token(std::string_view token, bool first, bool temporary, std::strin
     } else {
       while (end < token.size() && is_alpha(token[end])) ++end;
       const std::string_view letters = token.substr(i, end - i);
-      // "n1" names a node; the "x1" in "rose-x1" is generated.
+      // "n1" at the beginning names a node, whereas the "x1" in "rose-x1" is generated.
       const bool short_word = letters.size() < 3 && !(first && i == 0);
       if (short_word || random_case(letters)) words = false;
       kept += letters;
@@ -85,7 +85,7 @@ void append_token(std::string_view token, bool first, bool temporary, std::strin
 }
 
 void append_component(std::string_view component, std::string& out) {
-  // Python's tempfile module: "tmp" and 8 characters of [a-z0-9_].
+  // Names of Python's tempfile module: "tmp" and 8 characters of [a-z0-9_].
   if (component.size() == 11 && component.starts_with("tmp") &&
       std::all_of(component.begin() + 3, component.end(),
                   [](char c) { return is_lower(c) || is_digit(c) || c == '_'; }) &&

@@ -1,5 +1,5 @@
 // The profile: learns from fault-free runs which failures occur anyway and how frequent calls and functions are, and
-// compares dumps with that. Plain data, its JSON form and pure functions; makes no runs itself.
+// compares dumps with that. Plain data, its JSON form and pure functions. It makes no runs itself.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,16 @@
 
 namespace rose::profile {
 
-// If a call did not find this many names with one extension (such as ".class") in fault-free runs, not finding another
-// one is normal.
+// If, in fault-free runs, a call did not find this many names with one extension (such as ".class"), it is normal that
+// it does not find another one.
 inline constexpr std::size_t kManyLookups = 20;
 
-// A name that was not found in this many folders is searched for along a path, as Erlang and Python search for modules.
-// A profile then keeps one kind for the name ("*/lists.beam") instead of one for each folder.
+// If a name was not found in this many folders, it was searched for along a path, as Erlang and Python search for
+// modules. The profile then keeps one kind for the name ("*/lists.beam") instead of one for each folder.
 inline constexpr std::size_t kManyFolders = 20;
-// A folder in which this many such names were not found is part of a search path. A name that was not found in at least
-// kFewFolders folders, all of which are part of a search path, is searched for along it as well, even if it was found
-// in one of the next folders.
+// If this many such names were not found in a folder, the folder is part of a search path. If a name was not found in
+// at least kFewFolders folders, and all of them are part of a search path, then it was searched for along that path,
+// too. It may have been found in one of the next folders.
 inline constexpr std::size_t kManyNames = 20;
 inline constexpr std::size_t kFewFolders = 4;
 
@@ -36,8 +36,8 @@ inline constexpr std::size_t kFewFolders = 4;
 // "/tmp/rose-x1/n1/snapshot.12" gives "/tmp/rose-*/n1/snapshot.*". Hexadecimal runs of 6 or more digits count as
 // numbers.
 [[nodiscard]] std::string path_pattern(std::string_view path);
-// The last `parts` components of a pattern, as a glob: "n1/snapshot.*". Longer if these contain no letter ("wal/*"), so
-// that a tail never matches everything.
+// The last `parts` components of a pattern, as a glob: "n1/snapshot.*". If they contain no letter, more components are
+// added ("wal/*"), so that the glob never matches everything.
 [[nodiscard]] std::string tail_pattern(std::string_view path, int parts = 2);
 
 // The peer without the parts that differ between runs: "10.77.0.2:43210" gives "10.77.0.2:*" (ports from 32768 are
@@ -78,16 +78,17 @@ struct ProcessKind {
 struct Silence {
   std::string src, dst;  // names of nodes if known, otherwise addresses
   std::int64_t longest_ms = 0;
-  int port = 0;                   // of the service; 0: any
-  bool open = false;              // it had not ended at the end of a run, so its full length is unknown
+  int port = 0;                   // port of the service; 0: any
+  bool open = false;              // a silence had not ended at the end of a run, so its full length is unknown
   std::int64_t idle_ms = 0;       // longest silence in which nothing was unanswered
   std::optional<bool> answers{};  // whether `src` offers the service; nothing: unknown, so either is possible
 
-  // True if a connection belongs to this service, by the port of the source (`sport`) or destination; 0: unknown.
+  // True if a connection with these ports belongs to this service. `sport` and `dport`: source and destination; 0:
+  // unknown.
   [[nodiscard]] bool is_of(std::uint16_t sport, std::uint16_t dport) const {
     if (port == 0 || (sport == 0 && dport == 0)) return true;
-    // If all peers offer the same service, requests and answers go in both directions. Silence of requests in one
-    // direction does not make silence of answers in that direction normal.
+    // If all peers offer the same service, there are requests and answers in both directions. If requests in one
+    // direction are normally silent, answers in that direction need not be.
     return (port == dport && !answers.value_or(false)) || (port == sport && answers.value_or(true));
   }
 };
@@ -95,18 +96,19 @@ struct Silence {
 // How the workload used the nodes, over all runs.
 struct WorkloadUse {
   int runs = 0;
-  int failed = 0;  // runs in which it ended by itself with a status other than 0
-  // Bytes that it exchanged with the nodes, in the run with the fewest; nothing: unknown, for example in host networks.
+  int failed = 0;  // runs in which the workload ended by itself with a status other than 0
+  // Bytes that the workload exchanged with the nodes, in the run with the fewest. Nothing: unknown, for example in host
+  // networks.
   std::optional<std::uint64_t> sent, received;
   std::int64_t longest_ms = 0;  // its longest duration; 0: unknown
-  std::int64_t idle_ms = 0;     // the longest time at its end in which it exchanged nothing
+  std::int64_t idle_ms = 0;     // the longest time at the end of a workload in which it exchanged nothing
   int hits = 0;                 // runs in which the oracle found the bug
 
-  // True if in each run some data came back; if none ever does, if some was sent.
+  // True if the workload received data in every run, or sent data in every run.
   [[nodiscard]] bool exchanges() const { return sent && received && (*sent > 0 || *received > 0); }
 };
 
-// Failures after planned ends of nodes that started again, until the end of those runs.
+// Failures that follow planned ends of nodes that started again, until the end of those runs.
 struct Restarts {
   std::map<std::string, int> nodes;  // number of restarts, by node
   std::vector<CallKind> failures;    // over all restarts
@@ -132,7 +134,7 @@ struct Profile {
 struct RunCounts {
   double seconds = 0;
   std::map<std::string, std::map<std::string, std::uint64_t>> syscalls;  // node -> name -> calls
-  std::vector<FunctionRate> functions;                                   // for this run
+  std::vector<FunctionRate> functions;                                   // rates measured in this run
 };
 
 // Adds a fault-free run.
@@ -145,7 +147,7 @@ struct WorkloadEnd {
   bool hit = false;                              // the oracle found the bug
 };
 
-// Adds the workload of a fault-free run. `sent`, `received`: bytes; nothing if they were not counted.
+// Adds the workload of a fault-free run. `sent`, `received`: numbers of bytes, or nothing if they were not counted.
 void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> sent,
                     std::optional<std::uint64_t> received, const WorkloadEnd& end = {});
 
@@ -153,25 +155,26 @@ void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> 
 // again.
 [[nodiscard]] bool learn_restart(Restarts& restarts, const trace::Trace& trace, const std::string& node);
 
-// The functions that are infrequent on the node, or on all nodes ("*"); "": on any node. By name and binary, for
-// functions that can be probed in files.
+// The functions that are infrequent on this node, or on all nodes if the profile has them for "*". With "" as `node`:
+// infrequent on any node. Each has a name and a binary, for functions that can be probed in files.
 [[nodiscard]] std::set<std::pair<std::string, std::string>> rare_functions(const Profile& profile,
                                                                            std::string_view node);
-// The same for Java methods, which are in no file.
+// Like rare_functions(), for Java methods, which are in no file.
 [[nodiscard]] std::set<std::string> rare_methods(const Profile& profile, std::string_view node);
 // True if the profile contains methods of the node.
 [[nodiscard]] bool knows_methods(const Profile& profile, std::string_view node);
 
-// Decides which failures (or state-changing calls) also occur without faults. `profile` must outlive it unchanged.
+// Decides which failures (or state-changing calls) also occur without faults. `profile` must outlive the index
+// unchanged.
 class BenignIndex {
  public:
   explicit BenignIndex(const Profile& profile);
-  // Failures that follow restarts; `restarts` must outlive it unchanged.
+  // Uses the failures that follow restarts. `restarts` must outlive the index unchanged.
   explicit BenignIndex(const Restarts& restarts);
-  // Matches events with the same syscall and errno and, on any node, the same path pattern or tail of it, because
-  // production and the test deployment use different folders. Peers match if they are equal or differ only in the
-  // address, for the same reason. A name that was searched for in many folders matches in any. Returns nullptr if there
-  // is no match.
+  // Finds an entry with the same syscall and errno and a matching path and peer, on any node. Production and the test
+  // deployment use different folders, so it is sufficient if the path pattern or its tail is the same. For the same
+  // reason, peers match if they are equal or differ only in the address. A name that was searched for in many folders
+  // matches in any folder. Returns nullptr if there is no match.
   [[nodiscard]] const CallKind* find(const trace::Trace& trace, const trace::Event& event) const;
 
  private:
@@ -181,7 +184,7 @@ class BenignIndex {
 };
 
 [[nodiscard]] std::string to_json(const Profile& profile);
-// A profile may list 100,000 and more kinds of calls. `functions` skips them and uses no memory for them.
+// A profile may list 100,000 or more kinds of calls. With `functions`, these are skipped and use no memory.
 enum class Part { all, functions };
 [[nodiscard]] Result<Profile> parse_profile(std::string_view text, std::string_view name, Part part = Part::all);
 [[nodiscard]] Result<Profile> read_profile(const std::filesystem::path& path, Part part = Part::all);

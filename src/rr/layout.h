@@ -1,6 +1,6 @@
-// The format of a recording: a header of one page, then a ring of records. The library writes it to memory mapped from
-// the file; reading.h reads it. Positions only increase: a record is stored at its position modulo the ring size and
-// may wrap around.
+// The format of a recording: a header of one page, then a ring of records. The library writes it to memory that is
+// mapped from the file; reading.h reads it. Positions only increase. A record is stored at its position modulo the ring
+// size, and may wrap around.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ struct FileHead {
   std::uint32_t version;
   std::uint32_t head_bytes;  // offset of the ring
   std::uint64_t ring_bytes;
-  // part of every checksum, so that bytes of another recording are never taken for a record of this one
+  // A part of every checksum, so that bytes of another recording are never taken for a record of this one.
   std::uint64_t salt;
   std::int64_t began_ns;  // wall clock
   std::uint32_t pid;
@@ -32,12 +32,13 @@ struct FileHead {
   char host[64];
   char program[256];  // target of /proc/self/exe
   char pad2[2048 - 48 - 384];
-  // Position of the next record. Adding to it assigns a record its place in the order.
+  // The position of the next record. A writer adds the size of its record and thereby gets the record's place in the
+  // order.
   alignas(64) std::atomic<std::uint64_t> reserved;
   alignas(64) std::atomic<std::uint64_t> lost;  // records that could not be written
-  // Bytes of completed records in each 64th of the ring, over all rounds. A segment is reused only when all its records
-  // of the previous round are complete. At the end, a gap means a call that never returned, provided that the count
-  // does not show missing bytes.
+  // Number of bytes of completed records in each 64th of the ring, over all rounds. A segment is reused only when all
+  // its records of the previous round are complete. In a finished recording, a gap means a call that never returned,
+  // unless this count shows that the gap once was a complete record.
   alignas(64) std::atomic<std::uint64_t> finished[kSegments];
   char pad3[kHeadBytes - 2048 - 128 - 8 * kSegments];
 };
@@ -47,8 +48,8 @@ enum class Kind : std::uint8_t { value = 1, lock = 2, compare = 3, checkpoint = 
 enum Flags : std::uint16_t { kDigest = 1 };  // a Digest is stored instead of the data
 
 struct RecordHead {
-  std::uint32_t sum;    // checksum of everything after it; written last. 0: incomplete
-  std::uint32_t bytes;  // of the record including this header, a multiple of 8
+  std::uint32_t sum;    // checksum of everything behind it; written last. 0: the record is incomplete
+  std::uint32_t bytes;  // size of the record with this header, a multiple of 8
   std::uint64_t position;
   std::int64_t time_ns;  // wall clock with a resolution of a few milliseconds
   std::uint32_t thread;  // kernel thread id
@@ -69,7 +70,7 @@ inline std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
   hash = (hash ^ word) * 0x9e3779b97f4a7c15U;
   return hash ^ (hash >> 32);
 }
-// `bytes` may have any value; the last word is padded with zeros.
+// `bytes` may be any number; the last word is padded with zeros.
 inline std::uint64_t hash_of(const void* data, std::size_t bytes, std::uint64_t hash) {
   const char* at = static_cast<const char*>(data);
   for (; bytes >= 8; at += 8, bytes -= 8) {
@@ -81,7 +82,7 @@ inline std::uint64_t hash_of(const void* data, std::size_t bytes, std::uint64_t 
   if (bytes != 0) std::memcpy(&word, at, bytes);
   return mixed(mixed(hash, word), bytes);
 }
-// For a record that is contiguous in memory.
+// The checksum of a record that is contiguous in memory.
 inline std::uint32_t sum_of(const RecordHead* record, std::uint64_t salt) {
   const std::uint64_t hash =
       hash_of(reinterpret_cast<const char*>(record) + sizeof record->sum, record->bytes - sizeof record->sum, salt);

@@ -1,4 +1,4 @@
-// The functions that programs call (rose_rr.h). The environment selects off, recording or replaying.
+// The functions that programs call (rose_rr.h). The environment selects whether they do nothing, record or replay.
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -31,14 +31,14 @@ int rose_rr_mode_ = 0;
 namespace rose::rr {
 namespace {
 
-// Values of rose_rr_mode_. The first call opens the file, because a daemon may fork before that.
+// Values of rose_rr_mode_. The file is opened by the first call and not earlier, because a daemon may fork before that.
 enum Mode : int { off = 0, undecided = 1, recording = 2, replaying = 3 };
 
 constinit Ring ring;
 constinit Play play;
 pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 std::atomic<std::uint64_t> last_checkpoint = UINT64_MAX;
-char folder_at_start[4096];  // base for relative names, in case the program changes its directory
+char folder_at_start[4096];  // the folder for relative names, because the program may change its directory
 
 void warn(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char* format, ...) {
@@ -53,7 +53,7 @@ void warn(const char* format, ...) {
 void set_mode(Mode mode) { __atomic_store_n(&rose_rr_mode_, static_cast<int>(mode), __ATOMIC_RELEASE); }
 Mode mode_now() { return static_cast<Mode>(__atomic_load_n(&rose_rr_mode_, __ATOMIC_ACQUIRE)); }
 
-// Parses "16MiB" and rounds up to a valid ring size. 0 if it is not a size.
+// Parses "16MiB" and rounds it up to a valid ring size. Returns 0 if it is not a size.
 std::uint64_t window_bytes(const char* text) {
   char* end = nullptr;
   errno = 0;
@@ -70,7 +70,7 @@ std::uint64_t window_bytes(const char* text) {
   return ring_bytes;
 }
 
-// The number in `name` that stands for %n between `before` and `behind`; 0 if there is none.
+// The number that stands for %n in `name`, between `before` and `behind`; 0 if there is none.
 unsigned long number_in(const char* name, std::string_view before, std::string_view behind) {
   const std::string_view text(name);
   if (text.size() <= before.size() + behind.size() || std::memcmp(name, before.data(), before.size()) != 0 ||
@@ -196,13 +196,13 @@ bool open_recording(const char* given) {
   return false;
 }
 
-// In the recorded order, a crash comes after everything that other threads had recorded.
+// In the recorded order, a crash comes after everything that other threads had recorded, so wait for that.
 void before_death(int signal) {
   play.wait_before_death();
   struct sigaction plain{};
   plain.sa_handler = SIG_DFL;
   ::sigaction(signal, &plain, nullptr);
-  // A fault occurs again when this returns, and abort() raises its signal again. Other signals are sent again here.
+  // A fault occurs again when this returns, and abort() raises its signal again. Other signals are raised again here.
   ::raise(signal);
 }
 
@@ -266,7 +266,7 @@ __attribute__((constructor)) void loaded() {
   set_mode(undecided);
 }
 
-// exit() runs, or the library is unloaded.
+// Called when exit() runs or the library is unloaded.
 __attribute__((destructor)) void unloading() {
   const Mode mode = mode_now();
   if (mode == recording) ring.append(Kind::end, 0, {"exit", 4}, {nullptr, 0});
@@ -274,7 +274,7 @@ __attribute__((destructor)) void unloading() {
   set_mode(off);
 }
 
-// Keys are chosen by the program: an invalid one is a bug in it, but no reason to end it.
+// The program chooses the keys. An invalid key is a bug of the program, but no reason to end it.
 std::string_view checked(const char* key) {
   const std::size_t length = key == nullptr ? 0 : ::strnlen(key, kMostKey + 1);
   if (length != 0 && length <= kMostKey) return {key, length};
@@ -343,7 +343,8 @@ ROSE_RR_API int rose_rr_checkpoint_due(const char* key) {
   const Mode mode = now();
   if (mode == replaying) return play.checkpoint_due(checked(key)) ? 1 : 0;
   if (mode != recording) return 0;
-  // At most a quarter of the window between checkpoints: however much is overwritten, one of the last three remains.
+  // A checkpoint is due after a quarter of the window at the latest, so that one of the last three remains, however
+  // much of the window is overwritten.
   const std::uint64_t last = last_checkpoint.load(std::memory_order_relaxed);
   return last == UINT64_MAX || ring.reserved() - last > ring.bytes() / 4 ? 1 : 0;
 }

@@ -1,5 +1,5 @@
-// The result of a replay, in a page that the replayed process maps (ROSE_RR_OUTCOME) and `rose replay` reads, so that
-// it also survives a crash of the process. Strings end with NUL.
+// The result of a replay, in a page that the replayed process maps (ROSE_RR_OUTCOME) and `rose replay` reads. It
+// therefore survives a crash of the process. Strings end with NUL.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,10 @@ struct Outcome {
   std::atomic<std::uint32_t> divergences;
   std::atomic<std::uint64_t> taken;
   std::uint64_t total;
-  std::uint64_t position;  // of the record that was not reached, in bytes of the recording
+  std::uint64_t position;  // position in the recording, in bytes, of the record that was not reached
   char key[256];           // its key
   char expected[512], got[512];
-  char message[512];  // refused: the reason
+  char message[512];  // refused: why
 };
 static_assert(sizeof(Outcome) <= 4096);
 

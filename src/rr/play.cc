@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <ctime>
 
-// Undefine the macros, which are meant for callers outside the library.
+// Undefine the macros here, because they are meant for callers outside the library.
 #undef rose_rr_replaying
 
 namespace rose::rr {
@@ -34,9 +34,9 @@ std::uint64_t self() {
   static thread_local char of_this_thread;
   return reinterpret_cast<std::uintptr_t>(&of_this_thread);
 }
-thread_local std::size_t last_taken = SIZE_MAX;  // by this thread
+thread_local std::size_t last_taken = SIZE_MAX;  // index of the last record that this thread has taken
 
-// Makes a key printable: it may contain any bytes.
+// Makes a key printable, because it may contain any bytes.
 void put_key(char* to, std::size_t room, std::string_view key) {
   std::size_t at = 0;
   for (const char c : key) {
@@ -53,7 +53,7 @@ bool fits(std::string_view pattern, std::string_view key) {
   return key.size() >= pattern.size() && std::memcmp(key.data(), pattern.data(), pattern.size()) == 0;
 }
 
-// Makes the program's output visible. A stream that another thread has locked, possibly forever, is skipped.
+// Writes out the program's buffered output. A stream that another thread has locked, possibly forever, is skipped.
 void flush_output() {
   for (std::FILE* stream : {stdout, stderr}) {
     if (::ftrylockfile(stream) != 0) continue;
@@ -62,7 +62,7 @@ void flush_output() {
   }
 }
 
-// CPU time of all threads.
+// CPU time of all threads of the process.
 std::int64_t cpu_ms() {
   timespec used{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -113,7 +113,7 @@ void Play::claim(const char* path) {
   if (fd >= 0) ::close(fd);
   if (page == MAP_FAILED) refuse(path, "ROSE_RR_OUTCOME is not a page for the outcome; 'rose replay' sets it");
   auto* outcome = static_cast<Outcome*>(page);
-  // A debugger may start the program again, but programs that it starts are not part of the recording.
+  // A debugger may start the program again. Programs that the replayed program starts are not part of the recording.
   std::uint32_t before = 0;
   const auto own = static_cast<std::uint32_t>(::getpid());
   while (!outcome->pid.compare_exchange_strong(before, own)) {
@@ -141,7 +141,7 @@ void Play::begin(const char* path, const char* outcome, double patience_s) {
   const std::uint64_t ring = Reading::ring_bytes(
       head, got < static_cast<ssize_t>(sizeof head) ? 0 : static_cast<std::uint64_t>(info.st_size), &why);
   if (ring == 0) refuse(path, why);
-  // A private copy, because the file may change or shrink during the replay.
+  // Make a private copy, because the file may change or shrink during the replay.
   const std::uint64_t file = kHeadBytes + ring;
   void* bytes = ::mmap(nullptr, file + most_record(ring), PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -190,11 +190,11 @@ bool Play::load(Reading& reading) {
   }
   must_restore_ = facts.overwritten;
   if (facts.overwritten && count_ == 0) return false;
-  // From the end: the index of the next record of each thread.
+  // Go through the records from the end, to find the next record of each thread.
   std::size_t slots = 16;
   while (slots < 2 * count_) slots *= 2;
   struct Seen {
-    std::uint32_t thread, index;  // index + 1; 0: unused
+    std::uint32_t thread, index;  // index + 1; 0: the slot is unused
   };
   auto* seen = static_cast<Seen*>(std::calloc(slots, sizeof(Seen)));
   if (seen == nullptr) return false;
@@ -210,7 +210,7 @@ bool Play::load(Reading& reading) {
 }
 
 bool Play::start_thread(void* (*run)(void*), void* argument) {
-  // The program's signals must be delivered to its own threads.
+  // Block all signals in the new thread, because the program's signals must be delivered to its own threads.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -221,7 +221,7 @@ bool Play::start_thread(void* (*run)(void*), void* argument) {
   return started;
 }
 
-// Turns. The functions below must be called with the lock held unless they take it.
+// The order of records. The functions below must be called with the lock held, unless they take it themselves.
 
 void Play::expect_text(char* text, std::size_t room) const {
   const std::size_t next = next_;
@@ -270,7 +270,8 @@ void Play::advance() {
   dispatch();
 }
 
-// The calling thread has processed its previous record.
+// Ends the replay. Called when the thread that took the last record calls the library again or returns from its
+// reproducer: it has then processed that record.
 void Play::finish() {
   if (finishing_) return;
   finishing_ = true;
@@ -351,7 +352,7 @@ void Play::compare(Kind kind, std::string_view key, const void* data, std::size_
     const char* now = static_cast<const char*>(data);
     std::size_t differs = 0;
     while (differs < size && differs < record.data.size() && record.data[differs] == now[differs]) ++differs;
-    // Shows the bytes from the first difference on.
+    // Shows a text from the first differing byte on.
     const auto some = [&](char* text, std::size_t room, std::string_view bytes) {
       std::size_t at = static_cast<std::size_t>(std::snprintf(text, room, "%s '%s' of %zu bytes, from byte %zu on",
                                                               kind_name(kind), quoted, bytes.size(), differs));
@@ -394,7 +395,7 @@ bool Play::restore(std::string_view key, const void** data, std::size_t* size) {
   return true;
 }
 
-// Messages from outside
+// Messages that arrive from outside
 
 void Play::reproducer(std::string_view key, rose_rr_function function, void* context) {
   auto* made = static_cast<Reproducer*>(std::calloc(1, sizeof(Reproducer)));
@@ -418,7 +419,7 @@ void Play::dispatch(bool at_once) {
   for (Worker* worker = workers_; worker != nullptr; worker = worker->next) {
     if (!worker->busy) free = worker;
     else if (records_[worker->item].key == records_[next].key && !at_once)
-      return;  // delivered when the earlier call returns
+      return;  // the message is delivered when the earlier call returns
   }
   if (free == nullptr) {
     char got[200];
@@ -464,7 +465,7 @@ void* Play::work(void* argument) {
   }
 }
 
-// The end
+// The end of the replay
 
 void Play::at_end(void (*function)(void*), void* context) {
   const Locked locked(lock_);
@@ -506,7 +507,7 @@ void Play::wait_before_death() {
   }
 }
 
-// Patience is measured in ticks in which this thread ran and the process used no CPU time, so that a process that
+// Patience is measured in ticks in which this thread ran but the process used no CPU time. Thus a process that
 // computes, or that a debugger has stopped, is not considered stuck.
 void* Play::watch(void* argument) {
   Play& play = *static_cast<Play*>(argument);
@@ -528,8 +529,9 @@ void* Play::watch(void* argument) {
     used = now_used;
     if (play.next_ != seen) idle = 0;
     else idle += (busy ? 0.1 : 1.0) * kTickMs / 1000;
-    // The function that received the key's last message may be waiting for a lock whose holder waits for this message.
-    // It has already written all its records, so the next message may be delivered concurrently.
+    // The function that received the last message of the key may be waiting for a lock, and the holder of that lock may
+    // be waiting for this message. That function has already written all its records, so the next message may be
+    // delivered concurrently.
     if (play.next_ == seen && idle >= 2.0 * kTickMs / 1000) play.dispatch(true);
     seen = play.next_;
     const bool stuck = idle >= play.patience_s_ && !play.gone_;

@@ -1,5 +1,5 @@
 // Replays a recording: supplies recorded bytes in the recorded order, delays calls that come too early, delivers
-// messages, and ends the process when it diverges.
+// messages, and ends the process when it diverges from the recording.
 #pragma once
 
 #include <pthread.h>
@@ -17,7 +17,7 @@ class Play {
  public:
   // Ends the process with status 2 if `path` cannot be replayed.
   void begin(const char* path, const char* outcome, double patience_s);
-  // False if another process already replays this recording; this one then runs normally.
+  // False if another process already replays this recording. In that case, this process runs normally.
   [[nodiscard]] bool is_ours() const { return ours_; }
 
   std::size_t take(Kind kind, std::string_view key, void* data, std::size_t size, std::size_t room, bool sized);
@@ -29,7 +29,7 @@ class Play {
   void at_end(void (*function)(void*), void* context);
   void end();      // rose_rr_end()
   void exiting();  // called by exit()
-  // Called in a handler of fatal signals: waits until everything was replayed or there is no more progress.
+  // Called in a handler of fatal signals. Waits until everything was replayed or there is no more progress.
   void wait_before_death();
 
  private:
@@ -53,15 +53,15 @@ class Play {
   pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t watch_ = PTHREAD_COND_INITIALIZER;
   Record* records_ = nullptr;
-  std::uint32_t* following_ = nullptr;  // next record of the same recorded thread; count_: none
+  std::uint32_t* following_ = nullptr;  // index of the next record of the same recorded thread; count_: none
   std::size_t count_ = 0;
   std::atomic<std::size_t> next_ = 0;
-  bool ended_ = false;  // the recorded process ended on purpose, and so will this one
+  bool ended_ = false;  // the recorded process ended on purpose, so this one will, too
   bool must_restore_ = false;
   bool ours_ = true;
   bool finishing_ = false, gone_ = false;
-  std::size_t dispatched_ = SIZE_MAX;  // the last record for which a reproducer was called
-  std::uint64_t taker_ = 0;            // the thread that took the last one
+  std::size_t dispatched_ = SIZE_MAX;  // index of the last record for which a reproducer was called
+  std::uint64_t taker_ = 0;            // the thread that took the last record
   Waiter* waiters_ = nullptr;
   Worker* workers_ = nullptr;
   std::size_t worker_count_ = 0;

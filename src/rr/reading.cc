@@ -3,7 +3,7 @@
 namespace rose::rr {
 namespace {
 
-// Reads a field of the header, at an offset as in FileHead, by copying, because the bytes may be misaligned.
+// Reads a field of the header at an offset in FileHead. It is copied, because the bytes may be misaligned.
 template <typename T>
 T field(const char* bytes, std::size_t offset) {
   T value;
@@ -84,8 +84,8 @@ bool Reading::at(std::uint64_t position, Record& record) const {
     return false;
   if (head.kind < Kind::value || head.kind > Kind::end || (head.flags & ~kDigest) != 0) return false;
   if ((head.flags & kDigest) != 0 && head.data_bytes != sizeof(Digest)) return false;
-  // A hostile file may contain many headers that each demand a checksum over much data. A valid one contains few of
-  // them.
+  // A hostile file may contain many headers that each require a checksum over much data. A valid file contains few such
+  // headers that do not match.
   if (wasted_ > 4 * facts_.ring_bytes) return false;
   if (sum_of(reinterpret_cast<const RecordHead*>(bytes), facts_.salt) != head.sum) {
     wasted_ += head.bytes;
@@ -101,7 +101,8 @@ bool Reading::at(std::uint64_t position, Record& record) const {
   return true;
 }
 
-// The first record at or after `position`, or `reserved` if there is none. A record contains its own position.
+// The position of the first record at or after `position`, or `reserved` if there is none. A record is recognised
+// because it contains its own position.
 std::uint64_t Reading::find(std::uint64_t position) const {
   Record ignored;
   while (position < facts_.reserved && !at(position, ignored)) position += 8;
@@ -119,9 +120,9 @@ bool Reading::next(std::uint64_t& position, Record& record) const {
   return true;
 }
 
-// A gap is a call that had not returned when the process was killed. What it waited for never happened, so the other
-// records are replayed without it. If the count of completed bytes shows that the gap once was a record, the recording
-// is damaged there and everything after it is ignored.
+// Determines where the recording ends. A gap is a call that had not returned when the process was killed. What the call
+// waited for never happened, so the other records are replayed without it. But if the count of completed bytes shows
+// that the gap once was a complete record, the recording is damaged there, and everything behind it is ignored.
 void Reading::look() {
   const std::uint64_t segment = facts_.ring_bytes / kSegments;
   const std::uint64_t last = facts_.reserved / segment;
@@ -138,7 +139,7 @@ void Reading::look() {
       from += part;
     }
   };
-  // The end of a record whose beginning was overwritten.
+  // At the beginning there may be the end of a record whose beginning was overwritten; it counts as complete.
   if (facts_.overwritten) count(oldest, facts_.begin);
   Record record;
   for (std::uint64_t position = facts_.begin; position < facts_.reserved;) {

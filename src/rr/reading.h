@@ -1,5 +1,6 @@
-// Reads a recording: which records it contains and where it ends. The bytes may be hostile: nothing is used before it
-// is checked. Allocates no memory and opens no files, because the library also uses it inside the replayed program.
+// Reads a recording: which records it contains and where it ends. The bytes may be hostile, so everything is checked
+// before it is used. Allocates no memory and opens no files, because the library also uses it inside the replayed
+// program.
 #pragma once
 
 #include <cstddef>
@@ -30,22 +31,24 @@ struct Facts {
   bool overwritten = false;  // earlier records were overwritten
   std::uint64_t end = 0;     // position after the last valid record
   std::uint64_t records = 0;
-  std::uint64_t unfinished = 0;  // calls that had not returned when the process was killed, as far as they left a gap
-  bool damaged = false;          // a record at `end` was complete but is unreadable now; what follows is ignored
-  bool ended = false;            // the last record shows that the process ended on purpose
+  // number of calls that had not returned when the process was killed, as far as they left a gap
+  std::uint64_t unfinished = 0;
+  // the record at `end` was complete once but cannot be read now; everything behind it is ignored
+  bool damaged = false;
+  bool ended = false;  // the last record shows that the process ended on purpose
 };
 
 class Reading {
  public:
-  // `bytes`: the whole file, with the ring mapped or copied a second time after it, so that records that wrap around
-  // are contiguous; see span_bytes(). Returns null, or why it is not a recording.
+  // `bytes`: the whole file. The ring must be mapped or copied a second time behind it, so that records that wrap
+  // around are contiguous; see span_bytes(). Returns null, or the reason why the bytes are not a recording.
   const char* open(const char* bytes, std::uint64_t file_bytes);
   [[nodiscard]] const Facts& facts() const { return facts_; }
-  // Starts at `facts().begin`. Returns false if there are no more records.
+  // Moves to the next record; `position` starts at `facts().begin`. Returns false if there are no more records.
   bool next(std::uint64_t& position, Record& record) const;
 
-  // The ring size according to `head`, the first kHeadBytes of the file. 0 and `why` if it is not a recording or has
-  // another version.
+  // The ring size according to `head`, the first kHeadBytes of the file. Returns 0 and sets `why` if the file is not a
+  // recording or has another version.
   static std::uint64_t ring_bytes(const char* head, std::uint64_t file_bytes, const char** why);
 
  private:
@@ -57,7 +60,7 @@ class Reading {
   Facts facts_;
 };
 
-// "value", "lock", ...
+// The name of a kind: "value", "lock", ...
 const char* kind_name(Kind kind);
 
 }  // namespace rose::rr

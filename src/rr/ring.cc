@@ -12,11 +12,12 @@
 namespace rose::rr {
 namespace {
 
-#ifndef MADV_POPULATE_WRITE  // Linux 5.14; older kernels refuse it
+#ifndef MADV_POPULATE_WRITE  // available since Linux 5.14; older kernels refuse it
 constexpr int MADV_POPULATE_WRITE = 23;
 #endif
-constexpr std::uint64_t kMostPopulated = 64 << 20;  // in bytes; the pages beyond are faulted in by the first writer
-constexpr int kPatienceMs = 5000;  // wait for a thread that was stopped during a write when the ring has wrapped around
+constexpr std::uint64_t kMostPopulated = 64 << 20;  // in bytes; pages beyond that are faulted in by the first write
+// how long to wait for a thread that was stopped during a write, when the ring has wrapped around to its record
+constexpr int kPatienceMs = 5000;
 
 std::int64_t wall_now(clockid_t clock) {
   timespec now{};
@@ -55,8 +56,8 @@ bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const 
     errno = err;
     return false;
   }
-  ::fchmod(fd, 0600);  // independent of the umask
-  // Allocate disk space now: if a page cannot be allocated later, a write to it causes SIGBUS.
+  ::fchmod(fd, 0600);  // sets the mode independently of the umask
+  // Allocate disk space now. If a page could not be allocated later, a write to it would cause SIGBUS.
   const std::uint64_t file = kHeadBytes + ring_bytes;
   if (const int err = ::posix_fallocate(fd, 0, static_cast<off_t>(file)); err != 0)
     return failed("cannot be given disk space", err, fd);
@@ -73,7 +74,7 @@ bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const 
     return failed("cannot be mapped", err, fd);
   }
   ::close(fd);
-  // Fault the pages in now, because a page fault during operation delays the program and involves the file system.
+  // Fault the pages in now, because page faults during operation would delay the program and involve the file system.
   ::madvise(base, file < kMostPopulated ? file : kMostPopulated, MADV_POPULATE_WRITE);
 
   auto* head = reinterpret_cast<FileHead*>(base);
@@ -96,7 +97,8 @@ bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const 
   return true;
 }
 
-// The records of the previous round in this range must be complete, or their writer would overwrite ours.
+// Waits until the records of the previous round in this range are complete. Otherwise their writers could overwrite the
+// new record.
 bool Ring::wait_for_room(std::uint64_t from, std::uint64_t to) const {
   for (std::uint64_t n = from / segment_; n <= (to - 1) / segment_; ++n) {
     const std::atomic<std::uint64_t>& finished = head_->finished[n % kSegments];
@@ -120,8 +122,8 @@ bool Ring::append(Kind kind, std::uint16_t flags, Part key, Part data) {
   char* at = ring_ + (position & (bytes_ - 1));
   auto* record = reinterpret_cast<RecordHead*>(at);
   std::atomic_ref<std::uint32_t> sum(record->sum);
-  // Clear the checksum first, so that an incomplete record has none, not even an old one. The stores of a killed thread
-  // are visible in program order.
+  // Clear the checksum first, so that an incomplete record has no checksum, not even an old one. If the thread is
+  // killed, its stores are visible in program order.
   sum.store(0, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   record->bytes = static_cast<std::uint32_t>(bytes);

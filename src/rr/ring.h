@@ -16,10 +16,10 @@ struct Part {
 
 class Ring {
  public:
-  // Creates a new file (mode 0600) and maps it. On failure, stores the reason in `why`. `ring_bytes` must be a power of
-  // two.
+  // Creates a new file (mode 0600) and maps it. If that fails, stores the reason in `why`. `ring_bytes` must be a power
+  // of two.
   bool create(int folder, const char* name, std::uint64_t ring_bytes, const char* node, char* why, std::size_t room);
-  // Returns false if the record was dropped; the file then contains a mark.
+  // Returns false if the record was dropped. The file then contains a mark for that.
   bool append(Kind kind, std::uint16_t flags, Part key, Part data);
   // The position of the next record.
   [[nodiscard]] std::uint64_t reserved() const { return head_->reserved.load(std::memory_order_relaxed); }

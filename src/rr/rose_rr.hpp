@@ -15,18 +15,18 @@ namespace rose::rr {
 inline bool replaying() { return rose_rr_replaying() != 0; }
 inline bool on() { return rose_rr_on() != 0; }
 
-// A number, a struct without pointers and padding: while replaying it becomes what was recorded.
+// Records a number, or a struct without pointers and padding. In a replay, the value is replaced by the recorded one.
 template <typename T, typename = std::enable_if_t<std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>>>
 void record(const char* key, T& value) {
   rose_rr_record(key, &value, sizeof value);
 }
-// Bytes of any number.
+// Records a string of any length.
 inline void record(const char* key, std::string& bytes) {
   if (!on()) return;
   if (replaying()) bytes.resize(rose_rr_lock(key));
   rose_rr_record_sized(key, bytes.data(), bytes.size(), bytes.size());
 }
-// `make()` is called unless replaying: auto seed = recorded("seed", [] { return std::random_device{}(); });
+// Calls `make()` unless replaying: auto seed = recorded("seed", [] { return std::random_device{}(); });
 template <typename Make>
 auto recorded(const char* key, Make make) -> decltype(make()) {
   decltype(make()) value{};
@@ -36,7 +36,7 @@ auto recorded(const char* key, Make make) -> decltype(make()) {
 }
 inline void compare(const char* key, std::string_view bytes) { rose_rr_compare(key, bytes.data(), bytes.size()); }
 
-// Locks where the order matters: `lock` is a std::unique_lock that does not own its mutex yet.
+// Locks a mutex whose acquisition order matters. `lock` is a std::unique_lock that does not own its mutex yet.
 template <typename Lock>
 void lock_in_order(const char* key, Lock& lock) {
   rose_rr_lock(key);
@@ -44,7 +44,7 @@ void lock_in_order(const char* key, Lock& lock) {
   rose_rr_locked(key);
 }
 
-// `function` lives as long as the process. It takes the key and the recorded bytes.
+// `function` exists as long as the process. Its arguments are the key and the recorded bytes.
 inline void reproducer(const char* key, std::function<void(std::string_view, std::string_view)> function) {
   using Function = std::function<void(std::string_view, std::string_view)>;
   if (!replaying()) return;

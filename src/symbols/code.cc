@@ -17,13 +17,13 @@
 namespace rose::symbols {
 namespace {
 
-constexpr int kDeepest = 3;                      // levels of calls followed below one call
-constexpr std::uint64_t kMostOfOne = 64 << 10;   // size limit, in bytes, for a function that is only followed through
-constexpr std::uint64_t kMostBelowOne = 40'000;  // instructions decoded to analyse one call
+constexpr int kDeepest = 3;                         // levels of calls that are followed below one call
+constexpr std::uint64_t kMostOfOne = 64 << 10;      // size limit in bytes for a function below the one that is analysed
+constexpr std::uint64_t kMostBelowOne = 40'000;     // instructions decoded to analyse one call
 constexpr std::uint64_t kMostBelowAll = 1'500'000;  // instructions decoded to analyse all calls of a function
-constexpr int kStubInstructions = 5;                // of a .plt: endbr64 and bnd jmp; arm64: bti, adrp, ldr, add and br
+constexpr int kStubInstructions = 5;  // in an entry of a .plt: endbr64 and bnd jmp; arm64: bti, adrp, ldr, add and br
 
-// What a call leads to.
+// Whether a call leads to a system call, and which one is the most relevant.
 struct Reach {
   bool enters = false;
   bool changes = false;
@@ -41,9 +41,9 @@ struct Instruction {
   enum class Flow { none, call, jump, branch, ret, syscall } flow = Flow::none;
   std::optional<std::uint64_t> target;  // destination of a call, jump or branch, if it is in the code
   std::optional<std::uint64_t> slot;    // address of the word that holds the destination of a call or jump
-  bool tail = false;                    // jump through memory that is not the jump table of a switch
-  std::optional<std::uint32_t> number;  // mov $number,%eax: possibly the number of a system call
-  // arm64: a page's address (adrp), and the offset from a register of the word that is read (ldr)
+  bool tail = false;                    // a jump through memory that is not the jump table of a switch
+  std::optional<std::uint32_t> number;  // from mov $number,%eax: possibly the number of a system call
+  // arm64: the page address that adrp computes, and the offset from a register of the word that ldr reads.
   std::optional<std::uint64_t> page, within_page;
   bool probed = true;         // the kernel accepts a probe on it
   std::string_view mnemonic;  // valid only during the callback
@@ -63,8 +63,8 @@ class Decoder {
     if (handle_ != 0) cs_close(&handle_);
   }
 
-  // Decodes until `each` returns false or the bytes are not an instruction. Nothing after such bytes is used, because
-  // the decoder might have lost synchronisation. `each` may itself decode other code.
+  // Decodes until `each` returns false or the bytes are not an instruction. Nothing behind such bytes is used, because
+  // the decoder may have lost synchronisation. `each` may itself decode other code.
   template <typename Each>
   void decode(const std::vector<std::uint8_t>& code, std::uint64_t address, const Each& each) const {
     if (handle_ == 0) return;
@@ -88,7 +88,7 @@ class Decoder {
     }
     if (raw.detail == nullptr) return found;
     const cs_x86& x86 = raw.detail->x86;
-    // arch/x86/kernel/uprobes.c refuses these prefixes (is_prefix_bad), traps and privileged instructions.
+    // The kernel (arch/x86/kernel/uprobes.c, is_prefix_bad) refuses these prefixes, traps and privileged instructions.
     for (const std::uint8_t prefix : x86.prefix)
       if (prefix == 0xf0 || prefix == 0x26 || prefix == 0x2e || prefix == 0x36 || prefix == 0x3e) found.probed = false;
     switch (raw.id) {
@@ -135,7 +135,7 @@ class Decoder {
       return static_cast<std::uint64_t>(arm.operands[i].imm);
     };
     switch (raw.id) {
-      // arch/arm64/kernel/probes/decode-insn.c refuses exceptions and exclusive accesses.
+      // The kernel (arch/arm64/kernel/probes/decode-insn.c) refuses exceptions and exclusive accesses.
       case ARM64_INS_SVC:
         found.flow = Instruction::Flow::syscall;
         found.probed = false;
@@ -155,7 +155,8 @@ class Decoder {
             arm.cc == ARM64_CC_INVALID || arm.cc == ARM64_CC_AL ? Instruction::Flow::jump : Instruction::Flow::branch;
         found.target = immediate(0);
         return found;
-      // A branch to a stub's function, to a function pointer, or through a switch table: x16 and x17 are used by stubs.
+      // A branch through a register. Stubs use x16 and x17, so such a branch leads to the stub's function. Other
+      // registers contain a function pointer or an entry of a switch table.
       case ARM64_INS_BR:
         found.flow = Instruction::Flow::jump;
         found.tail =
@@ -205,7 +206,7 @@ class CodeFile::Reader {
         symbols_(file_.functions()),
         slots_(file_.slots()),
         decoder_(file_.machine()) {
-    // If the file imports nothing, libraries are linked in statically.
+    // If the file imports nothing, the libraries are linked statically.
     whole_ = std::none_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot.second.address == 0; });
   }
 
@@ -221,10 +222,10 @@ class CodeFile::Reader {
     std::uint64_t below_all = 0;
     const Span own{function->address, function->address + size};
     std::vector<Place> found;
-    std::vector<bool> silent;  // by index of the place; the call has no visible effect
+    std::vector<bool> silent;  // by index of the place: the call has no visible effect
     std::set<std::uint64_t> leaders;
     std::vector<Span> loops;
-    std::string_view entered;  // the system call that a syscall instruction would make here
+    std::string_view entered;  // the system call that a syscall instruction at this position would make
     decoder_.decode(code, function->address, [&](const Instruction& at) {
       follow(at, entered);
       if (at.flow == Instruction::Flow::branch || at.flow == Instruction::Flow::jump) {
@@ -265,7 +266,7 @@ class CodeFile::Reader {
     if (function == nullptr)
       return fail(ErrorKind::input, fmt::format("no function begins at {:#x} in '{}'", address, path_.native()));
     Exits exits;
-    // GCC moves rarely executed parts of a function f to f.cold.
+    // GCC moves rarely executed parts of a function f into a function f.cold.
     const std::string cold = function->linkage_name + ".cold";
     std::vector<const RawSymbol*> parts{function};
     for (const RawSymbol& symbol : symbols_)
@@ -286,7 +287,7 @@ class CodeFile::Reader {
   struct Callee {
     std::string name;
     LibraryCall library;
-    std::uint64_t address = 0;  // in this file; 0: elsewhere or unknown
+    std::uint64_t address = 0;  // in this file; 0: in another file, or unknown
     bool outlined = false;      // a part of a function that the compiler split off
   };
 
@@ -327,7 +328,7 @@ class CodeFile::Reader {
     return {};
   }
 
-  // True if `target` lies in the function that `part` belongs to, including its split-off parts.
+  // True if `target` lies in the function of which `part` is a part, including parts that the compiler split off.
   bool same_function(std::uint64_t target, const RawSymbol& part) const {
     auto symbol = std::upper_bound(symbols_.begin(), symbols_.end(), target,
                                    [](std::uint64_t address, const RawSymbol& s) { return address < s.address; });
@@ -338,7 +339,7 @@ class CodeFile::Reader {
     return symbol->address != target || symbol->linkage_name.find(".cold") != std::string::npos;
   }
 
-  // Functions in assembly may have size 0. They end where the next one begins.
+  // Functions written in assembly may have size 0. They end where the next function begins.
   std::uint64_t size_of(const RawSymbol& symbol) const {
     if (symbol.size != 0) return symbol.size;
     const auto next = std::upper_bound(symbols_.begin(), symbols_.end(), symbol.address,
@@ -375,7 +376,7 @@ class CodeFile::Reader {
 
   Callee at_address(std::uint64_t address, int stubs) const {
     if (const RawSymbol* symbol = at(address); symbol != nullptr) {
-      // mold names the entries of a .plt.
+      // The linker mold names the entries of a .plt.
       if (constexpr std::string_view kStub = "$plt"; symbol->linkage_name.ends_with(kStub)) {
         const std::string_view name = symbol->linkage_name;
         Callee callee = named(name.substr(0, name.size() - kStub.size()), 0, true);
@@ -414,13 +415,13 @@ class CodeFile::Reader {
     return {"through a pointer", {}, 0, false};
   }
 
-  // Determines whether a call of `callee` leads to a system call.
+  // Determines whether a call of `callee` leads to a system call within `deepest` levels of calls.
   Reach reach(const Callee& callee, int deepest) {
     Reach best;
     if (callee.library.enters) return {true, callee.library.changes, callee.library.depth};
     if (callee.library.quiet || callee.address == 0 || deepest <= 0) return best;
     const auto [known, fresh] = reached_.try_emplace({callee.address, deepest});
-    if (!fresh) return known->second;  // {} during the analysis: the function calls itself
+    if (!fresh) return known->second;  // {} while it is being analysed: the function calls itself
     const RawSymbol* symbol = at(callee.address);
     const std::uint64_t size = symbol == nullptr ? 4096 : std::min(size_of(*symbol), kMostOfOne);
     const Span own{callee.address, callee.address + size};
@@ -437,7 +438,7 @@ class CodeFile::Reader {
       } else if (leaves(one, own)) {
         if (!one.target || seen.insert(*one.target).second) below.push_back(this->callee(one));
       }
-      // A function without a size ends at its first return.
+      // If the function has no size, it ends at its first return or jump.
       return symbol != nullptr || (one.flow != Instruction::Flow::ret && one.flow != Instruction::Flow::jump);
     });
     for (const Callee& one : below) {
@@ -449,7 +450,7 @@ class CodeFile::Reader {
     return reached_[{callee.address, deepest}] = best;
   }
 
-  // `mov $1,%eax; ...; syscall`: the number of the system call usually precedes the instruction.
+  // Keeps track of `mov $1,%eax; ...; syscall`: an instruction that loads the number usually precedes the system call.
   void follow(const Instruction& at, std::string_view& entered) const {
     if (at.number) entered = call_of_number(*at.number, file_.machine());
     if (at.flow == Instruction::Flow::call) entered = {};
@@ -486,7 +487,7 @@ class CodeFile::Reader {
     return place;
   }
 
-  // `places` is sorted by address.
+  // Marks places in loops. `places` is sorted by address.
   static void mark_loops(std::vector<Place>& places, std::vector<Span> loops, std::uint64_t base) {
     std::sort(loops.begin(), loops.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
     std::uint64_t end = 0;

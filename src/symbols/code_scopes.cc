@@ -16,8 +16,8 @@ bool holds_functions(int tag) {
          tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type;
 }
 
-// dwarf_getscopes does not descend into namespaces, in which Rust's functions are. The result is ordered from the
-// outside: the function, then what is inlined into it, and so on.
+// Used if dwarf_getscopes finds nothing: it does not descend into namespaces, in which Rust's functions are. The result
+// begins with the outermost scope: the function, then what is inlined into it, and so on.
 bool find_code(Dwarf_Die* parent, std::uint64_t pc, int depth, std::vector<Dwarf_Die>& out) {
   Dwarf_Die die;
   if (depth > kDeepestScope || dwarf_child(parent, &die) != 0) return false;

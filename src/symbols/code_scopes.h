@@ -10,8 +10,8 @@
 
 namespace rose::symbols {
 
-// Innermost first, by nesting in the machine code rather than in the source. `pc` is an address as in the unit's debug
-// information.
+// Returns the scopes by nesting in the machine code rather than in the source, innermost first. `pc` is an address as
+// in the unit's debug information.
 [[nodiscard]] std::vector<Dwarf_Die> scopes_at(Dwarf_Die* unit, std::uint64_t pc);
 
 inline constexpr std::string_view kAnonymousScope = "(anonymous namespace)";

@@ -26,10 +26,10 @@ constexpr std::size_t kMostDiesSeen = 5'000'000;  // per search
 constexpr int kDeepestDie = 64;
 constexpr std::size_t kMostParameters = 64;
 constexpr std::size_t kMostScopeNames = 24;
-constexpr int kNextLines = 20;  // lines searched after one that has no code
+constexpr int kNextLines = 20;  // number of further lines that are searched if a line has no code
 constexpr std::size_t kMostScopeBytes = 4096;
-constexpr std::size_t kMostInlinedPlaces = 8;                     // of one address
-constexpr std::size_t kMostInlinedBytes = std::size_t{16} << 20;  // of the names and files of all copies
+constexpr std::size_t kMostInlinedPlaces = 8;                     // limit for one address
+constexpr std::size_t kMostInlinedBytes = std::size_t{16} << 20;  // limit for the names and files of all copies
 
 using ScopeList = std::unique_ptr<Dwarf_Die, decltype(&std::free)>;
 
@@ -93,7 +93,8 @@ bool path_ends(std::string_view path, std::string_view wanted) {
 
 bool is_function(int tag) { return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine; }
 
-// The innermost variable of that name that is in scope; outside functions, the unit's variable.
+// The innermost variable with that name that is in scope. Outside functions, the unit's variable. `names` receives the
+// other names in scope.
 std::optional<Dwarf_Die> in_scopes(Dwarf_Die* scopes, int count, const std::string& name,
                                    std::set<std::string>& names) {
   for (int i = 0; i < count; ++i) {
@@ -161,7 +162,7 @@ std::optional<Dwarf_Die> DebugInfo::unit_at(std::uint64_t address) const {
 std::optional<FunctionDie> DebugInfo::function_at(std::uint64_t address) const {
   auto unit = unit_at(address);
   if (!unit) return std::nullopt;
-  // An inlined function may be the first code of another function.
+  // The first code of a function may belong to an inlined function, so search for the enclosing function.
   for (Dwarf_Die& scope : scopes_at(&*unit, address)) {
     Dwarf_Die* die = &scope;
     if (dwarf_tag(die) != DW_TAG_subprogram) continue;
@@ -221,8 +222,8 @@ class Names {
 
 }  // namespace
 
-// Calls `each(copy, origin, outer)` for every inlined copy: its DIE, that of the function, and the name of the function
-// whose code it is in. Stops when `each` returns false.
+// Calls `each(copy, origin, outer)` for every inlined copy: the DIE of the copy, the DIE of the inlined function, and
+// the name of the function whose code contains the copy. Stops when `each` returns false.
 void DebugInfo::for_each_inlined(const std::function<bool(Dwarf_Die&, Dwarf_Die&, const std::string&)>& each) const {
   Dwarf_CU* unit = nullptr;
   Dwarf_Die die, sub;
@@ -255,7 +256,7 @@ void DebugInfo::for_each_inlined(const std::function<bool(Dwarf_Die&, Dwarf_Die&
 
 std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t most) const {
   std::vector<FunctionDie> out;
-  std::map<Dwarf_Off, bool> known;  // by origin
+  std::map<Dwarf_Off, bool> known;  // by origin: whether it has the name
   Names names;
   for_each_inlined([&](Dwarf_Die& copy, Dwarf_Die& origin, const std::string& outer) {
     const auto [is, fresh] = known.try_emplace(dwarf_dieoffset(&origin), false);
@@ -290,7 +291,7 @@ std::string_view call_file(Dwarf_Die& copy) {
   return path != nullptr ? std::string_view(path).substr(0, kMostScopeBytes) : std::string_view();
 }
 
-// "store.c:71", the place that an inlined copy was called from; "" if unknown.
+// The place from which an inlined copy was called: "store.c:71"; "" if unknown.
 std::string call_place(Dwarf_Die& copy) {
   Dwarf_Attribute attribute;
   Dwarf_Word line = 0;
@@ -299,9 +300,9 @@ std::string call_place(Dwarf_Die& copy) {
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
 }
 
-// The path of the source file that defines an inlined function; "" if unknown. `origin`: the function, `copy`: one of
-// its copies. Go's compiler writes no file for functions that it inlines. But what a copy calls inline is called from
-// that file, and if it calls nothing inline, its first instruction is of that file.
+// The path of the source file that defines an inlined function; "" if unknown. `origin` is the function and `copy` one
+// of its copies. Go's compiler does not record the file of functions that it inlines. But if the copy itself contains
+// inlined calls, these were called from that file; otherwise the copy's first instruction belongs to that file.
 std::string_view source_of_inlined(Dwarf_Die& origin, Dwarf_Die& copy) {
   if (const char* file = dwarf_decl_file(&origin)) return std::string_view(file).substr(0, kMostScopeBytes);
   if (!is_go(origin)) return {};
@@ -322,7 +323,7 @@ std::string_view source_of_inlined(Dwarf_Die& origin, Dwarf_Die& copy) {
 
 // True if a function belongs to the libraries of compilers and distributions. `file`: its source file.
 bool is_of_library(std::string_view name, std::string_view file) {
-  const bool go = file.ends_with(".go");  // whose modules may lie in /usr/src
+  const bool go = file.ends_with(".go");  // modules of Go may be in /usr/src, so the folder does not decide for them
   return of_go_library(name, file) || (!go && (file.starts_with("/usr/") || of_rust_library(file)));
 }
 
@@ -330,7 +331,7 @@ bool is_of_library(std::string_view name, std::string_view file) {
 
 namespace {
 
-// `scopes`: those around some code, innermost first. `place`: of that code.
+// `scopes`: the scopes around some code, innermost first. `place`: the code's place in the source.
 template <class Scopes>
 std::vector<DebugInfo::InlinedPlace> places_in(Scopes& scopes, std::string place) {
   std::vector<DebugInfo::InlinedPlace> out;
@@ -371,7 +372,7 @@ std::vector<DebugInfo::InlinedPlace> DebugInfo::inlined_at(std::uint64_t address
 
 std::vector<DebugInfo::Inlined> DebugInfo::all_inlined(std::size_t most) const {
   std::vector<Inlined> out;
-  std::map<Dwarf_Off, Inlined> known;  // by origin; without a name: excluded
+  std::map<Dwarf_Off, Inlined> known;  // by origin; without a name: the function is excluded
   std::size_t bytes = 0;
   Names names;
   for_each_inlined([&](Dwarf_Die& copy, Dwarf_Die& origin, const std::string&) {
@@ -436,7 +437,7 @@ LineFound DebugInfo::line(const std::string& file, int wanted, const std::string
     int line;
     std::uint64_t address;
     Dwarf_Die unit;
-    std::size_t stretch;  // range of code that belongs to the line without interruption
+    std::size_t stretch;  // consecutive entries of the line table for one line belong to one stretch
   };
   std::vector<Row> rows;
   std::size_t stretches = 0;

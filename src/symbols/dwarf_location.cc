@@ -123,7 +123,8 @@ class Evaluation {
     return std::nullopt;
   }
 
-  // At the function's entry, its registers still hold the entry values.
+  // The value at the function's entry is known only if the probe is at the entry: the registers then still have that
+  // value.
   std::optional<Stand> entry_value(const Dwarf_Op& op) {
     if (!context_.entry || attribute_ == nullptr)
       return Stand::nowhere(std::string(kGone) + ": only its value at the function's entry is known");
@@ -147,7 +148,7 @@ class Evaluation {
       case DW_OP_bregx: return by_register(op.number, op.number2);
       case DW_OP_fbreg: return frame_base(op.number);
       case DW_OP_call_frame_cfa: return frame_address();
-      // Expressed relative to the instruction, which works wherever the file is loaded.
+      // Expressed relative to the instruction pointer, so that the result holds wherever the file is loaded.
       case DW_OP_addr: return push({context_.machine->instruction, {op.number - context_.address}});
       case DW_OP_const1u:
       case DW_OP_const1s:

@@ -19,14 +19,14 @@ struct Stand {
   enum class How {
     value,   // the chain yields its bits, starting at bit `shift`
     memory,  // the chain yields its address
-    pieces,  // in several consecutive pieces
+    pieces,  // the object is in several pieces, one after the other
     unknown,
   };
   How how = How::unknown;
   Chain chain;
   std::uint8_t shift = 0;
   std::vector<Piece> pieces;
-  std::string refused;  // unknown: a short reason
+  std::string refused;  // for `unknown`: a short reason
 
   static Stand nowhere(std::string why);
   static Stand in_register(std::uint8_t number);
@@ -35,7 +35,7 @@ struct Stand {
 
 struct Stand::Piece {
   Stand stand;
-  std::uint64_t bytes = 0;  // its size
+  std::uint64_t bytes = 0;  // size of the piece
 };
 
 inline Stand Stand::nowhere(std::string why) { return {How::unknown, {}, 0, {}, std::move(why)}; }
@@ -44,10 +44,10 @@ inline Stand Stand::at(Chain address) { return {How::memory, std::move(address),
 
 // The location of a part of an object.
 [[nodiscard]] Stand part_of(const Stand& whole, std::uint64_t offset, std::uint64_t size);
-// The location of the object that a pointer refers to.
+// The location of the object to which a pointer refers.
 [[nodiscard]] Stand pointed_to(const Stand& pointer);
 
-// What an expression is evaluated against.
+// The context in which an expression is evaluated.
 struct Context {
   std::uint64_t address = 0;      // address of the probe, in the file
   bool entry = false;             // the probe is on a function's first instruction
@@ -57,7 +57,8 @@ struct Context {
   Dwarf_Die* function = nullptr;  // the function to which the frame belongs; may be null
 };
 
-// The location of a variable or parameter. Unknown if it has none there: "optimized out at that address".
+// The location of a variable or parameter. If it has no location there, the result is `unknown`: "optimized out at that
+// address".
 [[nodiscard]] Stand stand_of(Dwarf_Die* variable, const Context& context);
 
 }  // namespace rose::symbols

@@ -49,7 +49,7 @@ struct Member {
   bool bits = false;  // a bit field
 };
 
-// Members that occupy space.
+// The members of a type that occupy space.
 std::vector<Member> members_of(Dwarf_Die* type) {
   std::vector<Member> out;
   Dwarf_Die die;
@@ -58,7 +58,7 @@ std::vector<Member> members_of(Dwarf_Die* type) {
   do {
     const int tag = dwarf_tag(&die);
     if (tag != DW_TAG_member && tag != DW_TAG_inheritance) continue;
-    // static members
+    // Skip static members.
     if (dwarf_hasattr(&die, DW_AT_external) != 0 || dwarf_hasattr(&die, DW_AT_declaration) != 0) continue;
     Member member{die, name_of_die(&die), number(&die, DW_AT_data_member_location).value_or(0),
                   tag == DW_TAG_inheritance, dwarf_hasattr(&die, DW_AT_bit_size) != 0};
@@ -116,7 +116,7 @@ bool is_char(Dwarf_Die* type) {
   return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char || encoding == DW_ATE_UTF;
 }
 
-// The first pointer in a member or in a type that wraps it, at any depth.
+// The first pointer in a type or in its members, at any depth.
 std::optional<Found> first_pointer(Dwarf_Die* type, int depth = 0) {
   if (depth > kDeepestMember + 2) return std::nullopt;
   for (Member& member : members_of(type)) {
@@ -133,7 +133,7 @@ std::optional<Found> first_pointer(Dwarf_Die* type, int depth = 0) {
 }
 
 struct CountedText {
-  std::uint64_t text = 0, length = 0;  // offsets of the pointer and the length
+  std::uint64_t text = 0, length = 0;  // offsets of the pointer and of the length
 };
 
 std::optional<CountedText> pair_of(Dwarf_Die* type, const char* text, const char* length) {
@@ -142,7 +142,7 @@ std::optional<CountedText> pair_of(Dwarf_Die* type, const char* text, const char
   return CountedText{pointer->offset, count->offset};
 }
 
-// libstdc++'s std::string and string_view, Rust's str and String, Go's string.
+// Recognises libstdc++'s std::string and string_view, Rust's str and String, and Go's string.
 std::optional<CountedText> as_text(Dwarf_Die* type) {
   const std::string name = name_of_die(type);
   if (name.starts_with("basic_string<char") || name == "string") {
@@ -229,7 +229,7 @@ void put_text(const Stand& text, Reading& out) {
   out.fetch.at = text.chain;
 }
 
-// The chain that yields a word at a location.
+// Sets the chain that yields a word at a location.
 bool word_chain(const Stand& stand, Chain& out, std::string& refused) {
   if (stand.how == Stand::How::value && stand.shift == 0) {
     out = stand.chain;
@@ -303,7 +303,7 @@ Result<Reading> read_value(Dwarf_Die type, Stand stand, const std::string& name,
       else if (word_chain(pointer, out.fetch.at, out.refused)) (void)word_chain(length, out.fetch.length, out.refused);
       return out;
     }
-    // Types that only wrap a value, such as an atomic or a distinct type for a number.
+    // Skip types that only wrap a value, such as an atomic or a distinct type for a number.
     std::vector<Member> members = members_of(&type);
     std::erase_if(members, [](Member& member) {
       auto inner = type_of(&member.die);
@@ -419,7 +419,7 @@ Result<Reading> read_down(Dwarf_Die* typed, Stand stand, const std::vector<std::
   if (!type) return fail(ErrorKind::input, fmt::format("the type of '{}' is unknown", name));
   std::string type_text = type_name(typed);
   for (const std::string& wanted : members) {
-    // at most two levels: a reference to a pointer
+    // Follow at most two levels: a reference to a pointer.
     for (int i = 0; i < 2 && type && is_pointer(dwarf_tag(&*type)); ++i) {
       stand = pointed_to(stand);
       type = type_of(&*type);

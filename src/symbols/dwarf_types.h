@@ -13,17 +13,17 @@
 
 namespace rose::symbols {
 
-// The type without typedefs and qualifiers. nullopt: void, or damaged debug information.
+// The type of a DIE without typedefs and qualifiers. nullopt: void, or damaged debug information.
 [[nodiscard]] std::optional<Dwarf_Die> type_of(Dwarf_Die* die);
-[[nodiscard]] std::string type_name(Dwarf_Die* die);   // of a DIE that has a type: "const char *", "Shade"
+[[nodiscard]] std::string type_name(Dwarf_Die* die);   // the name of the type of a DIE: "const char *", "Shade"
 [[nodiscard]] std::uint64_t size_of(Dwarf_Die* type);  // 0: unknown
 
-// The location of a returned C or C++ value: in rax, in rax and rdx, or in memory that rax points to. `rust`: by Rust's
-// calling convention.
+// The location of a returned C or C++ value: in rax, in rax and rdx, or in the memory to which rax points. `rust`:
+// returned by Rust's calling convention.
 [[nodiscard]] Stand returned_stand(Dwarf_Die* type, bool rust);
 
-// The parts of an argument that are simple enough to be recorded without a request, written as they follow its name: ""
-// for itself, "->term". Empty if there are none.
+// The parts of an argument that are simple enough to be recorded without a request, in the form in which they follow
+// the argument's name: "" for the argument itself, "->term" for a member. Empty if there are none.
 [[nodiscard]] std::vector<std::string> simple_members(Dwarf_Die* typed);
 
 struct Reading {

@@ -25,9 +25,10 @@ constexpr int kMostDieDepth = 48;                // nesting of scopes that conta
 constexpr std::uint64_t kMostDies = 50'000'000;  // DIEs visited per file
 constexpr std::size_t kMostNameBytes = 65536;
 constexpr std::size_t kMostSlots = 4'000'000;
-constexpr std::uint64_t kMostCodeBytes = std::uint64_t{1} << 20;  // bytes read at once; longer than any function
+// bytes that are read at once; more than any function has
+constexpr std::uint64_t kMostCodeBytes = std::uint64_t{1} << 20;
 
-// With an empty file, a pipe or a folder, libelf would block or misread.
+// Only regular files are opened, because libelf would block or misread with a pipe, a folder or an empty file.
 Result<Fd> open_program(const std::filesystem::path& path) {
   Fd fd = open_regular(path);
   if (fd) return fd;
@@ -87,7 +88,7 @@ DebugLink debug_link(Elf* elf) {
     if (length == 0 || crc_at + 4 > data->d_size) return {};
     DebugLink link;
     link.name.assign(text, length);
-    // A name with a slash would let the file direct us to any path.
+    // If the name contained a slash, the file could direct rose to any path.
     if (link.name.find('/') != std::string::npos || link.name == "." || link.name == "..") return {};
     std::memcpy(&link.crc, text + crc_at, 4);
     return link;
@@ -159,7 +160,7 @@ class SourceWalk {
   void subprogram(Dwarf_Die& die) {
     Dwarf_Addr entry = 0;
     const bool has_entry = dwarf_entrypc(&die, &entry) == 0;
-    // A function that is split into a hot and a cold part has ranges. The symbols distinguish the parts.
+    // A function that is split into a hot and a cold part has ranges. Symbols show which part is which.
     std::vector<Dwarf_Addr> entries;
     if (has_entry && entry != 0) entries.push_back(entry);
     Dwarf_Addr base = 0;
@@ -190,7 +191,7 @@ class SourceWalk {
   std::uint64_t seen_ = 0;
 };
 
-// `without_go`: skip Go's units, because Go's own table has already supplied their sources.
+// `without_go`: skips Go's units, because Go's own table has already supplied their sources.
 void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>& found) {
   if (!is_safe_to_read(elf)) return;
   const std::unique_ptr<Dwarf, decltype(&dwarf_end)> dwarf(dwarf_begin_elf(elf, DWARF_C_READ, nullptr), dwarf_end);
@@ -211,10 +212,10 @@ void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>
   }
 }
 
-// What the loader writes to a word.
+// The meaning of what the loader writes to a word.
 enum class Relocation {
   moved,     // an address in this file
-  resolved,  // what a function in this file returns
+  resolved,  // the address that a function of this file returns
   symbol,    // the address of a symbol
   other,
 };
@@ -241,8 +242,8 @@ bool is_safe_to_read(Elf* elf) {
   constexpr unsigned kMostPacked = 40;
   constexpr std::uint64_t kUnpackedAnyway = std::uint64_t{16} << 20;  // bytes
   // libdw decompresses other sections by itself and without a limit, so all of them count. Debug information shrinks to
-  // a third or a tenth; a higher ratio indicates a file made to exhaust rose's memory.
-  std::uint64_t unpacked = 0, end = 0;  // end: of the last packed section, which is no more than the file has
+  // a third or a tenth of its size. A higher ratio indicates a file that was made to exhaust rose's memory.
+  std::uint64_t unpacked = 0, end = 0;  // end: end of the last compressed section, up to which the file has bytes
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0) return false;
   Elf_Scn* section = nullptr;
@@ -253,7 +254,8 @@ bool is_safe_to_read(Elf* elf) {
     if (name == nullptr) continue;
     const std::string_view text = name;
     if (text == ".gnu_debugaltlink" || text == ".debug_sup") {
-      // A pipe instead of the file would block, and any named file would be opened as root.
+      // libdw would open the named file as root, and would block if the file is a pipe. So only the distribution's
+      // folder is accepted.
       const auto bytes = bytes_of(section);
       const std::string_view link(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       const std::string_view file = link.substr(0, link.find('\0'));
@@ -305,7 +307,7 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
   elf_version(EV_CURRENT);
   ElfFile file;
   ROSE_TRY(file.fd_, open_program(path));
-  // Read instead of mapped: if the file shrinks meanwhile, we get an error instead of SIGBUS.
+  // The file is read instead of mapped. If it shrinks meanwhile, rose then gets an error instead of SIGBUS.
   file.elf_.reset(elf_begin(file.fd_.get(), ELF_C_READ, nullptr));
   GElf_Ehdr header;
   if (!file.elf_ || elf_kind(file.elf_.get()) != ELF_K_ELF || gelf_getehdr(file.elf_.get(), &header) == nullptr) {
@@ -340,7 +342,7 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
     }
     if (program.p_type != PT_LOAD || (program.p_flags & PF_X) == 0) continue;
     if (program.p_offset >= file_size) continue;
-    // A damaged header may describe more code than the file has: no offset may lie outside of it.
+    // A damaged header may describe more code than the file has, but no offset may lie outside the file.
     const std::uint64_t size = std::min(program.p_filesz, file_size - program.p_offset);
     if (program.p_vaddr + size < program.p_vaddr) continue;
     file.segments_.push_back({program.p_vaddr, program.p_offset, size});
@@ -368,7 +370,7 @@ void ElfFile::open_debug_file(const std::filesystem::path& path) {
     if (other.st_dev == own.st_dev && other.st_ino == own.st_ino) continue;
     std::unique_ptr<Elf, ElfEnd> elf(elf_begin(fd.get(), ELF_C_READ, nullptr));
     if (!elf || elf_kind(elf.get()) != ELF_K_ELF) continue;
-    // The debug file of another build would give addresses inside other functions.
+    // The debug file must belong to this build, or addresses would be inside other functions.
     const std::vector<std::uint8_t> other_id = build_id(elf.get());
     if (!id.empty() && !other_id.empty() ? id != other_id : link.name.empty() || file_crc(fd.get()) != link.crc) {
       continue;
@@ -456,9 +458,9 @@ void each_data_section(Elf* elf, const Each& each) {
 }  // namespace
 
 // Since Go 1.18, entries are relative to runtime.text, which is not the start of .text if C code is linked in. Until Go
-// 1.26, the header held this address. Otherwise it is in the runtime's module data, which begins with the address of
-// the table and also contains the first and last address of code, one after the other. In a PIE, relocations hold these
-// words.
+// 1.26, the header contained this address. Since then it must be found in the runtime's module data, which begins with
+// the address of the table and also contains the first and last address of code, one after the other. In a PIE,
+// relocations contain these words.
 std::uint64_t ElfFile::go_text(const GoHeader& header, std::uint64_t table) const {
   if (!header.relative()) return 0;
   const auto good = [&](std::uint64_t text) {

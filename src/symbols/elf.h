@@ -25,14 +25,15 @@ struct RawSymbol {
   std::uint64_t address = 0;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
-  int binding = 0;          // 0 global, 1 weak, 2 local: smaller is preferred
-  std::uint64_t check = 0;  // length of Go's stack check at the entry, in bytes
+  int binding = 0;          // 0 global, 1 weak, 2 local; the smallest is preferred
+  std::uint64_t check = 0;  // length of Go's stack check at the entry, in bytes; 0: none
 };
 
-// What the dynamic linker stores in a slot: a function of another file, by name, or one of this file, by address.
+// What the dynamic linker stores in a slot: the address of a function in another file, known by its name, or of a
+// function in this file, known by its address.
 struct Slot {
-  std::string name;           // "" if it has no name
-  std::uint64_t address = 0;  // in this file; 0: elsewhere
+  std::string name;           // "" if the function has no name
+  std::uint64_t address = 0;  // in this file; 0: in another file
 };
 
 class ElfFile {
@@ -55,7 +56,7 @@ class ElfFile {
   // The slots through which code makes indirect calls (.got and similar), by address.
   [[nodiscard]] std::map<std::uint64_t, Slot> slots() const;
 
-  // Bytes of code at an address; fewer if the file ends before.
+  // Returns the bytes of code at an address; fewer if the file ends before.
   [[nodiscard]] std::vector<std::uint8_t> code(std::uint64_t address, std::uint64_t size) const;
 
   // True if the file has Go's function table.
@@ -64,11 +65,11 @@ class ElfFile {
   // The file offset of the code at an address; nullopt if it is not code.
   [[nodiscard]] std::optional<std::uint64_t> file_offset(std::uint64_t address) const;
 
-  // Handles for libdw, valid while this object exists; debug_handle() is nullptr if there is no debug file.
+  // Handles for libdw, valid while this object exists. debug_handle() is nullptr if there is no debug file.
   [[nodiscard]] Elf* handle() const { return elf_.get(); }
   [[nodiscard]] Elf* debug_handle() const { return debug_.get(); }
 
-  // The separate debug file in use; "" if there is none.
+  // The path of the separate debug file in use; "" if there is none.
   [[nodiscard]] const std::filesystem::path& debug_path() const { return debug_path_; }
 
  private:
@@ -92,14 +93,14 @@ class ElfFile {
   std::unique_ptr<Elf, ElfEnd> elf_;
   std::unique_ptr<Elf, ElfEnd> debug_;
   std::vector<char> mini_bytes_;
-  std::unique_ptr<Elf, ElfEnd> mini_;  // refers to mini_bytes_
+  std::unique_ptr<Elf, ElfEnd> mini_;  // reads from mini_bytes_
   std::filesystem::path debug_path_;
   std::vector<Segment> segments_;
   std::vector<GoFunction> go_;
 };
 
-// True if libdw may read this file's debug information: its strings are terminated, and the alternate file that libdw
-// would open by itself is one of the distribution.
+// True if libdw may read this file's debug information: its strings are terminated, and if libdw would open an
+// alternate file by itself, that file belongs to the distribution.
 [[nodiscard]] bool is_safe_to_read(Elf* elf);
 
 // The paths at which the debug file may be, best first. `link` is from .gnu_debuglink and may be "".

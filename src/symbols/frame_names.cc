@@ -17,7 +17,7 @@ namespace rose::symbols {
 namespace {
 
 constexpr std::size_t kMostInlined = 32;     // levels of inlining at one address
-constexpr std::size_t kMostUnits = 200'000;  // searched if the file has no address index
+constexpr std::size_t kMostUnits = 200'000;  // at most this many are searched if the file has no address index
 constexpr std::size_t kMostMangledBytes = 16'384;
 
 struct Free {
@@ -44,7 +44,8 @@ std::string name_of(Dwarf_Die* die) {
   return name != nullptr ? scope_of(die) + name : std::string();
 }
 
-// The unit that contains the address. Compilers other than GCC omit the address index.
+// The unit that contains the address. All units are searched if there is no address index, which compilers other than
+// GCC omit.
 std::optional<Dwarf_Die> unit_at(Dwfl_Module* module, std::uint64_t pc, Dwarf_Addr& bias) {
   if (Dwarf_Die* unit = dwfl_module_addrdie(module, pc, &bias); unit != nullptr) return *unit;
   Dwarf_Die* unit = nullptr;
@@ -72,7 +73,7 @@ int line_of_call(Dwarf_Die* inlined) {
   return static_cast<int>(line);
 }
 
-// From DWARF: the inlined functions, then the function itself. Empty if DWARF does not know the address.
+// Names from DWARF: the inlined functions, then the function itself. Empty if DWARF does not know the address.
 std::vector<StackFrame> by_dwarf(Dwfl_Module* module, std::uint64_t pc) {
   Dwarf_Addr bias = 0;
   Dwarf* dwarf = dwfl_module_getdwarf(module, &bias);
@@ -102,7 +103,7 @@ std::vector<StackFrame> by_dwarf(Dwfl_Module* module, std::uint64_t pc) {
     file = file_of_call(&*unit, die);
     line = line_of_call(die);
   }
-  // An inlined function without an enclosing one means damaged debug information, which is not used.
+  // An inlined function without an enclosing function means that the debug information is damaged, so it is not used.
   return {};
 }
 
@@ -118,7 +119,7 @@ const FrameNames::Named* FrameNames::in_tables(const std::filesystem::path& path
         const auto source = sources.find(symbol.address);
         Named named{symbol.address, symbol.size, symbol.binding, std::move(symbol.linkage_name),
                     source == sources.end() ? "" : source->second};
-        // Of several names of one function, the one that programs use.
+        // If a function has several names, keep the one that programs use.
         if (table.empty() || table.back().address != named.address) table.push_back(std::move(named));
         else if (named.binding <= table.back().binding) table.back() = std::move(named);
       }
@@ -138,7 +139,7 @@ std::vector<StackFrame> FrameNames::at(Dwfl_Module* module, std::uint64_t pc, st
   if (auto frames = by_dwarf(module, pc); !frames.empty()) {
     if (!frames.back().function.empty()) return frames;
   }
-  // Not dwfl_module_addrinfo(), which in a damaged file returns unterminated names.
+  // dwfl_module_addrinfo() is not used, because in a damaged file it returns unterminated names.
   StackFrame frame;
   if (const Named* named = in_tables(path, address); named != nullptr) {
     frame.function = printed(named->name.c_str());

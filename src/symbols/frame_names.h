@@ -17,20 +17,21 @@ namespace rose::symbols {
 
 class FrameNames {
  public:
-  // For a program counter in the module; `address` is the same address in the file `path`. Innermost first, never
-  // empty.
+  // The frames at a program counter in the module, innermost first; never empty. `address` is the same address in the
+  // file `path`.
   [[nodiscard]] std::vector<StackFrame> at(Dwfl_Module* module, std::uint64_t pc, std::uint64_t address,
                                            const std::filesystem::path& path);
 
  private:
   struct Named {
-    std::uint64_t address = 0, size = 0;  // size 0: up to the next function
+    std::uint64_t address = 0, size = 0;  // size 0: the function extends to the next one
     int binding = 0;                      // 0 global, 1 weak, 2 local
     std::string name, source;
   };
   [[nodiscard]] const Named* in_tables(const std::filesystem::path& path, std::uint64_t address);
 
-  std::map<std::filesystem::path, std::vector<Named>> tables_;  // of files whose debug information names no function
+  // only for files whose debug information names no function
+  std::map<std::filesystem::path, std::vector<Named>> tables_;
 };
 
 }  // namespace rose::symbols

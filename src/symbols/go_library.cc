@@ -9,7 +9,8 @@ namespace {
 
 std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
 
-// "crypto/sha256" for "crypto/sha256.(*digest).Write". Type arguments in brackets contain paths of their own.
+// The package of a function: "crypto/sha256" for "crypto/sha256.(*digest).Write". Type arguments in brackets contain
+// paths of their own.
 std::string_view package_of(std::string_view function) {
   const std::string_view head = function.substr(0, function.find_first_of("[("));
   const std::size_t slash = head.rfind('/');
@@ -17,7 +18,7 @@ std::string_view package_of(std::string_view function) {
   return dot == std::string_view::npos ? std::string_view{} : head.substr(0, dot);
 }
 
-// The first path component of the packages of the Go distribution.
+// The first path components of the Go distribution's packages.
 const std::set<std::string_view>& packages() {
   static const std::set<std::string_view> known = {
       "archive", "bufio",    "bytes",   "cmp",    "compress", "container", "context", "crypto",  "database", "debug",
@@ -30,13 +31,13 @@ const std::set<std::string_view>& packages() {
 
 bool is_known(std::string_view package) { return packages().contains(first_part(package)); }
 
-// Function literals: "sort.(*list).Len.func1".
+// True for function literals: "sort.(*list).Len.func1".
 bool is_literal(std::string_view function) {
   const std::size_t dot = function.rfind('.');
   return dot != std::string_view::npos && function.substr(dot + 1).starts_with("func");
 }
 
-// "log.part.0": a part of the C function "log" that the compiler split off.
+// True for a part of a C function that the compiler split off: "log.part.0" for "log".
 bool is_clone(std::string_view function) {
   const std::size_t dot = function.find('.');
   if (dot == std::string_view::npos) return false;
@@ -46,13 +47,15 @@ bool is_clone(std::string_view function) {
   return std::find(kForms.begin(), kForms.end(), rest.substr(0, rest.find('.'))) != kForms.end();
 }
 
-// The functions of runtime/cgo by which threads of C enter and leave Go. They are on stacks of every program that is
-// linked with C, and have no source file: the distribution is built without debug information for them.
+// True for the functions of runtime/cgo through which threads of C enter and leave Go. They are on stacks of every
+// program that is linked with C, and have no source file, because the distribution builds them without debug
+// information.
 bool of_cgo(std::string_view function) {
   return function.starts_with("crosscall") || function.starts_with("x_cgo_") || function.starts_with("_cgo_");
 }
 
-// "/usr/local/go", "/usr/lib/go-1.19", ".../golang.org/toolchain@v0.0.1-go1.23.1.linux-amd64".
+// True for folders such as "/usr/local/go", "/usr/lib/go-1.19" and
+// ".../golang.org/toolchain@v0.0.1-go1.23.1.linux-amd64".
 bool is_goroot(std::string_view folder) {
   const std::string_view name = folder.substr(folder.rfind('/') + 1);
   return name == "go" || name.starts_with("go-1.") || name.starts_with("go1.") || name.starts_with("toolchain@");
@@ -65,14 +68,14 @@ bool of_go_library(std::string_view function, std::string_view file) {
   if (file.empty() && of_cgo(function)) return true;
   if (file.empty()) return !package.empty() && is_known(package) && !is_clone(function);
   if (!file.ends_with(".go") && !file.ends_with(".s")) return false;
-  // Callers are reported with the file's name only: "proc.go" of "runtime.main".
+  // For callers, only the name of the file is known: "proc.go" for "runtime.main".
   if (file.find('/') == std::string_view::npos) return !package.empty() && is_known(package);
   constexpr std::string_view kSources = "/src/";
   const std::size_t root = file.rfind(kSources);
   const std::string_view folder = root == std::string_view::npos ? file : file.substr(root + kSources.size());
   if (!is_known(folder)) return false;
-  // A literal of a function that was inlined is named after the function into which it was inlined:
-  // "etcd/raft.(*DefaultLogger).Info.(*Logger).Output.func1", so its source file decides. Without a root, the folder of
+  // If the function of a literal was inlined, the literal is named after the function into which it was inlined:
+  // "etcd/raft.(*DefaultLogger).Info.(*Logger).Output.func1". So its source file decides. Without a root, the folder of
   // the file decides, because no module may have the path of a standard package.
   if (root == std::string_view::npos || (is_literal(function) && is_goroot(file.substr(0, root)))) return true;
   // Some functions of one package are implemented in another one; local names in assembly files contain no package.

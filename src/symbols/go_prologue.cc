@@ -6,10 +6,10 @@
 namespace rose::symbols {
 namespace {
 
-// Of the offset of a goroutine's creator: g begins with the stack's bounds and the registers.
+// Limits for the offset of gopc in g. It is not smaller, because g begins with the stack's bounds and the registers.
 constexpr std::uint32_t kLeastOfCreator = 128, kMostOfCreator = 2048;
 
-// Consumes known instructions from the front.
+// Reads known instructions from the front of the code.
 class Code {
  public:
   explicit Code(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -32,7 +32,7 @@ class Code {
   std::size_t at_ = 0;
 };
 
-// The check as cmd/internal/obj/arm64 (stacksplit) generates it; g is in x28.
+// Recognises the check that cmd/internal/obj/arm64 (stacksplit) generates; g is in x28.
 std::size_t arm64_stack_check_bytes(std::span<const std::uint8_t> bytes) {
   std::size_t at = 0;
   const auto eat = [&](std::uint32_t mask, std::uint32_t wanted) {
@@ -52,7 +52,8 @@ std::size_t arm64_stack_check_bytes(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-// The check as cmd/internal/obj/x86 (stacksplit) generates it. The limit is at offset 16 of the goroutine's g.
+// Recognises the check that cmd/internal/obj/x86 (stacksplit) generates. The limit is at offset 16 of the goroutine's
+// g.
 std::size_t stack_check_bytes(std::span<const std::uint8_t> bytes, const Machine& machine) {
   if (machine.elf == EM_AARCH64) return arm64_stack_check_bytes(bytes);
   Code code(bytes);

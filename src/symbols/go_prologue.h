@@ -1,5 +1,5 @@
-// What the code of Go functions shows: the first instruction after the stack check, and where the runtime keeps the
-// creator of a goroutine. Pure. Private to symbols.
+// What the code of Go functions shows: the first instruction after the stack check, and where the runtime stores the
+// address of the code that created a goroutine. Pure. Private to symbols.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 
 namespace rose::symbols {
 
-// Most Go functions first check the size of the stack and start again after enlarging it, so a probe on the entry is
-// hit twice by such a call and a probe after the check once. Returns the length of the check at the start of `code` in
-// bytes, or 0 if there is none.
+// The length in bytes of the stack check at the start of `code`, or 0 if there is none. Most Go functions first check
+// the size of the stack, and start again after enlarging it. A probe on the entry is hit twice by such a call; a probe
+// after the check is hit once.
 [[nodiscard]] std::size_t stack_check_bytes(std::span<const std::uint8_t> code, const Machine& machine);
 
-// The function that reads it, for stack traces ("created by").
+// The function of the runtime that reads gopc, for stack traces ("created by").
 inline constexpr const char* kGoCreatorReader = "runtime.printcreatedby";
-// The offset in the runtime's g of its `gopc`: the return address of the `go` statement that started the goroutine. It
-// differs between versions, and debug information is often missing, so it is taken from the `code` of that function:
-// the first word that it loads far into its argument, the g. Nothing for Go before 1.17, whose arguments are on the
-// stack, and whose g is in no register.
+// The offset of `gopc` in the runtime's g. It is the return address of the `go` statement that started the goroutine.
+// The offset differs between versions, and debug information is often missing. Therefore it is taken from `code`, the
+// code of kGoCreatorReader, which gets g as its argument: it is the offset of the first word that this code loads from
+// far inside g. Nothing for Go before 1.17, where arguments are on the stack and no register contains g.
 [[nodiscard]] std::optional<std::uint64_t> go_creator_offset(std::span<const std::uint8_t> code,
                                                              const Machine& machine);
 

@@ -12,16 +12,17 @@
 namespace rose::symbols {
 
 struct Machine {
-  int elf = 0;                                 // e_machine
-  std::uint8_t instruction = 0;                // the instruction pointer; all integer registers have smaller numbers
-  std::uint8_t stack = 0;                      // the stack pointer
-  std::span<const std::uint8_t> arguments;     // of C functions, in order; further ones are on the stack
-  std::span<const std::uint8_t> go_arguments;  // of Go functions
-  std::uint8_t returned = 0;                   // the result of a C function
-  std::uint8_t caller = 0;                     // holds the return address at a function's entry, or points to it:
+  int elf = 0;                   // e_machine
+  std::uint8_t instruction = 0;  // the instruction pointer; the numbers of all integer registers are smaller
+  std::uint8_t stack = 0;        // the stack pointer
+  // registers with the arguments of C functions, in order; further arguments are on the stack
+  std::span<const std::uint8_t> arguments;
+  std::span<const std::uint8_t> go_arguments;  // registers with the arguments of Go functions
+  std::uint8_t returned = 0;                   // the register with the result of a C function
+  std::uint8_t caller = 0;  // the register that contains the return address at a function's entry, or points to it:
   bool caller_on_stack = false;
-  std::uint8_t goroutine = 0;  // in Go functions: points to the runtime's g
-  std::uint8_t frame = 0;      // the frame pointer: points to the caller's, which a return address follows
+  std::uint8_t goroutine = 0;  // in Go functions: the register that points to the runtime's g
+  std::uint8_t frame = 0;  // the frame pointer: points to the caller's frame pointer, behind which is a return address
 };
 
 namespace machine {
@@ -38,7 +39,7 @@ inline constexpr const Machine& kOwn = kX86;
 #endif
 }  // namespace machine
 
-// nullptr: an unsupported machine.
+// Returns nullptr for an unsupported machine.
 inline const Machine* machine_of(int elf) {
   return elf == EM_X86_64 ? &machine::kX86 : elf == EM_AARCH64 ? &machine::kArm64 : nullptr;
 }

@@ -8,7 +8,7 @@ namespace rose::symbols {
 namespace {
 
 constexpr std::uint64_t kMostMemory = std::uint64_t{128} << 20;  // for the decoder, including its dictionary
-// limit after unpacking; the tables of the largest programs have tens of MiB
+// Limit for the unpacked file. The symbol tables of the largest programs have tens of MiB.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 
 struct StreamEnd {

@@ -17,14 +17,15 @@ namespace {
 
 constexpr std::size_t kMostManglingBytes = 4096;
 // A mangled name of a few hundred bytes can expand to terabytes, because every substitution ("S1_", "T_") may double
-// the text. In real libraries (LLVM, clang), 3 of 10,000 names have more substitutions than this; they stay mangled.
+// the text. Names with more substitutions than this stay mangled; in real libraries (LLVM, clang), these are 3 of
+// 10,000.
 constexpr int kMostSubstitutions = 24;
 
 constexpr std::string_view kStdString =
     "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
 constexpr std::string_view kStdStringNormal =  // in the form that normalise() produces
     "std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>";
-constexpr std::string_view kAnonymous = "(anonymous namespace)::";  // normalise() keeps its space
+constexpr std::string_view kAnonymous = "(anonymous namespace)::";  // normalise() keeps the space in it
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
 bool is_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
@@ -50,7 +51,7 @@ std::string demangle_cxx(const std::string& name) {
   return status == 0 && text ? std::string(text.get()) : std::string{};
 }
 
-// Suffixes that compilers append to the symbols of parts or copies of a function.
+// Suffixes that compilers append to the symbols of a function's parts or copies.
 struct Suffix {
   std::string_view text;
   bool outlined;
@@ -97,8 +98,8 @@ void strip_abi_tags(std::string_view& name) {
   }
 }
 
-// The position of the parameter list at the end of `name`, or its size if there is none, as in Go's
-// "main.(*Server).Apply" and in "Foo::operator()".
+// The position of the parameter list at the end of `name`. If there is none, as in Go's "main.(*Server).Apply" and in
+// "Foo::operator()", the size of `name`.
 std::size_t parameters_begin(std::string_view name) {
   std::string_view text = name;
   for (bool again = true; again;) {
@@ -121,7 +122,7 @@ std::size_t parameters_begin(std::string_view name) {
           (before.size() == 8 || !is_word(before[before.size() - 9]))) {
         return name.size();
       }
-      // In Go, "pkg.(*T)" alone would be a type and never a function.
+      // In Go, "pkg.(*T)" alone would be a type, so it cannot be a function with parameters.
       return before.ends_with('.') ? name.size() : i;
     }
   }
@@ -145,9 +146,9 @@ std::size_t name_begin(std::string_view name) {
   return depth == 0 ? begin : 0;
 }
 
-// The suffixes by which a Go function may also be named: from each path component on, and without the package. For
-// "go.etcd.io/etcd/raft.(*raft).becomeLeader": "etcd/raft.(*raft).becomeLeader", "raft.(*raft).becomeLeader" and
-// "(*raft).becomeLeader". Separators in type arguments do not count.
+// Calls `each` for the suffixes by which a Go function may also be named: those that begin at each path component, and
+// the name without the package. For "go.etcd.io/etcd/raft.(*raft).becomeLeader": "etcd/raft.(*raft).becomeLeader",
+// "raft.(*raft).becomeLeader" and "(*raft).becomeLeader". Separators in type arguments do not count.
 template <typename Each>
 void each_go_tail(std::string_view name, const Each& each) {
   const std::string_view path = name.substr(0, name.find_first_of("[("));
@@ -202,7 +203,7 @@ Spelling spell(std::string_view name, std::string_view linkage_name) {
   bare = bare.substr(begin);
   strip_abi_tags(bare);
   spelling.bare = normalise(bare);
-  // Not mangled, with a dot that is not the number of a local symbol ("inner.0"): a Go name.
+  // The name is not mangled, and its dot does not precede the number of a local symbol ("inner.0"), so it is a Go name.
   if (name == linkage_name && spelling.bare.find("::") == std::string::npos) {
     const std::size_t dot = spelling.bare.find('.');
     spelling.go =
@@ -230,13 +231,13 @@ bool spelling_matches(std::string_view pattern, std::string_view name, std::stri
       return any;
     }
     if (spelling.full.find(kAnonymous) == std::string::npos) return false;
-    // Users write "flush" for a function in an unnamed namespace.
+    // Users write "flush" for a function in an anonymous namespace.
     return glob_match(wanted, without_anonymous(spelling.bare)) || glob_match(wanted, without_anonymous(spelling.full));
   };
   std::string wanted = normalise(pattern);
   if (matches(wanted)) return true;
   if (!has_rust_hash(wanted)) return false;
-  // If the pattern contains a hash, it must be the function's own.
+  // If the pattern contains a hash, it must be the hash of this function.
   const std::string_view hash = std::string_view(wanted).substr(wanted.size() - 17);
   if (linkage_name.find(std::string("17").append(hash)) == std::string_view::npos) return false;
   wanted.resize(wanted.size() - 19);
@@ -290,7 +291,7 @@ std::string clean_rust_legacy(std::string_view demangled) {
   for (std::size_t i = 0; i < demangled.size();) {
     const std::string_view rest = demangled.substr(i);
     if (component_start && rest.starts_with("_$")) {
-      ++i;  // rustc puts '_' before a component that would otherwise begin with an escape
+      ++i;  // rustc puts '_' before a component that begins with an escape, which is not part of the name
       component_start = false;
       continue;
     }
@@ -316,7 +317,7 @@ std::string clean_rust_legacy(std::string_view demangled) {
         break;
       }
       if (known) continue;
-      // "$u20$": an ASCII character by its hexadecimal code.
+      // "$u20$" stands for an ASCII character with that hexadecimal code.
       if (rest.size() >= 5 && rest[1] == 'u' && rest[4] == '$') {
         const std::string hex(rest.substr(2, 2));
         char* end = nullptr;
@@ -335,7 +336,7 @@ std::string clean_rust_legacy(std::string_view demangled) {
 }
 
 std::string demangle(std::string_view linkage_name) {
-  // "open@@GLIBC_2.2.5": the version is not part of the name. An '@' at the front is.
+  // In "open@@GLIBC_2.2.5", the version is not part of the name. An '@' at the beginning is.
   if (const std::size_t at = linkage_name.find('@'); at != std::string_view::npos && at > 0) {
     linkage_name = linkage_name.substr(0, at);
   }
@@ -353,7 +354,7 @@ std::string demangle(std::string_view linkage_name) {
     return name;
   }
   if (!symbol.starts_with("_Z")) return std::string(linkage_name);
-  // Link-time optimisation renames local functions; the added number has no meaning for users.
+  // Link-time optimisation renames local functions. The number that it adds has no meaning for users.
   for (const std::string_view noise : {".llvm.", ".lto_priv."}) {
     const std::size_t at = symbol.rfind(noise);
     if (at != std::string_view::npos && is_digits(symbol.substr(at + noise.size()))) symbol = symbol.substr(0, at);

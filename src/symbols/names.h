@@ -1,4 +1,4 @@
-// The spellings of a function's name: which parts of the demangled form a pattern must contain and which are optional.
+// The spellings of a function's name: which parts of the demangled form a pattern must contain, and which are optional.
 // Private to symbols.
 #pragma once
 
@@ -11,10 +11,10 @@ namespace rose::symbols {
 // The spellings against which a normalised pattern is matched.
 struct Spelling {
   std::string full;       // without return type and clone suffix: "Raft::append(Entry const&)"
-  std::string bare;       // also without parameters: "Raft::append"
-  bool outlined = false;  // a part that the compiler split off (".cold", ".part.0"), not a separate function
+  std::string bare;       // additionally without parameters: "Raft::append"
+  bool outlined = false;  // a part that the compiler split off (".cold", ".part.0") and not a function of its own
   bool go = false;        // "go.etcd.io/etcd/raft.(*raft).becomeLeader": leading path components may be omitted
-  bool thunk = false;     // "virtual thunk to ...": only jumps to the function
+  bool thunk = false;     // "virtual thunk to ...": code that only jumps to the function
 };
 
 [[nodiscard]] Spelling spell(std::string_view name, std::string_view linkage_name);
@@ -23,8 +23,8 @@ struct Spelling {
 [[nodiscard]] bool spelling_matches(std::string_view pattern, std::string_view name, std::string_view linkage_name,
                                     const Spelling& spelling);
 
-// For an index of names: reports every text that spelling_matches() accepts as a pattern without '*' and '?'. The
-// caller must still check the pattern with spelling_matches().
+// For an index of names: reports every pattern without '*' and '?' that spelling_matches() may accept. The caller must
+// still check the pattern with spelling_matches().
 void for_each_spelling(std::string_view name, std::string_view linkage_name, const Spelling& spelling,
                        const std::function<void(std::string_view)>& each);
 void for_each_lookup(std::string_view pattern, const std::function<void(std::string_view)>& each);

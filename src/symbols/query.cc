@@ -63,7 +63,7 @@ class Parser {
                 fmt::format("accepted are {}", kQueryForms));
   }
 
-  // The position of a ":return" that is at the end or followed by members; npos if there is none.
+  // The position of a ":return" at the end or before members; npos if there is none.
   static std::size_t returned(std::string_view text) {
     constexpr std::string_view kWord = ":return";
     const std::size_t at = text.rfind(kWord);
@@ -109,7 +109,8 @@ class Parser {
     return {};
   }
 
-  // f(name): the last parentheses count. Earlier ones belong to the function: f(int)(name), operator()(name).
+  // Parses f(name). The last parentheses count, because earlier ones belong to the function: f(int)(name),
+  // operator()(name).
   Result<Query> argument(std::string_view text) {
     std::size_t open = std::string_view::npos;
     int depth = 0;
@@ -136,7 +137,7 @@ class Parser {
     return std::move(query_);
   }
 
-  // file.c:123:name
+  // Parses file.c:123:name.
   Result<Query> variable(std::string_view text) {
     query_.kind = Query::Kind::variable;
     const std::size_t last = text.rfind(':');

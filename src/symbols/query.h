@@ -1,5 +1,5 @@
-// Parses a query about a running program: an argument or the result of a function, its calls, its callers, a variable
-// at a line. Pure: nothing is looked up. The text may be hostile.
+// Parses a query about a running program: about an argument or the result of a function, its calls, its callers, or a
+// variable at a line. Pure: nothing is looked up. The text may be hostile.
 #pragma once
 
 #include <string>
@@ -12,26 +12,26 @@ namespace rose::symbols {
 
 struct Query {
   enum class Kind {
-    argument,  // f(arg1), f(name): on entry of the function
+    argument,  // f(arg1), f(name): on entry into the function
     result,    // f:return
     calls,     // f:calls: the calls that it makes
     callers,   // f:callers: its callers and their locations
     variable,  // file.c:123:name: before the line is executed
   };
-  // Members may be written `.member` or `->member`; both follow pointers.
+  // Members may be written `.member` or `->member`; both forms follow pointers.
   std::string text;  // as the user wrote it
   Kind kind = Kind::argument;
-  std::string function;  // argument, result, calls, callers
-  std::string file;      // variable: the end of the source file's path
+  std::string function;  // for argument, result, calls and callers
+  std::string file;      // for variable: the end of the source file's path
   int line = 0;
-  std::string name;                  // of the argument or variable
+  std::string name;                  // name of the argument or variable
   int number = 0;                    // "arg3": 3, unless a parameter has exactly this name; 0: none
   std::vector<std::string> members;  // members to follow
-  // callers: also the callers of callers, where frame pointers show them
+  // For callers: include the callers of callers, if frame pointers show them.
   bool outer = false;
-  // callers: of inlined copies, only of those that list_inlined() knows, whose entries are watched
+  // For callers of inlined copies: include only copies that list_inlined() returns, because their entries are watched.
   bool of_watched = false;
-  bool contents = false;  // `*name`: the object it points to
+  bool contents = false;  // `*name`: the object to which the value points
 };
 
 // The accepted forms, for messages and help texts.

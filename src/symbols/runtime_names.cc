@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostOfAList = std::size_t{256} << 20;
 constexpr std::size_t kMostOfALine = 4096;
 
-// V8's tags for code that was JavaScript. Other tags (Builtin, BytecodeHandler, Stub) mark its own code.
+// V8's tags for code compiled from JavaScript. Other tags (Builtin, BytecodeHandler, Stub) mark V8's own code.
 constexpr std::array<std::string_view, 6> kScriptKinds = {"JS",     "Function", "LazyCompile",
                                                           "Script", "Eval",     "Callback"};
 
@@ -29,7 +29,7 @@ bool take_hexadecimal(std::string_view& line, std::uint64_t& number) {
   return true;
 }
 
-// A number such as ":12" at the end.
+// Removes a number such as ":12" from the end.
 bool take_number_behind(std::string_view& text, int& number) {
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos || colon + 1 == text.size()) return false;
@@ -76,7 +76,8 @@ std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& 
                                                    std::vector<std::uint64_t> addresses) {
   std::map<std::uint64_t, std::string> found;
   std::sort(addresses.begin(), addresses.end());
-  // The list is in a folder that every user can write to, so it must be a regular file and links are not followed.
+  // Every user can write to the folder that contains the list. Therefore the list must be a regular file, and links are
+  // not followed.
   const Fd fd = open_regular_at(AT_FDCWD, list, O_NOFOLLOW);
   if (!fd) return {};
 
@@ -103,7 +104,7 @@ std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& 
     }
     if (left.size() <= kMostOfALine) left += text;
   }
-  // A last line without a newline is incomplete.
+  // The last line is ignored if it has no newline, because it is incomplete.
   std::map<std::uint64_t, RuntimeName> names;
   for (const auto& [address, name] : found) names.emplace(address, parse_runtime_name(printable(name)));
   return names;

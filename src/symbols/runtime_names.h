@@ -1,6 +1,6 @@
-// Names of code that a runtime compiles while a program runs, from the list that it writes for perf: lines "START SIZE
-// NAME" with hexadecimal numbers (Linux, tools/perf/Documentation/jit-interface.txt). Node.js, Python 3.12 and others
-// write it to /tmp/perf-PID.map. The list may be hostile: it is read line by line up to a limit.
+// Names of code that a runtime compiles while a program runs. They come from the list that the runtime writes for perf,
+// with lines "START SIZE NAME" and hexadecimal numbers (Linux, tools/perf/Documentation/jit-interface.txt). Node.js,
+// Python 3.12 and others write it to /tmp/perf-PID.map. The list may be hostile: it is read line by line up to a limit.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@ struct RuntimeName {
   int line = 0;      // the first line of the function; 0: unknown
 };
 
-// The names by address, without addresses that no line covers. If several lines cover one, the last one counts, because
-// the runtime reuses memory for new code.
+// The names by address. Addresses that no line covers are missing. If several lines cover an address, the last one
+// counts, because the runtime reuses memory for new code.
 [[nodiscard]] std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& list,
                                                                  std::vector<std::uint64_t> addresses);
 
-// Splits "JS:*handle /srv/app.js:12:3" (V8) and "py::handle:/srv/app.py" (Python) into parts; other names stay whole.
+// Splits "JS:*handle /srv/app.js:12:3" (V8) and "py::handle:/srv/app.py" (Python) into parts. Other names are kept
+// whole.
 [[nodiscard]] RuntimeName parse_runtime_name(std::string_view text);
 
 }  // namespace rose::symbols

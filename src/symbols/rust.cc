@@ -1,5 +1,5 @@
-// Rust's v0 mangling, https://doc.rust-lang.org/rustc/symbol-mangling/v0.html. Depth and output are limited, because
-// back references allow a short hostile name to describe an endless one.
+// Demangles Rust's v0 scheme, https://doc.rust-lang.org/rustc/symbol-mangling/v0.html. Depth and output are limited,
+// because back references allow a short hostile name to describe an endless one.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,7 +22,7 @@ class Rust {
   std::string run() {
     if (is_digit(peek())) return {};  // a newer version of the scheme
     path(true);
-    // The rest names the instantiating crate, which is not part of the name.
+    // The rest is the crate that instantiates the function. It is not part of the name.
     return failed_ ? std::string{} : std::move(out_);
   }
 
@@ -64,7 +64,7 @@ class Rust {
   }
   std::uint64_t disambiguator() { return eat('s') ? base62() + 1 : 0; }
 
-  // The bytes as they are; Unicode identifiers ("u...") stay in Punycode.
+  // Returns the bytes of an identifier unchanged. Unicode identifiers ("u...") stay in Punycode.
   std::string_view identifier() {
     eat('u');
     std::size_t length = 0;
@@ -116,7 +116,7 @@ class Rust {
         path(in_value);
         const std::uint64_t number = disambiguator();
         const std::string_view name = identifier();
-        if (space >= 'A' && space <= 'Z') {  // closures and shims
+        if (space >= 'A' && space <= 'Z') {  // upper case: closures and shims
           print("::{");
           print(space == 'C' ? "closure" : space == 'S' ? "shim" : std::string_view(&space, 1));
           if (!name.empty()) {
@@ -132,12 +132,12 @@ class Rust {
       }
       case 'M':
       case 'X':
-        // The path of an impl block only distinguishes identical ones and is not printed.
+        // The path of an impl block only distinguishes identical blocks, so it is not printed.
         disambiguator();
         ++muted_;
         path(in_value);
         --muted_;
-        // Methods of a named type are printed as in the legacy scheme and as people write them: "raft::Log::append".
+        // Methods of a named type are printed as in the legacy scheme, and as users write them: "raft::Log::append".
         if (tag == 'M' && names_type()) {
           type();
           break;
@@ -169,7 +169,7 @@ class Rust {
     --depth_;
   }
 
-  // True if the type here is a path ("raft::Log"), possibly through a back reference.
+  // True if the type at this position is a path ("raft::Log"), possibly through a back reference.
   [[nodiscard]] bool names_type() {
     if (peek() != 'B') return peek() == 'C' || peek() == 'N' || peek() == 'I';
     const std::size_t saved = at_;
@@ -313,7 +313,8 @@ class Rust {
     --depth_;
   }
 
-  // "Iterator<Item = u8>": associated types are printed inside the brackets of the trait's own arguments.
+  // Prints a trait such as "Iterator<Item = u8>": associated types are printed inside the brackets of the trait's own
+  // arguments.
   void dyn_trait() {
     bool open = false;
     if (eat('I')) {
@@ -342,7 +343,7 @@ class Rust {
       back_reference([this] { constant(); });
     } else {
       const char tag = next();
-      if (basic(tag).empty()) fail();  // structured constants do not occur in names that people write
+      if (basic(tag).empty()) fail();  // structured constants do not occur in names that users write
       const bool negative = eat('n');
       const std::size_t start = at_;
       while (!failed_ && peek() != '_') next();

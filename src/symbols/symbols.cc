@@ -26,7 +26,7 @@ namespace {
 struct Entry {
   Function function;
   Spelling spelling;
-  int rank = 0;  // of the aliases of one address, the smallest is shown
+  int rank = 0;  // among the aliases of one address, the one with the smallest rank is used
 };
 
 std::vector<Entry> load(const ElfFile& file, bool with_sources) {
@@ -68,7 +68,8 @@ bool is_source(std::string_view path, std::string_view wanted) {
   return path.size() == wanted.size() || wanted.starts_with('/') || path[path.size() - wanted.size() - 1] == '/';
 }
 
-// True for functions of libraries that are compiled into programs: templates of C++, Rust's and Go's standard packages.
+// True for functions of libraries that are compiled into programs: C++ templates, and Rust's and Go's standard
+// packages.
 bool of_library(const Function& function) {
   const std::string_view source = function.source;
   return source.starts_with("/usr/include/") || source.starts_with("/usr/lib/") || of_rust_library(source) ||
@@ -79,10 +80,11 @@ std::string clean_path(std::string_view path) { return std::filesystem::path(pat
 
 constexpr std::size_t kMostKnownFiles = 16;  // files whose inlined functions are cached
 
-// Above this number of names without wildcards, an index is built instead of comparing every function with each.
+// If there are more names without wildcards than this, an index is built, instead of comparing every function with each
+// name.
 constexpr std::size_t kWorthAnIndex = 8;
 
-// A file that is searched.
+// A file in which functions are searched for.
 struct Binary {
   std::filesystem::path path;
   std::vector<Entry> entries;
@@ -109,7 +111,7 @@ struct Binary {
       });
       std::sort(candidates.begin(), candidates.end());
       candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
-      // An exact match first: "main.(*shelf).checkpoint" is a name although it looks like a glob.
+      // Prefer an exact match: "main.(*shelf).checkpoint" is a name, although it looks like a glob.
       if (glob)
         std::erase_if(candidates, [&](std::uint32_t one) {
           return entries[one].function.name != pattern && entries[one].function.linkage_name != pattern;
@@ -121,7 +123,7 @@ struct Binary {
     return found.size() > before;
   }
 
-  // "server.go" means the program's own file, if it has one, not that of net/http.
+  // "server.go" refers to the program's own file, if there is one, and not to that of net/http.
   bool match_source(const std::string& wanted) {
     std::vector<const Entry*> own, librarys;
     for (const Entry& entry : entries) {
@@ -145,7 +147,7 @@ struct Binary {
   std::unordered_map<std::string_view, bool> sources_;
 };
 
-// The last component of "Raft::append" or "main.(*Server).Apply".
+// The last component of a name: "append" of "Raft::append", "Apply" of "main.(*Server).Apply".
 std::string_view last_component(std::string_view bare) {
   const std::size_t at = bare.find_last_of(":.");
   return at == std::string_view::npos ? bare : bare.substr(at + 1);
@@ -153,7 +155,7 @@ std::string_view last_component(std::string_view bare) {
 
 std::string in_quotes(std::string_view name) { return fmt::format("'{}'", name); }
 
-// Suggests functions with the same name in another scope, else the name with the nearest spelling.
+// Suggests functions with the same name in another scope, or else the name with the most similar spelling.
 std::string suggestion(std::string_view pattern, const std::vector<Entry>& entries,
                        const std::filesystem::path& binary) {
   if (entries.empty()) {
@@ -173,7 +175,7 @@ std::string suggestion(std::string_view pattern, const std::vector<Entry>& entri
     if ((last_component(bare) == wanted || bare.ends_with("::" + wanted)) && same_name.size() < 3)
       same_name.push_back(in_quotes(bare));
     if (bare.size() <= wanted.size() + slack && bare.size() + slack >= wanted.size()) near.push_back(bare);
-    // The user wrote "Queue::push" and only "Queue<int>::push" exists.
+    // If the user wrote "Queue::push" and only "Queue<int>::push" exists, suggest that.
     if (const std::size_t open = bare.find('<'); open != std::string::npos && same_name.size() < 3) {
       std::string plain;
       int depth = 0;
@@ -219,13 +221,13 @@ bool name_matches(std::string_view pattern, const Function& function) {
 
 namespace {
 
-// Searches files that have not been searched yet. With `missing`, patterns without a match are put there instead of
-// causing an error.
+// Searches files that have not been searched yet. If `missing` is given, patterns without a match are added to it
+// instead of causing an error.
 Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional<Error> unreadable,
                                        const std::vector<std::string>& patterns,
                                        const std::vector<std::string>& sources, std::vector<std::string>* missing) {
-  // If several files have no match, report the first one, but prefer one that could not be read, as that is the
-  // likelier reason.
+  // Reports the first file if none of several files has a match. If a file could not be read, reports that instead,
+  // because it is the likelier reason.
   const auto nowhere = [&](auto&& error) -> Unexpected {
     if (unreadable) return Unexpected(std::move(*unreadable));
     return error(files.front());
@@ -263,8 +265,8 @@ Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional
   }
   std::vector<Located> located;
   for (Binary& file : files) {
-    // Each function once, under the requested name with the best rank. Several may begin at one address: a function and
-    // a copy that was inlined at its very beginning, and in that copy others.
+    // Keep each function once, under the requested name with the best rank. Several functions may begin at one address:
+    // a function, a copy inlined at its very beginning, and copies inlined in that copy.
     std::stable_sort(file.found.begin(), file.found.end(), [](const Entry* a, const Entry* b) {
       return std::tie(a->function.address, a->rank, a->function.name) <
              std::tie(b->function.address, b->rank, b->function.name);
@@ -312,7 +314,7 @@ std::vector<Function> without_place(std::vector<Located> located) {
   return functions;
 }
 
-// Each address once, under the best of its names.
+// Keeps each address once, under the best of its names.
 std::vector<Function> by_address(std::vector<Entry> entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.function.address, a.rank) < std::tie(b.function.address, b.rank);
@@ -333,7 +335,7 @@ Result<std::vector<Function>> list_functions(const std::filesystem::path& binary
 }
 
 Result<std::vector<Function>> list_inlined(const std::filesystem::path& binary) {
-  // Every run of an explanation asks for the same files, and reading all of DWARF takes long.
+  // The result is cached: every run of an explanation asks for the same files, and reading all of DWARF takes long.
   static std::mutex mutex;
   static std::map<std::string, std::vector<Function>> known;
   struct stat about{};
@@ -368,7 +370,7 @@ Result<std::vector<Function>> find_functions(const std::filesystem::path& binary
 }
 
 struct FunctionTable::Held {
-  std::vector<Binary> file;  // always one
+  std::vector<Binary> file;  // always exactly one
 };
 
 FunctionTable::FunctionTable(std::unique_ptr<Held> held) : held_(std::move(held)) {}

@@ -21,35 +21,35 @@ struct Function {
   std::string linkage_name;   // as in the symbol table
   std::uint64_t address = 0;  // virtual address in the file
   std::uint64_t offset = 0;   // file offset of the entry
-  // File offset that every call passes exactly once: the entry, or in Go the instruction after the stack check, because
-  // a call that has to enlarge the stack starts again at the entry.
+  // A file offset that every call passes exactly once: the entry, or in Go the instruction after the stack check. In
+  // Go, a call that has to enlarge the stack starts again at the entry.
   std::uint64_t probe_offset = 0;
   std::uint64_t size = 0;  // in bytes; 0: unknown
   std::string source;      // path of the source file; "" without DWARF
 };
 
-// All functions with code in the file (.symtab, .dynsym and the debug file), sorted by address, without aliases.
+// All functions with code in the file (from .symtab, .dynsym and the debug file), sorted by address, without aliases.
 [[nodiscard]] Result<std::vector<Function>> list_functions(const std::filesystem::path& binary,
                                                            bool with_sources = false);
 
-// Functions that were inlined, one entry for each copy: where it begins. `size` is 0. Without functions of library
-// headers. Empty without DWARF; at most kMostInlinedCode. Caches the result for each file.
+// The inlined copies of functions, with one entry for each copy: the address at which it begins. `size` is 0. Functions
+// of library headers are left out. Empty without DWARF; at most kMostInlinedCode. The result for each file is cached.
 inline constexpr std::size_t kMostInlinedCode = 20'000;
 [[nodiscard]] Result<std::vector<Function>> list_inlined(const std::filesystem::path& binary);
 
-// Whether copies that were inlined count as functions, too.
+// Whether inlined copies count as functions, too.
 enum class Copies { none, inlined };
 
-// True if a name or glob denotes this function. Parameters are optional: "Raft::append" and "Raft::*" both match
-// "Raft::append(Entry const&)". Rust hashes ("::h0123456789abcdef") are optional too.
+// True if a name or glob denotes this function. Parameters are optional: both "Raft::append" and "Raft::*" match
+// "Raft::append(Entry const&)". Rust hashes ("::h0123456789abcdef") are optional, too.
 [[nodiscard]] bool name_matches(std::string_view pattern, const Function& function);
 
 // A fast filter that rejects most functions of a large binary before names are compared in full. It may return true for
 // functions that do not match.
 [[nodiscard]] bool may_be_named(std::string_view pattern, std::string_view linkage_name, std::string_view name);
 
-// Functions that match one of the names or globs, or are defined in a source file whose path ends with one of
-// `sources`. If one of these matches nothing, returns an error with similar names.
+// Functions that match one of the names or globs, or that are defined in a source file whose path ends with one of
+// `sources`. If a name, glob or source matches nothing, returns an error with similar names.
 [[nodiscard]] Result<std::vector<Function>> find_functions(const std::filesystem::path& binary,
                                                            const std::vector<std::string>& patterns,
                                                            const std::vector<std::string>& sources);
@@ -61,8 +61,8 @@ class FunctionTable {
   FunctionTable(FunctionTable&&) noexcept;
   FunctionTable& operator=(FunctionTable&&) noexcept;
   ~FunctionTable();
-  [[nodiscard]] Result<std::vector<Function>> find(const std::string& pattern);  // as find_functions()
-  [[nodiscard]] std::vector<Function> all() const;                               // as list_functions()
+  [[nodiscard]] Result<std::vector<Function>> find(const std::string& pattern);  // like find_functions()
+  [[nodiscard]] std::vector<Function> all() const;                               // like list_functions()
 
  private:
   struct Held;
@@ -70,7 +70,8 @@ class FunctionTable {
   std::unique_ptr<Held> held_;
 };
 
-// The same for several files. Each is read once; a pattern or source must match in at least one of them.
+// A function and the file that contains it. find_functions() for several files reads each file once; a pattern or
+// source must match in at least one of them.
 struct Located {
   std::filesystem::path binary;
   Function function;
@@ -80,7 +81,8 @@ struct Located {
                                                           const std::vector<std::string>& sources,
                                                           Copies copies = Copies::none);
 
-// For names that may be absent from this build, such as names from an older profile: what was found, and what was not.
+// For names that may be missing in this build, such as names from an older profile: the functions that were found, and
+// the names that were not.
 struct Known {
   std::vector<Located> functions;
   std::vector<std::string> missing;

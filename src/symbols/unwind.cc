@@ -56,7 +56,7 @@ class KnownNames {
   std::map<std::pair<FileState, std::uint64_t>, std::vector<StackFrame>> names_;
 };
 
-// A file at the addresses at which it was mapped.
+// A file with the address range at which it was mapped.
 struct Module {
   const Mapping* map = nullptr;
   Fd fd;
@@ -71,7 +71,7 @@ struct ElfEnd {
   void operator()(Elf* elf) const { elf_end(elf); }
 };
 
-// Finds the file's segments if one of them is what was mapped.
+// Sets the address range of the file's segments. Returns false if none of them is the mapped range.
 bool place(Module& module) {
   std::unique_ptr<Elf, ElfEnd> elf(elf_begin(module.fd.get(), ELF_C_READ, nullptr));
   GElf_Ehdr header;
@@ -133,7 +133,7 @@ class Unwinder {
       return std::move(out_);
     }
     const int ended = dwfl_getthread_frames(dwfl_.get(), kThread, on_frame, this);
-    // When frame pointers are followed as a fallback, libdw ends without reporting a reason.
+    // If libdw followed frame pointers as a fallback, it ends without reporting a reason.
     if (ended < 0 || unread_) tell_end(ended < 0 ? last_error() : "no unwind information leads further");
     if (out_.frames.empty()) only_the_instruction();
     name_runtime_code();
@@ -206,12 +206,13 @@ class Unwinder {
       why("the time limit was reached");
       return DWARF_CB_ABORT;
     }
-    // A return address follows the call, which may be the function's last instruction, so look up the byte before it.
+    // A return address follows the call. The call may be the function's last instruction, so the byte before is looked
+    // up.
     const auto at = exact ? pc : pc - 1;
     Dwfl_Module* reported = dwfl_addrmodule(dwfl_.get(), at);
     void** own = nullptr;
     if (reported != nullptr) dwfl_module_info(reported, &own, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
-    // libdw attributes addresses directly after a file's segments to the file.
+    // libdw attributes addresses directly behind a file's segments to the file, so check that they are in it.
     if (own == nullptr || *own == nullptr || in_no_file(at)) {
       add_unknown(at);
       return DWARF_CB_OK;
@@ -243,7 +244,7 @@ class Unwinder {
     });
   }
 
-  // Code that belongs to no readable file.
+  // Describes code that belongs to no readable file.
   StackFrame describe(std::uint64_t pc) const {
     StackFrame frame;
     frame.address = pc;
@@ -299,7 +300,7 @@ class Unwinder {
   // Callbacks for libdw.
   static int find_elf(Dwfl_Module*, void** own, const char*, Dwarf_Addr, char** file_name, Elf** elf) {
     auto& module = *static_cast<Module*>(*own);
-    // Read instead of mapped: if the file shrinks meanwhile, we get an error instead of SIGBUS.
+    // The file is read instead of mapped. If it shrinks meanwhile, rose then gets an error instead of SIGBUS.
     *elf = elf_begin(module.fd.get(), ELF_C_READ, nullptr);
     *file_name = ::strdup(module.map->file.c_str());
     return -1;
@@ -312,7 +313,7 @@ class Unwinder {
       if (const auto file = ElfFile::open(module.map->file); file) module.debug_file = file->debug_path();
     }
     if (module.debug_file.empty()) return -1;
-    // It may have been replaced by a pipe, on which the reader would block.
+    // The file may have been replaced by a pipe, on which the reader would block, so only a regular file is opened.
     Fd fd = open_regular(module.debug_file);
     if (fd) *file_name = ::strdup(module.debug_file.c_str());
     return fd.release();
@@ -336,7 +337,7 @@ class Unwinder {
   }
   static bool set_registers(Dwfl_Thread* thread, void* self) {
     const auto& registers = static_cast<Unwinder*>(self)->snapshot_.registers;
-    // On arm64, libdw does not accept the instruction pointer among the registers.
+    // On arm64, libdw does not accept the instruction pointer as one of the registers.
     constexpr unsigned kCount = machine::kOwn.elf == EM_AARCH64 ? kInstruction : kInstruction + 1;
     Dwarf_Word words[kInstruction + 1];
     std::copy(registers.begin(), registers.end(), words);
@@ -357,7 +358,7 @@ class Unwinder {
   std::unique_ptr<Dwfl, DwflEnd> dwfl_;  // keeps its modules' files open
   FrameNames names_;
   Unwound out_;
-  // frames in code that a runtime generated, by index, with their addresses
+  // Frames in code that a runtime generated: their indices and addresses.
   std::map<std::size_t, std::uint64_t> made_;
   std::size_t nameless_ = 0;
   bool unread_ = false, ran_out_ = false;
@@ -370,7 +371,7 @@ const Dwfl_Thread_Callbacks Unwinder::kThreadCallbacks = {next_thread,   get_thr
 }  // namespace
 
 Unwound unwind(const Snapshot& snapshot, std::int64_t limit_ns) {
-  // libdw has global state.
+  // libdw has global state, so only one thread may use it at a time.
   static std::mutex one_at_a_time;
   static KnownNames known;
   const std::lock_guard lock(one_at_a_time);

@@ -9,10 +9,12 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::size_t kMostFollowed = 64;  // functions of libraries that are followed
+constexpr std::size_t kMostFollowed = 64;  // limit for library functions through which uses are followed
 
-// Code refers to a table by its beginning: a table of C, what follows the two words before a C++ class's virtual
-// functions, of which a thread's is the third, and Rust's with size and alignment of the object before its function.
+// Code refers to a table of functions by an address near its beginning. These are the possible distances from that
+// address to the word with the function: 0 in a table of C; 16 in C++, where code refers to a class's first virtual
+// function, and the function that a thread executes is the third one; 24 in Rust, where three words about the object
+// come before its function.
 constexpr std::uint64_t kBeforeFunction[] = {0, 16, 24};
 
 std::uint32_t word_at(std::span<const std::uint8_t> code, std::size_t at) {
@@ -21,7 +23,8 @@ std::uint32_t word_at(std::span<const std::uint8_t> code, std::size_t at) {
   return word;
 }
 
-// `refers(target, calls)`. Every byte may begin an instruction: a target is met by accident only once in 2^32.
+// Calls `refers(target, calls)`. Every byte is taken as the possible beginning of an instruction, because an accidental
+// match with a given target occurs only once in 2^32 bytes.
 template <typename Refers>
 void x86_references(std::span<const std::uint8_t> code, std::uint64_t address, const Refers& refers) {
   for (std::size_t at = 0; at + 5 <= code.size(); ++at) {
@@ -60,13 +63,14 @@ bool is_compiled_in(std::string_view name, std::string_view linkage_name) {
   const auto begins = [](std::string_view text, std::initializer_list<std::string_view> with) {
     return std::any_of(with.begin(), with.end(), [&](std::string_view one) { return text.starts_with(one); });
   };
-  // The name of what is instantiated from a template begins with its result, as in "void std::__invoke_impl<...>".
+  // The demangled name of a template's instance begins with its result, as in "void std::__invoke_impl<...>".
   return begins(linkage_name, {"_ZNSt", "_ZSt", "_ZNKSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx"}) ||
          begins(name, {"std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__gnu_cxx::"});
 }
 
 Users::Users(const ElfFile& file, const std::vector<Function>& functions) {
-  std::unordered_multimap<std::uint64_t, std::uint64_t> of;  // by address of the function or of a table with it
+  // by the address of the function, or of a table that contains it
+  std::unordered_multimap<std::uint64_t, std::uint64_t> of;
   for (const Function& function : functions) of.emplace(function.address, function.address);
   for (const auto& [slot, what] : file.slots())
     if (what.address != 0)

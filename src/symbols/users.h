@@ -1,6 +1,6 @@
-// Which functions of a file use another one: they call it, or refer to it in their code, directly or through a table of
-// functions, as those do that hand it to a library: the start routine of a thread, a callback. x86-64 and arm64. Pure.
-// Private to symbols.
+// Determines which functions of a file use another one: they call it, or refer to it in their code, directly or through
+// a table of functions. A function that passes another one to a library refers to it in this way: the start routine of
+// a thread, a callback. x86-64 and arm64. Pure. Private to symbols.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,11 @@ namespace rose::symbols {
 
 class Users {
  public:
-  // `functions`: all of the file, by address.
+  // `functions`: all functions of the file, sorted by address.
   Users(const ElfFile& file, const std::vector<Function>& functions);
-  // The only other function of the application that refers to the one at this address, or that uses the code of
-  // standard libraries which does; nullptr: none or several. Functions that only call it count if `calls`.
+  // The only other function of the application that uses the function at this address. Uses by code of the standard
+  // libraries count for the function that uses that code. nullptr if there is none, or several. `calls`: functions that
+  // only call it count, too.
   [[nodiscard]] const Function* only_user(std::uint64_t address, bool calls) const;
 
  private:
@@ -29,7 +30,7 @@ class Users {
     const Function* function;
     bool calls;
   };
-  std::unordered_map<std::uint64_t, std::vector<User>> users_;  // by address of what they use
+  std::unordered_map<std::uint64_t, std::vector<User>> users_;  // by the address of the function that they use
 };
 
 }  // namespace rose::symbols

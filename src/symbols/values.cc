@@ -20,12 +20,12 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::size_t kMostMeant = 16;  // matches per query
+constexpr std::size_t kMostMeant = 16;  // limit for matches of one query
 constexpr std::size_t kMostInlinedCopies = 32;
-constexpr std::size_t kMostCalls = 32;  // per function
+constexpr std::size_t kMostCalls = 32;  // limit for one function
 constexpr std::uint64_t kCreatorReaderBytes = 64;
-constexpr std::size_t kMostOuter = 4;        // callers of callers
-constexpr std::size_t kMostAskedOfOne = 12;  // arguments and members recorded per function
+constexpr std::size_t kMostOuter = 4;        // limit for callers of callers
+constexpr std::size_t kMostAskedOfOne = 12;  // limit for arguments and members that are recorded of one function
 
 }  // namespace
 
@@ -102,7 +102,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     if (found == nullptr) return {};
     std::vector<DebugInfo::InlinedPlace> places =
         debug_ ? debug_->inlined_at(address) : std::vector<DebugInfo::InlinedPlace>(1);
-    // Code of a library that was compiled in calls what somebody handed to it.
+    // Code of a compiled-in library calls functions that the application has passed to it, so the user of the library
+    // is named instead.
     std::erase_if(places, [&](const auto& one) { return !one.name.empty() && is_compiled_in(one.name); });
     if (places.size() == 1 && is_compiled_in(found->name, found->linkage_name))
       if (const Function* user = users().only_user(found->address, true)) return std::string(kHandedOver) + user->name;
@@ -188,11 +189,12 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     answer.sites.push_back(site);
     if (const auto offset = creator_offset()) {
       site.fetch.at = {machine().goroutine, {*offset}};
-      if (!machine().caller_on_stack) site.fetch.at.offsets.push_back(0);  // code is not read from there, it is there
+      // the word there is the address itself; for arm64, the chain needs one step more
+      if (!machine().caller_on_stack) site.fetch.at.offsets.push_back(0);
       site.form.kind = Form::Kind::creator;
       answer.sites.push_back(site);
     }
-    // At the entry, the frame pointer is still the caller's. Go keeps it in all functions.
+    // At the entry, the frame pointer is still that of the caller. Go maintains it in all functions.
     for (std::size_t frames = 0; query.outer && file_.is_go() && frames < kMostOuter; ++frames) {
       site.fetch.at = {machine().frame, std::vector<std::uint64_t>(frames, 0)};
       site.fetch.at.offsets.push_back(8);
@@ -219,7 +221,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return *creator_offset_;
   }
 
-  // Where a function was inlined, the code around it is the caller, which is known beforehand.
+  // For an inlined copy, the caller is the code around the copy, which is known beforehand.
   void callers_of_copy(FunctionDie& copy, Answer& answer) const {
     const auto offset = file_.file_offset(copy.entry);
     if (!offset) return;
@@ -236,7 +238,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     answer.sites.push_back(std::move(site));
   }
 
-  // "put (store.c:71), inlined into save (store.c:12)". `function`: contains the code.
+  // The callers as text: "put (store.c:71), inlined into save (store.c:12)". `function`: the function that contains the
+  // code.
   static std::string callers_text(const std::vector<DebugInfo::InlinedPlace>& places, const std::string& function) {
     std::string out;
     for (const auto& [name, place] : places) {
@@ -281,7 +284,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return {};
   }
 
-  // For a function with debug information or for an inlined copy.
+  // Answers a query for a parameter of a function with debug information, or of an inlined copy.
   Result<void> parameter(const Query& query, FunctionDie& function, Answer& answer) const {
     const std::vector<Parameter> parameters = DebugInfo::parameters(function);
     const Parameter* wanted = nullptr;
@@ -303,8 +306,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     std::uint64_t address = function.entry;
     const bool own = function.inlined_into.empty();
     Stand stand = own ? debug_->stand(wanted->die, address, true, &function.die) : debug_->stand(wanted->die, address);
-    // Not optimised: the parameter is in the frame that the function's prologue creates, unless the caller put it on
-    // the stack.
+    // In code that is not optimised, the parameter is in the frame that the function's prologue creates, unless the
+    // caller put it on the stack.
     const bool by_caller = stand.how == Stand::How::memory && stand.chain.base == machine().stack &&
                            stand.chain.offsets.size() == 1 &&
                            static_cast<std::int64_t>(stand.chain.offsets[0]) >= (machine().caller_on_stack ? 8 : 0);
@@ -319,7 +322,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return put(query, wanted->die, stand, address, in, answer);
   }
 
-  // A parameter with one location for the whole function: it is valid only after the prologue.
+  // True if the parameter has one location for the whole function; that location is valid only after the prologue.
   static bool in_frame(Dwarf_Die die) {
     Dwarf_Attribute attribute;
     if (dwarf_attr_integrate(&die, DW_AT_location, &attribute) == nullptr) return false;
@@ -420,7 +423,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       Reading nothing;
       nothing.refused = "nothing";
       if (results.empty()) return nothing;
-      // The first result: one word, or the words of a string, a slice or an interface.
+      // Read the first result: one word, or the words of a string, a slice or an interface.
       Stand words;
       words.how = Stand::How::pieces;
       for (const std::uint8_t number : machine().go_arguments.first(3))
@@ -458,7 +461,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     for (LineCode& code : found.code) {
       if (!code.variable) continue;
       any = true;
-      // The line's first instruction at which the variable has a location.
+      // Choose the line's first instruction at which the variable has a location.
       std::uint64_t at = code.addresses.front();
       Stand stand = debug_->stand(*code.variable, at);
       for (std::size_t i = 1; i < code.addresses.size() && stand.how == Stand::How::unknown; ++i) {
@@ -496,8 +499,9 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   mutable std::optional<FunctionTable> table_;  // created by the first lookup
   mutable std::vector<Function> functions_;     // all functions by address; filled by the first lookup
   mutable std::optional<std::set<std::uint64_t>> watched_;
-  mutable std::optional<Users> users_;                                  // the same
-  mutable std::optional<std::optional<std::uint64_t>> creator_offset_;  // the same; nothing: not a program of Go
+  mutable std::optional<Users> users_;  // created by the first lookup
+  // filled by the first lookup; nothing: not a program of Go
+  mutable std::optional<std::optional<std::uint64_t>> creator_offset_;
 };
 
 ValueFile::ValueFile(std::shared_ptr<Reader> reader) : reader_(std::move(reader)) {}
@@ -525,7 +529,7 @@ FormattedValue format_value(const Form& form, std::uint64_t bits, std::string_vi
   const auto number = [](std::string words, double value) { return FormattedValue{std::move(words), true, value}; };
   switch (form.kind) {
     case Form::Kind::raw:
-      // The upper half of a register that holds an int is undefined but usually zero.
+      // The upper half of a register that contains an int is undefined, but usually zero.
       if (bits > 0x7fffffff && bits <= 0xffffffff)
         return number(fmt::format("{} (as int {})", bits, static_cast<std::int32_t>(bits)), static_cast<double>(bits));
       if (bits >> 63 == 0 && bits >= std::uint64_t{1} << 40)
@@ -558,7 +562,7 @@ FormattedValue format_value(const Form& form, std::uint64_t bits, std::string_vi
     case Form::Kind::code:
     case Form::Kind::creator:
     case Form::Kind::outer: {
-      // The value is a return address: the instruction after the call.
+      // The value is a return address, that is the address of the instruction after the call.
       std::string words = form.code ? form.code->at(form.origin + bits - 1) : std::string();
       if (words.empty() && form.code && form.kind == Form::Kind::code) words = form.code->handed_over(form.origin);
       if (words.empty()) words = kOutsideFile;

@@ -22,7 +22,8 @@ static_assert(offsetof(BlockHeader, crc) == 16);
 
 constexpr std::size_t kMostBlockBytes = std::size_t{1} << 24;  // before compression
 // Deflate can compress 1000:1, so a small hostile file could demand gigabytes. Readers refuse blocks above this ratio,
-// and writers store such blocks uncompressed, so that the memory to read a file is proportional to its size.
+// so that the memory for reading a file is proportional to its size. Writers store blocks above this ratio
+// uncompressed.
 constexpr std::size_t kMostRatio = 128;
 constexpr std::size_t kStringCost = 16;  // memory per string in a table, in addition to its bytes
 
@@ -32,8 +33,8 @@ std::uint32_t block_crc(const BlockHeader& header, const void* packed) {
   return static_cast<std::uint32_t>(crc);
 }
 
-// The columns after the times. Their order is part of the file format; later versions may only append columns. A reader
-// fills those that a block of an earlier version lacks with their defaults.
+// The columns after the times. Their order is part of the file format, and later versions may only append columns. If a
+// block of an earlier version lacks columns, a reader fills them with default values.
 template <typename Use>
 bool each_column(Use&& use) {
   return use(&Event::result) && use(&Event::node) && use(&Event::path) && use(&Event::path2) && use(&Event::peer) &&
@@ -183,7 +184,7 @@ Result<std::string> frame_block(BlockKind kind, std::uint32_t items, std::string
     return ::compress2(reinterpret_cast<Bytef*>(block.data() + sizeof(BlockHeader)), &size,
                        reinterpret_cast<const Bytef*>(raw.data()), raw.size(), level) == Z_OK;
   };
-  // Level 1, the fastest: a dump is written while the traced system has a failure.
+  // Use level 1, the fastest, because a dump is written while the traced system has a failure.
   if (!pack(1) || ((raw.size() + cost) / kMostRatio > size && !pack(0)))
     return fail(ErrorKind::environment, "not enough memory to compress a dump");
   BlockHeader header{kind, items, static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(raw.size()), 0, 0};
@@ -288,7 +289,7 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
     return raw;
   };
   std::string raw = build(true);
-  // Strings that are almost equal exceed the allowed ratio when prefixes are shared, so they are then stored in full.
+  // If strings are almost equal, sharing prefixes can exceed the allowed ratio. They are then stored in full.
   if ((raw.size() + cost) / kMostRatio > raw.size()) raw = build(false);
   PackedEvents packed;
   packed.events = static_cast<std::uint32_t>(events.size());

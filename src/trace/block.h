@@ -1,9 +1,9 @@
-// The blocks of a dump: framed, compressed, each with a checksum. A block of events contains its own strings, so it can
-// be packed long before a dump is requested, written as it is, and read even if other blocks are damaged.
+// The blocks of a dump: framed, compressed, each with a checksum. A block of events contains its own strings. It can
+// therefore be packed long before a dump is requested, written as it is, and read even if other blocks are damaged.
 //
 // Uncompressed form of a block of events (EVTS since version 2), with numbers in LEB128 unless stated otherwise:
 //
-// strings, strings*: bytes shared with the previous string, further bytes, those bytes
+//   strings, strings*: bytes shared with the previous string, further bytes, those bytes
 //   the first event's time, then the column of differences to the previous event, which is always in full
 //   a column for each other field of Event, in the order of block.cc: u8 width (1, 2, 4, 8), then that many bytes for
 //   each event, little-endian; or u8 0 and one u64 that is the value in all events. Signed numbers are zigzag-encoded.
@@ -62,8 +62,8 @@ struct PackedEvents {
 [[nodiscard]] Result<PackedEvents> pack_events(std::span<const Event> events,
                                                std::span<const std::string_view> strings);
 
-// Appends all events of an opened block of version 2 or 3, with their times shifted by `shift_ns`, or none of them.
-// Returns what is wrong with the block, if anything. `strings` is set to the number of strings in it.
+// Appends all events of an opened block of version 2 or 3, with their times shifted by `shift_ns`. If the block is
+// invalid, appends none and returns what is wrong. `strings` is set to the number of strings in the block.
 [[nodiscard]] std::optional<std::string> unpack_events(const BlockHeader& header, std::string_view raw,
                                                        std::int64_t shift_ns, Trace& into, std::size_t& strings);
 

@@ -18,7 +18,7 @@
 namespace rose::trace {
 namespace {
 
-constexpr int kSlopes = 100;  // tested on each side of zero
+constexpr int kSlopes = 100;  // number of slopes tested on each side of zero
 constexpr std::size_t kMostBounds = 1024;
 
 template <typename T>
@@ -61,7 +61,7 @@ std::optional<ClockFit> ClockFit::make(const std::vector<ClockBound>& given) {
     if (bound.lo_ns <= bound.hi_ns) bounds.push_back(bound);
   }
   if (bounds.empty()) return std::nullopt;
-  if (bounds.size() > kMostBounds) {  // keep the narrowest bounds, which contain most information
+  if (bounds.size() > kMostBounds) {  // keep the narrowest bounds, which contain the most information
     std::nth_element(bounds.begin(), bounds.begin() + kMostBounds, bounds.end(), [](const auto& a, const auto& b) {
       return static_cast<double>(a.hi_ns) - static_cast<double>(a.lo_ns) <
              static_cast<double>(b.hi_ns) - static_cast<double>(b.lo_ns);
@@ -90,7 +90,7 @@ std::optional<ClockFit> ClockFit::make(const std::vector<ClockBound>& given) {
       edges.push_back({static_cast<double>(bound.lo_ns) - moved, 1});
       edges.push_back({static_cast<double>(bound.hi_ns) - moved, -1});
     }
-    // Intervals that touch overlap, so at equal positions a beginning sorts before an end.
+    // Intervals that only touch count as overlapping, so at equal positions a beginning sorts before an end.
     std::sort(edges.begin(), edges.end(),
               [](const Edge& a, const Edge& b) { return a.at != b.at ? a.at < b.at : a.step > b.step; });
     int depth = 0;
@@ -103,7 +103,7 @@ std::optional<ClockFit> ClockFit::make(const std::vector<ClockBound>& given) {
         line.lo = edges[i].at;
         line.hi = edges[i + 1].at;
       } else if (edges[i].step > 0 && static_cast<std::size_t>(depth) == most) {
-        line.hi = edges[i + 1].at;  // an equally good range elsewhere: extend the result to cover it
+        line.hi = edges[i + 1].at;  // another range is equally good, so extend the result to cover it
       }
     }
     if (most > fit.used_) {
@@ -116,7 +116,7 @@ std::optional<ClockFit> ClockFit::make(const std::vector<ClockBound>& given) {
   for (const auto& line : fit.lines_) {
     if (line.lo < -kFar || line.hi > kFar) return std::nullopt;
   }
-  // An estimate that most bounds contradict is not used.
+  // If most bounds contradict the estimate, it is not used.
   if (fit.used_ * 2 <= bounds.size()) return std::nullopt;
   return fit;
 }
@@ -148,7 +148,7 @@ std::string step_text(std::string_view host, std::int64_t at_ns, std::int64_t ch
 
 namespace {
 
-// Parses what wall_clock() prints; nothing for any other text.
+// Parses the output of wall_clock(). Returns nothing for any other text.
 std::optional<std::int64_t> read_wall_clock(std::string_view text) {
   constexpr std::string_view kForm = "0000-00-00 00:00:00.000000000 UTC";
   if (text.size() != kForm.size()) return std::nullopt;
@@ -227,7 +227,7 @@ std::vector<HostClock> estimate_clocks(const std::vector<HostHandshakes>& hosts)
   for (const auto& [pair, list] : bounds) {
     if (auto fit = ClockFit::make(list)) fits.emplace(pair, std::move(*fit));
   }
-  // The period that the first host's dump and its handshakes with the others cover.
+  // The period covered by the first host's dump and its handshakes with other hosts.
   std::int64_t begin = hosts[0].begin_ns, end = std::max(hosts[0].end_ns, hosts[0].begin_ns);
   for (const auto& [pair, list] : bounds) {
     if (pair.first != 0) continue;
@@ -240,7 +240,7 @@ std::vector<HostClock> estimate_clocks(const std::vector<HostHandshakes>& hosts)
   clocks[0].known = true;
   clocks[0].begin_ns = begin;
   clocks[0].end_ns = end;
-  // Proceeds from the first host to the most certain host next (Dijkstra's algorithm).
+  // Starts at the first host and repeatedly adds the host whose offset is most certain (Dijkstra's algorithm).
   std::vector<bool> done(hosts.size(), false);
   for (;;) {
     std::size_t from = hosts.size();

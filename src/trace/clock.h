@@ -1,10 +1,10 @@
-// Estimates the offsets between the clocks of several hosts from TCP handshakes that the tracers on both sides
-// recorded. Pure.
+// Estimates the offsets between the clocks of several hosts. The tracers on both sides of a TCP connection record its
+// handshake. Pure.
 //
 // A SYN reaches the server before the client receives the answer, and the client's ACK reaches the server after that.
-// In true time, syn <= synack <= ack, so the client's clock is ahead of the server's by between synack - ack and synack
-// - syn. The intervals of many handshakes are intersected. Clocks may drift, and a few contradicting handshakes are
-// outvoted.
+// In true time, syn <= synack <= ack. Therefore the client's clock is ahead of the server's by between synack - ack and
+// synack - syn. The intervals of many handshakes are intersected. Clocks may drift, and a few contradicting handshakes
+// are outvoted.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace rose::trace {
 
-// A line of Meta::handshakes: what one side recorded, as wall-clock times. 0: not recorded on this side.
+// A line of Meta::handshakes: what one side recorded, as wall-clock times. A time of 0 was not recorded on this side.
 struct Handshake {
   std::string_view client, server;      // "10.0.0.1:40000", "[fd00::1]:7000"
   std::uint32_t isn = 0;                // the client's initial sequence number, because ports are reused
@@ -24,12 +24,12 @@ struct Handshake {
   std::int64_t synack_ns = 0;           // received by the client
 };
 [[nodiscard]] std::string to_text(const Handshake& handshake);
-// Returns nothing if the line has another form: the dump may be of any origin.
+// Returns nothing if the line has another form, because the dump may come from any source.
 [[nodiscard]] std::optional<Handshake> to_handshake(std::string_view line);
 
-// A line of Meta::clock: the clock of `host` was changed by `change_ns` at `at_ns` (on the new clock).
+// Formats a line of Meta::clock: the clock of `host` was changed by `change_ns` at `at_ns` (on the new clock).
 [[nodiscard]] std::string step_text(std::string_view host, std::int64_t at_ns, std::int64_t change_ns);
-// A parsed line of that form; nothing for other lines.
+// A parsed line of Meta::clock. Other lines give nothing.
 struct ClockStep {
   std::string_view host;
   std::int64_t at_ns = 0, change_ns = 0;
@@ -47,7 +47,7 @@ struct ClockBound {
 inline constexpr double kMostDrift = 100e-6;
 class ClockFit {
  public:
-  // Returns nothing if there are no bounds, none on one side, or if they contradict each other.
+  // Returns nothing if there are no bounds, none on one side, or if the bounds contradict each other.
   [[nodiscard]] static std::optional<ClockFit> make(const std::vector<ClockBound>& bounds);
 
   struct Range {
@@ -56,10 +56,10 @@ class ClockFit {
     [[nodiscard]] double error() const { return (hi - lo) / 2; }
   };
   [[nodiscard]] Range at(std::int64_t ns) const;
-  [[nodiscard]] std::size_t used() const { return used_; }  // number of bounds that agree
+  [[nodiscard]] std::size_t used() const { return used_; }  // number of bounds that agree with the result
 
  private:
-  struct Line {  // with this slope, all offsets between lo and hi at base_ agree
+  struct Line {  // with this slope, the offsets between lo and hi at base_ agree with the most bounds
     double slope = 0, lo = 0, hi = 0;
   };
   std::int64_t base_ = 0;
@@ -73,21 +73,21 @@ struct HostHandshakes {
   std::int64_t begin_ns = 0, end_ns = 0;  // the period of its events
 };
 
-// The offset of a host's clock from the first host's: `begin` at begin_ns and `end` at end_ns of the first host's
-// clock, linear in between and beyond.
+// The offset of a host's clock from the first host's clock: `ahead_begin` at begin_ns and `ahead_end` at end_ns of the
+// first host's clock, linear in between and beyond.
 struct HostClock {
   bool known = false;
   std::int64_t begin_ns = 0, end_ns = 0;
   double ahead_begin = 0, ahead_end = 0;
   double error_ns = 0;         // largest possible error
-  std::size_t handshakes = 0;  // on the path to the first host, the smallest number of any step
+  std::size_t handshakes = 0;  // the smallest number of handshakes of any step on the path to the first host
   std::size_t steps = 0;       // number of steps on that path
 
   // Converts a time of this host's clock to the first host's clock.
   [[nodiscard]] std::int64_t to_first(std::int64_t ts_ns) const;
 };
 
-// One result per host; the first is known and 0.
+// One result per host. The first host's is known and 0.
 [[nodiscard]] std::vector<HostClock> estimate_clocks(const std::vector<HostHandshakes>& hosts);
 
 }  // namespace rose::trace

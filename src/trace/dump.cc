@@ -1,6 +1,6 @@
 // File format, little-endian:
 //
-// magic[8] "ROSEDUMP", u32 version, u32 zero
+//   magic[8] "ROSEDUMP", u32 version, u32 zero
 //   block*:  u32 kind, u32 items, u32 packed size, u32 raw size, u32 crc, u32 zero, then the packed bytes
 //
 // Kinds: META first and only once; EVTS (block.h describes them); DONE last, with the totals. `packed` is a zlib stream
@@ -8,8 +8,8 @@
 // anything is unpacked. A META block is a list of u16 tag, u32 length, bytes. Unknown tags are skipped, so that later
 // versions can add tags without a new version number.
 //
-// Version 1, still readable: STRS blocks (strings in the order of their ids, from 1, each u32 length and bytes) precede
-// the EVTS blocks that use them, which consist of rows of 88 bytes.
+// Version 1 can still be read. Its STRS blocks (strings in the order of their ids, from 1, each with u32 length and
+// bytes) precede the EVTS blocks that use them, and its EVTS blocks consist of rows of 88 bytes.
 #include "trace/dump.h"
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ static_assert(offsetof(Record, syscall) == 72 && offsetof(Record, signal) == 80 
 struct Totals {
   std::uint64_t events;
   std::uint64_t strings;
-  std::uint64_t missed;  // since version 2: events overwritten while the dump was being written
+  std::uint64_t missed;  // since version 2: events that left the window while the dump was being written
 };
 static_assert(sizeof(Totals) == 24);
 constexpr std::size_t kTotalsOfVersion1 = 16;
@@ -79,7 +79,7 @@ enum Tag : std::uint16_t {
   kEnd = 14,
   kNodes = 15,      // one per name
   kAddresses = 16,  // one per address
-  kShift = 17,      // to be added to the time of every event
+  kShift = 17,      // a number that is to be added to the time of every event
   kTrigger = 18,
   kSuppressedCall = 19,  // one per kind of call: u16 syscall, u16 errno, u32 0, u64 count
   kPairsEvicted = 24,
@@ -145,7 +145,7 @@ Result<void> write(const Trace& trace, DumpWriter::Sink sink) {
   Meta meta = trace.meta;
   meta.lost += refused;
   ROSE_CHECK(writer.begin(meta));
-  std::vector<std::uint64_t> places(trace.strings.size(), 0);  // by string id: block and index in it
+  std::vector<std::uint64_t> places(trace.strings.size(), 0);  // by string id: a block and the string's index in it
   std::uint64_t block = 1;
   std::vector<Event> events;
   events.reserve(std::min(trace.events.size(), kBlockEvents));
@@ -336,7 +336,7 @@ class Reader {
         if (value.size() != sizeof shift_ns) return false;
         std::memcpy(&shift_ns, value.data(), sizeof shift_ns);
         return shift_ns >= -kLatestTs && shift_ns <= kLatestTs;
-      default: return true;  // added by a later version
+      default: return true;  // a tag added by a later version
     }
   }
 
@@ -352,7 +352,7 @@ class Reader {
       if (length > kMostStringBytes - trace_.strings.bytes() || trace_.strings.size() >= kMostStrings)
         return "too many strings";
       const std::size_t expected = trace_.strings.size();
-      // Writers store each string once. A repeated one would shift the ids of all later ones.
+      // Writers store each string once. A string that is stored twice would shift the ids of all later ones.
       if (trace_.strings.intern(std::string_view(raw_).substr(at, length)) != expected)
         return "a string is given twice";
       at += length;
@@ -427,7 +427,7 @@ Result<void> DumpWriter::begin(const Meta& meta, std::int64_t shift_ns) {
   const auto number = [&](Tag tag, std::uint64_t value) {
     bytes(tag, {reinterpret_cast<const char*>(&value), sizeof(value)});
   };
-  // Readers refuse other times. Store 0 (unknown) instead, so that the dump stays readable.
+  // Readers refuse times out of range. Store 0 (unknown) instead, so that the dump stays readable.
   const auto time = [&](Tag tag, std::int64_t value) {
     number(tag, value >= 0 && value <= kLatestTs ? static_cast<std::uint64_t>(value) : 0);
   };

@@ -48,10 +48,10 @@ struct ReadDump {
   std::optional<Error> damage;  // names the file and the byte offset
 };
 
-// Returns an error if nothing is readable: not a dump, or an unknown version, with the known ones. Otherwise returns
-// the events of all complete blocks before the damage.
+// Returns an error if nothing is readable: the file is not a dump, or its version is unknown (the error names the known
+// versions). Otherwise returns the events of all complete blocks before the damage.
 [[nodiscard]] Result<ReadDump> read_dump(const std::filesystem::path& path);
-// The same for bytes in memory, for the fuzzer. `name` is used in messages.
+// Like read_dump, for bytes in memory; for the fuzzer. `name` is used in messages.
 [[nodiscard]] Result<ReadDump> parse_dump(std::span<const std::byte> bytes, std::string_view name);
 
 }  // namespace rose::trace

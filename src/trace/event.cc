@@ -96,8 +96,8 @@ StringId StringTable::find(std::string_view text) const {
 
 void sort_by_time(Trace& trace) {
   auto& events = trace.events;
-  // A tracer's events are almost sorted; a few arrive late (counted storms, records from another CPU). Those are
-  // extracted, sorted and merged back, which is faster than sorting everything.
+  // A tracer's events are almost sorted; a few arrive late (counted storms, records from another CPU). Late events are
+  // extracted, sorted and merged back, which is faster than sorting all events.
   std::vector<Event> late;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {

@@ -27,17 +27,17 @@ class StringTable {
   StringTable(StringTable&& other) noexcept;
   StringTable& operator=(StringTable&& other) noexcept;
 
-  [[nodiscard]] StringId intern(std::string_view text);  // never 0; "" is an ordinary string
-  // "" for 0 and for unknown ids.
+  [[nodiscard]] StringId intern(std::string_view text);  // the id is never 0, not even for ""
+  // Returns "" for 0 and for unknown ids.
   [[nodiscard]] std::string_view operator[](StringId id) const {
     return id < strings_.size() ? strings_[id] : std::string_view();
   }
   [[nodiscard]] std::size_t size() const { return strings_.size(); }
   // Indexed by id; the first entry stands for "absent".
   [[nodiscard]] std::span<const std::string_view> all() const { return strings_; }
-  // 0 if absent.
+  // The id of a string that is already in the table, or 0.
   [[nodiscard]] StringId find(std::string_view text) const;
-  // bytes(): size of the strings; memory(): all memory held for them.
+  // bytes(): size of the strings. memory(): all memory that the table uses.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::size_t memory() const {
     return reserved_ + strings_.capacity() * sizeof(std::string_view) + places_.capacity() * sizeof(Place);
@@ -66,22 +66,22 @@ enum class Protocol : std::uint8_t { none = 0, tcp = 6, udp = 17 };
 
 enum EventFlag : std::uint16_t {
   kPlanned = 1,         // PS: caused by `rose node`
-  kOpen = 2,            // ND, PS paused: not over when the window was written
+  kOpen = 2,            // ND, PS paused: it had not ended when the window was written
   kMain = 4,            // PS: the node's main process
   kInjected = 8,        // caused by a fault of rose's own schedule
-  kCoreDumped = 16,     // PS
+  kCoreDumped = 16,     // PS crashed: a core was dumped
   kUnlinked = 32,       // path: the file had been unlinked
   kTruncated = 64,      // path: only the end is kept; AF: entered too often, later entries are not recorded
   kOutOfMemory = 128,   // PS crashed: killed by the kernel's OOM killer
   kBlocked = 256,       // PS paused: a thread waited uninterruptibly (D state), usually for a disk
   kDying = 512,         // SCF: its process was being ended, stopped or frozen, so the failure is a consequence of that
-  kOutstanding = 1024,  // ND: something that was sent remained unanswered
-  kIdle = 2048,         // ND: nothing was unanswered. Without either flag this is unknown
+  kOutstanding = 1024,  // ND: data that was sent remained unanswered
+  kIdle = 2048,         // ND: no data was unanswered. Without either flag, this is unknown
 };
 
 // One trace record. Fields that do not apply to its type hold the "absent" value given here.
 struct Event {
-  std::int64_t ts_ns = 0;   // wall clock; for events with a duration, the end
+  std::int64_t ts_ns = 0;   // wall clock; for an event with a duration, its end
   std::int64_t result = 0;  // SYS: return value; SCF without an error: the bytes that were read or written
   StringId node = 0;
   StringId path = 0;      // SCF, SYS
@@ -94,13 +94,13 @@ struct Event {
   std::int32_t pid = 0;  // tgid; 0: unknown
   std::int32_t tid = 0;
   std::int32_t fd = -1;
-  // ND, PS paused; PS crashed and exited: since the signal that ended the process
+  // ND, PS paused: duration. PS crashed and exited: time since the signal that ended the process.
   std::int32_t duration_ms = -1;
   std::int32_t exit_code = -1;  // PS exited
-  std::uint32_t packets = 0;    // ND: packets between the two before the silence
+  std::uint32_t packets = 0;    // ND: packets between src and dst before the silence
   std::uint32_t count = 1;      // number of equal events that this record stands for
   std::int16_t syscall = -1;    // SCF, SYS: this processor's number
-  std::int16_t err = 0;         // SCF: errno, positive; 0: it did less than was asked, or ended in `signal`
+  std::int16_t err = 0;         // SCF: errno, positive; 0: the call did less than requested, or a signal ended it
   std::uint16_t sport = 0;      // ND: 0 unknown
   std::uint16_t dport = 0;
   std::uint8_t signal = 0;  // PS: 0 none; SCF of mmap: SIGBUS, an access to the mapped file failed
@@ -110,12 +110,12 @@ struct Event {
   std::uint16_t flags = 0;  // EventFlag
   std::uint8_t reserved[2] = {};
   std::uint32_t open_flags = 0;  // SYS of the open family: the open flags
-  std::uint32_t requested = 0;   // SCF without an error: bytes that were asked for
+  std::uint32_t requested = 0;   // SCF without an error: bytes that were requested
   // ND: the cause of the silence began at most this long after the silence began (when the first data was sent that
   // remained unanswered), and ended at most this long before the silence ended.
   std::int32_t begin_within_ms = -1;
   std::int32_t end_within_ms = -1;
-  std::int32_t usual_ms = -1;  // ND: how long the connection is usually silent
+  std::int32_t usual_ms = -1;  // ND: the longest silence in normal use of the connection
 };
 
 // Expected failures of one kind, which were counted but not stored.
@@ -134,8 +134,8 @@ struct Meta {
   std::string boot_id;
   std::int64_t wall_base_ns = 0;  // both clocks at the same instant
   std::int64_t monotonic_base_ns = 0;
-  std::uint64_t window = 0;           // capacity in events
-  std::uint64_t memory = 0;           // capacity in bytes
+  std::uint64_t window = 0;           // the window's capacity in events
+  std::uint64_t memory = 0;           // the window's capacity in bytes
   std::uint64_t lost = 0;             // events that happened but are not in the dump
   std::uint64_t suppressed = 0;       // expected failures that were counted but not stored
   std::int64_t network_delay_ns = 0;  // thresholds that were in effect; 0: unknown
@@ -151,9 +151,9 @@ struct Meta {
   std::vector<std::string>
       labels;  // other names of a node, as "name=KEY:VALUE": "db=unit:postgresql.service", "db=cluster:east"
   std::uint64_t pairs_evicted = 0;  // connections that were dropped for lack of memory, so their silences are missing
-  // lines in the form of trace/clock.h, which relate this host's clock to those of others
+  // Lines in the form of trace/clock.h, which relate this host's clock to the clocks of other hosts.
   std::vector<std::string> handshakes;
-  // sentences: changes of the host's clock, and the offsets between hosts that a merge found
+  // Sentences about changes of the host's clock, and about the offsets between hosts that a merge found.
   std::vector<std::string> clock;
 };
 

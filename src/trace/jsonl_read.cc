@@ -1,4 +1,4 @@
-// Reads JSON Lines. Hand-written for the reasons given in jsonl_write.cc.
+// Reads JSON Lines. Hand-written for the same reasons as the writer (jsonl_write.cc).
 #include "trace/jsonl.h"
 
 #include <fmt/format.h>
@@ -200,7 +200,7 @@ class LineReader {
   LineReader(Trace& trace, std::vector<std::pair<std::string, std::size_t>>& unknown)
       : trace_(trace), unknown_(unknown) {}
 
-  // `first`: no event has been read yet, so a meta line is allowed.
+  // `first`: no event has been read yet, so a meta line is accepted.
   Maybe read(std::string_view line, std::size_t number, bool first) {
     at_ = line.data();
     end_ = line.data() + line.size();
@@ -265,13 +265,14 @@ class LineReader {
   }
 
   [[nodiscard]] Fault wrong(std::string_view key, std::string_view wanted) const {
-    // The offending value, up to a character that certainly ends it.
+    // The offending value, up to a character that cannot be part of it.
     std::string_view value = rest();
     if (!value.empty() && value.front() != '"') value = value.substr(0, value.find_first_of(",}] \t\r\n"));
     return {fmt::format("{} must be {}, not {}", key, wanted, shown(value)), {}};
   }
 
-  // At '{'. Calls `field` for each known key with the value ahead. Unknown keys are skipped and remembered.
+  // Reads an object; the position is at '{'. Calls `field` for each known key, with the position at its value. Unknown
+  // keys are skipped and noted.
   template <typename F>
   Maybe object(const KeyMap& keys, F&& field) {
     if (!take('{')) return malformed("an object");
@@ -306,7 +307,7 @@ class LineReader {
   }
 
   void note_unknown(std::string_view name) {
-    // Enough for a message. A hostile file must not fill the memory with names.
+    // A few names are enough for the message. A hostile file must not fill the memory with names.
     if (unknown_.size() >= 8) return;
     for (const auto& [known, line] : unknown_) {
       if (known == name) return;
@@ -483,7 +484,7 @@ class LineReader {
     return std::nullopt;
   }
 
-  // null: unknown.
+  // null means unknown.
   Maybe outstanding(Event& event) {
     if (take_word("null")) return std::nullopt;
     if (take_word("true")) event.flags |= kOutstanding;
@@ -539,7 +540,7 @@ class LineReader {
     }
   }
 
-  // ["read EAGAIN 300"]
+  // Reads a list such as ["read EAGAIN 300"].
   Maybe suppressed_calls(Meta& meta) {
     std::vector<std::string> list;
     LINE_CHECK(texts(list));
@@ -617,7 +618,7 @@ class LineReader {
     return std::nullopt;
   }
 
-  // Fields whose text must be a name that rose knows.
+  // Reads fields whose text must be a name that rose knows.
   static Maybe read_name(Key key, std::string_view word, Event& e) {
     switch (key) {
       case Key::type:

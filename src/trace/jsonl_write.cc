@@ -57,7 +57,7 @@ class Object {
     key(name);
     append_json_string(out_, value);
   }
-  // For rose's own names, which need no escapes.
+  // Writes one of rose's own names, which need no escapes.
   void word(std::string_view name, std::string_view value) {
     key(name);
     out_ += '"';
@@ -106,8 +106,8 @@ const std::string& cached_open_flags(std::uint32_t flags) {
   return last.second;
 }
 
-// Each type has the keys of the documented format in their order, null if absent. Other fields that an event carries
-// follow, so that nothing is lost.
+// Each type has the keys of the documented format in their order, with null for absent values. Other fields that the
+// event has follow, so that nothing is lost.
 void append_event(std::string& out, const Trace& trace, const Event& e) {
   Object object(out);
   const auto string = [&](std::string_view name, StringId id) {
@@ -210,7 +210,8 @@ void append_json_string(std::string& out, std::string_view text) {
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) break;
-    if (const std::size_t length = utf8_length(text); length > 1) {  // characters that terminals interpret as well
+    // a character that terminals would interpret is escaped as well
+    if (const std::size_t length = utf8_length(text); length > 1) {
       const std::uint32_t code = code_point(text.substr(0, length));
       const auto unit = [&](std::uint32_t half) { out += fmt::format("\\u{:04x}", half); };
       if (code >= 0x10000) unit(0xd800 + ((code - 0x10000) >> 10));

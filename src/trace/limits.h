@@ -15,11 +15,12 @@ inline constexpr std::size_t kMostEvents = std::size_t{1} << 24;
 inline constexpr std::size_t kMostStrings = std::size_t{1} << 23;
 inline constexpr std::size_t kMostStringBytes = std::size_t{1} << 29;  // all strings together
 inline constexpr std::size_t kLongestString = std::size_t{1} << 20;
-// The largest window. The dump of a larger one could exceed what readers accept, including events added while writing.
+// The largest window. The dump of a larger window could exceed the limits of readers, because events may be added while
+// it is written.
 inline constexpr std::size_t kMostWindow = 16'000'000;
 
-// The year 2116. The sum or difference of two such times, or of a time and a 31-bit duration in milliseconds, fits into
-// 64 bits.
+// A time in the year 2116. The sum or difference of two times up to this one, or of such a time and a 31-bit duration
+// in milliseconds, fits into 64 bits.
 inline constexpr std::int64_t kLatestTs = std::int64_t{1} << 62;
 inline constexpr int kMostErrno = 4095;
 inline constexpr int kMostSignal = 64;

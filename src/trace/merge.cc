@@ -41,7 +41,7 @@ std::vector<Host> hosts_of(const std::vector<Trace>& traces) {
   for (std::size_t i = 0; i < traces.size(); ++i) {
     const Meta& meta = traces[i].meta;
     std::size_t at = hosts.size();
-    // A dump that was merged from several hosts has no boot id but a single clock.
+    // A dump that was merged from several hosts has no boot id, but it has a single clock.
     if (!meta.boot_id.empty()) at = by_boot.emplace(meta.boot_id, at).first->second;
     if (at == hosts.size()) hosts.emplace_back();
     hosts[at].traces.push_back(i);
@@ -119,7 +119,7 @@ void combine(Meta& into, const Trace& trace, const HostClock& clock) {
   if (into.host != meta.host) into.host.clear();
   if (into.boot_id != meta.boot_id || into.wall_base_ns != meta.wall_base_ns ||
       into.monotonic_base_ns != meta.monotonic_base_ns) {
-    // The offset between the clocks is valid only for one boot.
+    // The relation between the two base times holds only within one boot.
     if (into.boot_id != meta.boot_id || into.boot_id.empty()) {
       into.wall_base_ns = 0;
       into.monotonic_base_ns = 0;
@@ -140,7 +140,7 @@ void combine(Meta& into, const Trace& trace, const HostClock& clock) {
   std::stable_sort(into.suppressed_calls.begin(), into.suppressed_calls.end(),
                    [](const SuppressedCall& a, const SuppressedCall& b) { return a.count > b.count; });
   into.pairs_evicted += meta.pairs_evicted;
-  // For the whole, only the larger threshold holds.
+  // A trace as a whole contains everything only above the larger threshold.
   into.network_delay_ns = std::max(into.network_delay_ns, meta.network_delay_ns);
   into.pause_ns = std::max(into.pause_ns, meta.pause_ns);
   into.workload_ts = earliest(into.workload_ts, meta.workload_ts);
@@ -160,8 +160,7 @@ void combine(Meta& into, const Trace& trace, const HostClock& clock) {
   unite(into.clock, meta.clock);
 }
 
-// By how much the clock of this boot was changed between the dump `meta` and `latest`, the latest dump; 0 if it was
-// not.
+// By how much the clock was changed between the dump `meta` and the dump `latest` of the same boot; 0 if it was not.
 std::int64_t set_since(const Meta& meta, const Meta& latest) {
   constexpr std::int64_t kLeast = 1'000'000;  // smaller differences may be due to reading the clocks
   if (meta.monotonic_base_ns == 0 || meta.wall_base_ns == 0 || latest.monotonic_base_ns == 0 ||
@@ -169,13 +168,14 @@ std::int64_t set_since(const Meta& meta, const Meta& latest) {
     return 0;
   const std::int64_t change =
       (latest.wall_base_ns - latest.monotonic_base_ns) - (meta.wall_base_ns - meta.monotonic_base_ns);
-  if (std::abs(change) < kLeast || std::abs(change) >= kLatestTs) return 0;  // the dump may be of any origin
+  // implausible values, because the dump may come from any source
+  if (std::abs(change) < kLeast || std::abs(change) >= kLatestTs) return 0;
   const std::int64_t wall = meta.wall_base_ns + change;
   return wall < 1 || wall > kLatestTs ? 0 : change;
 }
 
-// If the clock was changed between dumps of one boot, converts them all to the clock of the latest one. Empty if none
-// were changed.
+// If the clock was changed between dumps of one boot, converts these dumps to the clock of the latest one. Returns an
+// empty list if no clock was changed.
 std::vector<Trace> on_latest_clocks(const std::vector<Trace>& traces, const std::vector<Host>& hosts) {
   std::vector<Trace> set;
   for (const Host& host : hosts) {
@@ -275,7 +275,7 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
       if (ids[id] == 0) ids[id] = merged.strings.intern(trace.strings[id]);
       id = ids[id];
     };
-    // After merging, the header no longer tells to which node such an event belongs.
+    // The merged header does not show to which node events without a node belong, so they get their dump's node.
     const StringId own = trace.meta.node.empty() ? 0 : merged.strings.intern(trace.meta.node);
     for (Event event : trace.events) {
       if (moves) event.ts_ns = moved(event.ts_ns, clock);
@@ -296,7 +296,7 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
 
 Trace merge(const std::vector<Trace>& traces) {
   auto merged = merge(traces, MergeOptions{});
-  return merged ? std::move(*merged) : Trace{};  // only unknown host names can fail, and none are given
+  return merged ? std::move(*merged) : Trace{};  // only unknown host names can be an error, and none are given
 }
 
 }  // namespace rose::trace

@@ -13,7 +13,7 @@ namespace rose::trace {
 
 struct MergeOptions {
   bool estimate_clocks = true;
-  // By host, node or boot id: how far its clock is ahead of the first dump's. Overrides the estimate.
+  // How far a clock is ahead of the first dump's clock, by host, node or boot id. Overrides the estimate.
   std::vector<std::pair<std::string, std::int64_t>> ahead_ns;
 };
 
@@ -22,15 +22,15 @@ struct MergedClock {
   std::string host;  // its name, or the names of its nodes
   bool known = false;
   bool given = false;         // by MergeOptions
-  std::int64_t ahead_ns = 0;  // ahead of the first dump's clock, at the end
+  std::int64_t ahead_ns = 0;  // how far it is ahead of the first dump's clock at the end
   std::int64_t error_ns = 0;
   std::size_t handshakes = 0;
   std::string text;  // one sentence; also in Meta::clock
 };
 
-// A trace with all events sorted by time; lost and suppressed counts are added. If a host's clock is known, its events
-// and header times are converted to the first trace's clock. Dumps with the same boot id share a clock. Returns
-// ErrorKind::usage if a host of the options is in none of the dumps.
+// Merges traces: all events are sorted by time, and lost and suppressed counts are added. If a host's clock is known,
+// its events and header times are converted to the first trace's clock. Dumps with the same boot id share a clock.
+// Returns ErrorKind::usage if a host named in the options is in none of the dumps.
 [[nodiscard]] Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& options,
                                   std::vector<MergedClock>* clocks = nullptr);
 // Merges with estimated clocks.

@@ -13,11 +13,11 @@ namespace rose::trace {
 
 using Rewrite = std::function<std::string(std::string_view)>;
 
-// The same events with other texts: `text` rewrites nodes, paths and addresses, `code` names of functions. The header
-// stays empty.
+// Returns the same events with other texts: `text` rewrites nodes, paths and addresses, and `code` rewrites names of
+// functions. The header is left empty.
 [[nodiscard]] Trace rewritten(const Trace& trace, const Rewrite& text, const Rewrite& code);
 
-// The same for events and header; boot ids are dropped. The hosts that the traces' headers name count as host names.
+// Redacts events and header, and drops boot ids. The hosts named in the headers of traces count as host names.
 [[nodiscard]] Trace redacted(const Trace& trace, Redactor& redactor);
 
 }  // namespace rose::trace

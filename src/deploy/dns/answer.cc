@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::uint16_t kAddress = 1, kPointer = 12, kAddress6 = 28, kAny = 255, kInternet = 1;
 constexpr std::size_t kHeader = 12;
-constexpr std::size_t kMostName = 255;      // octets, RFC 1035 2.3.4
-constexpr std::size_t kMostAnswers = 24;    // of 28 octets each: with the question, fewer than the 1232 of a datagram
+constexpr std::size_t kMostName = 255;  // octets, RFC 1035 2.3.4
+// each has 28 octets: together with the question, they fit into a datagram of 1232
+constexpr std::size_t kMostAnswers = 24;
 constexpr std::uint32_t kTimeToLive = 600;  // seconds, as Docker's
 constexpr std::uint16_t kPointToQuestion = 0xC000 | kHeader;
 enum Code : std::uint8_t { kFine = 0, kFailed = 2, kNoSuchName = 3, kNotImplemented = 4 };
@@ -33,10 +34,10 @@ void put(std::string& bytes, std::uint32_t value, int octets) {
 struct Query {
   std::string name;  // in lower case, without the final dot
   std::uint16_t type = 0;
-  std::size_t end = 0;  // of the question
+  std::size_t end = 0;  // position after the question
 };
 
-// The one question of a query. Compressed names occur in answers only.
+// Reads the only question of a query. Compressed names are not accepted, because they occur only in answers.
 bool read_question(std::string_view packet, Query& query) {
   std::size_t at = kHeader;
   for (;;) {
@@ -54,7 +55,7 @@ bool read_question(std::string_view packet, Query& query) {
   return true;
 }
 
-// "2.0.77.10.in-addr.arpa": the name of 10.77.0.2, or "" if it is none.
+// The name of the address in a reverse name: for "2.0.77.10.in-addr.arpa", the name of 10.77.0.2. "" if there is none.
 std::string name_of_reverse(const std::string& asked, const NameTable& names) {
   constexpr std::string_view kSuffix = ".in-addr.arpa";
   if (!asked.ends_with(kSuffix)) return "";
@@ -105,7 +106,7 @@ NameTable name_table(const std::string& hosts) {
 }
 
 std::string dns_answer(std::string_view packet, const NameTable& names) {
-  if (packet.size() < kHeader || (packet[2] & 0x80) != 0) return "";  // the latter: an answer
+  if (packet.size() < kHeader || (packet[2] & 0x80) != 0) return "";  // the packet is too short, or itself an answer
   Query query;
   const bool ordinary = (packet[2] & 0x78) == 0 && word_at(packet, 4) == 1;
   const bool read = ordinary && read_question(packet, query);
@@ -140,7 +141,8 @@ std::string dns_answer(std::string_view packet, const NameTable& names) {
     }
   }
   std::string made(packet.substr(0, 2));
-  // An answer, with the query's operation and its wish for recursion, which is available.
+  // The flags of an answer: the query's operation code and "recursion desired" are copied, and "recursion available" is
+  // set.
   made += static_cast<char>(0x80 | (packet[2] & 0x79));
   made += static_cast<char>(0x80 | code);
   put(made, read ? 1 : 0, 2);

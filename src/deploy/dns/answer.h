@@ -13,15 +13,15 @@ struct HostLine {
   std::string address;
   std::vector<std::string> names;  // the first one is what `hostname -f` prints
 };
-// The lines of a hosts file.
+// Reads the lines of a hosts file.
 [[nodiscard]] std::vector<HostLine> read_hosts(const std::string& text);
 
 // The names in the text of a hosts file, in lower case, with their addresses in the order of the file.
 using NameTable = std::map<std::string, std::vector<std::string>>;
 [[nodiscard]] NameTable name_table(const std::string& hosts);
 
-// The answer to one DNS query over UDP; "" if it is none. A name outside the table is a failure of the server
-// (SERVFAIL) rather than a name that does not exist: nobody in a run knows, and resolvers then ask their next server.
+// The answer to one DNS query over UDP; "" if the packet is not a query. For a name that is not in the table, the
+// answer is a failure of the server (SERVFAIL) rather than "no such name": then resolvers ask their next server.
 [[nodiscard]] std::string dns_answer(std::string_view query, const NameTable& names);
 
 }  // namespace rose::deploy

@@ -1,5 +1,5 @@
 /* The entry point of the containers that rose starts. It connects to rose through a socket, takes over the node's log
- * files, installs its filter, waits until rose is ready, and becomes the image's own command. It runs inside arbitrary
+ * files, installs its filter, waits until rose is ready, and executes the image's own command. It runs inside arbitrary
  * images, so it uses no library and no memory except its own and the page that rose passes to it. */
 #include "deploy/enter/enter.h"
 
@@ -17,7 +17,7 @@
 #include <linux/wait.h>
 #include <stddef.h>
 
-/* The C library's headers would add inline code. */
+/* Defined here, because the C library's headers would add inline code. */
 #define AF_UNIX_ 1
 #define SOCK_SEQPACKET_CLOEXEC 02000005
 #define SOL_SOCKET_ 1
@@ -64,7 +64,7 @@ static inline long call6(long number, long a, long b, long c, long d, long e, lo
   return x0;
 }
 #define RELAX() __asm__ volatile("yield" ::: "memory")
-/* Calls that arm64 has only in their newer form. */
+/* arm64 has only the newer forms of these calls. */
 #define PAUSE() call6(__NR_ppoll, 0, 0, 0, 0, 0, 0)
 #define DUP_TO(from, to) call6(__NR_dup3, from, to, 0, 0, 0, 0)
 #else
@@ -105,11 +105,11 @@ static unsigned long length_of(const char *text) {
 
 static _Noreturn void leave(int status) {
   CALL(__NR_exit_group, status, 0, 0);
-  /* The exit may be notified when no process is left to answer. */
+  /* The exit may be notified although no process is left to answer; then this instruction ends the process. */
   __builtin_trap();
 }
 
-/* Before rose can be informed: the engine shows this message. */
+/* For errors before rose can be informed. The engine prints this message. */
 static _Noreturn void give_up(const char *why) {
   static const char before[] = "rose: error: cannot meet rose in the container: ";
 
@@ -247,11 +247,11 @@ static long install(const struct sock_fprog *program) {
   int unprivileged;
 
   for (unprivileged = 0; unprivileged < 2; unprivileged++) {
-    /* Without CAP_SYS_ADMIN. As a consequence, set-user-ID programs started by the command gain no
-     * privileges. */
+    /* Without CAP_SYS_ADMIN, installing a filter requires no_new_privs. As a consequence, set-user-ID programs started
+     * by the command gain no privileges. */
     if (unprivileged && call6(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0) < 0) break;
     listener = CALL(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, program);
-    /* Before Linux 5.19. */
+    /* Linux before 5.19 does not know SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV. */
     if (listener == -EINVAL) listener = CALL(__NR_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
     if (listener >= 0 || listener != -EACCES) break;
   }
@@ -271,13 +271,14 @@ static void await_release(struct rose_enter_page *page, int socket) {
       continue;
     }
     call6(__NR_futex, (long)&page->state, FUTEX_WAIT, ROSE_ENTER_WAITING, (long)&second, 0, 0);
-    /* rose was killed. */
+    /* If the socket is closed, rose was killed. */
     if (call6(__NR_recvfrom, socket, (long)&byte, 1, MSG_DONTWAIT_, 0, 0) == 0) leave(127);
   }
 }
 
-/* What engines start with `init`: the parent of the command and of orphans. Ends with the command, whose signals it
- * passes on. All are blocked: the kernel discards those for the first process that have no handler, unless they are. */
+/* Does what engines' `init` option does: it is the parent of the command and of orphans, passes signals on to the
+ * command, and ends when the command ends. All signals are blocked and received with sigtimedwait, because the kernel
+ * discards signals without a handler for the first process of a PID namespace unless they are blocked. */
 static _Noreturn void be_init(char **argv, char **environment) {
   const unsigned long all = ~0UL;
   unsigned long before = 0;
@@ -318,7 +319,7 @@ __attribute__((used)) static _Noreturn void begin(long *stack) {
   page = memory((unsigned long)size, descriptors[0]);
   if (!page || page->magic != ROSE_ENTER_MAGIC || page->version != ROSE_ENTER_VERSION)
     give_up("it is of another version");
-  /* Files opened by name (/dev/stdout) are opened again, so both must have their usual numbers. */
+  /* Programs may open /dev/stdout and /dev/stderr by name, so both files must have their usual descriptor numbers. */
   if (DUP_TO(descriptors[1], 1) < 0 || DUP_TO(descriptors[2], 2) < 0) fail(page, ROSE_ENTER_STREAMS, -EBADF);
 
   argv = memory((page->argc + page->envc + 2) * sizeof(char *), -1);

@@ -5,13 +5,13 @@
 
 #include <stdint.h>
 
-/* Inside the container: the folder that rose mounts, with the entry point and the socket. */
+/* The folder inside the container that rose mounts, with the entry point and the socket. */
 #define ROSE_ENTER_FOLDER "/.rose"
 #define ROSE_ENTER_PROGRAM "enter"
 #define ROSE_ENTER_SOCKET "sock"
-/* As the only argument: keep the container's network namespace and do nothing else. */
+/* If this is the only argument, the entry point only keeps the container's network namespace alive. */
 #define ROSE_ENTER_HOLD "rose:hold"
-/* As the first argument, before a command: start it as the first process of the container does (`init`). */
+/* If this is the first argument, the entry point starts the command that follows, as `init` does. */
 #define ROSE_ENTER_INIT "--"
 
 #define ROSE_ENTER_MAGIC 0x6e657372U /* "rsen" */
@@ -30,15 +30,15 @@ enum rose_enter_stage {
   ROSE_ENTER_EXEC,
 };
 
-/* Blocks follow in the same page: consecutive NUL-terminated strings. Offsets are in bytes from the start of the page.
- */
+/* Strings follow the struct in the same page, in blocks of consecutive NUL-terminated strings. Offsets are in bytes
+ * from the start of the page. */
 struct rose_enter_page {
   uint32_t magic;
   uint32_t version;
   uint32_t state;    /* enum rose_enter_state; a futex */
-  int32_t listener;  /* number of the filter's listener in the container; -1: none */
-  int32_t stage;     /* step that failed */
-  int32_t error;     /* its errno; 0: no failure */
+  int32_t listener;  /* descriptor number of the filter's listener in the container; -1: none */
+  int32_t stage;     /* the step that failed */
+  int32_t error;     /* errno of that step; 0: no failure */
   uint32_t may_call; /* futex and recvfrom are not notified, so it may wait in the kernel */
   uint32_t argc;
   uint32_t argv_at;
@@ -49,7 +49,7 @@ struct rose_enter_page {
   uint32_t pad;
 };
 
-/* Descriptors sent with the only message: the page, stdout, stderr. */
+/* Number of descriptors sent with the only message: the page, stdout, stderr. */
 #define ROSE_ENTER_DESCRIPTORS 3
 
 #endif

@@ -46,7 +46,7 @@ bool wait_event(const std::filesystem::path& folder, std::string_view key, bool 
     const std::int64_t left = until - monotonic_ns();
     if (left <= 0) return false;
     pollfd p{events.get(), POLLPRI, 0};
-    // The change itself ends the wait; the limit only bounds the cost of a missed notification.
+    // A notification normally ends the wait. The limit only bounds the delay if a notification is missed.
     const std::int64_t nap = std::min<std::int64_t>(left, 50'000'000);
     const timespec ts{0, nap};
     ::ppoll(&p, 1, &ts, nullptr);
@@ -118,7 +118,7 @@ bool populated(const std::filesystem::path& folder) {
 }
 
 bool frozen(const std::filesystem::path& folder) {
-  // The requested state, not the progress: a starting node must not be moved there in either case.
+  // Uses the requested state: a node that starts must not be moved into a folder that is frozen or is being frozen.
   const auto content = read_file(folder / "cgroup.freeze");
   if (content && content->starts_with('1')) return true;
   const Fd events = open_events(folder);
@@ -139,8 +139,9 @@ Result<void> freeze(const std::filesystem::path& folder, bool frozen) {
 Result<void> kill(const std::filesystem::path& folder) {
   if (::access(folder.c_str(), F_OK) != 0) return {};  // removed with its content
   if (::access((folder / "cgroup.kill").c_str(), F_OK) == 0) return write_control(folder / "cgroup.kill", "1");
-  // Before Linux 5.14: freezing first prevents forks, so one round reaches all processes. A killed process ends even
-  // in a frozen folder; one that was frozen before stays so, because its node is paused.
+  // Before Linux 5.14 there is no cgroup.kill. Freezing first prevents forks, so one round of signals reaches all
+  // processes. A killed process ends even in a frozen folder. If the folder was frozen before, it stays frozen, because
+  // its node is paused.
   const auto before = read_file(folder / "cgroup.freeze");
   if (auto ok = write_control(folder / "cgroup.freeze", "1"); !ok) return ok;
   signal(folder, SIGKILL);
@@ -155,8 +156,8 @@ void signal(const std::filesystem::path& folder, int number) {
 bool signal(const std::filesystem::path& folder, pid_t pid, int number) {
   const Fd process = kernel::open_pidfd(pid);
   if (!process) return false;
-  // The descriptor refers to one process from now on: if this one is in the folder, or has ended, no other is
-  // signalled.
+  // From now on the descriptor refers to one process only. If that process is in the folder, it gets the signal; if it
+  // has ended, no other process gets it.
   const std::uint64_t wanted = kernel::cgroup_id(folder);
   std::filesystem::path at = kernel::cgroup_folder_of(pid);
   bool member = at.empty();  // its cgroup is not visible here

@@ -60,7 +60,7 @@ std::string list(const std::vector<std::string>& names) {
   return text;
 }
 
-// The folders of containers (or pods) by id; of several for one id, the outermost.
+// The folders of containers (or pods) by id. If several folders have the same id, the outermost one.
 std::map<std::string, std::filesystem::path> owned(const std::filesystem::path& top, bool pods) {
   std::map<std::string, std::filesystem::path> found;
   for (const auto& folder : all_cgroups(top)) {
@@ -105,7 +105,7 @@ std::optional<std::string> answer_of(const std::vector<std::string>& argv) {
   return answer.empty() ? std::nullopt : std::optional(answer);
 }
 
-// Tools that know names. Missing ones simply fail to run.
+// A container that a tool knows by name. A tool that is not installed fails to run and finds nothing.
 struct Named {
   std::string id;
   pid_t pid = 0;
@@ -216,7 +216,8 @@ std::optional<CgroupOwner> owner_of_cgroup(std::string_view path) {
     return CgroupOwner{std::move(uid), true};
   }
   if (take_end(name, ".scope")) {
-    // docker-ID, libpod-ID, cri-containerd-ID, crio-ID, nerdctl-ID; conmon is a helper of podman and CRI-O.
+    // Names such as docker-ID, libpod-ID, cri-containerd-ID, crio-ID and nerdctl-ID. conmon is a helper of podman and
+    // CRI-O and not a container.
     const auto dash = name.rfind('-');
     if (dash == std::string_view::npos || name.substr(0, dash).ends_with("conmon")) return std::nullopt;
     const auto id = name.substr(dash + 1);

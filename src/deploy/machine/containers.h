@@ -21,32 +21,33 @@ struct CgroupOwner {
   bool pod = false;
 };
 [[nodiscard]] std::optional<CgroupOwner> owner_of_cgroup(std::string_view path);
-// The folder that an engine created for a container, which has its limits: `folder` or one of its parents up to `top`.
-// "" if there is none.
+// The folder that an engine created for a container and that has the container's limits: `folder` or one of its parents
+// up to `top`. "" if there is none.
 [[nodiscard]] std::filesystem::path folder_of_container(const std::filesystem::path& folder,
                                                         const std::filesystem::path& top);
 
-// The folder and, if the folder is not sufficient, the main process.
+// What was found: the folder, and for cases in which the folder is not sufficient, the main process.
 struct Located {
-  std::filesystem::path cgroup;  // for a unit that is not running: its future folder; "" if it has none of its own
+  // for a unit that is not running: the folder it will have; "" if it has no folder of its own
+  std::filesystem::path cgroup;
   pid_t pid = 0;
-  CgroupOwner owner;  // for a container or pod: its full id
+  CgroupOwner owner;  // for a container or pod: its owner with the full id
 };
 
 // `what`: a full id, a unique prefix of one, "pod:UID" for a whole pod, or a name known to docker, podman, nerdctl or
-// crictl. Returns ErrorKind::inconclusive if it does not exist (now), with the candidates if several match.
+// crictl. Returns ErrorKind::inconclusive if it does not exist at the moment, or if several match, with the candidates.
 [[nodiscard]] Result<Located> locate_container(const std::string& what, const std::filesystem::path& top);
 
-// Its other names as "KEY:VALUE": its id and the names known to docker, podman, nerdctl or crictl: "container:1f0c...",
-// "name:cache-1", "project:shop", "service:cache" (Compose), "pod:cache-0", "namespace:prod", "pod-uid:6f1d..."
-// (Kubernetes). Longer names are omitted.
+// The owner's other names as "KEY:VALUE": its id and the names known to docker, podman, nerdctl or crictl:
+// "container:1f0c...", "name:cache-1", "project:shop", "service:cache" (Compose), "pod:cache-0", "namespace:prod",
+// "pod-uid:6f1d..." (Kubernetes). Labels longer than kLongestLabel are omitted.
 inline constexpr std::size_t kLongestLabel = 256;
 [[nodiscard]] std::vector<std::string> labels_of(const CgroupOwner& owner);
 
-// A systemd unit ("x", "x.service"). Without a running systemd, determined from the folders.
+// Finds a systemd unit ("x", "x.service"). If systemd is not running, the unit is determined from the folders.
 [[nodiscard]] Result<Located> locate_unit(const std::string& unit, const std::filesystem::path& top);
 
-// "system-postgresql.slice" is at "system.slice/system-postgresql.slice".
+// The path of a slice's folder: for "system-postgresql.slice", "system.slice/system-postgresql.slice".
 [[nodiscard]] std::filesystem::path slice_path(std::string_view slice);
 
 }  // namespace rose::deploy

@@ -112,7 +112,7 @@ Result<void> check_without_rose(const std::filesystem::path& cgroup) {
 
 Result<void> check_alone(const Attached& attached) {
   if (attached.cgroup.empty()) {
-    // Then the process tree is signalled instead.
+    // Without a cgroup of its own, the node's process tree is signalled, so rose must not be in that tree.
     const std::vector<pid_t> tree = kernel::with_descendants({attached.pid});
     if (std::find(tree.begin(), tree.end(), ::getpid()) == tree.end()) return {};
     return fail(ErrorKind::inconclusive,
@@ -136,8 +136,9 @@ Result<void> check_alone(const Attached& attached) {
 
 namespace {
 
-// The content of a pid file in the run's folder, and the user who could have written it: the owner of the file, or of a
-// folder on the way, who may replace names in it. No link out of its folder is followed.
+// The content of a pid file in the run's folder, and the user who could have written it: the owner of the file, or the
+// owner of a folder on the path, who may replace entries in it. Links that lead out of the run's folder are not
+// followed.
 struct PidFile {
   std::string content;
   std::optional<uid_t> writer;  // none: only this user could write it
@@ -166,7 +167,7 @@ Result<PidFile> read_pid_file(const std::filesystem::path& run_dir, const std::f
   return read;
 }
 
-// Faults must not reach a process that the writer of the number may not signal itself.
+// Refuses a process that the writer of the pid file may not signal itself, because faults would reach it.
 Result<void> check_writer(const std::filesystem::path& path, uid_t writer, pid_t pid) {
   struct stat process{};
   if (::stat(fmt::format("/proc/{}", pid).c_str(), &process) != 0 || process.st_uid == writer) return {};
@@ -181,7 +182,7 @@ Result<void> check_writer(const std::filesystem::path& path, uid_t writer, pid_t
 Result<Attached> find_attached(const config::Attach& attach, const std::filesystem::path& run_dir) {
   if (attach.pid_file) {
     const std::filesystem::path path = run_dir / *attach.pid_file;
-    // A node may have written it, and owns its folder.
+    // A pid file in the run's folder may have been written by a node, which also owns its folder there.
     const std::filesystem::path inside = path.lexically_normal().lexically_relative(run_dir.lexically_normal());
     const bool of_run = !inside.empty() && *inside.begin() != "..";
     const Result<PidFile> read =
@@ -199,7 +200,7 @@ Result<Attached> find_attached(const config::Attach& attach, const std::filesyst
   }
   ROSE_TRY(const std::filesystem::path mount, kernel::cgroup2_mount());
   if (attach.cgroup) {
-    // "/system.slice/x.service" as in /proc/PID/cgroup, or a folder below the mount.
+    // Accepts "/system.slice/x.service", as in /proc/PID/cgroup, or the path of a folder below the mount.
     const std::filesystem::path text = std::filesystem::path(*attach.cgroup).lexically_normal();
     std::filesystem::path folder = is_within(text, mount) ? text : (mount / text.relative_path()).lexically_normal();
     if (!folder.has_filename()) folder = folder.parent_path();  // "/x/" becomes "/x"

@@ -16,7 +16,7 @@ inline constexpr const char* kExecKeeper = "rose-exec";  // the keeper process o
 
 struct Attached {
   pid_t pid = 0;                 // its main process
-  std::filesystem::path cgroup;  // v2 folder; "" if it shares the root folder
+  std::filesystem::path cgroup;  // v2 folder; "" if the process is in the root folder
   bool named = false;  // the configuration names the cgroup, unit or container: everything in it belongs to the node
 };
 // Finds the system that `setup` started. Errors describe what was searched for.
@@ -25,15 +25,15 @@ struct Attached {
 // Pausing or ending a node affects its whole cgroup. Returns an error if that would include rose itself or, unless the
 // cgroup was named, a process that does not descend from the node's.
 [[nodiscard]] Result<void> check_alone(const Attached& attached);
-// The first of these checks, which may fail later too.
+// Returns an error if rose itself is in the cgroup. check_alone() checks that, too, but rose may be moved there later.
 [[nodiscard]] Result<void> check_without_rose(const std::filesystem::path& cgroup);
 [[nodiscard]] bool is_within(const std::filesystem::path& folder, const std::filesystem::path& outer);
 
-// "123 (sleep)"
+// For messages: "123 (sleep)".
 [[nodiscard]] std::string described(pid_t pid);
 
-// The process in a folder from which the other processes of a daemon descend: its parent is outside, and it is the
-// oldest.
+// The process from which the other processes of a daemon descend: among those in `pids` whose parent is not in `pids`,
+// the oldest.
 [[nodiscard]] pid_t leading_process(const std::vector<pid_t>& pids);
 
 }  // namespace rose::deploy

@@ -134,7 +134,7 @@ std::vector<std::string> Engine::argv(int worker, int start, int number) const {
   const auto add_options = [&] { argv.insert(argv.end(), options_.options.begin(), options_.options.end()); };
   switch (kind_) {
     case EngineKind::slurm:
-      // Not --unbuffered, which would make its output a terminal.
+      // --unbuffered is not used, because it would make the worker's output a terminal.
       add({"srun", "--ntasks=1", "--nodes=1", "--quiet", "--kill-on-bad-exit=1",
            fmt::format("--job-name=rose-worker-{}", number)});
       if (options_.apart) add({"--exclusive"});
@@ -147,7 +147,7 @@ std::vector<std::string> Engine::argv(int worker, int start, int number) const {
       add({"--", place(worker, start), shell_word(options_.worker), "worker"});
       break;
     case EngineKind::kubernetes:
-      // In the host's PID namespace, because BPF programs see process ids of the host.
+      // The pod uses the host's PID namespace, because BPF programs see the host's process ids.
       add({"kubectl", "run", fmt::format("rose-worker-{}-{}", ::getpid(), number), "--restart=Never", "--stdin", "--rm",
            "--quiet", "--privileged", R"(--overrides={"spec":{"hostPID":true}})", "--pod-running-timeout=24h"});
       add_options();

@@ -17,7 +17,7 @@ struct EngineOptions {
   std::vector<std::string> hosts = {};    // for ssh
   std::string worker = "rose";            // path of rose on the worker's host
   std::vector<std::string> options = {};  // passed on to srun, ssh or kubectl
-  bool apart = false;  // two of them must not be on the same host, because the nodes use the host's network
+  bool apart = false;  // workers must be on different hosts, because the nodes use the host's network
 };
 
 class Engine {
@@ -27,9 +27,10 @@ class Engine {
 
   [[nodiscard]] EngineKind kind() const { return kind_; }
   [[nodiscard]] int workers() const { return workers_; }
-  // `start`: counts the starts of this worker from 0; after a failure the next host is used. `number` is unique.
+  // `start` counts the starts of this worker from 0; after a failure, the next host is used. `number` is unique among
+  // all starts.
   [[nodiscard]] std::vector<std::string> argv(int worker, int start, int number) const;
-  // Where argv() starts it: the name of a host or of the engine.
+  // Where argv() starts the worker: the name of a host, or that of the engine.
   [[nodiscard]] std::string place(int worker, int start) const;
 
  private:

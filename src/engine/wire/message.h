@@ -1,7 +1,8 @@
 // Messages between a diagnosis and its workers. A frame consists of a magic number, two lengths, a JSON header, bytes
-// and a newline (srun forwards only complete lines). The header's last member is the SHA-256 of the header without it
-// and of the bytes. The sender is not trusted: lengths are checked before memory is allocated, and against the limit of
-// the message type as soon as the header is complete; a header must be an object with a `type`.
+// and a newline (srun forwards only complete lines). The header's last member is the SHA-256 of the rest of the header
+// and of the bytes. The sender is not trusted. Lengths are checked before memory is allocated, and once the header is
+// complete, the length of the bytes is checked against the limit for the message's type. A header must be an object
+// with a `type`.
 #pragma once
 
 #include <cstdint>

@@ -259,7 +259,8 @@ Result<void> TreeBuilder::file_done() {
 }
 
 Result<void> TreeBuilder::finish() {
-  // From the innermost folder outwards, because a folder without search permission hides its content.
+  // Sets modes from the innermost folder outwards, because the content of a folder without search permission cannot be
+  // reached.
   for (auto entry = tree_.entries.rbegin(); entry != tree_.entries.rend(); ++entry)
     if (entry->folder && ::chmod((root_ / entry->path).c_str(), entry->mode) != 0)
       return fail_errno(ErrorKind::environment, (root_ / entry->path).string(), errno);

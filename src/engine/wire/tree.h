@@ -24,25 +24,25 @@ struct Entry {
   bool folder = false;
   std::uint32_t mode = 0;
   std::uint64_t size = 0;
-  std::string digest;  // of files
+  std::string digest;  // for a file
   friend bool operator==(const Entry&, const Entry&) = default;
 };
 
 struct Tree {
-  std::filesystem::path root;  // where the files are; "" for a tree that was received
+  std::filesystem::path root;  // the folder with the files; "" for a tree that was received
   std::vector<Entry> entries;  // folders before their content
 
   [[nodiscard]] std::uint64_t bytes() const;
 };
 
-// Everything below `folder`, except what `exclude` matches and what is in `without` (absolute paths). A glob without
-// '/' is compared with names, one with '/' with the path relative to the folder; nothing below a matching folder is
-// included. Returns ErrorKind::input for links, sockets, unreadable files, or too much data.
+// Lists everything below `folder`, except entries that match `exclude` or are in `without` (absolute paths). A glob
+// without '/' is compared with names, one with '/' with the path relative to the folder. The content of a folder that
+// matches is left out, too. Returns ErrorKind::input for links, sockets, unreadable files, or too much data.
 [[nodiscard]] Result<Tree> read_tree(const std::filesystem::path& folder, const std::vector<std::string>& exclude,
                                      const std::vector<std::filesystem::path>& without);
 
 [[nodiscard]] Json to_json(const Tree& tree);
-// Returns ErrorKind::input if it is not such a list or contains forbidden names.
+// Returns ErrorKind::input if the JSON is not a list of such entries or contains forbidden names.
 [[nodiscard]] Result<Tree> tree_from(const Json& json);
 
 // Recreates the folder: reports which files it needs and receives them in pieces.
@@ -56,7 +56,8 @@ class TreeBuilder {
   // Receives the next piece of the file with this digest. Pieces are in order, one file after the other.
   [[nodiscard]] Result<void> piece(const std::string& digest, std::string_view bytes);
   [[nodiscard]] bool complete() const { return awaited_.empty(); }
-  // When complete: sets the modes of folders, which may forbid writing to them.
+  // Call it when the tree is complete. It sets the modes of folders last, because they may forbid writing to the
+  // folders.
   [[nodiscard]] Result<void> finish();
 
  private:
@@ -64,7 +65,7 @@ class TreeBuilder {
 
   std::filesystem::path root_;
   Tree tree_;
-  std::map<std::string, std::vector<std::size_t>> awaited_;  // by digest: entries with it
+  std::map<std::string, std::vector<std::size_t>> awaited_;  // entries that still need their content, by digest
   std::vector<std::string> order_;
   bool folders_made_ = false;
   std::string digest_;  // of the file being received

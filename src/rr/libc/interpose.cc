@@ -1,10 +1,11 @@
 // librose-rr-libc.so, for LD_PRELOAD: records nondeterministic calls of the C library with librose-rr (which it
-// contains) without changes to the program. ROSE_RR_LIBC lists what is recorded: time, random, pid, hostname, ready.
+// contains), without changes to the program. ROSE_RR_LIBC lists what is recorded: time, random, pid, hostname, ready.
 //
-// Each call has its own key, such as "libc/ready/poll/0.2", from its source, its name and its thread. A thread is
-// identified by its creator and its number among the threads that this one created ("0": the first thread; "0.2": the
-// second thread created by it), which is the same in a replay. The replay thus follows the recorded order within and
-// between threads. Other effects of these calls (data of sockets, locks) are not recorded.
+// Each call has its own key, such as "libc/ready/poll/0.2", which consists of its source, its name and its thread. A
+// thread is identified by the thread that created it and its number among the threads created by that one ("0": the
+// first thread; "0.2": the second thread that "0" created). These are the same in a replay. The replay thus follows the
+// recorded order within threads and between threads. Other effects of these calls (data of sockets, locks) are not
+// recorded.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -29,7 +30,7 @@
 #include "rr/rose_rr.h"
 
 #define ROSE_LIBC extern "C" __attribute__((visibility("default")))
-// Avoids __tls_get_addr, which may allocate memory.
+// This TLS model avoids __tls_get_addr, which may allocate memory.
 #define ROSE_THREAD static thread_local __attribute__((tls_model("initial-exec")))
 
 namespace {
@@ -42,7 +43,7 @@ constexpr struct {
 
 constexpr std::size_t kMostThreadName = 200;
 
-// The function of the C library that ours replaces.
+// The function of the C library that a function of this file replaces.
 template <typename F>
 class Next {
  public:
@@ -51,7 +52,7 @@ class Next {
     F found = found_.load(std::memory_order_relaxed);
     if (found == nullptr) {
       found = reinterpret_cast<F>(::dlsym(RTLD_NEXT, name_));
-      if (found == nullptr) ::abort();  // the C library lacks the function, so nothing can have called it
+      if (found == nullptr) ::abort();  // the C library lacks the function, so the program cannot have called it
       found_.store(found, std::memory_order_relaxed);
     }
     return found;
@@ -88,7 +89,7 @@ NEXT(pthread_create);
 
 std::atomic<unsigned> sources{0};
 
-ROSE_THREAD int inside;  // this thread is inside one of our functions, whose own calls must not be recorded
+ROSE_THREAD int inside;  // this thread is inside a function of this file, whose own calls must not be recorded
 ROSE_THREAD char thread_name[kMostThreadName];  // "": not determined yet
 ROSE_THREAD unsigned children;
 
@@ -97,8 +98,8 @@ std::string_view last_part(std::string_view path) {
   return path;
 }
 
-// Replay only in the program that was recorded, not in a debugger or shell that starts it. Runs before the program is
-// initialised, so it uses raw system calls.
+// True if this is the program that was recorded, and not a debugger or shell that starts it. Only the program is
+// replayed. This runs before the program is initialised, so it uses raw system calls.
 bool is_recorded_program() {
   const char* given = ::secure_getenv("ROSE_RR");
   if (given == nullptr || std::strncmp(given, "replay:", 7) != 0) return true;
@@ -114,7 +115,7 @@ bool is_recorded_program() {
          last_part({own, static_cast<std::size_t>(length)});
 }
 
-// Reads the list once, before the program starts, because it may change its environment.
+// Reads the list once, before the program starts, because the program may change its environment.
 __attribute__((constructor)) void loaded() {
   const char* given = ::secure_getenv("ROSE_RR_LIBC");
   if (given == nullptr || *given == '\0' || !is_recorded_program()) return;
@@ -138,7 +139,7 @@ __attribute__((constructor)) void loaded() {
   sources.store(all, std::memory_order_relaxed);
 }
 
-// A call that is recorded or replayed. If it is false, only the C library is called.
+// A call that is recorded or replayed. If it converts to false, only the C library is called.
 class Call {
  public:
   Call(unsigned source, const char* name) {
@@ -161,9 +162,9 @@ class Call {
     if (on_) --inside;
   }
   explicit operator bool() const { return on_; }
-  // True if the C library must be called.
+  // True if the C library must be called, which is not the case in a replay.
   [[nodiscard]] bool needs_library() const { return !replaying_; }
-  // Records `data`, or replaces it by what was recorded.
+  // Recording: stores `data`. Replaying: replaces `data` by what was recorded.
   void record_or_replay(void* data, std::size_t bytes) { rose_rr_record(key_, data, bytes); }
   std::size_t record_or_replay(void* data, std::size_t bytes, std::size_t room) {
     return rose_rr_record_sized(key_, data, bytes, room);
@@ -174,7 +175,7 @@ class Call {
   char key_[kMostThreadName + 40];
 };
 
-// For calls that cannot fail and whose only result is a number.
+// Handles calls that cannot fail and whose only result is a number.
 template <typename Function>
 auto number(unsigned source, const char* name, Function function) {
   Call call(source, name);
@@ -194,7 +195,7 @@ struct Outcome {
 template <typename Result, typename Value, typename Function>
 Result call_recorded(Call& call, Value* into, Function function) {
   Outcome<Result, Value> outcome;
-  std::memset(static_cast<void*>(&outcome), 0, sizeof outcome);  // padding is recorded too
+  std::memset(static_cast<void*>(&outcome), 0, sizeof outcome);  // padding is recorded, too, so it must be zero
   if (call.needs_library()) {
     outcome.result = function();
     outcome.err = errno;
@@ -206,12 +207,12 @@ Result call_recorded(Call& call, Value* into, Function function) {
   return outcome.result;
 }
 
-// CPU time clocks are not recorded: in a replay they must show its own CPU time.
+// False for clocks of CPU time. These are not recorded, because in a replay they must show the replay's own CPU time.
 bool is_wall(clockid_t clock) {
   return clock >= 0 && clock != CLOCK_PROCESS_CPUTIME_ID && clock != CLOCK_THREAD_CPUTIME_ID;
 }
 
-// For calls that return bytes: records the result, then the bytes.
+// Handles calls that return bytes: records the result, then the bytes.
 template <typename Function>
 ssize_t call_recorded_bytes(Call& call, void* to, std::size_t room, Function function) {
   struct {
@@ -228,8 +229,8 @@ ssize_t call_recorded_bytes(Call& call, void* to, std::size_t room, Function fun
   return outcome.result;
 }
 
-// The data that epoll returns for a descriptor is chosen by the program and often an address, which differs in a
-// replay. So descriptors are recorded and mapped back.
+// Maps between descriptors and the data that epoll returns for them. The program chooses that data; often it is an
+// address, which differs in a replay. So descriptors are recorded and mapped back.
 class Watched {
  public:
   void update(int set, int fd, const epoll_event* event) {
@@ -271,8 +272,8 @@ class Watched {
     int set, fd;
     std::uint64_t data;
   };
-  // Later registrations come last and take precedence: closing a descriptor is not reported, so an earlier registration
-  // may be outdated.
+  // Sorted by time of registration; later registrations take precedence. Closing a descriptor is not reported, so an
+  // earlier registration may be outdated.
   Registration* all_ = nullptr;
   std::size_t count_ = 0, room_ = 0;
   pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
@@ -281,11 +282,11 @@ constinit Watched watched;
 
 struct Ready {
   std::uint32_t events;
-  std::int32_t fd;  // -1: unknown, `data` is stored as it was
+  std::int32_t fd;  // -1: unknown, then `data` is stored unchanged
   std::uint64_t data;
 };
 
-// The number of ready descriptors, or an errno.
+// Returns the number of ready descriptors, or an errno.
 template <typename Function>
 int call_recorded_status(Call& call, Function function) {
   struct {
@@ -312,7 +313,7 @@ int call_recorded_epoll(Call& call, int set, epoll_event* events, int most, Func
     if (call.needs_library()) continue;
     events[i].data.u64 = ready.data;
     if (ready.fd >= 0 && !watched.data_of(set, ready.fd, ready.data))
-      continue;  // the next records show how its execution differed
+      continue;  // the execution differs from the recorded one, which later records will show
     events[i].data.u64 = ready.data;
   }
   return result;
@@ -400,7 +401,7 @@ ROSE_LIBC int pthread_create(pthread_t* thread, const pthread_attr_t* how, void*
   const char* own = thread_name[0] == '\0' ? "0" : thread_name;
   const int length = std::snprintf(begin->name, sizeof begin->name, "%s.%u", own, ++children);
   if (length >= static_cast<int>(sizeof begin->name))
-    std::strcpy(begin->name, "deep");  // two hundred generations deep: all of them share a key
+    std::strcpy(begin->name, "deep");  // threads nested this deep (two hundred generations) share one key
   const int result = (*next_pthread_create)(thread, how, begin_thread, begin);
   if (result != 0) {
     --children;
@@ -500,7 +501,7 @@ ROSE_LIBC int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const si
     return call_recorded_poll(call, fds, count, [&] { return (*next_ppoll)(fds, count, timeout, mask); });
   return (*next_ppoll)(fds, count, timeout, mask);
 }
-// The variants that programs compiled with _FORTIFY_SOURCE call.
+// These variants are called by programs that were compiled with _FORTIFY_SOURCE.
 ROSE_LIBC int __poll_chk(pollfd* fds, nfds_t count, int timeout, size_t bytes) {
   if (bytes / sizeof *fds < count) ::abort();
   return poll(fds, count, timeout);
@@ -528,7 +529,7 @@ ROSE_LIBC int pselect(int count, fd_set* read, fd_set* write, fd_set* failed, co
 }
 ROSE_LIBC int epoll_ctl(int set, int what, int fd, epoll_event* event) noexcept {
   const int result = (*next_epoll_ctl)(set, what, fd, event);
-  // In a replay, a descriptor may not support epoll. The result is taken from the recording.
+  // In a replay, a descriptor may not support epoll, so an error is ignored and the result is taken from the recording.
   if ((sources.load(std::memory_order_relaxed) & kReady) != 0 && (result == 0 || rose_rr_replaying() != 0)) {
     const int err = errno;
     watched.update(set, fd, what == EPOLL_CTL_DEL ? nullptr : event);
