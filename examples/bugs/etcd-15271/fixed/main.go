@@ -1,4 +1,5 @@
-// etcd as its own main does it; the module on the proxy has local replacements, so `go install` refuses that.
+// Starts etcd as its own main does. `go install` refuses that main, because its module on the proxy has local
+// replacements.
 package main
 
 import (
