@@ -392,7 +392,7 @@ TEST_CASE("a fault with a fixed time that sometimes misses is tried at other tim
   Dump dump;
   dump.crashed(0.6, "n1");
   dump.ends(17);
-  bool later = true;  // ... is surer
+  bool later = true;  // whether the fault reproduces more reliably later in the workload
   Play play({}, [&](const std::vector<Hit>& hits, int run) {
     return hits.size() == 1 && hits[0].fault->node == "n1" && ((later && hits[0].t > 2) || run % 6 != 0);
   });

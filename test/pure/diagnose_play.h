@@ -162,7 +162,7 @@ class Play final : public Runner {
     if (state.met == schedule_->faults[i].when.size()) arm(i, t, act);
   }
 
-  // Meets conditions on time, up to `t`.
+  // Meets the conditions that become true by the passing of time up to `t`.
   void time_passes(double t) {
     for (bool moved = true; moved;) {
       moved = false;

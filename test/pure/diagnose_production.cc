@@ -561,7 +561,7 @@ TEST_CASE("production: twelve hosts with other names are matched to three nodes 
   CHECK(says("'front-2.example' of the dump was matched to node 'n1'"));
   CHECK(says("% of its actions"));
   CHECK(says("'batch-1'"));
-  // --map holds.
+  // Assignments of --map take precedence.
   Inputs inputs = inputs_of(config, {dump});
   inputs.profile = profile;
   inputs.host_to_node = {{"store3", "n1"}};

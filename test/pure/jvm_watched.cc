@@ -196,7 +196,7 @@ TEST_CASE("the code book distinguishes system calls, also made through helpers, 
   CHECK(places[1].site.offset == 9);
   CHECK(places[1].site.line == 11);
   CHECK(places[1].site.loop);
-  CHECK_FALSE(places[2].syscall);  // it calls itself
+  CHECK_FALSE(places[2].syscall);  // the method calls itself
   CHECK(book.places("n2", "x.A.save").empty());
   CHECK_FALSE(book.contains("n1", "x.A"));
   // The same text from another run is recorded only once.
