@@ -55,7 +55,7 @@ command = ["false"]
 [trace]
 network_delay = "1s"
 TOML
-# ask NAME PORT: prints the answer from there.
+# ask NAME PORT: prints the answer that is received from this name and port.
 cat > base.sh <<'SH'
 #!/bin/bash
 set -e
@@ -126,7 +126,7 @@ expect 2 "$rose" replay within.toml -c rose.toml --runs 1
 says err "'app' shares the network of a node on the other side"
 nothing_left "after a refusal"
 
-# The evidence from production: each event belongs to the right node, and the partition is one of the network.
+# In a dump from production, each event belongs to the right node, and the partition is one of the shared network.
 part <<'SH'
 until [ "$(wc -l <other/stdout.log)" -gt 20 ]; do sleep 0.1; done
 touch begin

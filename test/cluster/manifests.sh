@@ -23,7 +23,7 @@ mkdir deployment
 cp "$here/../manifests/redis.yaml" deployment/
 expect 0 "$rose" init --manifest deployment/redis.yaml -o deployment/rose.toml --json
 json_is 'j["nodes"]' "['redis-cluster-0', 'redis-cluster-1', 'redis-cluster-2']"
-# Only the questions are answered.
+# Of the draft, only the open questions are answered.
 cat > deployment/workload.sh <<'SH'
 #!/bin/sh
 set -e

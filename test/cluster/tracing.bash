@@ -54,7 +54,7 @@ remove_cgroup() {
     [ $SECONDS -lt $deadline ] || { fail "cannot remove $1"; return; }; sleep 0.02
   done
 }
-# fail_in CGROUP PATH: a process there whose open of the path fails.
+# fail_in CGROUP PATH: runs a process in the cgroup whose open of the path fails.
 fail_in() { sh -c 'echo 0 > "$1/cgroup.procs" && exec cat "$2"' sh "$cgroup2/$1" "$2" 2>/dev/null || true; }
 
 tidy() {
