@@ -1,11 +1,11 @@
 #!/bin/sh
-# Builds the kernel of the test machine (run.sh) from Debian's source package. Unlike packaged Debian kernels, it can
-# replace a syscall from a kprobe (bpf_override_return). If a kernel with this configuration exists already, nothing is
-# built.
+# Builds the kernel of the test machine (run.sh) from Debian's source package: one that can replace a syscall from a
+# kprobe (bpf_override_return), which no packaged Debian kernel can. Nothing is built when the kernel of this
+# configuration is there already.
 #
 #   build-kernel.sh [--jobs N]
 #
-# The kernel is stored as ${XDG_CACHE_HOME:-~/.cache}/rose/vm/bzImage. Needs root once, to install packages.
+# The kernel comes to ${XDG_CACHE_HOME:-~/.cache}/rose/vm/bzImage; needs root once, to install the packages.
 set -eu
 
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)

@@ -1,5 +1,4 @@
-// Starts etcd as its own main does. `go install` refuses that main, because its module on the proxy has local
-// replacements.
+// etcd as its own main does it; the module on the proxy has local replacements, so `go install` refuses that.
 package main
 
 import (
