@@ -29,8 +29,7 @@ go_build() {
 }
 
 # maven_jars FOLDER: copies the dependencies of FOLDER/pom.xml to $cache/NAME (NAME: the last part of FOLDER), and
-# checks
-# each against FOLDER/sha256sums.
+# checks each against FOLDER/sha256sums.
 maven_jars() {
   local into
   into=$cache/$(basename "$1")

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # Follows examples/own-system/README.md literally: runs its commands in order, and inserts its answers into the file
-# that
-# `rose init` wrote.
+# that `rose init` wrote.
 . "$(dirname "$0")/common.bash"
 for need in redis-server redis-cli python3; do
   command -v "$need" > /dev/null || skip "$need is missing"

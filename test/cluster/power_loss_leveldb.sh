@@ -27,8 +27,7 @@ for n in range(1, 10**6):
 PY
 power_goes '{ log = "acknowledged 100$" }' > schedule.toml
 # configuration MODE DELAY: MODE of writes, DELAY before the node is restarted. The workload begins when the node
-# writes,
-# so that a power loss some time later loses something, however long the interpreter takes to start.
+# writes, so that a power loss some time later loses something, however long the interpreter takes to start.
 configuration() {
   one_node leveldb "$2" '["grep", "-q", "^lost", "n1/stdout.log"]' \
     "[\"/usr/bin/python3\", \"$work/level.py\", \"$1\"]" '{ log = "^acknowledged" }'

@@ -1,8 +1,7 @@
 // Dumps without checksums and compression, which would keep a fuzzer from ever reaching the code behind them. The dump
 // fuzzer therefore also reads "recipes": uncompressed blocks, which are then given correct checksums and sizes. A
-// recipe
-// is a list of blocks: a letter (M, S, E or D), u32 items, u32 length, bytes. For a dump of version 1, it begins with
-// '1'.
+// recipe is a list of blocks: a letter (M, S, E or D), u32 items, u32 length, bytes. For a dump of version 1, it begins
+// with '1'.
 #pragma once
 
 #include <zlib.h>

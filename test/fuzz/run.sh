@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # run.sh [SECONDS]: builds the fuzzers (preset `fuzz`) and runs each for some seconds (10). They start from the valid
 # inputs of fuzz_smoke, which include the victims of build/release if those exist. If a fuzzer finds an error, the input
-# is
-# stored in build/fuzz/found, and the exit status is 1. For longer runs, CORPUS names a folder in which the fuzzers keep
-# their corpora. Otherwise they begin again each time, with the same seed (SEED, default 1; 0: a different one each
+# is stored in build/fuzz/found, and the exit status is 1. For longer runs, CORPUS names a folder in which the fuzzers
+# keep their corpora. Otherwise they begin again each time, with the same seed (SEED, default 1; 0: a different one each
 # time).
 set -euo pipefail
 cd "$(dirname "$0")/../.."

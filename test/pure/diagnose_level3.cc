@@ -549,7 +549,7 @@ TEST_CASE("level 3: a context that is no longer met ends its branch") {
   Play play(acts, [](const std::vector<Hit>&, int) { return false; });
   int with_before = 0;
   play.acts_of = [&](int) {
-    // As if the file were created only once: level 3 never sees it.
+    // As if the file were created only in the first runs, so that the context is no longer met in level 3.
     for (const Fault& fault : play.made.back().faults) with_before += fault.before ? 1 : 0;
     return with_before > 0 ? std::vector<Act>{} : acts;
   };

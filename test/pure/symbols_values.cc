@@ -228,7 +228,8 @@ TEST_CASE("who starts a thread calls its function") {
   // The C library calls the thread's function, but main() started the thread.
   const Site exchange = ask("hostile_files", "exchange:callers").sites.at(0);
   CHECK(format_value(exchange.form, std::uint64_t{1} << 40, {}).text == "a library, from main");
-  // plain() is also called directly, from another function, so no function is reported to have passed it to a library.
+  // plain() is also called directly from another function, so rose must not report that a function passed it to a
+  // library.
   const Site plain = ask("value_victim", "plain:callers").sites.at(0);
   CHECK(format_value(plain.form, std::uint64_t{1} << 40, {}).text == "code outside the file");
   // The C++ library calls the functions of std::thread through a class that it generates for each.

@@ -1,5 +1,5 @@
-// What a node records of itself with librose-rr, when ROSE_RR asks for it, so that `rose replay --recording` can run it
-// again alone:
+// The records that a node makes with librose-rr if ROSE_RR requests it, so that `rose replay --recording` can run the
+// node again alone:
 //
 //   client/N, peer/N     a line of the Nth client's connection, a request of the Nth peer's, as it was taken up
 //   reply/N              what node N answered to our request, or that it did not

@@ -123,7 +123,7 @@ public class Client {
   }
 
   public static void main(String[] args) {
-    int status = 2;  // never 0 or 1 by accident: those are verdicts
+    int status = 2;  // an error must not exit with 0 or 1, which are verdicts
     try {
       if (args[0].equals("check")) status = check(args[1], Integer.parseInt(args[2]));
       else produce(args[1], Long.parseLong(args[2]));

@@ -88,8 +88,8 @@ def run(folder):
                 start(number)
         for one in load:
             one.wait()
-        # The states are compared for each node separately, because of the store's bugs a killed node may have other
-        # data.
+        # The states are compared for each node separately: because of the store's bugs, a killed node may have other
+        # data than the rest.
         states = {}
         if client("--timeout", "60", "settle").wait() == 0:
             for number in now:

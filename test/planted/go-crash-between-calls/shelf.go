@@ -1,6 +1,5 @@
 // The shelf of ../crash-between-writes (see there) in Go: the same requests, files and bug. System calls are made by
-// the
-// runtime's own assembly, and each request is served by a goroutine that moves between threads.
+// the runtime's own assembly, and each request is served by a goroutine that moves between threads.
 package main
 
 import (

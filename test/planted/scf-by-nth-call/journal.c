@@ -1,6 +1,5 @@
 // A journal of orders. An entry that could not be written is written again a moment later, at the same place. Every
-// sixth
-// entry closes a group: a mark with the group's checksum is written in front of that entry.
+// sixth entry closes a group: a mark with the group's checksum is written in front of that entry.
 #include "serve.h"
 
 #define GROUP 6

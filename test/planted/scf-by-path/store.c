@@ -1,7 +1,6 @@
 // A small message store. Messages are stored in segments of PER_SEGMENT messages. After each start, the first message
 // begins a new epoch, and each segment names its epoch. Segments of a later epoch than that in meta/EPOCH are
-// considered
-// leftovers of an interrupted restore, and are removed at the next start.
+// considered leftovers of an interrupted restore, and are removed at the next start.
 #include <dirent.h>
 #include <sys/stat.h>
 

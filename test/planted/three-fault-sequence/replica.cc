@@ -64,8 +64,7 @@ void datagram(char* text, const char* from) {
   char value[64];
   if (sscanf(text, "elect %d %zu", &its_view, &length) == 2) {
     // The bug: a replica that was just started has an empty list, does not know what it promised before the restart,
-    // and
-    // therefore votes for any candidate.
+    // and therefore votes for any candidate.
     if (its_view > view && its_view > promised && length >= list.size()) {
       promised = its_view;
       heard_ms = now_ms();
