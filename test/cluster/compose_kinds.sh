@@ -54,7 +54,7 @@ TOML
 # the node is up (in these runs a node is paused for a moment).
 wait_for_up() { printf 'until rose node status %s | grep " up "; do sleep 0.05; done\n' "$1"; }
 wait_for() { printf 'until grep -q "%s" %s; do sleep 0.05; done\n' "$2" "$1"; }
-# logged FILE PATTERN
+# logged FILE PATTERN: checks that the file in the run's folder contains the pattern
 logged() { grep -qE -- "$2" "$run/$1" || { fail "no '$2' in $1:"; head -30 "$run/$1" | sed 's/^/  /' >&2; }; }
 
 kind workload-names 'getent hosts broker && getent ahostsv4 workload-names-broker-1 && ! getent hosts kafka'

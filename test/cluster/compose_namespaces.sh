@@ -80,7 +80,7 @@ node = "own"
 duration = "10ms"
 optional = true
 TOML
-# logged FILE PATTERN
+# logged FILE PATTERN: checks that the file in the run's folder contains the pattern
 logged() { grep -qE -- "$2" "$run/$1" || { fail "no '$2' in $1:"; head -30 "$run/$1" | sed 's/^/  /' >&2; }; }
 cat > workload.sh <<'SH'
 #!/bin/bash

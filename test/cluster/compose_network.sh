@@ -15,7 +15,7 @@ services:
   side:
     image: localhost/rosenet:1
     network_mode: service:app
-    # What it reaches at 127.0.0.1 belongs to app; processes that it lacks are its own.
+    # At 127.0.0.1 it reaches app. Its failing reads of /of-side are events of its own.
     command:
       - sh
       - -c
@@ -82,7 +82,7 @@ node = "other"
 duration = "10ms"
 optional = true
 TOML
-# logged FILE PATTERN
+# logged FILE PATTERN: checks that the file in the run's folder contains the pattern
 logged() { grep -qE -- "$2" "$run/$1" || { fail "no '$2' in $1:"; head -30 "$run/$1" | sed 's/^/  /' >&2; }; }
 expect 1 "$rose" replay calm.toml -c rose.toml --runs 1 --keep --json
 run=$(json 'j["run_results"][0]["directory"]')

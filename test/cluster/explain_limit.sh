@@ -25,7 +25,7 @@ struct Journal {
 struct Shop {
   Journal journal;
   long accepted = 0;
-  // The mistake: nobody looks at the result.
+  // The bug: the result is not checked.
   __attribute__((noinline)) void keep(int number) {
     journal.append("order " + std::to_string(number));
     ++accepted;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A schedule with an order: examples/order as it is, `rose step` without an order, and a step whose turn never comes.
+# A schedule with an order: examples/order unchanged, `rose step` without an order, and a step that the order never
+# allows.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 command -v redis-server >/dev/null || skip "redis-server is missing"
 

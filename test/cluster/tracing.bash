@@ -1,4 +1,4 @@
-# Sourced after common.bash by tests that run `rose trace` beside processes of their own.
+# Sourced after common.bash by tests that start processes and trace them with `rose trace`.
 
 # start_trace ARG...: starts a tracer in the background with its control socket at $work/control.sock, and waits until
 # it is ready. If the array `as` is set, its command runs the tracer.

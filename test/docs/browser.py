@@ -47,7 +47,7 @@ window.probe = {
   view: el => { el.scrollIntoView({block: 'center'}); return probe.box(el); },
   marks: i => [...probe.chart(i).querySelectorAll('.z [x], .z [x1]')].map(e => [e.tagName, e.getAttribute('x') || e.getAttribute('x1'), e.getAttribute('width'), e.style.display]),
   words: i => { const w = document.querySelectorAll('.words')[i]; return w.hidden ? null : w.textContent; },
-  // Contrast of every text with what is behind it, WCAG 2: the worst ones.
+  // The contrast of every text with its background (WCAG 2): returns the worst ones.
   contrast: () => {
     const parse = c => { const m = c.match(/[\\d.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m; };
     const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);

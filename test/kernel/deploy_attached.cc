@@ -19,7 +19,7 @@ using namespace rose::deploy;
 
 namespace {
 
-// A cgroup beside the deployment's, with sleeping processes of this test in it.
+// A cgroup outside the deployment's, with sleeping processes of this test.
 class Service {
  public:
   explicit Service(const std::string& name)

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   if (strcmp(mode, "serve") == 0 && argc == 3) return serve(argv[2]);
   if (strcmp(mode, "ask") == 0 && argc == 4) return ask(argv[2], argv[3]);
-  if (strcmp(mode, "relay") == 0 && argc == 4) {  // each process leaves a child behind, which does the same
+  if (strcmp(mode, "relay") == 0 && argc == 4) {  // each process forks a child that does the same, and ends
     for (int left = atoi(argv[3]); left > 0; --left)
       if (fork() != 0) _exit(0);
     return serve(argv[2]);

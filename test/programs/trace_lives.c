@@ -10,7 +10,7 @@
  *   blocked             waits uninterruptibly for a page of memory (userfaultfd), until another byte comes on stdin;
  *                       exit 77 without it
  *   vfork               waits that long for a vforked child
- *   wait                until stdin ends; `orphan`: the same as leader of a session of its own
+ *   wait                until stdin ends; `orphan`: the same, as the leader of a new session
  * All print "ready 1" first; the modes that do something then wait for "go". */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

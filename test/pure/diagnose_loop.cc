@@ -173,7 +173,7 @@ TEST_CASE("schedules that ran beside the found one are not counted before it") {
 TEST_CASE("trials stopped beside one that reproduced the bug are made later, if that one proves unreliable") {
   for (const int jobs : {2, 4, 8}) {
     const auto config = deployment_with(jobs);
-    // The first candidate reproduces the bug once, by chance. The right one ran beside it.
+    // The first candidate reproduces the bug once, by chance, while the right one runs in parallel.
     std::string first;
     Record runner([&](const Schedule& s, int run) {
       if (s.faults.size() != 1 || !fault_of(s, FaultKind::syscall)) return Answer{};

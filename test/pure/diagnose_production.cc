@@ -455,7 +455,7 @@ TEST_CASE("production: a failure that always follows a start or an error is a co
     dump.scf(t + 0.03, "n1", "statx", ENOENT, "/data/n1/Handler.class");
   }
   dump.exited(498, "n1", 3);
-  // It follows an error once by chance, but also occurs elsewhere.
+  // This failure follows an error once by chance, but also occurs without one.
   dump.scf(300.05, "n1", "unlink", ENOENT, "/data/n1/lease");
   dump.scf(400, "n1", "unlink", ENOENT, "/data/n1/lease");
   dump.ends(600);

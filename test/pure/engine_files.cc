@@ -1,5 +1,5 @@
-// What is sent to workers: folders, runs, messages, command lines. Hostile senders get an error, and nothing is written
-// outside of the folder.
+// Data that is sent between diagnosis and workers: folders, runs, messages, command lines. Data from hostile senders is
+// refused with an error, and nothing is written outside the folder.
 #include <sys/stat.h>
 #include <unistd.h>
 

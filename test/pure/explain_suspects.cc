@@ -1148,7 +1148,7 @@ TEST_CASE("only on nodes where failing runs lack a function has its caller decid
 }
 
 TEST_CASE("what ended with a killed process decided nothing", "[explain]") {
-  // After the restart, nobody connects any more: the function that should have done that decided.
+  // After the restart, no client connects any more: the function that should have connected made the decision.
   const auto caller_decides = [](bool entered_again) {
     Case one;
     one.input.schedule.faults[0].kind = schedule::FaultKind::crash;

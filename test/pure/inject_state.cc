@@ -1,4 +1,4 @@
-// The steps that advance a schedule, with many threads at once on plain memory; and what plans refuse.
+// The operations that advance a schedule, made by many threads concurrently on plain memory; and what plans refuse.
 #include "inject/state.h"
 
 #include <atomic>

@@ -392,7 +392,7 @@ TEST_CASE("the clock that differs from most others is wrong, whichever node repo
     // The node answers, so it is not missed.
     CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);
   }
-  // If another clock is ahead, this one is behind.
+  // If the clock of another node is ahead, this node's clock may be behind.
   const Hinted two({ready + "2026-01-02 03:04:06.000 WARN clock offset of n2: 90s ahead\n", ready}, {ready, ready});
   const Hint *ahead = two.find(Hint::Kind::clock, "n2"), *behind = two.find(Hint::Kind::clock, "n1");
   REQUIRE((ahead != nullptr && behind != nullptr));

@@ -21,7 +21,7 @@ import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.util.Bytes;
 
 // The workload and the oracle of this deployment.
-//   Client write ZOOKEEPER SECONDS   puts rows for so long; acked.txt has those that were acknowledged
+//   Client write ZOOKEEPER SECONDS   puts rows for SECONDS; acked.txt lists the acknowledged ones
 //   Client check ZOOKEEPER           exit status 0: an acknowledged row is gone, or a server never serves again;
 //                                    1: neither; 2: cannot decide
 public class Client {

@@ -21,7 +21,7 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 // The workload and the oracle of this deployment.
-//   Client produce BOOTSTRAP SECONDS   writes records for so long; acked.txt has those that were acknowledged
+//   Client produce BOOTSTRAP SECONDS   writes records for SECONDS; acked.txt lists the acknowledged ones
 //   Client check BOOTSTRAP NODES       exit status 0: an acknowledged record is gone, or something never serves
 //                                      again; 1: neither; 2: cannot decide
 public class Client {

@@ -1,5 +1,5 @@
 // Code that planted nodes with a thread per connection share, without their bugs: lines of text are received and sent,
-// a primary listens, and a follower connects again whenever the primary is gone or silent. C++; serve.h is for nodes
+// a primary listens, and a follower reconnects whenever the primary is gone or silent. C++; serve.h is for nodes
 // with one thread.
 #pragma once
 
