@@ -266,7 +266,7 @@ shift = "-1h"
               continue;
             for (std::size_t i = 0; i < took.size(); ++i) least[i] = std::min(least[i], took[i]);
           }
-          // Not an hour; and of 300 ms at triple speed only a part.
+          // The wait must not take an hour, and at triple speed only a part of 300 ms.
           return std::all_of(least.begin(), least.end(), [](long took) { return took < 280'000; });
         },
         300 * kSecond));

@@ -132,7 +132,7 @@ TEST_CASE("the sender and time of a termination signal are recorded with the pro
   CHECK(std::string(trace.str(exited[0].by)).ends_with(fmt::format("({})", ::getpid())));
   CHECK(exited[0].duration_ms >= 280);
 
-  // One with a reason of its own, one killed by the kernel.
+  // One process aborts by itself. The other is killed through cgroup.kill, so this test counts as the sender.
   Victim aborts(&cgroup, {"abort"}), faults(&cgroup, {"wait"});
   aborts.run();
   REQUIRE(faults.number("ready") == 1);

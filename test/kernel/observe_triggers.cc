@@ -78,7 +78,8 @@ TEST_CASE("a crash triggers a dump, and a crash loop does not fill the disk", "[
   second.run();
   Victim last(&cgroup, {"abort"});
   last.run();
-  // An event in the tracer has reached the triggers: both ends are reported before the triggers stop.
+  // Events that the tracer has recorded have reached the triggers, too, so both ends are reported before the triggers
+  // stop.
   REQUIRE(eventually(
       [&] { return !processes(snapshot(*watched.tracer), last.pid(), trace::ProcessState::crashed).empty(); }));
   const TriggerTally tally = watched.triggers->stop();

@@ -121,7 +121,7 @@ class Play final : public Runner {
   };
 
   static bool matches(const schedule::CallMatch& call, const Act& act) {
-    // Of an act with two paths, the second one, which its call creates.
+    // If a call has two paths, the act has the second one, which the call creates.
     const std::optional<std::string>& path = call.path2 ? call.path2 : call.path;
     return glob_match(call.syscall, act.syscall) && (!path || glob_match(*path, act.path));
   }

@@ -129,7 +129,7 @@ TEST_CASE("a node that does not answer may also have ended or been paused", "[lo
   CHECK(closed.find(Hint::Kind::stop, "n2") == nullptr);
   REQUIRE(closed.find(Hint::Kind::end, "n2") != nullptr);
   CHECK(closed.find(Hint::Kind::end, "n2")->weight > ended->weight);
-  // Without times as well.
+  // This also holds for logs without times.
   REQUIRE(Hinted({"lost connection to n2\n"}, {}).find(Hint::Kind::end, "n2") != nullptr);
 }
 
