@@ -1,7 +1,7 @@
 # Every library comes from a Debian 12 package; deps.txt lists them for the set-up scripts.
 find_package(PkgConfig REQUIRED)
 
-# One file that runs on any distribution: no shared library is needed, not even the C library.
+# With ROSE_STATIC, rose is one file that runs on any distribution: it needs no shared library, not even the C library.
 option(ROSE_STATIC "Link rose statically" OFF)
 if(ROSE_STATIC)
   set(CMAKE_FIND_LIBRARY_SUFFIXES .a)

@@ -1,7 +1,7 @@
 # Compiler flags shared by every target; warnings are errors.
 
-# A user's build carries no debug information, which would be most of the build time and 95 % of the size. The presets
-# debug, asan-ubsan and tsan do.
+# A user's build contains no debug information, because it would take most of the build time and 95 % of the size. The
+# presets debug, asan-ubsan and tsan have it.
 set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 
@@ -13,7 +13,7 @@ target_compile_options(rose_options INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wcast-align -Wformat=2 -Werror
   -fstack-protector-strong)
 target_compile_definitions(rose_options INTERFACE _GNU_SOURCE)
-# For every target, because precompiled headers need equal flags, and some libraries bring this one.
+# Every target gets -pthread: precompiled headers need equal flags, and some libraries add this flag to their users.
 target_compile_options(rose_options INTERFACE -pthread)
 target_link_libraries(rose_options INTERFACE Threads::Threads)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -21,8 +21,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(rose_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
   # Unity builds put file-local types into one file with their users.
   target_compile_options(rose_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
-  # The compiler collects its garbage only from 1 GiB on, which no file here reaches. This saves 8 % of its time and
-  # costs a quarter more memory (0.85 GiB at most).
+  # The compiler collects its garbage only above 1 GiB, which no file here reaches. This saves 8 % of the compiler's
+  # time and costs a quarter more memory (0.85 GiB at most).
   target_compile_options(rose_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=1048576>")
 endif()
 if(ROSE_SANITIZE)
@@ -37,11 +37,11 @@ if(ROSE_SANITIZE)
   else()
     set(sanitize -fsanitize=${ROSE_SANITIZE})
   endif()
-  # -g1: enough for the lines of a report.
+  # -g1 is enough for the line numbers in sanitizer reports.
   target_compile_options(rose_options INTERFACE -g1 ${sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND ROSE_SANITIZE MATCHES "address.*undefined")
     # These checks precede each use of a pointer and take a quarter of the compile time. A null pointer ends the program
-    # without them, too; misaligned ones are checked by the preset fuzz, which uses clang.
+    # without them, too; the preset fuzz, which uses clang, still checks for misaligned pointers.
     target_compile_options(rose_options INTERFACE -fno-sanitize=null,alignment)
   endif()
   target_link_options(rose_options INTERFACE -fsanitize=${ROSE_SANITIZE})
@@ -75,8 +75,8 @@ function(rose_precompiled target)
   if(NOT ARG_OWNER)
     set(ARG_OWNER rose_precompiled)
     set(ARG_LIKE rose_options ${ROSE_FMT})
-    # The compiler does not warn about precompiled headers. The debug build precompiles no header of ours, so there it
-    # does.
+    # The compiler reports no warnings in precompiled headers. The debug build precompiles none of rose's headers, so it
+    # reports them.
     if(CMAKE_UNITY_BUILD AND ROSE_UPPER_LIBRARIES)
       set(ARG_OWNER rose_precompiled_upper)
       set(ARG_HEADERS
@@ -99,9 +99,10 @@ function(rose_precompiled target)
   target_precompile_headers(${target} REUSE_FROM ${ARG_OWNER})
 endfunction()
 
-# rose_units(TARGET SOURCE ...): cuts a library into the units of a unity build. They are alike in size, so that all
-# processors finish at the same time, and have at most this many bytes, so that a changed line is compiled and linked in
-# seconds. Larger units would compile the same templates fewer times: half as many units take a fifth less time.
+# rose_units(TARGET SOURCE ...): cuts a library into the units of a unity build. The units have similar sizes, so that
+# all processors finish at the same time, and at most ROSE_UNIT_BYTES bytes, so that a changed line is compiled and
+# linked in seconds. A full build would prefer larger units, which compile the same templates fewer times: half as many
+# units take a fifth less time.
 set(ROSE_UNIT_BYTES 100000)
 function(rose_units target)
   if(NOT CMAKE_UNITY_BUILD)
@@ -151,13 +152,13 @@ if(ROSE_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${ROSE_CCACHE})
 endif()
 
-# rose_library(NAME DEPENDS ... FOLDERS ...): one folder of src is one library, made of every .cc in it, and in those
-# folders of it.
+# rose_library(NAME DEPENDS ... FOLDERS ...): makes one folder of src into a library, from every .cc in it and in its
+# subfolders FOLDERS.
 function(rose_library name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;FOLDERS" ${ARGN})
   list(TRANSFORM ARG_FOLDERS APPEND "/*.cc" OUTPUT_VARIABLE further)
   file(GLOB sources CONFIGURE_DEPENDS *.cc ${further})
-  list(FILTER sources EXCLUDE REGEX "/fmt_library\\.cc$")  # RoseDependencies.cmake
+  list(FILTER sources EXCLUDE REGEX "/fmt_library\\.cc$")  # compiled in RoseDependencies.cmake
   add_library(${name} STATIC ${sources})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(${name} PUBLIC rose_options ${ARG_DEPENDS})

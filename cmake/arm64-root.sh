@@ -1,11 +1,11 @@
 #!/bin/sh
 # Makes a folder with the arm64 packages of Debian 12 that the preset arm64 compiles against (cmake/deps.txt), and with
-# those that test/vm/run.sh --arch arm64 needs to run the result. Nothing of it is installed on this machine. Nothing is
-# downloaded when the folder is there already; remove it to get the newest packages.
+# those that test/vm/run.sh --arch arm64 needs to run the result. None of them is installed on this machine. If the
+# folder exists already, nothing is downloaded; remove it to get the newest packages.
 #
 #   arm64-root.sh          prints the folder: ${XDG_CACHE_HOME:-~/.cache}/rose/arm64/root
 #
-# Packages are unpacked, not configured: no program of theirs runs on this machine. Needs root once, to install the
+# Packages are unpacked, not configured: none of their programs runs on this machine. Needs root once, to install the
 # cross-compiler.
 set -eu
 
@@ -22,8 +22,8 @@ if [ -n "$missing" ]; then
   apt-get install -y -qq --no-install-recommends $missing >&2
 fi
 
-# The packages that are compiled against, and those that the tests run. The machine's compiler, tools and test programs
-# are not needed.
+# The packages to compile against, and the packages that the tests run. The compiler and the build tools are left out,
+# because those of this machine are used.
 compiled=$(sed -n '/^[^#]/p' "$here/deps.txt" |
   grep -vx 'ca-certificates\|cmake\|g++\|mold\|ninja-build\|pkg-config')
 wanted="$compiled
@@ -61,7 +61,7 @@ echo "arm64: downloading the packages of Debian 12 for arm64" >&2
 # shellcheck disable=SC2086
 of_arm64 install --download-only -y --no-install-recommends $wanted >&2
 rm -rf "$root" "$root.new"
-# As every Debian 12: /lib is a link to /usr/lib. tar keeps links to folders.
+# As on every Debian 12, /lib is a link to /usr/lib. tar keeps links to folders.
 mkdir -p "$root.new/usr/bin" "$root.new/usr/sbin" "$root.new/usr/lib"
 for folder in bin sbin lib; do ln -s "usr/$folder" "$root.new/$folder"; done
 for package in "$apt"/cache/archives/*.deb; do

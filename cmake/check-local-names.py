@@ -18,7 +18,7 @@ VARIABLE = re.compile(
 
 
 def local_names(path):
-    """Name -> line of what stands at the left margin of an anonymous namespace."""
+    """Maps each file-local name (declared at the left margin) to its line."""
     names = {}
     inside = False
     for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -42,7 +42,7 @@ def main():
     total = 0
     for folder in sorted(folders):
         seen = {}
-        own = [other for other in folders if other != folder and other.is_relative_to(folder)]  # libraries of their own
+        own = [other for other in folders if other != folder and other.is_relative_to(folder)]  # separate libraries
         for path in sorted(p for p in folder.rglob("*.cc") if not any(p.is_relative_to(other) for other in own)):
             for name, line in local_names(path).items():
                 total += 1

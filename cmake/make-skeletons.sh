@@ -30,7 +30,8 @@ trap 'rm -rf "$work"' EXIT
 if [ $# -gt 0 ]; then sources=("${@/%/.bpf.c}"); sources=("${sources[@]/#/bpf/}"); else sources=(bpf/*.bpf.c); fi
 for source in "${sources[@]}"; do
   name=$(basename "$source" .bpf.c)
-  # Whole registers for the largest programs: kernels before 6.3 lose the bounds of 32-bit halves.
+  # The tracer has the largest programs and is compiled without 32-bit instructions (v2): the verifiers of kernels
+  # before 6.3 lose the bounds of 32-bit subregisters.
   cpu=v3
   [ "$name" != tracer ] || cpu=v2
   "$clang" -g -O2 -target bpf -mcpu=$cpu "-D__TARGET_ARCH_$arch" -Ibpf -ffile-prefix-map="$PWD"=. -Wall -Wextra \
@@ -40,7 +41,7 @@ for source in "${sources[@]}"; do
   "$bpftool" gen skeleton "$work/$name.o" name "rose_$name" > "$work/$name.skel.h"
   mv "$work/$name.skel.h" "$skel/$name.skel.h"
   echo "$skel/$name.skel.h"
-  # The same for kernels before 5.17 (bpf/rose_old.h): only the object, which the skeleton above opens.
+  # The same program for kernels before 5.17 (bpf/rose_old.h). Only its object is stored; the skeleton above opens it.
   case $name in
     tracer|inject|network) ;;
     *) continue ;;

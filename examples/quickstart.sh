@@ -12,8 +12,8 @@ fi
 
 step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 
-# Runs mostly wait (for elections, for the workload), so more of them run in parallel than there are processors; the
-# same for the failures.
+# Runs mostly wait (for elections, for the workload), so there are more parallel runs than processors. For the same
+# reason, the three failures are processed in parallel.
 jobs=$((5 * $(nproc) / 2))
 [ "$jobs" -le 5 ] || jobs=5
 
@@ -32,7 +32,7 @@ work=$PWD/build/quickstart
 rm -rf "$work"
 mkdir -p "$work"
 
-# One failure, from the profile to the replay; the result goes to its folder's `found`.
+# Processes one failure, from the profile to the replay; the result goes to the file `found` in its folder.
 go_through() {
   local failure=$1 folder=$work/$1 example=$PWD/examples/kv/$1 status=0
   mkdir -p "$folder"
@@ -77,7 +77,7 @@ declare -A running=()
 trap 'for group in "${running[@]}"; do kill -TERM -- "-$group" 2>/dev/null || true; done; wait' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
-set -m  # a process group each, which ends as a whole
+set -m  # each job gets its own process group, which is ended as a whole
 for failure in "${failures[@]:1}"; do
   go_through "$failure" > "$work/$failure.out" 2>&1 < /dev/null &
   running[$failure]=$!

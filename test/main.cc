@@ -1,5 +1,5 @@
-// The main of every test program: Catch2's, after a look at whether the tests can run here at all, and with a list of
-// the cases that could not. When no case could, the program has skipped: exit 77.
+// The main() of every test program. It checks whether the tests can run here at all, calls Catch2's main(), and lists
+// the cases that could not run. If no case could run, the program exits with 77, which means skipped.
 //
 // Cases run in a random order from a seed (ROSE_TEST_SEED, otherwise the time), so that none depends on another. For
 // each case that failed, the command that repeats it is printed.
@@ -28,7 +28,7 @@ namespace {
 
 struct Cases {
   std::size_t run = 0;
-  std::map<std::string, std::set<std::string>> skipped;  // by name: what is missing
+  std::map<std::string, std::set<std::string>> skipped;  // the missing features, by the name of the case
   std::vector<std::string> failed;
 };
 Cases& cases() {

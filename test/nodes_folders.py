@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that files in nodes' folders, which other users may write, are accessed through base/folder.h only. Other
-calls that take a path, in the parts of rose that work on such folders, are listed here with a reason each. Also
-checks that memory of processes is written through descriptors."""
+"""Checks that files in nodes' folders, which other users may write, are accessed only through base/folder.h. The other
+calls that take a path, in the parts of rose that work on such folders, are listed here, each with a reason. Also checks
+that memory of processes is written through descriptors."""
 import pathlib
 import re
 import sys

@@ -1,4 +1,4 @@
-// Whether a file was opened: opening a device or a pipe has effects, so some must never be.
+// Detects whether a file was opened: opening a device or a pipe has effects, so some files must never be opened.
 #pragma once
 
 #include <sys/inotify.h>
@@ -16,7 +16,7 @@ class Opened {
   explicit Opened(const std::filesystem::path& file) : events_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
     REQUIRE(::inotify_add_watch(events_.get(), file.c_str(), IN_OPEN) >= 0);
   }
-  // Since the last look.
+  // True if the file was opened since the last call.
   [[nodiscard]] bool yes() const {
     std::array<char, 4096> events{};
     return ::read(events_.get(), events.data(), events.size()) > 0;

@@ -1,5 +1,5 @@
-# Sourced by the install scripts of these examples: packages of Debian 12 at the version that has the bug.
-# Exit status 77 and one line on stdout: it can't be had here, and why.
+# Sourced by the install scripts of these examples: installs packages of Debian 12 at the version that has the bug.
+# If that is impossible here, the script exits with status 77 and prints the reason as one line on stdout.
 
 unavailable() { echo "$*"; exit 77; }
 
@@ -8,7 +8,7 @@ policy=/usr/sbin/policy-rc.d
 made_policy=
 end_policy() { if [ -n "$made_policy" ]; then rm -f "$policy"; fi; }
 
-# debian PACKAGE=VERSION...: installs what is missing. A version may end in '*', a package may come without one.
+# debian PACKAGE[=VERSION]...: installs the packages that are missing. A version may end in '*'.
 debian() {
   missing=
   for want in "$@"; do
@@ -37,7 +37,7 @@ debian() {
   export DEBIAN_FRONTEND=noninteractive
   # shellcheck disable=SC2086
   if ! apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends $missing >&2; then
-    # The lists of packages are old, or there are none yet.
+    # The first attempt failed: the lists of packages may be old or missing.
     apt-get -o DPkg::Lock::Timeout=300 update -q >&2 || unavailable "the package registry can't be reached"
     apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends $missing >&2 ||
       unavailable "apt-get can't install$missing"

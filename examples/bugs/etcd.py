@@ -1,4 +1,4 @@
-"""As much of etcd's JSON gateway as the examples beside this file need; python's library alone."""
+"""The part of etcd's JSON gateway that the examples in this folder need. Uses only Python's standard library."""
 import base64
 import http.client
 import json
@@ -13,7 +13,7 @@ def encode(text):
 
 
 def put(key, value):
-    """A part of a transaction."""
+    """The put operation of a transaction."""
     return {"requestPut": {"key": encode(key), "value": encode(value)}}
 
 
@@ -33,7 +33,7 @@ def ask(node, path, request, timeout=5.0):
 
 
 def wait_for(function, seconds):
-    """What the function returns as soon as it is something; None if it never is."""
+    """Calls the function until it returns something other than None, and returns that; None if the time is over."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         found = function()
@@ -44,7 +44,7 @@ def wait_for(function, seconds):
 
 
 def ask_any(path, request, seconds=20.0, first=0):
-    """The answer of whichever member gives one, beginning with one of them; None if none did."""
+    """The first answer of any member, asked in turn from the member `first` on; None if none answers in time."""
     nodes = list(NODES)
 
     def one_round():

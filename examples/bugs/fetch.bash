@@ -1,8 +1,6 @@
-# Sourced by the install scripts of bugs (and, with kind=systems, of systems) that come from a language's registry:
-# pinned versions,
-
-# checksums kept beside the example, one cache folder each. Whatever is missing here ends the script with status 77 and
-# the reason.
+# Sourced by the install scripts of bugs (and, with kind=systems, of systems) that come from a language's registry.
+# Versions are pinned, checksums are stored beside the example, and each example has its own cache folder.
+# If something is not available here, the script exits with status 77 and prints the reason.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/rose/${kind:-bugs}/${bug:?}
 log=$cache/install.log
 mkdir -p "$cache"
@@ -12,8 +10,8 @@ mkdir -p "$cache"
 # need PROGRAM DEBIAN-PACKAGE: installs the package when the program is missing.
 need() { command -v "$1" > /dev/null || debian "$2"; }
 
-# go_build FOLDER PROGRAM PACKAGE: builds PACKAGE as the module in FOLDER pins it (go.mod, go.sum) to $cache/PROGRAM.
-# Made anew when what it is made of changes, the file $links too, if there is one. C code counts with CGO_ENABLED=1.
+# go_build FOLDER PROGRAM PACKAGE: builds PACKAGE, as the module in FOLDER pins it (go.mod, go.sum), as $cache/PROGRAM.
+# It is rebuilt when the module's files or the file $links (if set) change. CGO_ENABLED=1 also compiles its C code.
 go_build() {
   local stamp
   stamp=$(cat "$1"/go.mod "$1"/go.sum "$1"/*.go "${links:-/dev/null}" 2> /dev/null | sha256sum)
@@ -30,7 +28,8 @@ go_build() {
   echo "$stamp" > "$cache/$2.stamp"
 }
 
-# maven_jars FOLDER: the dependencies of FOLDER/pom.xml to $cache/NAME, each checked against FOLDER/sha256sums.
+# maven_jars FOLDER: copies the dependencies of FOLDER/pom.xml to $cache/NAME (NAME: the last part of FOLDER), and
+# checks each against FOLDER/sha256sums.
 maven_jars() {
   local into
   into=$cache/$(basename "$1")
@@ -47,7 +46,7 @@ maven_jars() {
   mv "$into.new" "$into"
 }
 
-# java_classes FILE.java CLASSPATH [OPTION...]: compiles it to $cache/classes, against what maven_jars brought.
+# java_classes FILE.java CLASSPATH [OPTION...]: compiles FILE.java to $cache/classes, against the jars of maven_jars.
 java_classes() {
   local file=$1 path=$2
   shift 2

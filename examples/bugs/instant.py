@@ -1,4 +1,4 @@
-"""For incidents whose moment lasts some milliseconds: waits for it, and kills a node's process right then."""
+"""For incidents that must hit an instant of some milliseconds: waits for it, and kills a node's process immediately."""
 import os
 import signal
 import sys
@@ -6,7 +6,7 @@ import time
 
 
 def until(what, seconds, every=0.0002):
-    """What it says once that is true, asked so often (in seconds); ends the incident when that takes too long."""
+    """Calls `what` every `every` seconds until its result is true, and returns it; exits after `seconds` seconds."""
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
     end = time.monotonic() + seconds
     while not (found := what()):

@@ -1,5 +1,5 @@
-"""As much of Kafka's protocol as workloads and oracles need; python's library alone. Raises OSError when nobody
-answers, or with an error."""
+"""The part of Kafka's protocol that workloads and oracles need. Uses only Python's standard library. Raises OSError if
+there is no answer, or if the answer is an error."""
 import os
 import socket
 import struct
@@ -12,7 +12,7 @@ FIRST, END = -2, -1
 
 
 def ask(node, port, key, version, body, timeout, header_end=b""):
-    """The body of the answer, behind its correlation id."""
+    """The part of the answer after its correlation id."""
     client = b"rose"
     request = struct.pack(">hhih", key, version, 1, len(client)) + client + header_end + body
     with socket.create_connection((os.environ["ROSE_IP_" + node], port), timeout) as connection:
@@ -37,7 +37,8 @@ def checked(error):
 
 
 def create_topic(broker, name, seconds):
-    """One partition, one copy. Who passes it on to a controller asks the one that it takes for the leader."""
+    """Creates it with one partition and one replica. The broker forwards this to the controller that it takes for the
+    leader."""
     body = (struct.pack(">i", 1) + named(name) + struct.pack(">ihii", 1, 1, 0, 0)
             + struct.pack(">ib", int(seconds * 1000), 0))
     answer = ask(broker, 9092, CREATE_TOPICS, 2, body, seconds + 1)
@@ -60,7 +61,7 @@ def produce(broker, topic, value, timeout=2.0):
 
 
 def offset_of(broker, topic, which, timeout=4.0):
-    """FIRST: of the first record that is there; END: what the next one will have."""
+    """With FIRST: the offset of the first record that exists; with END: the offset that the next record will get."""
     body = struct.pack(">ii", -1, 1) + named(topic) + struct.pack(">iiq", 1, 0, which)
     answer = ask(broker, 9092, LIST_OFFSETS, 1, body, timeout)
     _, error, _, offset = struct.unpack_from(">ihqq", answer, 4 + 2 + len(topic) + 4)
@@ -69,7 +70,7 @@ def offset_of(broker, topic, which, timeout=4.0):
 
 
 def leads(controller, timeout=1.0):
-    """Does this controller say that it leads the others? Only who leads answers without an error."""
+    """Does this controller claim to lead the others? Only a leader answers this request without an error."""
     topic = b"__cluster_metadata"
     # one topic with one partition, 0; the zeros that follow are tags, of which there are none
     body = bytes([2, len(topic) + 1]) + topic + bytes([2, 0, 0, 0, 0, 0, 0, 0])
@@ -86,7 +87,7 @@ def leads(controller, timeout=1.0):
 
 
 def patiently(condition, seconds):
-    """Calls it until it neither fails nor says no; whether it came to that in time."""
+    """Calls `condition` until it neither raises OSError nor returns False. Returns whether that happened in time."""
     deadline = time.monotonic() + seconds
     while True:
         try:

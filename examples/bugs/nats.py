@@ -1,5 +1,5 @@
-"""As much of the NATS protocol as the examples beside this file need: requests over one connection; python's library
-alone."""
+"""The part of the NATS protocol that the examples in this folder need: requests over one connection. Uses only Python's
+standard library."""
 import json
 import os
 import socket
@@ -30,7 +30,7 @@ class Nats:
         self.socket.sendall(data)
 
     def ask(self, subject, payload=b""):
-        """The answer as an object, {} when nobody serves the subject. Raises OSError without an answer."""
+        """The answer as an object; {} if no server serves the subject. Raises OSError if there is no answer."""
         self.asked += 1
         reply = "%s.%d" % (self.inbox, self.asked)
         self.send(b"PUB %s %s %d\r\n%s\r\n" % (subject.encode(), reply.encode(), len(payload), payload))
@@ -45,14 +45,14 @@ class Nats:
             elif words[0] in (b"MSG", b"HMSG"):
                 body = self.stream.read(int(words[-1]) + 2)[:-2]
                 if words[1].decode() != reply:
-                    continue  # the late answer to a request that was given up
+                    continue  # the late answer to an abandoned request
                 if words[0] == b"HMSG":
                     body = body[int(words[-2]):]  # "503 No Responders" has only a header
                 return json.loads(body) if body else {}
 
 
 def anywhere(subject, payload=b"", seconds=20.0):
-    """Asks one server after the other until one gives a good answer; None if none did."""
+    """Asks one server after the other until one answers without an error; None if none does."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         for ip in SERVERS:

@@ -1,4 +1,4 @@
-"""As much of ZooKeeper's client protocol as the examples beside this file need; python's library alone."""
+"""The part of ZooKeeper's client protocol that the examples in this folder need. Uses only the standard library."""
 import os
 import socket
 import struct
@@ -11,7 +11,7 @@ NODE_EXISTS = -110
 
 
 def four_letters(ip, word, timeout=2.0):
-    """The answer to ruok, srvr, ...; empty without one."""
+    """The answer to ruok, srvr, ...; empty if there is none."""
     answer = b""
     try:
         with socket.create_connection((ip, 2181), timeout) as connection:
@@ -25,7 +25,7 @@ def four_letters(ip, word, timeout=2.0):
 
 
 def mode(ip):
-    """leader, follower, or empty: it does not serve."""
+    """leader, follower, or empty if the server does not serve."""
     for line in four_letters(ip, "srvr").splitlines():
         if line.startswith("Mode: "):
             return line[6:]
@@ -86,7 +86,7 @@ class Session:
                 return error, answer[16:]
 
     def create(self, path, data=b""):
-        """True when the node is there now."""
+        """Creates the znode; True if it then exists."""
         acl = struct.pack(">ii", 1, 31) + text("world") + text("anyone")
         error, _ = self.ask(CREATE, text(path) + text(data) + acl + struct.pack(">i", 0))
         return error in (0, NODE_EXISTS)
@@ -105,7 +105,7 @@ class Session:
 
 
 def create_anywhere(path, data=b"", seconds=10.0, servers=None):
-    """Creates it through one server after the other; False if none did."""
+    """Creates the znode through one server after the other, until one succeeds; False if none does."""
     deadline = time.monotonic() + seconds
     while True:
         for ip in servers or SERVERS:
@@ -125,13 +125,13 @@ def create_anywhere(path, data=b"", seconds=10.0, servers=None):
 
 
 def exit_by_acknowledged(path, seconds):
-    """An oracle: does a server serve clients without what acked.txt says was acknowledged below `path`? 0 yes, 1 no, 2
-    can't tell."""
+    """An oracle: does a server serve clients without znodes below `path` that acked.txt lists as acknowledged? 0 yes,
+    1 no, 2 cannot decide."""
     with open("acked.txt") as file:
         acked = {line.strip() for line in file}
 
     def missing(node):
-        """What this server does not have, or None when it does not serve."""
+        """The acknowledged znodes that this server does not have; None if it does not serve."""
         try:
             session = Session(os.environ["ROSE_IP_" + node])
             try:

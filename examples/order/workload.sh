@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes a, has it saved, and writes b as the step "asked", when the schedule's order allows it. Then it waits for the
-# server to be restarted, and reads b.
+# Writes a, makes the server save it, and writes b as the step "asked", when the schedule's order allows that. Then it
+# waits until the server was restarted, and reads b.
 set -u
 redis="redis-cli -h $ROSE_IP_redis"
 before=$("$ROSE_EXE" node status redis)

@@ -4,8 +4,9 @@
     test/bench/containers.py --rose build/release/rose [--runs 10] [CASE...]
 
 The image contains the system's own program and mount points; its libraries and interpreters are this machine's, mounted
-read-only. For each case it prints how often the bug occurred and the faults fired in either form, the median seconds of
-a run, and what the runs left behind. Needs podman and runc or crun; without them it prints a message and exits with 3.
+read-only. For each case and both forms, it prints how often the bug occurred and how often the faults fired, the median
+seconds of a run, and what the runs left behind. Needs podman and runc or crun; without them it prints a message and
+exits with 3.
 """
 import argparse
 import fcntl
@@ -43,7 +44,7 @@ node = "n2"
 duration = "300ms"
 when = [ { elapsed = "500ms" } ]
 '''
-# Name: the folder, and a schedule if the folder has none.
+# Name: the folder of the system, and a schedule if the folder has none.
 CASES = {
     "kv, a crash at a function": ("examples/kv/crash-double-apply", KV),
     "kv, a cut and a pause": ("examples/kv/split-lost-writes", CUT),
@@ -188,7 +189,7 @@ def under_way():
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             ids.add(lock.name[len("rose-"):-len(".lock")])
-        except OSError:  # it has just gone
+        except OSError:  # the lock was just removed
             pass
     return ids
 

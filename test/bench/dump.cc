@@ -63,7 +63,7 @@ void read_million(benchmark::State& state) {
   }
 }
 
-// Two halves of the million that alternate in time.
+// Merges two halves of the million events, which alternate in time.
 void merge_million(benchmark::State& state) {
   const auto& whole = trace_of(static_cast<Paths>(state.range(0)));
   std::vector<trace::Trace> halves(2);

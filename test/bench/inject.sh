@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# What an armed schedule costs the system it is armed for: `inject.sh ROSE [SECONDS]`.
+# The cost of an armed schedule for the system under test. Usage: inject.sh ROSE [SECONDS]
 #
-# One node reads a file again and again and opens one now and then, as a server does. Runs of it without faults, with a
-# schedule that selects openat only, and with one that selects the hot read itself, in turns; prints requests a second
-# and their ratios, by the clock and by the node's own processor time (what a busy machine does to the clock is not in
-# it; nor is waiting for rose's answer). Nothing ever matches, so that only the selecting is measured.
+# One node reads a file repeatedly and sometimes opens one, as a server does. It runs alternately without faults, with a
+# schedule that selects only openat, and with one that selects the frequent read. No call ever matches, so that only the
+# selection is measured. Prints requests per second and their ratios, by the clock and by the node's own processor time,
+# which contains neither delays of a busy machine nor the time in which the node waits for rose.
 set -euo pipefail
 rose=$(readlink -f "$1")
 seconds=${2:-4}
@@ -14,7 +14,7 @@ command -v gcc >/dev/null || { echo "inject.sh: needs gcc"; exit 77; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/rosebench-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-export TMPDIR=$work  # kept runs go with it
+export TMPDIR=$work  # kept runs are removed with it
 cat > server.c <<'C'
 /* Answers "requests": 20 reads of 4 KiB and a little work each; every 50th opens a file. Prints how many a second. */
 #include <fcntl.h>

@@ -249,7 +249,7 @@ def main():
         report(calls, throughputs)
         if args.smoke:
             program = os.path.join(bench.programs, "rose_bench")
-            if os.path.exists(program):  # each benchmark once
+            if os.path.exists(program):  # the smoke run executes one benchmark once
                 subprocess.run([program, "--benchmark_min_time=0", "--benchmark_filter=ring_to_window"], check=True)
         return 0
     except Unable as error:

@@ -18,7 +18,7 @@ namespace {
 
 using namespace rose;
 
-// rose_bench_calls over two pipes; ends with its input.
+// Runs rose_bench_calls, which is controlled over two pipes and ends when its input ends.
 class Calls {
  public:
   Calls() {
@@ -83,7 +83,7 @@ void ring_to_window(benchmark::State& state) {
   state.counters["made"] = made;
   state.counters["lost"] = static_cast<double>(stats.lost);
 }
-// Real time: the work is done by other threads.
+// Measured in real time, because other threads do the work.
 BENCHMARK(ring_to_window)->Arg(1)->Arg(4)->UseRealTime()->Unit(benchmark::kMillisecond)->MinTime(2.0);
 
 }  // namespace

@@ -17,7 +17,7 @@ echo
 test/bench/window.py --build build/release
 echo
 build/release/test/bench/rose_bench
-for script in test/bench/*/run.sh; do  # benches with programs of their own
+for script in test/bench/*/run.sh; do  # benchmarks with their own programs
   [ -x "$script" ] || continue
   echo
   "$script" build/release

@@ -12,7 +12,7 @@ json_is 'j["verdict"]' reproduced
 json_is 'j["reproduced"]' "$(json 'j["runs"]')"
 json_is '[(f["requested"] == f["fired"]) for f in j["faults"]]' '[True]'
 
-# --- a wait elsewhere is harmless: a thread that waits before the check loses nothing
+# --- a thread that waits at an earlier function, before the check, does no harm
 sed 's/"pay"/"balance"/; s/^until.*/duration = "1s"/' schedule.toml > early.toml
 expect 1 "$rose" replay early.toml -c rose.toml --runs 2 --json
 json_is 'j["reproduced"]' 0

@@ -8,7 +8,7 @@ rose=$(realpath "$rose")
 examples=$(realpath "$here/../../examples/bugs")
 shift 2
 
-# plan case.json: the rank of the cause, as test/planted/measure.py computes it.
+# Computes the rank of the cause as test/planted/measure.py does. Usage: plan case.json
 ranks='
 import json, sys
 plan, case, measure_in = sys.argv[1:]

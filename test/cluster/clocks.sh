@@ -95,7 +95,7 @@ nodes+=("shell|\"sh\", \"$work/clock.sh\"")
 } > schedule.toml
 cat > workload.sh <<'SH'
 #!/bin/sh
-# Until each program has printed enough.
+# The workload waits until each program has printed enough.
 for node in $ROSE_NODES; do
   while [ "$(grep -c ahead "$ROSE_RUN_DIR/$node/stdout.log")" -lt 100 ]; do sleep 0.1; done
   # lines printed after the faults have ended show the real time
@@ -107,7 +107,7 @@ expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --report report --js
 json_is '[f["fired"] for f in j["faults"]]' "[$(printf '1, %.0s' "${nodes[@]}" | sed 's/, $//')]"
 for node in "${nodes[@]}"; do
   name=${node%%|*}
-  # The times of files are those of the last tick, at most 10 ms ago.
+  # The kernel sets times of files to that of its last timer tick, which was at most 10 ms ago.
   awk -v name="$name" '
     $1 == "ahead" { ++looks; if ($2 < 3600000 - 1 || $3 > 3600000 + 15) { ++wrong; print name ": " $0 } }
     END { printf "%s: %d of %d looks at the clock were wrong\n", name, wrong, looks; exit !(looks == 100 && !wrong) }' \

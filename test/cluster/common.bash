@@ -24,7 +24,7 @@ trap finish EXIT
 
 fail() { echo "FAILED: $*" >&2; failures=$((failures + 1)); }
 
-# expect STATUS COMMAND...: runs it, output in $work/out and $work/err.
+# expect STATUS COMMAND...: runs the command with its output in $work/out and $work/err, and checks its exit status.
 expect() {
   local wanted=$1 status=0
   shift
@@ -42,7 +42,7 @@ says() { grep -qE -- "$2" "$work/$1" || { fail "no '$2' in its $1:"; tail -20 "$
 # unavailable FOLDER: prints why `install` could not get what the folder needs; false if it did.
 unavailable() { sed -n "s|^$1: ||p" "$build/unavailable" 2> /dev/null | grep .; }
 
-# json EXPRESSION: of the object `j` that the last command printed, evaluated by Python.
+# json EXPRESSION: prints the value of a Python expression, in which `j` is the object that the last command printed.
 json() { python3 -c 'import json,sys; j=json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$work/out" "$1"; }
 json_is() { local got; got=$(json "$1") || got="(no JSON)"; [ "$got" = "$2" ] || fail "$1 is $got, not $2"; }
 
@@ -50,8 +50,8 @@ cgroup2=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 
 cgroups=${ROSE_CGROUP_PARENT:-$cgroup2}  # where rose creates its cgroups
 
-# Everything of rose's in this test's part of the system, one per line. Programs and maps belong to no part: the test
-# `leftovers` checks them.
+# leftovers: prints everything that rose has in this test's part of the system, one per line. BPF programs and maps
+# belong to no part; leftovers.sh checks them.
 leftovers() {
   ls -d "$cgroups"/rose-* 2>/dev/null || true
   ls -d /run/netns/rose-* 2>/dev/null || true
@@ -69,8 +69,8 @@ nothing_left() {
   done
 }
 
-# signalled SIGNAL FILE PATTERN COMMAND...: runs it, sends it the signal once the file contains the pattern, and waits
-# for its end.
+# signalled SIGNAL FILE PATTERN COMMAND...: runs the command, sends it the signal when the file contains the pattern,
+# and waits for its end.
 signalled() {
   local signal=$1 file=$2 pattern=$3 pid
   shift 3
@@ -81,8 +81,8 @@ signalled() {
   wait $pid 2>/dev/null || true
 }
 
-# replays RUNS SCHEDULE CONFIG [OPTION...]: at least one run of the schedule reproduces, and its faults fire. A fault
-# that comes at a time may miss on a busy machine, so no rate is demanded of so few runs.
+# replays RUNS SCHEDULE CONFIG [OPTION...]: checks that at least one run of the schedule reproduces, and that its faults
+# fire. A fault with a fixed time may miss on a busy machine, so no rate is required of so few runs.
 replays() {
   local runs=$1 schedule=$2 config=$3
   shift 3
@@ -90,7 +90,7 @@ replays() {
   json_is 'j["reproduced"] >= 1, any(f["fired"] for f in j["faults"])' "(True, True)"
 }
 
-# Fault 'eio': the 17th folder (or the one given) that n1 creates fails.
+# mkdir_fails [N]: prints a schedule whose fault `eio` fails n1's Nth mkdir (17th by default).
 mkdir_fails() {
   cat <<TOML
 [[fault]]
@@ -104,7 +104,7 @@ error = "EIO"
 TOML
 }
 
-# until_true SECONDS COMMAND...: waits until the command succeeds, at most so long.
+# until_true SECONDS COMMAND...: waits until the command succeeds, but at most so many seconds.
 until_true() {
   local deadline=$((SECONDS + $1))
   shift
@@ -114,8 +114,8 @@ until_true() {
   done
 }
 
-# kill_guardian PID: ends the guardian of this rose. The test then shows what `rose heal` and the kernel undo without
-# it.
+# kill_guardian PID: ends the guardian of the rose with this pid, so that only `rose heal` and the kernel undo its
+# changes.
 kill_guardian() {
   local one
   for one in $(find "$cgroups" -name cgroup.procs -exec cat {} + 2>/dev/null); do

@@ -24,7 +24,7 @@ cp victim root/bin/
 cp "$(command -v busybox)" root/bin/busybox
 for tool in sh cat sleep test grep; do ln -s busybox root/bin/$tool; done
 import_image root localhost/rosecompose:1 --change 'CMD ["/bin/victim"]'
-# setup runs in an image that is built here from files of this machine.
+# The service `setup` runs in an image that is built here from files of this machine.
 mkdir image common
 printf 'FROM localhost/rosecompose:1\nARG WORD\nRUN echo "built with $WORD" >/built\nCOPY note /note\n' > \
   image/Dockerfile

@@ -50,11 +50,11 @@ TOML
   nothing_left "after $name"
   no_containers "after $name"
 }
-# wait_for FILE PATTERN: for workloads.
-# wait_for_up NODE: also for workloads; a node is paused for a moment in these runs.
+# wait_for FILE PATTERN, wait_for_up NODE: print shell commands for workloads, which wait for a line in a file, or until
+# the node is up (in these runs a node is paused for a moment).
 wait_for_up() { printf 'until rose node status %s | grep " up "; do sleep 0.05; done\n' "$1"; }
 wait_for() { printf 'until grep -q "%s" %s; do sleep 0.05; done\n' "$2" "$1"; }
-# logged FILE PATTERN
+# logged FILE PATTERN: checks that the file in the run's folder contains the pattern
 logged() { grep -qE -- "$2" "$run/$1" || { fail "no '$2' in $1:"; head -30 "$run/$1" | sed 's/^/  /' >&2; }; }
 
 kind workload-names 'getent hosts broker && getent ahostsv4 workload-names-broker-1 && ! getent hosts kafka'
@@ -98,7 +98,8 @@ logged web-2/stdout.log '^10\.77\.0\.1 +.*shop-web-1'
 logged web-2/stdout.log '^10\.77\.0\.2 +.*shop-web-2'
 logged web-2/stdout.log '^0  shop$'
 
-# Asked directly, without /etc/hosts: what containers are called in the run, and a service that is a name server itself.
+# The run's name server is asked directly, without /etc/hosts: for the containers' names in the run, and in a service
+# that is a name server itself.
 kind name-server "$(wait_for app/stdout.log options) && $(wait_for names/stdout.log name.server)" app
 logged app/stdout.log '^10\.77\.0\.2 +STREAM'
 logged app/stdout.log '^10\.77\.0\.3 +STREAM'
@@ -125,7 +126,7 @@ kind low-ports "$(wait_for web/stdout.log 2147483647) && $(wait_for own/stdout.l
 logged web/stdout.log '^0$'
 logged own/stdout.log '^512$'
 
-# What looks like a slow start says how often the node ended.
+# If a node that ends repeatedly looks like one that starts slowly, the message says how often it ended.
 cp -r "$here/compose_kinds/restart-loop" restart-loop
 cat > restart-loop/rose.toml <<TOML
 [deployment]

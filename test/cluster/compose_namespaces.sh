@@ -13,7 +13,7 @@ import_image root localhost/rosens:1
 cat > compose.yaml <<'YAML'
 name: kv
 services:
-  # Before app in the file, but joined to it.
+  # Listed before app, although it joins app's namespace.
   watcher:
     image: localhost/rosens:1
     pid: service:app
@@ -38,13 +38,13 @@ services:
         echo app began with $$(ls /dev/shm | grep of-app)
         touch /dev/shm/of-app
         while true; do ls /dev/shm; sleep 0.2; done
-  # It waits for the health of another one, so its container is created late.
+  # Waits until another service is healthy, so its container is created late.
   late:
     image: localhost/rosens:1
     pid: service:watcher
     depends_on: {other: {condition: service_healthy}}
     command: ["sh", "-c", "ps; echo listed; exec sleep 4321"]
-  # What it leaves ends with it, although the first process of its namespace lives on.
+  # The processes that it leaves behind end with it, although the first process of its namespace still runs.
   leaver:
     image: localhost/rosens:1
     pid: service:app
@@ -80,19 +80,19 @@ node = "own"
 duration = "10ms"
 optional = true
 TOML
-# logged FILE PATTERN
+# logged FILE PATTERN: checks that the file in the run's folder contains the pattern
 logged() { grep -qE -- "$2" "$run/$1" || { fail "no '$2' in $1:"; head -30 "$run/$1" | sed 's/^/  /' >&2; }; }
 cat > workload.sh <<'SH'
 #!/bin/bash
 status() { rose node status $1 | cut -d' ' -f2,4- | sed 's/[0-9]* starts/starts/'; }
 until grep -q of-watcher app/stdout.log && grep -q listed late/stdout.log; do sleep 0.05; done
-# Alone, a service in the namespace can end and start.
+# A service in the namespace can end and start without the others.
 rose node kill watcher
 echo "without: $(status watcher), $(status app)"
 rose node start watcher
 until rose node status leaver | grep -q down; do sleep 0.05; done
 echo "left: $(pgrep -cf 'sleep 9876')"
-# With app, all others in its namespace end. They start again with it.
+# When app ends, all others in its namespace end. They are started again with app.
 rose node kill app
 until rose node status late | grep -q down && rose node status watcher | grep -q down; do sleep 0.05; done
 echo "down: $(status app), $(status watcher), $(status late)"
@@ -106,7 +106,7 @@ expect 1 "$rose" replay calm.toml -c rose.toml --runs 1 --keep --json --verbose
 run=$(json 'j["run_results"][0]["directory"]')
 logged watcher/stdout.log '^sh -c echo app began'
 logged late/stdout.log '7654'
-# The machine's namespaces, which are those of the engine.
+# `other` is in the machine's namespaces, which are also the engine's.
 [ "$(cat "$run/other/stdout.log")" = "$(readlink /proc/self/ns/pid /proc/self/ns/ipc)" ] ||
   fail "other is not in the machine's namespaces: $(cat "$run/other/stdout.log")"
 logged own/stdout.log '^1$'
@@ -122,8 +122,8 @@ says err "'shm_size' of service watcher has no effect"
 nothing_left "after a restart of the owner"
 no_containers "after a restart of the owner"
 
-# The owner dies of a fault, and its restart policy starts both again.
-# A process that has been started has not yet printed anything, so the workload waits for its line.
+# A fault kills the namespace's owner, and its restart policy starts both again. A process that was just started may not
+# have printed anything, so the workload waits for its line.
 cat > workload.sh <<'SH'
 #!/bin/sh
 until [ "$(grep -c listed watcher/stdout.log)" = 2 ]; do sleep 0.1; done

@@ -15,7 +15,7 @@ services:
   side:
     image: localhost/rosenet:1
     network_mode: service:app
-    # What it reaches at 127.0.0.1 belongs to app; processes that it lacks are its own.
+    # At 127.0.0.1 it reaches app. Its failing reads of /of-side are events of its own.
     command:
       - sh
       - -c
@@ -55,7 +55,7 @@ command = ["false"]
 [trace]
 network_delay = "1s"
 TOML
-# ask NAME PORT: prints the answer from there.
+# ask NAME PORT: prints the answer that is received from this name and port.
 cat > base.sh <<'SH'
 #!/bin/bash
 set -e
@@ -82,7 +82,7 @@ node = "other"
 duration = "10ms"
 optional = true
 TOML
-# logged FILE PATTERN
+# logged FILE PATTERN: checks that the file in the run's folder contains the pattern
 logged() { grep -qE -- "$2" "$run/$1" || { fail "no '$2' in $1:"; head -30 "$run/$1" | sed 's/^/  /' >&2; }; }
 expect 1 "$rose" replay calm.toml -c rose.toml --runs 1 --keep --json
 run=$(json 'j["run_results"][0]["directory"]')
@@ -126,7 +126,7 @@ expect 2 "$rose" replay within.toml -c rose.toml --runs 1
 says err "'app' shares the network of a node on the other side"
 nothing_left "after a refusal"
 
-# The evidence from production: each event belongs to the right node, and the partition is one of the network.
+# In a dump from production, each event belongs to the right node, and the partition is one of the shared network.
 part <<'SH'
 until [ "$(wc -l <other/stdout.log)" -gt 20 ]; do sleep 0.1; done
 touch begin

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Agents for Python and Java in containers that run as another user: functions and methods are found, variables of the
-# image are kept, and the container sees of the run's folder only the agents' folders, which it cannot change.
+# Agents for Python and Java in containers that run as another user: functions and methods are found, and variables of
+# the image are kept. Of the run's folder, the container sees only the agents' folders, which it cannot change.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 export TMPDIR=$work
-# An image without files of its own: the interpreters are this machine's.
+# An image without its own files: it uses this machine's interpreters.
 mkdir -p "$work"/root/{usr,etc,tmp,opt,case}
 for folder in bin sbin lib lib64; do ln -s "usr/$folder" "$work/root/$folder"; done
 echo 'keeper:x:4321:4321::/:/bin/sh' > "$work/root/etc/passwd"

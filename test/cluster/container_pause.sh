@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A container that its engine pauses (podman pause: the freezer of cgroup v1, or cgroup.freeze) is a node that was
-# paused, for a tracer beside it and in a deployment, and `diagnose` proposes the pause.
+# A container that its engine pauses (podman pause: the freezer of cgroup v1, or cgroup.freeze) counts as a paused node,
+# both for a tracer of a running container and in a deployment, and `diagnose` proposes the pause.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"

@@ -15,7 +15,7 @@ cat > victim.c <<'C'
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-/* Says what it is asked for; speaks to its peer; makes folders. */
+/* Prints what its arguments request, exchanges messages with its peer, and creates folders. */
 static void* answer(void* unused) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(7000)};
   int one = 1, s = socket(AF_INET, SOCK_STREAM, 0);
@@ -95,14 +95,14 @@ BEGINS=2 expect 0 "$rose" replay faults.toml -c rose.toml --runs 2 --keep --json
 json_is '[f["fired"] for f in j["faults"]]' '[2, 2, 2]'
 json_is 'j["reproduced"]' 2
 run=$(json 'j["run_results"][0]["directory"]')
-# Its own user, its own command after the image's entry point, its volume in the node's folder, its output in the node's
-# logs.
+# n1 has its own user, its own command after the image's entry point, its volume in the node's folder, and its output in
+# the node's logs.
 grep -q "^began as 4321 with asked in .*/n1/made$" "$run/n1/stdout.log" || fail "n1: $(head -1 "$run/n1/stdout.log")"
 grep -q '^pid 1$' "$run/n1/stderr.log" || fail "n1 is not the first process of its container"
 [ "$(grep -c 'Input/output' "$run/n1/stdout.log")" = 1 ] || fail "more or fewer than one call failed"
 [ ! -e "$run/n1/made/made.17" ] && [ -e "$run/n1/made/made.16" ] && [ -e "$run/n1/made/made.18" ] ||
   fail "the failed call was made, or its neighbours were not"
-# The image's own command and variables. After the crash it is the same container with its files.
+# n2 uses the image's own command and variables. After the crash, it is the same container and still has its files.
 [ "$(grep -c '^began as 0 with usual in /data$' "$run/n2/stdout.log")" = 2 ] ||
   fail "n2: $(grep began "$run/n2/stdout.log")"
 grep -q '^mkdir 1 = File exists$' "$run/n2/stdout.log" || fail "n2 lost its files when it was restarted"
@@ -110,8 +110,8 @@ grep -q '^mkdir 1 = File exists$' "$run/n2/stdout.log" || fail "n2 lost its file
 nothing_left "after a replay"
 no_containers "after a replay"
 
-# Root in a container that has the run's folder can write in the nodes' folders only: rose writes by name what is beside
-# them.
+# Root in a container that contains the run's folder can write only to the nodes' folders, because rose writes files
+# beside them by name.
 sed -e 's|^env = .*|env = { WHERE = "${run_dir}" }|' -e '/^user = /d' -e '/^volumes = /d' \
   -e 's|^ready = { log = .*|env = { WHERE = "${run_dir}/n1" }\n&|' rose.toml > whole.toml
 printf 'version = 1\n[[fault]]\nid = "stall"\nkind = "pause"\nnode = "n2"\nduration = "10ms"\n' > stall.toml
@@ -192,7 +192,7 @@ grep -q '^began as 0 with drafted in /kept$' "$(json 'j["run_results"][0]["direc
 nothing_left "after a drafted one"
 no_containers "after a drafted one"
 
-# What is not possible is refused with one clear message.
+# Impossible configurations are refused with one clear message.
 sed 's|command = \["asked"\]|&\nbinary = 7|' rose.toml > wrong.toml
 expect 2 "$rose" replay faults.toml -c wrong.toml --runs 1
 sed 's|^image = .*|image = "localhost/no-such-image:1"|' rose.toml > wrong.toml

@@ -3,7 +3,8 @@
 . "$(dirname "$0")/common.bash"
 cd "$work"
 
-# deployment FILE WORKLOAD ORACLE [LINES OF DEPLOYMENT]: each a TOML list without its brackets.
+# deployment FILE WORKLOAD ORACLE [LINES OF DEPLOYMENT]: writes a configuration. WORKLOAD and ORACLE are TOML lists
+# without their brackets.
 deployment() {
   cat > "$1" <<TOML
 name = "contract"
@@ -59,8 +60,8 @@ json_is 'j["verdict"], j["workload"], j["incident"]' "('reproduced', 'exited wit
 "$rose" dump import a.jsonl -o again.bin -q
 "$rose" dump show again.bin --format jsonl | cmp -s - a.jsonl || fail "JSON Lines are not lossless on a real dump"
 
-# What the result of an incident does not show is explained: a stop by `rose node` is no failure, a node of which only
-# the main process was killed continues, and the run's folder is gone.
+# Messages explain what the result of an incident does not show: a stop by `rose node` is no failure, a node of which
+# only the main process was killed continues, and the run's folder is gone.
 for kind in planned partly; do
   deployment "$kind.toml" '"sleep", "1.5"' '"sh", "-c", "echo all is well; exit 1"'
   sed -i 's|: > data; exec sleep 100|: > data; while sleep 0.1; do read x < none; done 2> /dev/null \& wait|' \
@@ -94,7 +95,7 @@ grep '"type":"ps"' a.jsonl | grep '"signal":"SIGTERM"' | grep -q '"planned":true
 # Ctrl-C in each part of a run: teardown runs, and trace -c writes what it has recorded.
 known=318.$$  # seconds: no other process sleeps for this time
 sleeps() {
-  local all  # of processes, some of which may have ended by now
+  local all  # processes, some of which may have ended by now
   all=$(cat /dev/null $(grep -slx sleep /proc/[0-9]*/comm | sed 's/comm$/cmdline/') 2>/dev/null | tr '\0' ' ') || true
   [[ $all == *"sleep $known "* ]]
 }

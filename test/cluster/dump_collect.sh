@@ -25,7 +25,7 @@ tracer() {
   until_true 60 grep -q 'ready:' "$name.err"
 }
 
-# --- the command that runs there, with a stand-in for ssh and kubectl: HOST is the tracer of that name
+# --- the command that runs on each host, with replacements for ssh and kubectl: HOST is the name of a tracer here
 cat >ssh <<'EOF'
 #!/bin/bash
 echo "$0 $*" >>calls
@@ -65,7 +65,7 @@ says out /rose-none/of-db1
 expect 2 "$rose" dump --control db1 -o - --json
 says err "both write to stdout"
 
-# --- all answer: one dump
+# --- all hosts answer: one dump is written
 expect 0 "$rose" dump collect db1 me@db2 kubectl:prod/cache:server -o all.bin $by --json
 json_is 'j["answered"]' 3
 json_is '[h["problem"] for h in j["hosts"]]' "[None, None, None]"

@@ -24,7 +24,7 @@ CONF
 export CONTAINERS_STORAGE_CONF=$store/storage.conf CONTAINERS_CONF=$store/containers.conf
 engine_toml='"podman"'
 
-# import_image FOLDER NAME OPTION...
+# import_image FOLDER NAME OPTION...: imports the folder as an image with this name
 import_image() {
   local folder=$1 image=$2
   shift 2

@@ -1,6 +1,6 @@
 # Sourced after common.bash by the tests of examples/: profile, trace with the incident, diagnose and replay, each with
-# its exit code and its --json result checked. With ROSE_TEST_LONG=1 the diagnoses go to their end, as a user has them.
-# Otherwise nothing is minimised, so that all tests stay within their minutes.
+# its exit code and its --json result checked. With ROSE_TEST_LONG=1, diagnoses are complete, as for users. Otherwise
+# nothing is minimised, so that each test takes only minutes.
 
 # begin EXAMPLE: goes to a copy of the example that uses this build's programs.
 begin() {
@@ -16,7 +16,7 @@ begin() {
   fi
 }
 
-# step STATUS COMMAND...: like expect, but what follows needs it, so a failure ends the test.
+# step STATUS COMMAND...: like expect, but a failure ends the test, because the following commands need the result.
 step() {
   local began=$SECONDS
   expect "$@"
@@ -25,10 +25,10 @@ step() {
   if [ $failures -gt 0 ]; then exit 1; fi
 }
 
-# whole_path EVENT KIND STAGE [LEVEL]: EVENT is a regex for a line of the dump as JSON Lines, KIND the kind of fault to
-# find, STAGE where the diagnosis ends: `confirmed` measures the replay rate, `found` leaves that to the replay. LEVEL
-# is the last level at which the fault may be found. If timers of the system decide whether a fault does harm, one run
-# of the right schedule may miss on a busy machine; the search then finds it at the next level.
+# whole_path EVENT KIND STAGE [LEVEL]: EVENT is a regex for a line of the dump as JSON Lines, KIND is the kind of fault
+# to find. STAGE is the stage at which the diagnosis ends: `confirmed` measures the replay rate, `found` leaves that to
+# the replay. LEVEL is the last level at which the fault may be found: if timers of the system decide whether a fault
+# does harm, one run of the right schedule may miss on a busy machine, and the search then finds it at the next level.
 whole_path() {
   local stage=$3
   [ -z "${ROSE_TEST_LONG:-}" ] || stage=minimised

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Nodes that rose did not start, in their own cgroups: crash, pause, partition and functions work directly, system call
-# faults through `rose exec`. Without a run, `rose exec` only executes the command, and the command outlives rose.
+# Nodes that rose did not start, in their own cgroups. Crashes, pauses, partitions and conditions on functions work
+# directly; system call faults need `rose exec`. Without a run, `rose exec` only executes the command, and the command
+# outlives rose.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"
@@ -114,7 +115,7 @@ grep -q 'not implemented' $victim/out && fail "calls failed after rose ended"
 kill -9 "$(cat $victim/pid)" "$(cat report/runs/run-0001/two/pid)" 2>/dev/null || true
 expect 0 "$rose" heal
 
-# Rose is killed while it holds a pause before a call: heal continues the node, whose cgroup is elsewhere.
+# Rose is killed while a pause before a call lasts. heal continues the node, whose cgroup is outside rose's.
 service=$cgroups/service
 mkdir "$service"
 export SERVICE=$service

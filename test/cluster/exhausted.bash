@@ -17,8 +17,8 @@ jobs = 2
 TOML
 }
 
-# finds_limit KIND: diagnose finds a fault of this kind in dump.bin, and every replay of it reproduces the bug: limits
-# depend on no time.
+# finds_limit KIND: checks that diagnose finds a fault of this kind in dump.bin, and that every replay of it reproduces
+# the bug, because limits do not depend on times.
 finds_limit() {
   expect 0 "$rose" profile -c rose.toml -o profile.json --runs 1
   expect 0 "$rose" diagnose --trace dump.bin -c rose.toml --profile profile.json -o found.toml \

@@ -64,7 +64,7 @@ expect 0 "$rose" profile -c rose.toml
 python3 -c 'import json; w = json.load(open("profile.json"))["workload"]; assert w["runs"] == 1 and w["failed"] == 0 and w["sent"] > 10 and w["received"] > 10, w' ||
   fail "the profile does not contain the workload's exchanged data: $(grep -A5 '"workload"' profile.json)"
 
-# The good case: exit 0 with the bound; also without a profile, which is then reported.
+# A good case: exit code 0 and the bound of the rate. Also without a profile, whose absence is then reported.
 fault 'kind = "pause"\nduration = "100ms"'
 expect 0 "$rose" replay s.toml -c rose.toml --runs 3 --expect fixed --json --junit good.xml
 json_is 'j["verdict"], j["passed"], j["faults"][0]["fired"], j["faults"][0]["effective"]' \
@@ -102,7 +102,7 @@ says out 'no fault was effective in any run'
 printf '[[fault]]\nid = "g"\nnode = "n2"\nkind = "crash"\n' >> s.toml
 expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
 says out 'optional fault f: fired in 1 of 1 run, effective in 0'
-# A bug that occurs without any effect of the fault reproduces without faults.
+# A bug that occurs although the fault has no effect also occurs without faults.
 configuration "$asks" '"/bin/true"'
 fault 'kind = "partition"\npeers = ["10.99.99.99"]'
 expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --json

@@ -62,7 +62,7 @@ json_is 'j["suspects"][0]["score"] < json.load(open("'"$work"'/first.json"))["su
 expect 0 "$rose" explain --show-weights --json
 json_is '{w["name"] for w in j["weights"]} == {p["name"] for p in j["parts"]}, len(j["weights"]) > 9' "(True, True)"
 
-# The following needs no load: a workload of a quarter of a second.
+# The checks below need no load, so they use a workload of a quarter of a second.
 sed 's/range(200)/range(20)/; s/randrange(30, 180)/randrange(3, 18)/' workload > quick
 chmod +x quick
 sed -i 's|^command = \["./workload"\]|command = ["./quick"]|' rose.toml
@@ -93,7 +93,7 @@ printf '[oracle]\ncommand = ["/bin/true"]\n' >> always.toml
 expect 4 "$rose" explain schedule.toml -c always.toml --runs 4 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], "without faults" in j["reason"]' "('inconclusive', True)"
 
-# Refusals.
+# Invalid input is refused.
 expect 2 "$rose" explain no-such-file.toml -c rose.toml
 says err "no-such-file.toml"
 printf 'version = 1\nname = "empty"\n' > "$work/empty.toml"

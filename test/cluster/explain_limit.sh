@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A full disk does nothing until somebody writes: the explanation shows the stack of the thread that got no room, and
+# A full disk has no effect until a thread writes. The explanation shows the stack of the thread that got no space, and
 # suspects the functions on it.
 . "$(dirname "$0")/common.bash"
 command -v g++ >/dev/null || skip "no g++"
@@ -25,7 +25,7 @@ struct Journal {
 struct Shop {
   Journal journal;
   long accepted = 0;
-  // The mistake: nobody looks at the result.
+  // The bug: the result is not checked.
   __attribute__((noinline)) void keep(int number) {
     journal.append("order " + std::to_string(number));
     ++accepted;
@@ -84,7 +84,7 @@ expect 0 "$rose" explain full.toml -c rose.toml --json
 names='[f["function"].split("(")[0] for f in j["stacks"][0]["frames"]]'
 json_is "[name for name in $names if '::' in name]" "['Journal::append', 'Shop::keep', 'Shop::place_order']"
 json_is 'j["stacks"][0]["why"]' "needs disk space and gets none"
-# After the first answer a round of queries, by default.
+# By default, a round of queries follows the first answer.
 json_is 'len(j["rounds"]) >= 1, 0 < j["first_answer_seconds"] < j["seconds"]' "(True, True)"
 json_is '"append" in [v["query"] for v in j["values"] if "return" in v["query"] and v["score"] == 1][0]' True
 json_is '[s["rank"] <= 3 for s in j["suspects"] if s["function"].startswith("Shop::keep")]' "[True]"

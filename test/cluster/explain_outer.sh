@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The functions further out on the stack of the first call that only failing runs make are suspects, too, where frame
-# pointers show them: in Go.
+# The outer functions on the stack of the first call that only failing runs make are suspects, too, if frame pointers
+# reveal them, as in Go.
 . "$(dirname "$0")/common.bash"
 command -v go >/dev/null || skip "no go"
 cd "$work"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# rose explain --ask and --deepen on a planted failure find the value that decides, asked for by the user or by rose
-# itself.
+# rose explain --ask and --deepen on a planted failure find the decisive value, whether the user or rose itself queries
+# it.
 . "$(dirname "$0")/common.bash"
 for need in ip gcc python3; do command -v $need > /dev/null || skip "$need is missing"; done
 rose=$(realpath "$rose")
@@ -15,7 +15,7 @@ printf '#!/bin/sh\nset -eu\nexec "$(dirname "$0")/build/store" "$@"\n' > launch
 chmod +x launch
 sed -i 's|"build/store"|"./launch"|' rose.toml
 
-# `bad` holds the error of the write that failed; only failing runs treat it as final and call note().
+# `bad` holds the error of the failed write. Only failing runs give up because of it and call note().
 line=$(grep -n 'errno = bad;' store.c | cut -d: -f1)
 expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 --ask "store.c:$line:bad" 'request(line)' \
   --deepen -o "$work/why.md" --report "$work/report" --json
@@ -33,7 +33,7 @@ json_is "$bad[\"score\"] > 0.5, $bad[\"first\"][\"value\"], $bad[\"first\"][\"no
 # All requests are recorded, and do not distinguish the runs.
 json_is 'next(v["score"] for v in j["values"] if v["query"] == "request(line)")' 0.0
 # Queried by rose itself: the call that only failing runs make, and its arguments.
-# On a busy machine a round's runs may all be inconclusive; then it says so, and the earlier rounds count.
+# On a busy machine all runs of a round may be inconclusive. Then rose reports that, and the earlier rounds count.
 if grep -q 'could not be compared' "$work/out"; then echo "the last round could not be compared" >&2; else
   json_is 'any(v["query"] == "store:calls" and v["score"] > 0 for v in j["values"])' True
   json_is 'any(d["what"].startswith("store calls note (store.c:") and d["failing"] == 1 and d["sound"] == 0 for d in j["differences"])' True
@@ -64,8 +64,8 @@ says err "in scope"
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'store[1]'
 says err "f:return"
 
-# Without symbols it reports what needs none, and what to keep or install to get more. A slow launcher script also works
-# without `ready`.
+# For a program without symbols, rose reports what needs no symbols, and what to keep or install to get more. A slow
+# launcher script also works without `ready`.
 printf '#!/bin/sh\nsleep 1.5\nexec "$(dirname "$0")/launch" "$@"\n' > slowly
 chmod +x slowly
 sed '/^ready/d; s|"./launch"|"./slowly"|' rose.toml > slowly.toml

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A proxy that gives up each attempt to connect to a server whose link is down: no call fails and no connection becomes
-# silent, but the dump shows the silence, and the plan the cut.
+# silent. Nevertheless the dump contains the silence, and the plan the partition.
 . "$(dirname "$0")/common.bash"
 command -v python3 >/dev/null || skip "no python3"
 command -v ip >/dev/null || skip "no ip"

@@ -70,8 +70,8 @@ replay() {
   [ $status -lt 70 ] || { fail "rose ended with $status"; tail -5 err >&2; }
 }
 n1=report/runs/run-0001/n1
-# attack_below COMMAND: replays a run with setup.sh and a file system of rose on data. Meanwhile a process of the node's
-# user executes COMMAND in a mount namespace that does not have that file system. Its status is COMMAND's.
+# attack_below COMMAND: makes a run with setup.sh in which rose mounts a file system on the folder `data`. Meanwhile a
+# process of the node's user executes COMMAND in a mount namespace without that file system. Returns COMMAND's status.
 attack_below() {
   local until='until [ -e n1/attacked ]; do sleep 0.02; done'
   sed -i -e "s|^network = .*|&\nsetup = [\"$work/setup.sh\"]|" \
@@ -110,8 +110,8 @@ keep = 0.5"
   done
 fi
 
-# --- a crash with torn writes: before the crash, the node has swapped names in its folder with those of root's files
-# (no race)
+# --- a crash with torn writes: before the crash, the node renames root's files in its folder, and creates its own files
+# with their names (no race)
 if [ -n "$disks" ]; then
   cat > setup.sh <<SH
 #!/bin/sh
@@ -288,7 +288,7 @@ when = [ { elapsed = "700ms" } ]'
   unmounted "a renamed folder ($way)"
   [ "$(cat $n1/old/b/file)" = x ] || fail "$way: the node's file was not restored"
   [ "$(stat -c %U $n1/old/b/file)" = nobody ] || fail "$way: the node's file does not belong to the node's user"
-  # The same after kill -9 during the run.
+  # The same must hold after kill -9 during the run.
   rm -rf report
   "$rose" replay schedule.toml -c rose.toml --runs 1 --report report > out 2> err &
   pid=$!
@@ -345,8 +345,8 @@ says out "'f' did not fire"
 rm -f report/runs/run-0001/n1/server.log
 unharmed "a hard link"
 
-# --- a node exchanges its descriptor while rose duplicates it: a socket becomes a file of a FUSE file system of the
-# node, which lets everybody who closes it wait for ever
+# --- a node exchanges its descriptor while rose duplicates it: a socket becomes a file of the node's own FUSE file
+# system, in which closing the file never returns
 hostile_files=${hostile}_files
 mknod -m 666 fuse c 10 229 2> /dev/null && (exec 3<> fuse) 2> /dev/null || hostile_files=
 if [ -n "$hostile_files" ] && setpriv --reuid nobody --clear-groups unshare -Urm true 2> /dev/null; then

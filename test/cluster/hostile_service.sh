@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A service that 'rose init' drafts runs as another user and attacks what the drafted command does as root when it is
-# started again: it puts links where that command makes and mounts folders, also at any moment while it does.
+# A service that 'rose init' drafts runs as another user. When it is restarted, it attacks what the drafted command does
+# as root: it puts links where that command creates and mounts folders, also at any moment while the command does that.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 python=/usr/bin/python3
@@ -32,7 +32,7 @@ if "ROSE_RUN_DIR" in os.environ:
     if not os.path.exists(work + "/victim/tool"): print("taken", flush=True)
     if open(work + "/kind").read() == "layers":
         attack(lambda: os.symlink(work + "/victim", own + ".over/layers/1/changes/run"))
-        # Through the overlay.
+        # The same attack through the overlay.
         attack(lambda: os.rename("data", "data.aside"))
         attack(lambda: os.symlink(work + "/victim/tool", "data"))
     else:
@@ -57,7 +57,7 @@ for i in $(seq 200); do
 done
 WORKLOAD
 chmod +x workload.sh
-# Not as a child of this shell, which would be drafted in its place.
+# Not started as a child of this shell, because then the shell would be drafted instead of the service.
 setsid -f bash start.sh < /dev/null > /dev/null 2>&1
 until_true 20 test -e theirs/srv/run/pid
 service=$(pgrep -f "^$python $work/bin/service.py")
@@ -89,8 +89,8 @@ expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/repo
 says err "its user nobody may replace entries of .*theirs"
 rm -rf theirs/report
 
-# Folders and files are exchanged at any moment while the command mounts over them. Its mounts are listed whether or not
-# it comes to its end. A mount over a file of root may only be made when nothing is executed after it.
+# Folders and files are exchanged at any moment while the command mounts over them. The command's mounts are listed
+# whether or not it ends. It may have mounted over a file of root only if it then executed nothing.
 cat > begin.py <<'PY'
 import os, subprocess, sys, tomllib
 work, rounds = sys.argv[1], int(sys.argv[2])

@@ -91,7 +91,7 @@ for method in seldom named; do
   [ "$(grep -c Victim.$method entries)" = 2 ] || fail "the dump does not have two entries of a rare method"
 done
 grep -q Victim.busy entries && fail "a method that the profile calls busy is in the dump"
-# Methods without a configured name, without an agent, without such a method: each has its own message.
+# No configured methods, no agent, no such method: each case has its own message.
 sed '/^functions/d; s/"\.\/server.sh", "paced", "60", "1"/"java", "-cp", "'"${classes//\//\\/}"'", "org.rose.test.Victim", "step", "1", "1"/' profiled.toml > unnamed.toml
 expect 0 "$rose" profile -c unnamed.toml -o other.json --runs 1
 says err 'none of its methods are named'
@@ -112,7 +112,7 @@ sed 's/"\.\/server.sh", "step", "40", "1"/"sleep", "60"/' crash.toml > sleep.tom
 expect 2 "$rose" replay throw_schedule.toml -c sleep.toml --runs 1
 says err 'is not a method of a JVM that n1 is known to run'
 
-# A JVM that setup starts: setup gets the variable for it, and passes it on.
+# A JVM that the command `setup` starts: setup gets the environment variable for the agent, and passes it on.
 export SERVICE=$cgroups/rosetest-jvm-$$
 mkdir "$SERVICE"
 cat > setup.sh <<SH

@@ -1,5 +1,5 @@
 # Sourced after common.bash by tests that kill rose (-9) during a network fault between two nodes: a node `a` that
-# sleeps, a node `b` that serves, and a workload that prints where they are.
+# sleeps, a node `b` that serves, and a workload that prints their namespaces or cgroups.
 
 cat > workload.sh <<'SH'
 #!/bin/sh

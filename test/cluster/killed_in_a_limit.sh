@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Rose is killed (-9) while a node lacks memory, processor time, descriptors and disk space. Its folders and its full
+# Rose is killed (-9) while a node lacks memory, processor time, descriptors and disk space. Rose's cgroups and the full
 # disk stay; `rose heal` removes them and keeps the files. An interrupted rose leaves nothing.
 . "$(dirname "$0")/common.bash"
 cd "$work"
@@ -52,13 +52,13 @@ if can own_disk && can slow_disk; then
 fi
 
 full() { ! head -c 65536 /dev/zero 2>/dev/null > "$run/a/data/more.$((++tries))"; }
-leftovers() { # with this run's id
+leftovers() { # prints leftovers with this run's id
   grep -hE " $run/a/(data|slow) " /proc/self/mountinfo
   for each in memory cpu; do ls -d /sys/fs/cgroup/$each/"$id"* 2>/dev/null; done
   true
 }
 gone() { ! kill -0 "$1" 2>/dev/null; }
-begun() { # a run in which every limit is in force
+begun() { # starts a run, and returns when every limit is in force
   rm -rf report
   "$rose" replay schedule.toml -c rose.toml --runs 1 --report report 2>err >out &
   pid=$!

@@ -16,7 +16,7 @@ TOML
 for mask in none tcx; do
   export ROSE_MASK=$mask
   for network in netns host; do
-    [ $network-$mask != host-tcx ] || continue  # there is no alternative to cgroup links here
+    [ $network-$mask != host-tcx ] || continue  # a host network has no alternative to cgroup links
     deployment $network
     killed "$network $mask"
   done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Victims in several languages, linked in several ways: each gets EIO on its 3rd read of a named file. Those with native
-# functions are killed at the 3rd entry of one, or held there.
+# Victims in several languages, linked in several ways: each gets EIO on its 3rd read of a named file. Victims with
+# native functions are also killed, or held, at the 3rd entry of a function.
 . "$(dirname "$0")/common.bash"
 sources=$here/../programs/languages
 cd "$work"
@@ -63,7 +63,7 @@ timeout = "60s"
 command = ["/bin/true"]
 TOML
 } > rose.toml
-# Until each victim has printed its lines, or has ended.
+# The workload waits until each victim has printed its lines, or has ended.
 cat > workload.sh <<'SH'
 #!/bin/sh
 touch go
@@ -113,7 +113,7 @@ for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
   json_is "[s['frames'][0]['function'].split('(')[0].endswith('$function') for s in j['stacks'] if s['fault'] == '$node']" "[True]"
 done
-# A thread is held there and continues: no runtime loses anything.
+# A thread is held at the function and then continues, which harms no runtime.
 for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
   printf '[[fault]]\nid = "%s"\nkind = "block"\nnode = "%s"\nat = { function = "%s" }\ncount = 3\nduration = "1s"\n' \

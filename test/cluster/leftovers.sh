@@ -110,7 +110,7 @@ exec {never}<> <(:)
 while kill -0 $pid 2>/dev/null; do
   held=(/proc/$pid/fd/*)  # a builtin, because another process would take processor time from the runs
   descriptors+=(${#held[@]})
-  read -rt 0.02 <&"$never" || true  # more often than once per run, so that the maximum of a run is seen early and late
+  read -rt 0.02 <&"$never" || true  # several times per run, so that each half contains maxima of runs
 done
 wait $pid || fail "fifty runs: exit $?"
 json_is 'j["runs"], j["reproduced"], [f["fired"] for f in j["faults"]]' "(50, 50, [50, 50, 50, 50])"
@@ -159,7 +159,8 @@ survivors=$(running '^sleep (50|1000)$')
 # exactly the form of rose's names.
 strangers=()
 is_sleeping() { grep -qE '^(rose-)?sleep$' "/proc/$1/comm" 2>/dev/null; }
-# The other program is in place (in its namespace) once it is `sleep`; before that, heal could be faster.
+# stranger COMMAND...: starts another program. It is in its namespace when it has become `sleep`; heal must not run
+# before that.
 stranger() {
   "$@" &
   strangers+=($!)
@@ -188,9 +189,9 @@ untouched() {
 untouched
 [ -e /run/netns/rose-lab ] && [ -e /run/netns/rose-abcdef-n1 ] || fail "heal removed a namespace that is not rose's"
 
-# Also when a rose with that very name was killed: its journal lists what it created.
+# This also holds if a rose with exactly that name was killed, because its journal lists what it created.
 interrupted KILL
-# The killed guardian has left a cgroup with its own id; only a run has namespaces.
+# The killed guardian has left a cgroup with an id of its own. The run's id is the one that has namespaces.
 id=
 for cgroup in "$cgroups"/rose-*; do
   if [ -e "/run/netns/$(basename "$cgroup")-a" ]; then id=$(basename "$cgroup"); fi
@@ -227,7 +228,7 @@ says out 'cannot remove container rose-fedcba-n1: .*forgotten'
 expect 0 "$rose" heal --json
 json_is 'j["failed"], j["forgotten"]' '([], [])'
 
-# Removed by name, on request; a name that does not exist is reported.
+# On request, heal removes resources by name; a name that does not exist is reported.
 expect 3 "$rose" heal rose-nothing
 says err "no namespace, cgroup or lock .*rose-nothing"
 expect 2 "$rose" heal lab

@@ -23,7 +23,7 @@ mkdir deployment
 cp "$here/../manifests/redis.yaml" deployment/
 expect 0 "$rose" init --manifest deployment/redis.yaml -o deployment/rose.toml --json
 json_is 'j["nodes"]' "['redis-cluster-0', 'redis-cluster-1', 'redis-cluster-2']"
-# Only the questions are answered.
+# Of the draft, only the open questions are answered.
 cat > deployment/workload.sh <<'SH'
 #!/bin/sh
 set -e
@@ -57,7 +57,7 @@ run=$(json 'j["run_results"][0]["directory"]')
   fail "the cluster does not serve: $(cat "$run/workload.log" "$run/form.log")"
 [ "$(grep -c 'master' "$run/workload.log")" = 3 ] ||
   fail "no cluster of three: $(tail -5 "$run/workload.log")"
-# Its claim is a folder of the node, its configuration is the ConfigMap's.
+# The pod's volume claim is a folder of the node, and its configuration comes from the ConfigMap.
 [ -e "$run/redis-cluster-1/data/nodes.conf" ] ||
   fail "the node's volume is empty: $(ls "$run/redis-cluster-1")"
 grep -q 'cluster-node-timeout 15000' deployment/rose.files/redis-cluster/redis.conf ||

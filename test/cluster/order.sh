@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# A schedule with an order: examples/order as it is, `rose step` without an order, and a step whose turn never comes.
+# A schedule with an order: examples/order unchanged, `rose step` without an order, and a step that the order never
+# allows.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 command -v redis-server >/dev/null || skip "redis-server is missing"
 
 cp -r "$here/../../examples/order" "$work/example"
 cd "$work/example"
 
-# --- the same injection point each time: killed between the step and the following write
+# --- each run has the same injection point: the node is killed between the step and the following write
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 3 --json
 json_is 'j["verdict"]' reproduced
 json_is 'j["reproduced"]' 3
@@ -25,7 +26,7 @@ expect 4 "$rose" replay never.toml -c short.toml --runs 1
 says out "step other: happened in 0 of 1 run \(it never happened: the workload did not call 'rose step other'\)"
 says out "step asked: happened in 0 of 1 run \(it comes after 'other', which did not come\)"
 
-# --- outside a run
+# --- `rose step` outside a run
 expect 2 env -u ROSE_RUN_DIR "$rose" step asked
 says err 'ROSE_RUN_DIR is not set'
 nothing_left "the runs"

@@ -82,7 +82,7 @@ status=1
 for number in $(sed -n 's/^acknowledged //p' n1/stdout.log); do grep -qx $number n1/table || { echo "lost $number"; status=0; }; done
 exit $status
 SH
-# As an administrator who limits all processes without asking how many descriptors each one needs.
+# Acts as an administrator who limits all processes without knowing how many descriptors each one needs.
 cat > incident.sh <<'SH'
 #!/bin/sh
 until grep -q "3 is there" n1/stdout.log; do sleep 0.01; done

@@ -117,7 +117,7 @@ chmod +x workload.sh oracle.sh incident.sh
 one_store > rose.toml
 by_hand=/sys/fs/cgroup/memory/$(basename "$work")
 expect 0 "$rose" trace -c rose.toml --incident "./incident.sh $by_hand" -o dump.bin
-rmdir "$by_hand" 2>/dev/null || true  # if nothing died of it
+rmdir "$by_hand" 2>/dev/null || true  # it still exists if no process was killed
 "$rose" dump show dump.bin --type ps > events
 grep -q 'memory' events || { fail "the dump does not say that the kernel ended it for its memory:"; cat events >&2; }
 finds_limit memory

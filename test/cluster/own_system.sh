@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs examples/own-system/README.md literally: its commands in order, its answers inserted into the file that `rose
-# init` wrote.
+# Follows examples/own-system/README.md literally: runs its commands in order, and inserts its answers into the file
+# that `rose init` wrote.
 . "$(dirname "$0")/common.bash"
 for need in redis-server redis-cli python3; do
   command -v "$need" > /dev/null || skip "$need is missing"
 done
 page=$here/../../examples/own-system/README.md
 
-# block LANGUAGE N: the page's nth block in this language.
+# block LANGUAGE N: prints the page's Nth code block in this language.
 block() {
   awk -v fence="\`\`\`$1" -v n="$2" '$0 == "```" { on = 0 } on { print } $0 == fence { on = ++seen == n }' "$page"
 }
@@ -37,9 +37,9 @@ steps > ../steps
 # The tracer's messages go to a file, so that the test can wait for them.
 sed -i 's/-o end\.bin &$/-o end.bin 2> trace.err \&/' ../steps
 grep -q 'trace.err &$' ../steps || fail "the page starts the recorder in another way"
-# A test has less time than a user: fewer runs.
+# A test has less time than a user, so it makes fewer runs.
 { block toml 1; printf '\n[diagnose]\nconfirm_runs = 5\njobs = 3\n'; } > ../answers
-finished() { # processes that the steps started and did not end
+finished() { # ends processes that the steps started and did not end
   for n in 1 2; do [ ! -e "redis$n.pid" ] || kill -9 "$(cat "redis$n.pid")" 2> /dev/null || true; done
   umount -l disk1 2> /dev/null || true
 }
@@ -81,7 +81,7 @@ server=$!
 until_true 20 grep -q up server.log
 expect 0 "$rose" init --pid $server -o server.toml --json
 cp ../out server.json
-# The same process as a unit, with a stand-in for systemd.
+# The same process as a unit, with a replacement for systemctl.
 mkdir tools
 printf '#!/bin/sh\nprintf "Id=kv.service\\nLoadState=loaded\\nControlGroup=/rose-none\\nMainPID=%s\\nRestart=on-failure\\nRestartUSec=250ms\\n"\n' $server > tools/systemctl
 chmod +x tools/systemctl
@@ -99,7 +99,8 @@ for wanted in 'env.KV_TOKEN = "rose-secret-' 'env.KV_PEER = "${ip}:7409"' '"--li
   '"--password", "rose-secret-' 'tcp = 7409'; do
   tr -s '\n ' '  ' < server.toml | grep -qF -- "$wanted" || fail "no $wanted in $(cat server.toml)"
 done
-# With a workload the draft runs at once, and writes its log to its own place.
+# When a workload is filled in, the draft runs without further changes, and writes its log to another place than the
+# running server.
 sed 's/^command = "?"$/command = ["true"]/' server.toml > filled.toml
 before=$(cat server.log)
 expect 0 "$rose" profile -c filled.toml --runs 1

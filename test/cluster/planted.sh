@@ -32,7 +32,7 @@ if [ "$case" != runner ]; then
   nothing_left "by the runner"
 fi
 
-# The table written from the stored figures is the same.
+# The table is the same if it is written from the stored figures.
 cp README.md before
 expect 0 ./run-all --only-table
 cmp -s before README.md || fail "the table differs when it is written again"

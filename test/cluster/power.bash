@@ -1,7 +1,7 @@
-# Sourced by the tests of power loss: what they have in common.
+# Sourced by the tests of power loss: their common functions.
 [ -e /dev/loop-control ] || skip "this machine has no loop devices"
 
-# power_goes WHEN: a schedule with a power loss of the folder `data`, on conditions in TOML.
+# power_goes WHEN: prints a schedule with a power loss of the folder `data`; WHEN are conditions in TOML.
 power_goes() {
   cat <<TOML
 version = 1
@@ -15,8 +15,8 @@ when = [ $1 ]
 TOML
 }
 
-# one_node NAME DELAY ORACLE COMMAND [READY]: a configuration of a node that is restarted; ORACLE and COMMAND are lists
-# in TOML, READY is a table.
+# one_node NAME DELAY ORACLE COMMAND [READY]: prints a configuration with one node, which is restarted after DELAY.
+# ORACLE and COMMAND are lists in TOML, READY is a table.
 one_node() {
   cat <<TOML
 name = "$1"
@@ -32,7 +32,7 @@ command = $3
 TOML
 }
 
-# The workload: until the node has printed what it found, at most $tenths tenths of a second.
+# The workload waits until the node has printed what it found, but at most $tenths tenths of a second.
 cat > "$work/workload.sh" <<SH
 #!/bin/sh
 for i in \$(seq ${tenths:-300}); do grep -q told n1/stdout.log && break; sleep 0.1; done

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # A crash with power loss: synced data stays, other data is lost or torn as requested, output files stay. A real
-# database that syncs loses nothing, and one that does not loses data. Nothing is left after the end, Ctrl-C, and kill
-# -9 with `rose heal`.
+# database loses nothing if it syncs, and loses data if it does not. Nothing is left after a normal end, after Ctrl-C,
+# and after kill -9 with `rose heal`.
 . "$(dirname "$0")/common.bash"
 . "$here/power.bash"
 cd "$work"
 
-# --- exact to the sector, for a node's whole folder and for a folder in it
+# --- data is lost exactly sector by sector, for a node's whole folder and for a folder in it
 cat > node.py <<'PY'
 import os, time
 first = not os.path.exists("synced")
@@ -30,8 +30,8 @@ else:
     print("told", flush=True)
 time.sleep(600)
 PY
-# run LOSE IN_FOLDER USER: one run; the node's report on its files is in n1.out. The second fault waits for a line of
-# the node's output that must not be read again from the restored disk.
+# run LOSE IN_FOLDER USER: makes one run; the node's report on its files is then in n1.out. The second fault waits for a
+# line of the node's output; the line must not be counted again when it is read from the restored disk.
 run() {
   one_node power 10ms '["grep", "-q", "told", "n1/stdout.log"]' \
     "[\"/usr/bin/python3\", \"-c\", \"import os; os.chdir('$2' or '.'); exec(open('$work/node.py').read())\"]" |

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# LevelDB guarantees nothing for data written without sync, its default, and everything for data written with it: with a
-# hand-written schedule, and with one found from an outage.
+# LevelDB may lose data that was written without sync, which is its default, and never loses data that was written with
+# sync. Tested with a hand-written schedule, and with one found from an outage.
 . "$(dirname "$0")/common.bash"
 tenths=60
 . "$here/power.bash"
@@ -26,7 +26,7 @@ for n in range(1, 10**6):
     time.sleep(0.001)
 PY
 power_goes '{ log = "acknowledged 100$" }' > schedule.toml
-# configuration MODE DELAY: MODE of writes, DELAY before the node starts again. The workload begins when the node
+# configuration MODE DELAY: MODE of writes, DELAY before the node is restarted. The workload begins when the node
 # writes, so that a power loss some time later loses something, however long the interpreter takes to start.
 configuration() {
   one_node leveldb "$2" '["grep", "-q", "^lost", "n1/stdout.log"]' \

@@ -22,7 +22,7 @@ alone() {
     --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere
 }
 
-# --- reproduced once, not by chance but by a schedule in which one SWAP waits for another
+# --- the bug is reproduced once, not by chance but by a schedule in which one SWAP waits for another
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --report "$work/seen" --json
 json_is 'j["verdict"]' reproduced
 json_is 'len(j["run_results"][0]["recordings"])' 3
@@ -34,7 +34,7 @@ what=${line#*assertion failed: }
 file=$(grep "/$broken/recording.1.rr" "$work/recordings")
 [ "$(stat -c %a "$file")" = 600 ] || fail "$file is not 0600"
 
-# --- then every replay shows the same entry at the same position of the order
+# --- from then on, every replay shows the same entry at the same position of the order
 for _ in $(seq 20); do
   expect 0 alone "$broken" "$file"
   json_is 'j["outcome"], j["command"]["signal"], j["taken"] == j["records"]' "('replayed', 6, True)"
@@ -56,7 +56,7 @@ else
   echo "record: gdb is missing, so nothing was replayed under it"
 fi
 
-# --- a divergence is reported: a program that was started as another node
+# --- a divergence is reported: the replayed program is another one than the recorded node's
 expect 1 "$rose" replay --recording "$file" --patience 1s --json -- "$build/test/programs/rr_victim" differs
 json_is 'j["outcome"], j["divergence"]["record"], j["divergence"]["key"]' "('diverged', 1, 'raft')"
 says err "rose-rr: diverged at record 1 of [0-9]+: expected checkpoint 'raft' of [0-9]+ bytes, got only calls of 'one'"
@@ -109,7 +109,7 @@ json 'chr(10).join(j["run_results"][0]["recordings"])' > "$work/recordings"
 run=$(dirname "$(dirname "$(head -1 "$work/recordings")")")
 while read -r file; do
   node=$(basename "$(dirname "$file")")
-  # Not with --json: the server itself writes to stdout, and prints its state at the end.
+  # --json is not used, because the server itself writes to stdout, and prints its state at the end.
   expect 0 "$rose" replay --quiet --recording "$file" -- "$server" --id "${node#n}" \
     --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere --snapshot-every 100 --compact-after 300
   says out '^replayed to its end: '
@@ -122,8 +122,8 @@ done < "$work/recordings"
 nothing_left "the runs"
 [ -z "$(find "$work" -maxdepth 1 -name 'rose-replay-*')" ] || fail "a replay left its folder behind"
 
-# --- production: a server that records itself, as its own user, is killed. The tracer, which has dropped its
-# privileges, saves the recording that it left, and the current one when a dump is requested.
+# --- production: a server that records itself, under its own user, is killed. The tracer, which has dropped its
+# privileges, saves the recording that the killed server left, and the current one when a dump is requested.
 mkdir "$work/production"
 chown nobody "$work/production"
 command -v setpriv > /dev/null || skip "setpriv (util-linux) is missing"

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/common.bash"
 cd "$work"
 
-# test_case FOLDER ORACLE: a deployment of one node with this oracle, and a schedule that kills the node.
+# test_case FOLDER ORACLE: writes a deployment of one node with this oracle, and a schedule that kills the node.
 test_case() {
   mkdir -p "$1"
   cat > "$1/rose.toml" <<TOML
@@ -45,7 +45,7 @@ echo 'version = nonsense' > tests/.hidden/schedule.toml
 names='[s["name"] for s in j["schedules"]]'
 outcomes='[s["outcome"] for s in j["schedules"]]'
 
-# All tests that should pass do so, three in parallel; each with the nearest configuration.
+# All tests that should pass do so, three in parallel, each with the nearest configuration.
 expect 0 "$rose" replay tests/deep tests/hit --jobs 3 --json --junit junit.xml --tap out.tap --report record
 json_is "$names" "['hit', 'pair/first', 'pair/second', 'hit-2']"
 json_is "$outcomes" "['passed', 'passed', 'passed', 'passed']"
@@ -63,7 +63,8 @@ for file in replay.json replay.txt hit/report.html pair/first/report.html; do
   [ -s "record/$file" ] || fail "no record/$file"
 done
 
-# One failure fails all; an inconclusive schedule does so if nothing failed. Both are reported in full.
+# One failed schedule decides the exit code of the suite; without one, an inconclusive schedule does. Both are reported
+# in full.
 expect 1 "$rose" replay tests --exclude 'deep/*' --json --tap out.tap
 json_is "$names" "['hit', 'miss', 'sometimes', 'unsure']"
 json_is "$outcomes" "['passed', 'failed', 'failed', 'inconclusive']"
@@ -82,7 +83,7 @@ grep -q '^not ok 1 - sometimes # TODO flaky' out.tap || fail "out.tap: $(cat out
 grep -q '<skipped message="flaky' junit.xml || fail "junit.xml does not skip the flaky schedule"
 expect 0 "$rose" replay tests/sometimes/schedule.toml -c tests/sometimes/rose.toml --quarantine 0.5
 
-# The patched build: -c names the file that each folder contains.
+# A test of the patched build: -c names a file that each folder contains.
 cp tests/miss/rose.toml tests/hit/fixed.toml
 expect 0 "$rose" replay tests --filter hit -c fixed.toml --expect fixed
 expect 2 "$rose" replay tests -c fixed.toml --expect fixed

@@ -55,7 +55,7 @@ config=rose.toml
 # check FILE EXPRESSION: evaluates the expression for the JSON object j.
 check() { python3 -c "import json, sys; j = json.load(open('$1')); sys.exit(0 if ($2) else 1)"; }
 
-# The whole diagnosis: the same result as with one run at a time, with the chosen number of jobs.
+# The whole diagnosis with the chosen number of jobs has the same result as with one run at a time.
 "$rose" diagnose --trace dump.jsonl -c rose.toml --report auto -o auto.toml --json > auto.out 2> auto.err
 status=$?
 [ $status -eq 0 ] || { fail "jobs = auto: exit $status"; tail -5 auto.err >&2; }
@@ -70,8 +70,8 @@ before=$(wc -l < auto/record.jsonl)
 [ "$(wc -l < auto/record.jsonl)" -eq "$before" ] || fail "a finished diagnosis made further runs when it was resumed"
 cmp -s auto.toml again.toml || fail "the resumed diagnosis found a different schedule"
 
-# Two faults are tried together and each alone, side by side. Once a run has reproduced the bug, that of the second
-# fault alone is stopped: its workload waits for what never comes.
+# Two faults are tried together and each alone, in parallel. When a run has reproduced the bug, the run with the other
+# fault alone is stopped, whose workload would never end.
 sed -e "s#$work/rounds.sh#$work/waits.sh#" -e 's#timeout = "60s"#timeout = "900s"#' rose.toml > waits.toml
 cat > waits.sh <<'SH'
 . "$(dirname "$0")/rounds.sh"
@@ -88,8 +88,8 @@ grep -q ' (and 2 more in parallel)' waits.err || fail "the faults were not tried
 grep '/two' waits/record.jsonl | grep -qv /three && fail "the run beside it was not stopped"
 [ ! -e waits/runs/run-0004 ] || fail "the stopped run left its folder"
 
-# Runs that the search will probably request next are made beside those that it requests: the control run ends only once
-# another run has begun.
+# Runs that the search will probably request next are made in parallel to those that it has requested. This is tested by
+# a control run that ends only when another run has begun.
 cat > meets.sh <<SH
 touch "$work/begun.\$ROSE_RUN"
 until [ \$(ls "$work" | grep -c '^begun') -ge 2 ]; do sleep 0.05; done
@@ -105,7 +105,7 @@ before=$(wc -l < meets/record.jsonl)
 [ "$(wc -l < meets/record.jsonl)" -eq "$before" ] || fail "a resumed search made runs ahead again"
 cmp -s meets-found.toml meets-again.toml || fail "runs made ahead: the resumed search found a different schedule"
 
-# Only the first reproduction.
+# --stop-after found ends the diagnosis after the first reproduction.
 "$rose" diagnose --trace dump.jsonl -c rose.toml --jobs 1 --stop-after found -o found.toml \
   --json > found.out 2> found.err
 status=$?
@@ -114,7 +114,7 @@ check found.out 'j["verdict"] == "reproduced" and j["rate"] is None and j["confi
   fail "--stop-after found: $(cat found.out)"
 grep -q '"\*/three"' found.toml || fail "--stop-after found: the schedule is not of the third file"
 
-# Nodes of different runs that write the same file of the machine.
+# Nodes of different runs write the same file of the machine.
 sed "s#touch rounds ready#&; echo x > $work/shared#" node.sh > sharing.sh
 sed "s#/node.sh#/sharing.sh#" rose.toml > sharing.toml
 "$rose" diagnose --trace dump.jsonl -c sharing.toml --stop-after found -o sharing-found.toml \

@@ -61,7 +61,7 @@ json_is '[c["ok"] for c in j["capabilities"] if c["name"] == "event_clock"]' '[T
 unshare -T --monotonic 1000000 "$rose" doctor --json > out || true
 json_is '["time namespace" in c["detail"] and c["ok"] for c in j["capabilities"] if c["name"] == "event_clock"]' \
   '[True]'
-# The offset cannot be determined: simulated by a mask.
+# A mask simulates that the offset cannot be determined.
 export ROSE_MASK=event_clock
 expect 3 "$rose" trace -o dump.bin -- true
 says err 'the times of events would be wrong'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# rose trace without root: three capabilities are enough, each missing one is named, and every thread drops what is not
-# needed after attaching. The same as root.
+# rose trace without root: three capabilities are enough, each missing one is named, and every thread drops the
+# capabilities that are not needed after attaching. Root drops them, too.
 . "$(dirname "$0")/common.bash"
 . "$(dirname "$0")/tracing.bash"
 command -v setpriv >/dev/null || skip "setpriv (util-linux) is missing"
@@ -15,7 +15,7 @@ with() {
   as=(setpriv --reuid=nobody --regid=nogroup --clear-groups --bounding-set="-all$1" --inh-caps="-all$1" \
     --ambient-caps="-all$1")
 }
-# caps PID: the distinct effective, permitted, inheritable, bounding and ambient sets of all its threads.
+# caps PID FIELD: prints the distinct values of a field of /proc/PID/status, such as CapEff, in all threads.
 caps() { cat /proc/"$1"/task/*/status | awk -v want="$2" '$1 == want ":" { print $2 }' | sort -u | tr '\n' ' '; }
 is() { local got; got=$(caps "$tracer" "$1"); [ "$got" = "$2 " ] || fail "$1 of the tracer's threads is $got, not $2"; }
 all=,+bpf,+perfmon,+net_admin
@@ -23,7 +23,7 @@ all=,+bpf,+perfmon,+net_admin
 with "$all"
 control=$work/own/control.sock
 dump() { "${as[@]}" "$rose" dump --control "$control" -o "$work/own/now.bin"; }
-# -o is $work/dump.bin, where the user nobody may not write.
+# The user nobody may not write to $work, the folder of -o.
 expect 2 "${as[@]}" "$rose" trace --cgroup "$cgroup2/rose-privileges-$$" --control "$control" -o "$work/dump.bin"
 out=$work/own/dump.bin
 start_trace --cgroup "$cgroup2/rose-privileges-$$" --binary "$work/trace_victim" --function rose_victim_rare
@@ -31,11 +31,11 @@ start_trace --cgroup "$cgroup2/rose-privileges-$$" --binary "$work/trace_victim"
 fail_in "rose-privileges-$$" /rose-nobody
 sh -c 'echo 0 > "$1/cgroup.procs" && echo go | exec "$2" functions 2' sh "$cgroup2/rose-privileges-$$" \
   "$work/trace_victim" >/dev/null || fail "the victim failed"
-# Following restarts needs CAP_NET_ADMIN (12), watching hot functions again CAP_PERFMON (38).
+# CAP_NET_ADMIN (12) is needed to follow restarts, CAP_PERFMON (38) to attach hot functions again.
 for set in CapEff CapPrm; do is $set 0000004000001000; done
 for set in CapInh CapAmb; do is $set 0000000000000000; done
 is NoNewPrivs 1
-# Restarted with another id, without the dropped privileges.
+# The target is restarted and gets another cgroup id. The tracer finds it without the dropped privileges.
 echo 1 > "$cgroup2/rose-privileges-$$/cgroup.kill"
 remove_cgroup "rose-privileges-$$"
 make_cgroup "rose-privileges-$$"
@@ -47,7 +47,7 @@ has "$(hostname)" /rose-again
 grep -q '"function":"rose_victim_rare"' events || fail "no function was recorded"
 ! grep -q warning trace.err || fail "warned: $(grep warning trace.err)"
 
-# A process: no privilege is needed after attaching.
+# If the target is a process, no privilege is needed after attaching.
 sleep 1000 & sleeper=$!
 start_trace --pid $sleeper
 for set in CapEff CapPrm CapInh CapAmb; do is $set 0000000000000000; done

@@ -48,7 +48,7 @@ says err "belongs to two nodes"
 expect 2 "$rose" trace --node a=pid:$$ --node b=pid:$$ -o d.bin
 says err "belongs to two nodes"
 
-# Several match: they are listed. None matches: a hint is printed.
+# If several containers match a prefix, they are listed. If none matches, a hint is printed.
 twin=${docker:0:63}$([ "${docker:63}" = 0 ] && echo 1 || echo 0)
 make_cgroup "system.slice/docker-$twin.scope"
 expect 2 "$rose" trace --container "${docker:0:60}" -o d.bin
@@ -76,7 +76,7 @@ has db /rose-by-name
 PATH=$work/tools expect 2 "$rose" trace --container rose-no-such-one -o d.bin
 says err "docker does not know the name"
 
-# Other names of the nodes are recorded: those from the tools, and --label.
+# Other names of the nodes are recorded: those that the tools print, and those of --label.
 cat > tools/docker <<TOOL
 #!/bin/sh
 [ "\$1 \$2 \$3 \$4 \$5" = "inspect --type container -- $docker" ] || exit 1
@@ -93,7 +93,7 @@ case "\$*" in
 esac
 TOOL
 chmod +x tools/crictl
-# label LINE: the dump's header has it; not LINE: it does not.
+# label LINE: checks that the dump's header has this label.
 label() {
   head -n 1 "$work/events" | python3 -c 'import json, sys; sys.exit(sys.argv[1] not in json.load(sys.stdin)["meta"]["labels"])' "$1"
 }
@@ -116,7 +116,7 @@ for bad in cluster =east cluster= 'cl uster=east'; do
 done
 rm tools/docker tools/crictl
 
-# A unit that does not run yet, starts, and is restarted.
+# A unit that does not run yet is started, and then restarted.
 cat > tools/systemctl <<TOOL
 #!/bin/sh
 for unit; do :; done

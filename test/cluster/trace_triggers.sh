@@ -59,7 +59,7 @@ say crash
 until_true 30 grep -q 'crash: .* was killed by SIGSEGV: wrote dumps/rose-' err.log
 say crash
 say miss last
-# Until the tracer has recorded the events after the second crash.
+# Succeeds when the tracer has recorded the events after the second crash.
 holds_last() {
   rm -f asked.bin && "$rose" dump --control "$work/sock" -o asked.bin && "$rose" dump show asked.bin --format jsonl |
     grep -q '/rose-none/last'

@@ -1,4 +1,4 @@
-# Sourced after common.bash by tests that run `rose trace` beside processes of their own.
+# Sourced after common.bash by tests that start processes and trace them with `rose trace`.
 
 # start_trace ARG...: starts a tracer in the background with its control socket at $work/control.sock, and waits until
 # it is ready. If the array `as` is set, its command runs the tracer.
@@ -54,7 +54,7 @@ remove_cgroup() {
     [ $SECONDS -lt $deadline ] || { fail "cannot remove $1"; return; }; sleep 0.02
   done
 }
-# fail_in CGROUP PATH: a process there whose open of the path fails.
+# fail_in CGROUP PATH: runs a process in the cgroup whose open of the path fails.
 fail_in() { sh -c 'echo 0 > "$1/cgroup.procs" && exec cat "$2"' sh "$cgroup2/$1" "$2" 2>/dev/null || true; }
 
 tidy() {

@@ -71,7 +71,7 @@ says out no-such-workload
 expect 4 "$rose" trace -c lost.toml -o lost.bin
 says out 'the workload did no work'
 
-# The fault never fires but the bug occurs: it reproduces without faults, which is not a reproduction.
+# The fault never fires but the bug occurs. The bug occurs without faults then, so the run reproduces nothing.
 expect 4 "$rose" replay never.toml -c hit.toml --runs 1 --json
 json_is 'j["run_results"][0]["verdict"]' inconclusive
 # An oracle that cannot decide never gives a verdict.
@@ -85,7 +85,7 @@ expect 4 "$rose" replay crash.toml -c told.toml --runs 1
 says out 'the oracle exited with status 2: cannot look'
 says err 'last lines of oracle.log:'
 says err '^(rose: )?the other half'
-# The two verdicts, and the patched build.
+# The verdicts `reproduced` and `not reproduced`, and --expect fixed for the patched build.
 expect 0 "$rose" replay crash.toml -c hit.toml --runs 3 --json
 json_is 'j["verdict"], j["rate"], j["reproduced"], j["faults"][0]["fired"]' "('reproduced', 1.0, 3, 3)"
 expect 1 "$rose" replay crash.toml -c miss.toml --runs 3

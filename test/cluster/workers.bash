@@ -4,7 +4,7 @@ mkdir "$work/cfg" "$work/tmp"
 cd "$work/cfg"
 export TMPDIR=$work/tmp
 
-# The node reads three files again and again, and prints which it could not read. Only the second is the bug.
+# The node reads three files repeatedly, and prints which of them it could not read. Only the second is the bug.
 cat > node.sh <<'SH'
 touch broken
 if [ -e "$1/secret.key" ]; then echo "no two" >> broken; fi
@@ -16,8 +16,8 @@ while :; do
   sleep 0.05
 done
 SH
-# The first schedule has its faults 500 ms after the workload began. On a busy machine, too, a run lasts until the node
-# has read all files after that.
+# The faults of the first schedule fire 500 ms after the workload began. Even on a busy machine, a run lasts until the
+# node has read all files after that.
 cat > rounds.sh <<'SH'
 sleep 0.9
 begun=$(wc -l < a/rounds)
@@ -54,7 +54,7 @@ TOML
   done
 } > dump.jsonl
 
-# diagnose NAME [OPTION...]: in the background, its process in $pid.
+# diagnose NAME [OPTION...]: runs in the background, with its process id in $pid.
 diagnose() {
   local to=$work/$1
   shift
@@ -70,7 +70,7 @@ ends_with() {
   [ $status -eq "$1" ] || { fail "$2: exit $status instead of $1"; tail -20 "$work/$2.err" >&2; }
 }
 workers() { cat "/proc/$pid/task/"*/children 2>/dev/null | tr ' ' '\n' | grep . || true; }
-# all_gone PID...
+# all_gone PID...: have all these processes ended?
 all_gone() { local one; for one in "$@"; do if kill -0 "$one" 2>/dev/null; then return 1; fi; done; }
 no_folders() { ! ls -d "$work"/tmp/rose-worker-* >/dev/null 2>&1; }
 # The part of the result that must be equal; seconds differ.
@@ -86,11 +86,11 @@ for line in open(sys.argv[3]):
 PY
 }
 
-# The reasons of runs that were inconclusive.
+# unclear: prints the records of inconclusive runs.
 unclear() { grep '"verdict": *"inconclusive"' "$work/$1/record.jsonl" || true; }
 
 mv secret.key ..
-diagnose here --jobs 1  # parallel runs that disturb each other are made again, but only here
+diagnose here --jobs 1  # parallel runs that disturb each other would be repeated, which happens only without workers
 ends_with 0 here
 mv ../secret.key .
 grep -q '"\*/two"' "$work/here.toml" || fail "the schedule found is not of the second file"

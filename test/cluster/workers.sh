@@ -13,7 +13,7 @@ ends_with 0 three
 until_true 60 no_folders
 nothing_left "by three workers"
 
-# All workers killed at once, twice; and all stopped.
+# All workers are killed at once, twice; and all are stopped.
 with_workers killed 2
 for at in 2 4; do
   until_true 120 eval "ended || [ \$(runs killed) -ge $at ]"
@@ -30,7 +30,8 @@ grep -q 'sent nothing for 5s' "$work/killed.err" || fail "hanging workers are no
 until_true 60 no_folders
 nothing_left "by killed workers"
 
-# Killed when no run is left to make, so that no other worker replaces them: their folders are removed nevertheless.
+# Workers are killed when no run is left to make, so that no other worker replaces them. Their folders are removed
+# nevertheless.
 mkdir "$work/starts"
 cat > "$work/dies.sh" <<SH
 #!/bin/bash
@@ -46,7 +47,7 @@ ends_with 0 last
 no_folders || fail "a killed worker's folder stays: $(ls -d "$work"/tmp/rose-worker-*)"
 nothing_left "by workers killed at the end"
 
-# Ctrl-C, and a kill of the diagnosis: workers end by themselves.
+# After Ctrl-C, and after a kill of the diagnosis, workers end by themselves.
 for signal in INT KILL; do
   with_workers cut$signal 2
   until_true 120 eval "ended || [ \$(runs cut$signal) -ge 3 ]"

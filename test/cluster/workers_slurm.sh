@@ -78,7 +78,7 @@ until_true 120 eval 'sinfo -h -o %t | grep -qx idle' || { tail -n 5 "$work"/slur
 sed -i "s|^exclude = .*|&\nworker = \"$rose\"|" rose.toml
 
 diagnose far --engine slurm --workers 2
-hurt() {  # hurt AFTER_RUNS COMMAND...: both workers, after so many runs
+hurt() {  # hurt AFTER_RUNS COMMAND...: runs a command that ends both workers, after so many runs
   local at=$1
   shift
   until_true 240 eval "ended || [ \$(runs far) -ge $at ]"
@@ -99,10 +99,10 @@ ends_with 0 far
   { fail "the loss of workers is not reported"; tail -20 "$work/far.err" >&2; }
 scancel --user=root  # Slurm learns late that a slurmstepd was killed
 until_true 120 no_folders
-expect 0 "$rose" heal  # what killed workers left where no other worker followed
+expect 0 "$rose" heal  # removes what killed workers left, if no other worker did that
 nothing_left "by workers of Slurm"
 
-# Runs that mostly wait.
+# For the measurement, runs mostly wait.
 sed -i 's/confirm_runs = 1/confirm_runs = 40/' rose.toml
 sed -i 's/^sleep 0.4$/sleep 4/' rounds.sh
 grep -qx 'sleep 4' rounds.sh || fail "runs do not wait"

@@ -59,7 +59,7 @@ for command in "profile -c rose.toml --runs 2" "trace -c rose.toml -o dump.bin";
   [ "$(grep -c 'node n1 exited' err)" = 1 ] || fail "reported more than once: $(cat err)"
 done
 
-# A word that names a file beside the configuration, although only the first word is resolved there.
+# A word of a command names a file beside the configuration, although only the first word is looked up there.
 mkdir bin
 echo 'exit 1' > bin/script
 configuration 'exit 0'

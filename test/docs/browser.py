@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks the HTML reports in a real browser: drawing, zoom, details, keys, narrow and dark layouts, printing, without
-script, and that nothing is fetched.
+"""Checks the HTML reports in a real browser: drawing, zoom, details, keys, narrow and dark layouts, printing, pages
+without script, and that nothing is fetched.
 
 Usage: browser.py ROSE                        the tests; SKIPPED without Chromium
-       browser.py --picture REPORT.html PNG   the last time line of a report, as the README shows it
+       browser.py --picture REPORT.html PNG   takes a picture of a report's last time line, as the README shows it
 With ROSE_KEEP_PICTURES=DIR the tests keep their screenshots there.
 """
 import base64
@@ -47,7 +47,7 @@ window.probe = {
   view: el => { el.scrollIntoView({block: 'center'}); return probe.box(el); },
   marks: i => [...probe.chart(i).querySelectorAll('.z [x], .z [x1]')].map(e => [e.tagName, e.getAttribute('x') || e.getAttribute('x1'), e.getAttribute('width'), e.style.display]),
   words: i => { const w = document.querySelectorAll('.words')[i]; return w.hidden ? null : w.textContent; },
-  // Contrast of every text with what is behind it, WCAG 2: the worst ones.
+  // The contrast of every text with its background (WCAG 2): returns the worst ones.
   contrast: () => {
     const parse = c => { const m = c.match(/[\\d.]+/g).map(Number); return m.length < 4 ? [...m, 1] : m; };
     const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3])).concat(1);
@@ -140,7 +140,7 @@ def check_zoom(browser):
     browser.mouse("mousePressed", x + width / 2, y + height / 2, button="left", buttons=1, clickCount=2)
     browser.mouse("mouseReleased", x + width / 2, y + height / 2, button="left", clickCount=2)
     browser.settle()
-    # To the limit of a double's precision, and back.
+    # Zooms in to the limit of a double's precision, and back.
     for _ in range(20):
         browser.js("document.querySelector('[data-do=in]').click()")
     browser.settle()
@@ -262,7 +262,7 @@ def check_colours(browser):
         check(not bad, f"{scheme}: too little contrast: {bad[:4]}")
         picture(browser, scheme)
     check(grounds["light"] != grounds["dark"], "dark is as light")
-    # For printing, even if the reader prefers a dark colour scheme.
+    # Printing uses light colours, even if the reader prefers a dark scheme.
     browser.media("print", prefers_color_scheme="dark")
     check(browser.js("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)",
           "a dark page would be printed")
@@ -366,7 +366,7 @@ def take_picture(report, png):
         browser.size(1180, 900)
         browser.media(prefers_color_scheme="light")
         browser.open(report)
-        # Its heading too.
+        # The picture includes the chart's heading.
         x, y, width, height = browser.js(
             """(() => { const charts = document.querySelectorAll('.chart'), last = charts[charts.length - 1];
             const a = last.previousElementSibling.getBoundingClientRect(), b = last.getBoundingClientRect();

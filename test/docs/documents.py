@@ -124,7 +124,7 @@ WORD_FOR_WORD = {"examples/README.md": "cluster/tutorial.sh", "examples/own-syst
 # Commands that are neither rose's nor scripts of the project: the test that runs them, and how they begin.
 OTHERS = {
     "cpack -G DEB": ("package", "cpack -G DEB -B"),
-    "apt install": ("package", "dpkg-deb -x"),  # the package is unpacked, and what it holds is run
+    "apt install": ("package", "dpkg-deb -x"),  # the test unpacks the package and runs its program
     "systemctl enable": ("package", "rose-trace@"),
     "JAVA_TOOL_OPTIONS=": ("cluster/jvm.sh", "JAVA_TOOL_OPTIONS"),
 }
@@ -337,7 +337,7 @@ def check_keys():
         compare(documented, kind, keys - common, schedule)
     compare(documented, "Roles",
             known("schedule", '[[role]]\nname = "r"\nfunction = "f"\nzzz = 1\n' + FAULT.format(kind="crash")), schedule)
-    # Those that narrow a call stand with syscall faults.
+    # Keys that narrow a call are documented with syscall faults.
     condition = known("schedule", FAULT.format(kind="crash") + "when = [ { zzz = 1 } ]\n")
     narrow = known("schedule",
                    FAULT.format(kind="crash") + 'before = { syscall = "read", zzz = 1 }\n') - {"syscall", "count"}

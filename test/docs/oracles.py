@@ -11,7 +11,7 @@ root = pathlib.Path(__file__).parent.parent.parent
 page = (root / "configs/oracles.md").read_text()
 failures = 0
 
-# Oracle -> its expected answer -> the files of the run.
+# For each oracle, and each answer that it must give: the files of a run.
 RUNS = {
     "lost-writes": {
         0: {"acked.txt": "a 1\nb 2\n", "read.txt": "a 1\n"},

@@ -32,7 +32,7 @@ def vale():
         skip("vale is not installed, and there is no Go to install it with")
     place = HOME / MODULE.rpartition("@")[2]
     place.mkdir(parents=True, exist_ok=True)
-    # Without optimisation: it is built on each fresh machine, and has little to read.
+    # Built without optimisation, because it is built on each fresh machine and processes little text.
     environment = os.environ | {"GOBIN": str(place), "GOPATH": str(HOME / "go"), "GOFLAGS": "-modcacherw",
                                 "CGO_CFLAGS": "-O0"}
     try:
@@ -49,9 +49,9 @@ def vale():
 def documents():
     listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "--", "*.md"], capture_output=True, text=True)
     names = listed.stdout.split("\0")
-    if listed.returncode:  # not a checkout
+    if listed.returncode:  # not a git repository
         names = [p.relative_to(root) for p in root.rglob("*.md") if "build" not in p.parts]
-    # Its oldest entries stay as they were released.
+    # The changelog is not checked, because its oldest entries stay as they were released.
     return [str(name) for name in names if name and str(name) != "CHANGELOG.md" and (root / name).is_file()]
 
 

@@ -2,7 +2,7 @@
 """Checks line width, first comments, private words and commit subjects, after TigerBeetle's tidy.zig.
 
 Usage: tidy.py                    checks; exits 1 and prints FILE:LINE: RULE for each violation
-       tidy.py --update           writes tidy.allow anew: what is left in code, for each file
+       tidy.py --update           writes tidy.allow again: the remaining violations in code, for each file
        tidy.py --wrap FILE.md...  fills the paragraphs and lists of documents to the line width
 
 Documents must have no violation. Code may have as many violations of a rule as tidy.allow lists for its file: the list
@@ -20,7 +20,7 @@ allowed_file = pathlib.Path(__file__).with_name("tidy.allow")
 WIDTH = 120
 SUBJECT = 72
 
-# Generated or recorded, or in a format of other projects.
+# Files that are generated, recorded, or in a format of other projects.
 SKIPPED = re.compile(r"^(skel|LICENSES|test/golden|test/eval/corpora)/|^test/logs/.*\.log$|incident-logs/|"
                      r"^LICENSE$|^bpf/LICENSE$|"
                      r"^test/docs/tidy\.allow$|sha256sums$|fuzz/corpus/|"
@@ -57,7 +57,7 @@ WORDS = [
 
 def files():
     listed = subprocess.run(["git", "-C", root, "ls-files", "-z"], capture_output=True, text=True)
-    if listed.returncode:  # not a checkout
+    if listed.returncode:  # not a git repository
         found = (p.relative_to(root) for p in root.rglob("*") if p.is_file())
         return sorted(str(p) for p in found if "build" not in p.parts)
     return sorted(f for f in listed.stdout.split("\0") if f and (root / f).is_file())
@@ -120,7 +120,7 @@ def comments_and_messages(name, text):
 
 def check_words(name, text):
     if name == "CHANGELOG.md" or name.startswith(("test/", "examples/")) and not DOCUMENT.search(name):
-        return  # the data of tests are other programs' words
+        return  # data of tests contains words of other programs
     for number, line in comments_and_messages(name, text):
         for problem in words_in(line):
             yield number, "words", problem

@@ -346,7 +346,7 @@ def check_explain(work):
 
 
 def check_size():
-    """Every clone has the corpora."""
+    """Checks that the corpora are small enough, because every clone of the repository contains them."""
     size = sum(one.stat().st_size for one in (HERE / "corpora").rglob("*") if one.is_file() and not one.is_symlink())
     check(f"the corpora have {size} bytes, at most 20 MB", size <= 20_000_000)
 

@@ -1,12 +1,12 @@
-"""A conditional logit of which candidate of a case is the cause, by weighted features. It has an L2 penalty; every
-system counts the same, whatever its number of cases. Needs numpy.
+"""A conditional logit model: the probability that a candidate of a case is the cause, by weighted features. It has an
+L2 penalty; every system counts the same, whatever its number of cases. Needs numpy.
 
 The weights are those that rose uses: each keeps its sign, and the penalty pulls it to the weight that was set by
 argument (features.def). A weight without a sign stays as it was set."""
 import numpy
 
-STEPS = 60  # of Newton's method at most: the penalised likelihood is smooth and nearly concave
-ENOUGH = 1e-6  # a step as short is the last
+STEPS = 60  # of Newton's method, at most; few suffice, as the penalised likelihood is smooth and nearly concave
+ENOUGH = 1e-6  # the method ends with a step that is shorter than this
 
 
 class Choice:
@@ -20,8 +20,8 @@ class Choice:
 
 
 def tasks_of(choices, rows):
-    """Returns pairs of a case's features and the positions of the right candidates. Of several faults each gives a
-    task of its own, without the candidates of those before it."""
+    """Returns pairs of a case's features and the positions of the right candidates. If the cause has several faults,
+    each gives a separate task, without the candidates of the faults before it."""
     tasks = []
     for choice, row in zip(choices, rows):
         found = []
@@ -56,8 +56,8 @@ class Signed:
         return rows, tasks_of(choices, rows)
 
     def fit(self, tasks, start=None):
-        """Applies Newton's method to the weights that their sign does not hold at 0. `start`: where it begins, by
-        default at the prior values."""
+        """Applies Newton's method to all weights except those that are at 0 and must not change their sign. `start`:
+        the weights at the beginning, by default the prior values."""
         systems = {}
         for system, found in tasks:
             if found:

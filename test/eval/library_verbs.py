@@ -3,10 +3,10 @@
 
   test/eval/library_verbs.py
 
-A function of an application that is called as a library's functions are (getName, writeAll, close) mostly does what
-any caller wants of it. Counted is, for each word, in which share of a library's units (packages of Go, public classes
-of java.base, modules of Python) a function has a name that is this word, or begins with it; the three libraries count
-the same.
+A function of an application whose name resembles those of library functions (getName, writeAll, close) mostly does
+something general for any caller. For each word, this script computes the share of a library's units (packages of Go,
+public classes of java.base, modules of Python) that have a function whose name is this word, or begins with it. The
+three libraries count the same.
 """
 import collections
 import re
@@ -16,7 +16,7 @@ from pathlib import Path
 
 OUT = Path(__file__).resolve().parent.parent.parent / "src/knowledge/verbs.toml"
 LEAST = 0.02  # share of units; rarer words are left out
-MOST_CLASSES = 150  # of one call of javap
+MOST_CLASSES = 150  # in one call of javap
 
 
 def first_word(name):

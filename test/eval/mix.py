@@ -1,18 +1,18 @@
-"""Mixes windows that were recorded on ordinary hosts into the dumps of incidents. A window's events keep their own
-times, which surround the incident's, and belong to one of the incident's nodes. Only repeated events are left
-out."""
+"""Mixes windows that were recorded on ordinary hosts into the dumps of incidents. A window's events are assigned to one
+of the incident's nodes and keep their distances in time; the window surrounds the incident. Only repetitions of events
+are left out."""
 import collections
 import json
 import math
 import random
 import re
 
-WINDOWS = 4  # that a case gets
-MOST = 40  # of the same event in a window
-FOLDERS = 4  # of a path, that tell where it belongs
+WINDOWS = 4  # for each case
+MOST = 40  # occurrences of the same event in a window
+FOLDERS = 4  # of a path, by which events count as the same
 SECOND = 1_000_000_000
-LATEST = 1200  # seconds
-PIDS = 100_000  # by which those of each further window are raised
+LATEST = 1200  # seconds after the incident's dump
+PIDS = 100_000  # added to the process ids of each further window
 
 
 def read_lines(text):
@@ -87,6 +87,6 @@ def mixed(dumps, windows, seed):
         events.sort(key=lambda event: event["ts"])
         meta["begin_ns"] = min(meta.get("begin_ns") or begin, events[0]["ts"])
         meta["end_ns"] = max(meta.get("end_ns") or end, end)
-        for key in ("workload_ts", "handshakes", "clock", "trigger"):  # production knows of no workload
+        for key in ("workload_ts", "handshakes", "clock", "trigger"):  # a dump from production has no workload
             meta.pop(key, None)
     return out

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view packet(reinterpret_cast<const char*>(data), size);
   const std::string answer = rose::deploy::dns_answer(packet, kNames);
   if (answer.empty()) return 0;
-  // The same identification, marked as an answer, and within the size of a datagram.
+  // The answer has the query's identification, is marked as an answer, and fits into a datagram.
   if (answer.size() < 12 || answer.size() > 1232 || answer.substr(0, 2) != packet.substr(0, 2) ||
       (answer[2] & 0x80) == 0)
     std::abort();

@@ -1,7 +1,7 @@
-// What drafts are made of: Compose files, units, descriptions of containers, command lines, configuration files and the
-// kernel's tables. No input may crash a reader, and what is read becomes a rose.toml that its own reader takes.
+// The sources of drafts: Compose files, units, descriptions of containers, command lines, configuration files and the
+// kernel's tables. No input may crash a reader, and every draft must be a rose.toml that its reader accepts.
 //
-// The first byte says which reader.
+// The first byte of the input selects the reader.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -50,7 +50,7 @@ void manifest(std::string_view text) {
                     Host()));
 }
 
-// A process of this command line, a word a line, and these settings behind the first empty line.
+// Drafts a process from a command line, one word per line, and from settings after the first empty line.
 void command(std::string_view text) {
   const std::size_t gap = text.find("\n\n");
   std::string line(text.substr(0, gap));

@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   (void)rose::jvm::begins_at(code, size / 2);
 
-  // The first bytes as a constant pool, the rest as code.
+  // The first half is read as a constant pool, the rest as code.
   const rose::jvm::ConstantPool pool(code.first(size / 2), size);
   for (const auto& site : rose::jvm::call_sites(code.subspan(size / 2), pool)) {
     if (site.offset >= size) std::abort();

@@ -9,7 +9,8 @@ using namespace rose;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  // Once as a file, and once as the packed content, of which random changes of the file leave hardly any valid.
+  // The input is read once as a file, and once as the content of a compressed file, because random changes to a
+  // compressed file would hardly ever leave it valid.
   (void)explain::unpack(bytes, "x");
   (void)explain::unpack_plain(bytes, "x", 1);
   auto kept = explain::unpack_plain(bytes, "x");

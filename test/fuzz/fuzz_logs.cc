@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)kinds.text(message.kind);
     check(read_traces(logs.text(message)));
   }
-  // The same as a file with the lines of several nodes.
+  // Reads the same input as a file with lines of several nodes.
   ReadOptions several;
   several.node_of = [](std::string_view host) {
     return host.size() % 3 == 0 ? std::string() : "n" + std::to_string(host.size() % 40);

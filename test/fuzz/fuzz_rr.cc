@@ -1,8 +1,9 @@
 // Recordings of librose-rr: no bytes may lead the reader outside of the recording, into an endless loop, or to records
 // whose positions are wrong.
 //
-// The smallest ring is 64 KiB, mostly zeros: the input is copied into one. Its first byte says how: 'S' gives heads of
-// records right checksums (otherwise a fuzzer never gets past them), any other leaves all as it is.
+// The input is copied into the smallest possible ring, which has 64 KiB and otherwise contains zeros. If its first byte
+// is 'S', the heads of records get correct checksums, because otherwise a fuzzer never gets past these; if not, the
+// input is unchanged.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

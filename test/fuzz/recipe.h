@@ -1,7 +1,7 @@
-// A dump without its armour. Checksums and compression keep a fuzzer from ever reaching what lies
-// behind them, so the dump fuzzer also reads "recipes": blocks laid out plainly, which are then given
-// right checksums and sizes. A recipe is a list of: letter (M, S, E or D), u32 items, u32 length, bytes;
-// behind a '1' where it is of version 1.
+// Dumps without checksums and compression, which would keep a fuzzer from ever reaching the code behind them. The dump
+// fuzzer therefore also reads "recipes": uncompressed blocks, which are then given correct checksums and sizes. A
+// recipe is a list of blocks: a letter (M, S, E or D), u32 items, u32 length, bytes. For a dump of version 1, it begins
+// with '1'.
 #pragma once
 
 #include <zlib.h>
@@ -43,7 +43,7 @@ inline std::string cook(std::string_view recipe) {
     recipe.remove_prefix(9 + length);
     uLongf size = ::compressBound(raw.size());
     std::string packed(size, '\0');
-    // Stored, not squeezed: the fuzzer's time is for the reader.
+    // Stored without compression, so that the fuzzer spends its time in the reader.
     if (::compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(raw.data()),
                     raw.size(), 0) != Z_OK)
       return dump;
@@ -61,7 +61,7 @@ inline std::string cook(std::string_view recipe) {
   return dump;
 }
 
-// The recipe of a healthy dump.
+// Converts a valid dump to a recipe.
 inline std::string recipe_of(std::string_view dump) {
   std::string recipe = get_u32(dump, 8) == 1 ? "1" : "";
   std::size_t at = kFileHeader;

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# run.sh [SECONDS]: builds the fuzzers (preset `fuzz`) and lets each read for some seconds (10), from the valid inputs
-# that fuzz_smoke makes; with the victims of build/release where those are there. What one finds stays in
-# build/fuzz/found, and the exit status is 1. CORPUS is a folder for what they learn, for longer runs; otherwise they
-# start anew each time, with the same seed (SEED, 1; 0: another one each time).
+# run.sh [SECONDS]: builds the fuzzers (preset `fuzz`) and runs each for some seconds (10). They start from the valid
+# inputs of fuzz_smoke, which include the victims of build/release if those exist. If a fuzzer finds an error, the input
+# is stored in build/fuzz/found, and the exit status is 1. For longer runs, CORPUS names a folder in which the fuzzers
+# keep their corpora. Otherwise they begin again each time, with the same seed (SEED, default 1; 0: a different one each
+# time).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=${1:-10}
@@ -22,7 +23,7 @@ build/fuzz/test/fuzz/fuzz_smoke --seeds "$seeds"
 found=$PWD/build/fuzz/found
 mkdir -p "$found"
 
-# fuzz NAME: runs one of them; prints its output if it found something.
+# fuzz NAME: runs one fuzzer; prints its output if it found something.
 fuzz() {
   local name=$1 corpus=${CORPUS:-$seeds/corpus}/$1 status=0
   mkdir -p "$corpus" "$seeds/$name"

@@ -1,7 +1,7 @@
-// Every fuzz target over mutated valid inputs, always the same ones: a second or two in each test run.
+// Runs every fuzz target over mutated valid inputs, which are the same in each test run; this takes a second or two.
 //
-//   fuzz_smoke [TARGET...]           run
-//   fuzz_smoke --seeds FOLDER        write the valid inputs to FOLDER/TARGET/, a start for libFuzzer
+//   fuzz_smoke [TARGET...]           runs the targets
+//   fuzz_smoke --seeds FOLDER        writes the valid inputs to FOLDER/TARGET/, from which libFuzzer starts
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@
 #include "trace/dump.h"
 #include "trace/jsonl.h"
 
-// CMakeLists.txt has each fuzz_NAME.cc with its entry point called fuzz_NAME.
+// CMakeLists.txt renames the entry point of each fuzz_NAME.cc to fuzz_NAME.
 extern "C" {
 int fuzz_code(const std::uint8_t* data, std::size_t size);
 int fuzz_config(const std::uint8_t* data, std::size_t size);
@@ -70,7 +70,7 @@ std::string slurp(const std::filesystem::path& path) {
   return content.str();
 }
 
-// The project's own example files of that name; they are valid, or their own tests would fail.
+// The project's example files with this name. They are valid, because otherwise their own tests would fail.
 Seeds example_files(const std::string& name) {
   Seeds seeds;
   for (const char* folder : {"configs", "examples", "test/golden"}) {
@@ -93,7 +93,7 @@ Seeds code_seeds() {
   return seeds;
 }
 
-// Programs, and functions looked up in them.
+// Programs, and queries of values.
 Seeds asked_seeds() {
   Seeds seeds = code_seeds();
   for (const char* query : {"Raft::append(Entry const&)(term->low)", "store(*arg12)", "find:return->value.size",
@@ -198,7 +198,7 @@ Seeds jvm_seeds() {
     ++head.used;
   }
   std::memcpy(state.data(), &head, sizeof head);
-  // A table of jumps, and two names.
+  // A table of jumps as code; and, in other seeds, names.
   const unsigned char code[] = {0x1a, 0xaa, 0, 0, 0, 0, 0, 9, 0,    0,    0,    0,    0, 0, 0,   1,
                                 0,    0,    0, 3, 0, 0, 0, 7, 0x9d, 0xff, 0xfe, 0xb8, 0, 1, 0xb1};
   return {state, std::string(reinterpret_cast<const char*>(code), sizeof code), "*Learner.m(long,org.x.Learner$A",
@@ -237,7 +237,7 @@ Seeds kept_seeds() {
   return {*bytes, plain->bytes};
 }
 
-// The logs of test/logs: real ones, of servers.
+// The logs of test/logs, which real servers wrote.
 Seeds logs_seeds() {
   Seeds seeds;
   for (const auto& entry : std::filesystem::directory_iterator(ROSE_SOURCE_DIR "/test/logs")) {
@@ -282,7 +282,7 @@ Seeds profile_seeds() {
   return {rose::profile::to_json(profile), "{}"};
 }
 
-// A thread somewhere in the code of a small library, and calls of it on its stack.
+// A thread that executes code of a small library, with calls of that code on its stack.
 Seeds unwind_seeds() {
   Seeds seeds;
   for (const std::string& file : code_seeds()) {
@@ -349,7 +349,7 @@ std::string dns_query(std::initializer_list<std::string_view> labels, char type)
   return query + "\0\0"s + type + "\0\1"s;
 }
 
-// For known names, an unknown one, and the name of an address.
+// Queries for known names, for an unknown one, and for the name of an address.
 Seeds dns_seeds() {
   return {dns_query({"alpha"}, 1), dns_query({"db", "shop"}, '\xff'), dns_query({"example", "org"}, 28),
           dns_query({"1", "0", "77", "10", "in-addr", "arpa"}, 12)};
@@ -374,7 +374,7 @@ constexpr Target kTargets[] = {
     {"worker", fuzz_worker, worker_seeds, 2000},
 };
 
-// A few of libFuzzer's mutations.
+// Applies a few of libFuzzer's mutations.
 std::string mutated(std::mt19937_64& rng, const Seeds& seeds) {
   const auto below = [&](std::size_t bound) {
     return bound == 0 ? std::size_t{0} : static_cast<std::size_t>(rng() % bound);
@@ -435,7 +435,7 @@ int smoke(const Target& target) {
   std::string name = kept.string();
   const int fd = ::mkstemp(name.data());
   if (fd < 0) return 1;
-  // The current input stays on disk if it kills the target.
+  // The current input is kept in a file, so that it still exists after it has killed the target.
   std::FILE* file = ::fdopen(fd, "w");
   std::printf("%s: %zu seeds, %d rounds; an input that kills it is in %s\n", target.name, seeds.size(), target.rounds,
               name.c_str());

@@ -19,7 +19,7 @@ using namespace rose::deploy;
 
 namespace {
 
-// A cgroup beside the deployment's, with sleeping processes of this test in it.
+// A cgroup outside the deployment's, with sleeping processes of this test.
 class Service {
  public:
   explicit Service(const std::string& name)
@@ -84,7 +84,7 @@ config::Config attaching(const std::vector<config::Attach>& nodes) {
   return config;
 }
 
-// The error with which the deployment did not start.
+// The error that prevented the deployment's start.
 Error start_error(const config::Config& config, const std::vector<pid_t>& pids = {}) {
   const RunDir dir;
   auto deployment = make(config, dir);
@@ -238,7 +238,7 @@ TEST_CASE("heal resumes only those processes of an attached node that rose stopp
     if (!deployment || !(*deployment)->start()) ::_exit(11);
     if (!(*deployment)->foresee_stops(0)) ::_exit(12);
     if (frozen && !(*deployment)->pause_at_once(0)) ::_exit(13);
-    ::kill(signalled, SIGSTOP);  // stopped as by a BPF program, without a record
+    ::kill(signalled, SIGSTOP);  // as rose's BPF programs would stop it; rose has no record of it
     const std::string id = (*deployment)->id();
     if (::write(pipe_fds[1], id.data(), id.size()) < 0) ::_exit(14);
     for (;;) ::pause();

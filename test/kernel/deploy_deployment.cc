@@ -47,7 +47,7 @@ using namespace rose::deploy;
 
 namespace {
 
-// 0 or the errno of connecting a UDP socket: whether there is a route.
+// Connects a UDP socket, which shows whether there is a route. Returns 0 or errno.
 int connect_datagrams(const char* ip, std::uint16_t port) {
   const Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_in to{};
@@ -77,7 +77,7 @@ TEST_CASE("nodes reach each other and clients reach nodes", "[deploy]") {
     CHECK(run(*deployment, {"ip", "netns", "exec", node.netns, "ip", "link", "show", "rose0"}).ok());
   }
   CHECK(dir.read("command.log").find("10.251.7.3:7000 is n3") != std::string::npos);
-  // From one node's namespace to another: through the bridge.
+  // A connection from one node's namespace to another passes through the bridge.
   int status = -1;
   in_netns(deployment->node_netns_fd(0), [&] {
     const auto output = run_command({kVictim, "ask", "10.251.7.2", "7000"});
@@ -90,7 +90,7 @@ TEST_CASE("nodes reach each other and clients reach nodes", "[deploy]") {
     CHECK(connect_datagrams("192.0.2.1", 54) == 0);
     CHECK(connect_datagrams("10.251.7.2", 53) == 0);
   });
-  // Not from the host: these addresses exist only inside.
+  // The host has neither the addresses nor the bridge: they exist only inside the namespaces.
   CHECK(run_command({"ip", "-o", "addr"}).value().out.find("10.251.7.") == std::string::npos);
   CHECK(names("/sys/class/net").count("rosebr0") == 0);
   const std::string id = deployment->id();
@@ -99,7 +99,7 @@ TEST_CASE("nodes reach each other and clients reach nodes", "[deploy]") {
   CHECK(traces_of(id).empty());
   CHECK(!std::filesystem::exists(deployment->nodes()[0].pid_file));
   CHECK(!std::filesystem::exists(dir.path + "/" + kControlSocket));
-  deployment->stop();  // twice is fine
+  deployment->stop();  // stopping twice is allowed
 }
 
 TEST_CASE("two deployments with the same addresses run side by side", "[deploy]") {
@@ -120,7 +120,7 @@ TEST_CASE("two deployments with the same addresses run side by side", "[deploy]"
 
 TEST_CASE("another user's lock on the folder of namespaces does not block a deployment", "[deploy]") {
   {
-    const RunDir dir;  // the folder exists and has the right mode
+    const RunDir dir;  // makes sure that /run/netns exists with the right mode
     (void)make(make_config({{"sleep", "1000"}}), dir);
   }
   int ready[2];
@@ -135,7 +135,7 @@ TEST_CASE("another user's lock on the folder of namespaces does not block a depl
   char byte = 0;
   REQUIRE(::read(ready[0], &byte, 1) == 1);
   std::atomic<bool> done{false};
-  std::thread release([&] {  // in case it waits for the lock
+  std::thread release([&] {  // otherwise a deployment that waits for the lock would hang
     (void)eventually([&] { return done.load(); }, 60 * kSecond);
     ::kill(stranger, SIGKILL);
     ::waitpid(stranger, nullptr, 0);
@@ -143,7 +143,7 @@ TEST_CASE("another user's lock on the folder of namespaces does not block a depl
   const RunDir dir;
   auto deployment = make(make_config({{"sleep", "1000"}}), dir);
   REQUIRE_OK(deployment->start());
-  CHECK(::waitpid(stranger, nullptr, WNOHANG) == 0);  // the child still holds it
+  CHECK(::waitpid(stranger, nullptr, WNOHANG) == 0);  // the child still holds the lock
   done = true;
   release.join();
   for (const int fd : ready) ::close(fd);
@@ -619,7 +619,7 @@ TEST_CASE("root does not open what a node's user puts in place of a log", "[depl
     answered = true;
   });
   CHECK(eventually([&] { return answered.load(); }, 30 * kSecond));
-  // a reader, in case some program waits for one
+  // opens the file for reading, so that a program that still waits for a reader can continue
   const Fd reader(::open(log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   asking.join();
   INFO((answer ? *answer : answer.error().message));
@@ -653,7 +653,7 @@ TEST_CASE("rose node stops, starts, restarts and kills", "[deploy]") {
   CHECK(deployment->main_pid(0) == 0);
   const auto up = [&](int starts) { return fmt::format("n1 up pid {} starts {}", deployment->main_pid(0), starts); };
   const auto says = [&](std::string_view action, int starts) {
-    const std::string answer = ask(action, "n1").value();  // before main_pid is asked
+    const std::string answer = ask(action, "n1").value();  // must be evaluated before main_pid()
     return answer == up(starts);
   };
   CHECK(says("start", 2));
@@ -667,7 +667,7 @@ TEST_CASE("rose node stops, starts, restarts and kills", "[deploy]") {
                                                     "end 0 signal 15 planned", "start 0", "planned 0 false",
                                                     "planned 0 true", "end 0 signal 9 planned", "start 0",
                                                     "planned 0 false"});
-  // Unplanned again.
+  // After the planned ends, an unplanned one is reported as such again.
   REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));
   CHECK(eventually([&] { return deployment->starts(0) == 5; }));
   CHECK(std::as_const(recorder.ends).back().planned == false);
@@ -711,7 +711,7 @@ TEST_CASE("a node killed during its start counts as ended", "[deploy]") {
   } observer;
   auto deployment = make(make_config({{"sleep", "100"}}), dir, &observer);
   observer.deployment = deployment.get();
-  REQUIRE_OK(deployment->start());  // no `ready`: started is enough
+  REQUIRE_OK(deployment->start());  // without `ready`, a node need only have started
   CHECK(eventually([&] { return observer.seen() == std::vector<std::string>{"start 0", "end 0 signal 9"}; }));
   CHECK(deployment->main_pid(0) == 0);
 }
@@ -769,7 +769,7 @@ TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
   REQUIRE_OK(deployment->start());
   CHECK(observer.count(SYS_execve) == 1);
   const int opens = observer.count(SYS_openat);
-  CHECK(opens >= 2);  // the loader's and its own
+  CHECK(opens >= 2);  // those of the loader and of the program
   CHECK(observer.count(SYS_getppid) == 0);
   REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));
   REQUIRE(eventually([&] { return observer.count(SYS_openat) == 2 * opens; }));
@@ -778,7 +778,7 @@ TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
 }
 
 TEST_CASE("cancellation ends waits early, and everything is still undone", "[deploy]") {
-  // In a child process: cancellation cannot be undone.
+  // In a child process, because cancellation cannot be undone.
   const RunDir dir;
   int pipe_fds[2];
   REQUIRE(::pipe(pipe_fds) == 0);
@@ -787,7 +787,7 @@ TEST_CASE("cancellation ends waits early, and everything is still undone", "[dep
   if (child == 0) {
     if (!cancel::install()) ::_exit(10);
     auto config = make_config({{kVictim, "serve", "7000"}});
-    config.nodes[0].ready = ready_tcp(7001);  // never
+    config.nodes[0].ready = ready_tcp(7001);  // never ready
     config.nodes[0].ready->timeout_ns = 100 * kSecond;
     config.deployment.teardown = config::Command{"touch", "torn"};
     auto deployment = Deployment::create(config, dir.path, 1, nullptr);
@@ -829,7 +829,7 @@ TEST_CASE("a second Ctrl-C ends a hanging teardown command, and the rest is undo
     spec.stdout_log = spec.stderr_log = dir.path + "/teardown.log";
     spec.cgroup = folder.string();
     cancel::request();
-    // As teardown runs after a first Ctrl-C, except that a user would not wait that long.
+    // Runs a command as teardown does after a first Ctrl-C, but with a longer timeout.
     auto teardown = run_beside(spec, {.timeout_ns = 3600 * kSecond, .after_cancel_ns = 3600 * kSecond});
     if (!teardown) ::_exit(11);
     const CommandResult result = (*teardown)->wait();
@@ -932,7 +932,7 @@ TEST_CASE("heal undoes what a killed rose left behind, and nothing of a running 
   REQUIRE_OK(living->start());
   const std::vector<std::string> chosen = {id, living->id()};
 
-  // As long as it lives, heal() must not touch anything of it.
+  // While the child lives, heal() must not touch anything that belongs to it.
   auto healed = heal(chosen);
   REQUIRE(healed);
   CHECK(healed->undone.empty());
@@ -1020,7 +1020,7 @@ TEST_CASE("fifty deployments leave nothing behind", "[deploy]") {
   CHECK(after.descriptors == before.descriptors);
   CHECK(after.children == before.children);
   CHECK(after.threads == before.threads);
-  // Other processes create links at the same time, but not one for each of ours.
+  // Other processes may create links meanwhile, but fewer than there were deployments here.
   std::size_t links = 0;
   for (const std::string& link : after.host_links) links += before.host_links.contains(link) ? 0 : 1;
   CHECK(links < 50);

@@ -109,7 +109,7 @@ inline Holdings holdings() {
   Holdings found;
   found.descriptors = names("/proc/self/fd").size();
   found.threads = names("/proc/self/task").size();
-  // Of this network namespace; /sys may show the namespace of the process that mounted it.
+  // Lists the links of this network namespace; /sys may show those of the process that mounted it.
   struct if_nameindex* links = ::if_nameindex();
   for (const struct if_nameindex* link = links; link != nullptr && link->if_index != 0; ++link)
     found.host_links.insert(link->if_name);
@@ -122,7 +122,7 @@ inline Holdings holdings() {
   }
   return found;
 }
-// Everything on this machine named after `id`.
+// Everything on this machine whose name begins with `id`.
 inline std::vector<std::string> traces_of(const std::string& id) {
   std::vector<std::string> found;
   for (const std::string& folder :

@@ -1,4 +1,4 @@
-// File systems of rose and of others, whose numbers the kernel gives out again.
+// File systems of rose and of other programs: the kernel reuses their device numbers.
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>
@@ -29,7 +29,7 @@ TEST_CASE("a file system of somebody else that got the number of one of rose's i
     REQUIRE(mounted.size() == 1);
     REQUIRE(::umount2((folder / "own").c_str(), MNT_DETACH) == 0);
   }
-  // The kernel frees numbers a moment later.
+  // The kernel frees a device number only some time after the unmount.
   bool same = false;
   for (int round = 0; round < 2000 && !same; ++round) {
     REQUIRE(::mount("somebody", (folder / "other").c_str(), "tmpfs", 0, "size=1m") == 0);

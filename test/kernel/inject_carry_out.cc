@@ -157,7 +157,7 @@ TEST_CASE("memory of a process that has ended is neither read nor written") {
   REQUIRE(::pipe(back) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    ::raise(SIGSTOP);  // the following code reads its memory in this state
+    ::raise(SIGSTOP);  // the code below reads its memory while it is stopped
     if (::write(back[1], memory, kSize) < 0) ::_exit(1);
     ::_exit(0);
   }
@@ -173,7 +173,7 @@ TEST_CASE("memory of a process that has ended is neither read nor written") {
 
   const std::string file = "/tmp/rose-carry-" + std::to_string(::getpid());
   const Fd out(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  // The child also has the descriptor, under its lowest free number.
+  // The child then also has the descriptor, under the lowest number that was free in it.
   ::kill(child, SIGCONT);
   char seen[kSize] = {};
   REQUIRE(::read(back[0], seen, kSize) == kSize);

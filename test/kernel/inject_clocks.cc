@@ -26,11 +26,11 @@ double monotonic_minus_real() {
          static_cast<double>(monotonic.tv_nsec - real.tv_nsec) / 1e3;
 }
 
-// How far a process's clocks were ahead of the real ones.
+// How far a process's clocks were ahead of the real ones, and how long reading them took.
 struct Reading {
   double libc = 0, day = 0, raw = 0, monotonic = 0;  // us
   long time = 0;                                     // s
-  double took = 0;                                   // us: they are not of one moment
+  double took = 0;                                   // us
 };
 
 struct Clocks : Rig {
@@ -40,7 +40,8 @@ struct Clocks : Rig {
     config.nodes.back().command = {program};
     config.nodes.back().command.insert(config.nodes.back().command.end(), words.begin(), words.end());
   }
-  // The last complete line of this kind written after the call. Of several, the one whose reading took the least time.
+  // Waits until the node prints a line of this kind, and returns its reading. Of several such lines, the one whose
+  // reading took the least time counts.
   std::optional<Reading> reading(const std::string& what, std::size_t node = 0) {
     const std::string until_now = out(node);  // whole lines, or a placeholder if the file does not exist yet
     const std::size_t before = until_now.rfind('\n') == std::string::npos ? 0 : until_now.size();
@@ -226,7 +227,7 @@ shift = "+1h"
         return passed > 1e6 && later - fast >= 2 * 0.95 * passed && still - stood >= 0.95 * passed;
       },
       120 * kSecond));
-  // Ahead by at most twice the time that has passed since before it began.
+  // The clock cannot have gained more than twice the time that has passed since before the fault began.
   CHECK(later <= 2 * static_cast<double>(monotonic_ns() - before) / 1e3);
   CHECK(stood < kHour);
 }
@@ -265,7 +266,7 @@ shift = "-1h"
               continue;
             for (std::size_t i = 0; i < took.size(); ++i) least[i] = std::min(least[i], took[i]);
           }
-          // Not an hour; and of 300 ms at triple speed only a part.
+          // The wait must not take an hour, and at triple speed only a part of 300 ms.
           return std::all_of(least.begin(), least.end(), [](long took) { return took < 280'000; });
         },
         300 * kSecond));

@@ -27,7 +27,7 @@ TEST_CASE("a crash fires at every kind of condition") {
   }
 }
 
-// Whether the node was observed in a pause there; a busy machine may miss a short pause.
+// Returns whether the node was observed to be paused at this moment; a busy machine may miss a short pause.
 static bool pauses_at(const Moment& moment, int ms) {
   Stage stage;
   stage.reach(moment, fmt::format("kind = \"pause\"\nduration = \"{}ms\"", ms));

@@ -8,7 +8,7 @@ using namespace rose::test;
 
 namespace {
 
-// More than the one page that an empty file system keeps when it is filled.
+// More bytes than the one page that may remain free in a file system that was empty when it was filled.
 const std::string kPages(1 << 16, 'x');
 
 struct Row {

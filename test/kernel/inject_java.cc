@@ -79,7 +79,7 @@ std::vector<int> caught(const Rig& rig) {
   return all;
 }
 
-// The schedule's fault ends the JVM, and this is the last line that it prints.
+// Checks that the schedule's fault ends the JVM, and that `last` is the last line that the JVM printed.
 void ends_with_line(const std::string& last, const std::string& part, int times, const std::string& schedule,
                     std::vector<std::string> options = {}) {
   Rig rig;

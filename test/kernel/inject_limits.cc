@@ -33,7 +33,7 @@ until = [ { log = "EMFILE" } ]
   for (const pid_t pid : others) CHECK(descriptors_of(pid).rlim_cur == before.rlim_cur);
   rig.touch("go");
   rig.wait_printed("create c = EMFILE", 0);
-  // The previous line was its last.
+  // The node ends after that line.
   for (const pid_t pid : pids)
     CHECK(eventually([&] {
       return descriptors_of(pid).rlim_max == before.rlim_max && descriptors_of(pid).rlim_cur == before.rlim_cur;
@@ -195,7 +195,7 @@ TEST_CASE("disk-full: nobody can write any more, not even root, and files are ke
     if (inside.empty()) CHECK(error_of_write(folder + "/before") == 0);
     rig.begin();
     if (!inside.empty()) CHECK(error_of_write(rig.path("n1/beside")) == 0);
-    int tries = 0;  // an existing file frees its space when it is rewritten
+    int tries = 0;  // new files only: rewriting an existing one would first free its space
     REQUIRE(eventually([&] { return error_of_write(fmt::format("{}/tried.{}", folder, ++tries)) == ENOSPC; }));
     CHECK(error_of_write(rig.path("n2/there")) == 0);
     if (!inside.empty()) CHECK(error_of_write(rig.path("n1/beside")) == 0);

@@ -79,7 +79,7 @@ TEST_CASE("steps wait for each other only where the order requires it", "[order]
   std::atomic<bool> third = false;
   std::thread waits([&] { third = rig.injector->step("three", Part::begin).has_value(); });
   CHECK(rig.injector->step("two", Part::end).has_value());
-  CHECK_FALSE(third);  // one has begun, and has not ended
+  CHECK_FALSE(third);  // step `one` has begun, and has not ended
   CHECK(rig.injector->step("one", Part::end).has_value());
   waits.join();
   CHECK(third);

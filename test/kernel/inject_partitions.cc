@@ -306,7 +306,7 @@ when = [ { elapsed = "100ms" } ]
   const auto outcomes = rig.finish();
   CHECK(outcomes.at(0).ended_ns > outcomes.at(0).fired_ns);
   const auto gap = outcomes.at(1).fired_ns - outcomes.at(0).fired_ns;
-  CHECK(gap >= 100 * kMillisecond);  // the delay until it is reported depends on the machine
+  CHECK(gap >= 100 * kMillisecond);  // there is no upper bound, because reporting takes longer on a busy machine
 }
 
 TEST_CASE("IPv6 is partitioned as IPv4 is") {

@@ -102,8 +102,8 @@ TEST_CASE("a crash fires at a function's entry and at an offset inside it") {
     if (function.name == "step_middle") middle = function.address;
   }
   REQUIRE(middle > entry);
-  // step_function writes "a<n>" and then "b<n>": the 3rd entry leaves two complete pairs, the middle also an "a3".
-  // ROSE_TEST_CRASHES: number of crashes of each kind.
+  // step_function writes "a<n>" and then "b<n>". A crash at the 3rd entry leaves two complete pairs, a crash in the
+  // middle of the 3rd call also an "a3". ROSE_TEST_CRASHES: the number of crashes of each kind.
   const char* wanted = std::getenv("ROSE_TEST_CRASHES");
   const int rounds = 2 * (wanted != nullptr ? std::atoi(wanted) : 15);
   for (int round = 0; round < rounds; ++round) {

@@ -127,7 +127,7 @@ class Rig {
     return all;
   }
 
-  // The same for a run in which every fault has fired.
+  // As finish(), but also checks that every fault has fired.
   std::vector<schedule::FaultOutcome> finish_fired() {
     auto all = finish();
     for (const auto& one : all) {
@@ -139,7 +139,7 @@ class Rig {
 
   Folder folder;
   std::unique_ptr<jvm::Session> jvms;
-  std::unique_ptr<inject::Injector> injector;  // outlives the deployment
+  std::unique_ptr<inject::Injector> injector;  // destroyed after the deployment
   std::unique_ptr<deploy::Deployment> deployment;
 };
 

@@ -20,11 +20,11 @@ inline std::uint64_t middle_offset() {
 
 struct Moment {
   std::string name;
-  std::string when;   // of the fault
-  std::string other;  // another fault that precedes it
+  std::string when;   // the fault's condition
+  std::string other;  // another fault that the condition refers to
   std::string data;   // content of n1/data at this very moment
   bool x1, x2;        // which folders exist then
-  bool goes;          // n1 has to be released for it
+  bool goes;          // n1 must be released before the event can happen
 };
 
 inline std::vector<Moment> moments() {

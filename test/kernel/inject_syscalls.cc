@@ -287,7 +287,7 @@ syscall = "sendto"
 local = ":7100"
 delay = "1ms"
 )";
-  // Only seccomp can delay; inject_backends.cc has a local address for both backends.
+  // Only seccomp can delay, so the other backend skips this fault; inject_backends.cc tests local addresses with both.
   rig.start(Rig::overriding() ? schedule.substr(0, schedule.rfind("[[fault]]")) : schedule);
   rig.wait_end(1);
   const auto outcomes = rig.finish_fired();

@@ -120,7 +120,7 @@ inline OnLoad table(const std::string& object) {
   };
 }
 
-// Without uprobe_multi links and with them, if the kernel has them.
+// With `multi`, prepares uprobe programs for uprobe_multi links; otherwise leaves them as they are.
 template <typename Skeleton>
 void prepare_uprobes(Skeleton& skeleton, bool multi) {
   bpf_program* program = nullptr;

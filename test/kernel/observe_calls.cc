@@ -122,7 +122,7 @@ TEST_CASE("short writes, short reads and SIGBUS of a mapped file are recorded as
   CHECK(trace.str(silent[2].path) == full);
   CHECK(silent[2].requested == 8192);
   CHECK(silent[2].result == 4096);
-  // As text, too.
+  // The JSON form contains these values, too.
   CHECK(trace::event_to_json(trace, silent[0]).find("\"errno\":null,\"result\":65536,\"requested\":1048576") !=
         std::string::npos);
 }
@@ -215,7 +215,7 @@ TEST_CASE("a storm of equal failures is combined into records with counts") {
   }
   CHECK(sum == 5000);
   CHECK(records < 5000 / 10);
-  CHECK(records > 10);  // the first ones are kept whole
+  CHECK(records > 10);  // the first failures have a record each
   CHECK(find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/other", "", "", victim.pid()}).size() == 1);
   CHECK(trace.meta.lost == 0);
 }

@@ -88,8 +88,8 @@ std::map<std::string, std::uint64_t> watch(const TestCgroup& cgroup, const fs::p
   return watch(std::move(node), cgroup, program.empty() ? binary : program);
 }
 
-// The callers of a function, in the order of its calls: each is read at one location, and what started the goroutine
-// after it.
+// The callers of a function, in the order of its calls. Each is read at one location; after it follows what started the
+// goroutine.
 std::vector<std::string> callers(const TestCgroup& cgroup, const fs::path& program, const std::string& function) {
   auto file = symbols::ValueFile::open(program);
   REQUIRE(file);
@@ -338,8 +338,8 @@ func main() {
   }
 }
 
-// Go's debug information names no source file for functions that the compiler inlines, so the file is found by the
-// code.
+// Go's debug information names no source file for functions that the compiler inlines, so the file is determined from
+// the code.
 TEST_CASE("functions that Go's compiler inlines are counted and have a source file") {
   need("go");
   const Sources made;

@@ -179,7 +179,7 @@ TEST_CASE("uninterruptible waits above the threshold are recorded during and aft
   }));
   CHECK(is_open(open[0]));
   CHECK((open[0].flags & trace::kBlocked) != 0);
-  REQUIRE(state_of(vforks.pid()) == 'D');  // all the time
+  REQUIRE(state_of(vforks.pid()) == 'D');  // was in this state all the time
   vforks.send("x");
   REQUIRE(vforks.wait() == 0);
   blocked.send("x");
@@ -197,7 +197,7 @@ TEST_CASE("uninterruptible waits above the threshold are recorded during and aft
   CHECK(over[0].signal == 0);
   CHECK(over[0].tid == blocked.pid());
   CHECK(over[0].duration_ms >= open[0].duration_ms);
-  CHECK(over[0].duration_ms <= took_ms + 200);  // of the next sample
+  CHECK(over[0].duration_ms <= took_ms + 200);  // the end is noticed by the next sample
   // The brief pause is reported only if the machine made it long: two samples contained it, and a third was due.
   const bool brief_reported = !processes(trace, brief.pid(), ProcessState::paused).empty();
   CHECK((!brief_reported || brief_ms >= 400));
@@ -305,7 +305,7 @@ TEST_CASE("killed processes are recorded even if the ring is full") {
     Victim victim(&cgroup, {"die"});
     victim.run();
     lost = tracer->stats().lost;
-    // Without this it would be reported as well, but much later.
+    // Without this stop, the death would be reported as well, but much later.
     REQUIRE(::kill(flood.pid(), SIGSTOP) == 0);
     INFO("death " << i << ", " << lost << " events lost");
     REQUIRE(eventually([&] {

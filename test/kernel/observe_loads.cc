@@ -33,7 +33,7 @@ TEST_CASE("the kernel loads every program of the tracer, with any number of node
 namespace {
 
 using Btf = std::unique_ptr<btf, decltype(&btf__free)>;
-// A field's name and its offset in bits; for the structure itself its size.
+// A field's name, offset in bits and width as a bit field; the structure itself has an empty name, and its size.
 using Form = std::set<std::tuple<std::string, std::uint32_t, std::uint32_t>>;
 
 std::multimap<std::string, Form> structures(const btf* types) {
@@ -55,14 +55,14 @@ std::multimap<std::string, Form> structures(const btf* types) {
 TEST_CASE("the types given to CO-RE are a small part of the kernel's own", "[loads]") {
   const char* path = rose::kernel::core_types(rose_tracer__elf_bytes);
   REQUIRE(path != nullptr);
-  CHECK(rose::kernel::core_types(rose_tracer__elf_bytes) == path);  // made once
+  CHECK(rose::kernel::core_types(rose_tracer__elf_bytes) == path);  // created only once
   const Btf few(btf__parse(path, nullptr), btf__free), all(btf__load_vmlinux_btf(), btf__free);
   REQUIRE(few);
   REQUIRE(all);
   CHECK(btf__type_cnt(few.get()) < btf__type_cnt(all.get()) / 10);
   const auto kernels = structures(all.get()), ours = structures(few.get());
   CHECK(ours.contains("task_struct"));
-  CHECK(ours.contains("sock_common"));  // inside of another
+  CHECK(ours.contains("sock_common"));  // a member of another structure
   for (const auto& [name, form] : ours) {
     INFO(name);
     const auto [from, to] = kernels.equal_range(name);

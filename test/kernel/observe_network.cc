@@ -188,7 +188,7 @@ TEST_CASE("silences of the nodes' addresses on whole interfaces are recorded by 
   INFO("without TCX: " << masked);
   const OwnNetwork network;
   const TestCgroup cgroup("interface");
-  Victim server(nullptr, {"serve"});  // not in a target: only its address counts
+  Victim server(nullptr, {"serve"});  // no target's process: it is recognised by its address
   const int tcp4 = server.number("tcp4");
   Target node = target("n1", cgroup);
   node.addresses = {"127.0.0.1"};
@@ -268,7 +268,7 @@ TEST_CASE("nodes whose processes share a cgroup each have their own silences") {
   second.node = "n2";
   second.pids = {b.pid()};
   auto tracer = start({first, second}, quick());
-  Victim late(&cgroup, {"serve"});  // a stranger too
+  Victim late(&cgroup, {"serve"});  // also no target's process
   const int tcp_d = late.number("tcp4");
   Sender to_a(AF_INET, SOCK_DGRAM, udp_a), six_to_b(AF_INET6, SOCK_STREAM, six_b), to_b(AF_INET, SOCK_DGRAM, udp_b),
       to_c(AF_INET, SOCK_STREAM, tcp_c), to_d(AF_INET, SOCK_STREAM, tcp_d);

@@ -122,7 +122,7 @@ inline std::vector<trace::Event> silences(const trace::Trace& trace, int port) {
   }
   return found;
 }
-// Without the sender's own pauses.
+// The silences of the sender's connection, without those that the sender's own pauses explain.
 inline std::vector<trace::Event> silences(const trace::Trace& trace, const Sender& sender) {
   auto found = silences(trace, sender.port());
   std::erase_if(found, [&](const auto& event) { return sender.explains(event); });

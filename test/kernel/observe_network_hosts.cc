@@ -205,7 +205,7 @@ TEST_CASE("on a link that is down, unanswered requests are distinguished from id
     ended = tcp(7171, "n1");
     return ended.size() == 1 && !is_open(ended[0]);
   }));
-  constexpr std::int64_t kMs = 1'000'000, kClose = 20 * kMs;  // a command takes some time to take effect
+  constexpr std::int64_t kMs = 1'000'000, kClose = 20 * kMs;  // `ip link` takes some time to take effect
   const std::int64_t begin_ns = ended[0].ts_ns - ended[0].duration_ms * kMs;
   CHECK((ended[0].flags & trace::kOutstanding) != 0);
   REQUIRE(ended[0].begin_within_ms >= 0);
@@ -275,7 +275,7 @@ TEST_CASE("the clock offset between two hosts' dumps is recovered from handshake
   CHECK(server.meta.handshakes.size() >= 3);
   CHECK(client.meta.handshakes.size() >= 3);
   REQUIRE(!client.events.empty());
-  // The other host is another machine, half an hour ahead.
+  // Pretends that the client's host is another machine, whose clock is half an hour ahead.
   constexpr std::int64_t kAhead = 1'800'012'345'678;
   client.meta.boot_id = "another";
   client.meta.host = "other";
@@ -374,7 +374,7 @@ TEST_CASE("twenty thousand pairs are tracked in bounded memory, and rare ones ev
     };
     const std::int64_t begin = monotonic_ns();
     for (int i = 0; i < 10; ++i) send_from_frequent();
-    for (int i = 1; i <= kPairs; ++i) {  // once, or twice, each
+    for (int i = 1; i <= kPairs; ++i) {  // each pair sends once or twice
       send_from(i);
       if (i % 2 == 0) send_from(i);
       if (i % 500 == 0) send_from_frequent();
@@ -498,7 +498,6 @@ TEST_CASE("frames with VLAN tags and IPv6 extension headers are parsed") {
   rose_tracer__destroy(skeleton);
 }
 
-// Not run with the others: kernel_observe "[.cost]". Prints ratios, without a limit, because the machine may be busy.
 TEST_CASE("connections of one pair that begin and end on two processors at once leave none open") {
   cpu_set_t allowed;
   REQUIRE(::sched_getaffinity(0, sizeof allowed, &allowed) == 0);
@@ -593,6 +592,7 @@ TEST_CASE("connections of one pair that begin and end on two processors at once 
   rose_tracer__destroy(skeleton);
 }
 
+// Not run with the others: kernel_observe "[.cost]". Prints ratios, without a limit, because the machine may be busy.
 TEST_CASE("the cost of a packet is printed", "[.cost]") {
   const TestCgroup cgroup("cost");
   // A child in the cgroup that sends packets to itself, and prints how long it took.

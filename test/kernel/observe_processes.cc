@@ -132,7 +132,7 @@ TEST_CASE("the sender and time of a termination signal are recorded with the pro
   CHECK(std::string(trace.str(exited[0].by)).ends_with(fmt::format("({})", ::getpid())));
   CHECK(exited[0].duration_ms >= 280);
 
-  // One with a reason of its own, one killed by the kernel.
+  // One process aborts by itself. The other is killed through cgroup.kill, so this test counts as the sender.
   Victim aborts(&cgroup, {"abort"}), faults(&cgroup, {"wait"});
   aborts.run();
   REQUIRE(faults.number("ready") == 1);
@@ -269,7 +269,7 @@ TEST_CASE("a function that the kernel cannot probe does not prevent the others f
     const auto names = entered(snapshot(*tracer), running.pid());
     CHECK(names == std::vector<std::string>{"rose_victim_rare", "rose_victim_often"});
   }
-  // The program does not run yet. What cannot be counted is not infrequent.
+  // The program does not run yet. A function that cannot be counted must not be considered infrequent.
   TracerOptions options;
   options.infrequent_below = 2.0;
   auto tracer = start({node}, options);
@@ -496,10 +496,10 @@ TEST_CASE("profile: functions that cannot be attached again are not reported as 
   Victim hot(&cgroup, {"functions", "200000"});
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  const rlimit none{3, before.rlim_max};  // no new link
+  const rlimit none{3, before.rlim_max};  // so that no new link can be created
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
   const int status = hot.run();
-  // The watcher may check only now.
+  // The watcher may notice the change only now.
   const bool lost = eventually([&] { return tracer->counts().functions.size() == 1; });
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   REQUIRE(lost);

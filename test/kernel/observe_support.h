@@ -115,7 +115,7 @@ class Victim {
   }
   void end_input() { in_.reset(); }
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Its wait status.
+  // Waits for the process to end, and returns its wait status.
   int wait() {
     int status = 0;
     ::waitpid(pid_, &status, 0);

@@ -63,7 +63,7 @@ TEST_CASE("a crash triggers a dump, and a crash loop does not fill the disk", "[
   TriggerOptions options;
   options.on_crash = true;
   Watched watched(target("n1", cgroup), folder, options);
-  Victim orderly(&cgroup, {"exit", "3"});  // not a main process: its cgroup was named
+  Victim orderly(&cgroup, {"exit", "3"});  // not a main process, because the target is a cgroup
   orderly.run();
   Victim victim(&cgroup, {"segv"});
   const pid_t pid = victim.pid();
@@ -78,7 +78,8 @@ TEST_CASE("a crash triggers a dump, and a crash loop does not fill the disk", "[
   second.run();
   Victim last(&cgroup, {"abort"});
   last.run();
-  // An event in the tracer has reached the triggers: both ends are reported before the triggers stop.
+  // Events that the tracer has recorded have reached the triggers, too, so both ends are reported before the triggers
+  // stop.
   REQUIRE(eventually(
       [&] { return !processes(snapshot(*watched.tracer), last.pid(), trace::ProcessState::crashed).empty(); }));
   const TriggerTally tally = watched.triggers->stop();
@@ -165,7 +166,7 @@ TEST_CASE("if the disk is full, a triggered dump is written once there is room",
   };
   REQUIRE(eventually(failed));
   CHECK(watched.recorder->written().empty());
-  // Neither a part of a dump nor an unfinished file.
+  // No part of a dump and no unfinished file is left.
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
   std::filesystem::remove(filler);
   REQUIRE(watched.dumps(1));
@@ -190,7 +191,7 @@ TEST_CASE("an oracle is run repeatedly and triggers a dump at each new hit", "[t
   // A continuing yes is not a new hit; a no followed by a yes is.
   const auto asked_again = [&] {
     const auto before = std::filesystem::file_size(asked);
-    // The first of them may have begun earlier.
+    // Two more runs, because the first may have begun before the change.
     return eventually([&] { return std::filesystem::file_size(asked) >= before + 2; });
   };
   REQUIRE(asked_again());

@@ -41,7 +41,7 @@ struct ValueQueries {
     }
   }
 
-  // By query, in order of arrival, as text.
+  // The values of each query as text, in order of arrival.
   [[nodiscard]] std::map<std::string, std::vector<std::string>> values_of(const SeenValues& seen) const {
     std::map<std::string, std::vector<std::string>> out;
     for (const SeenValue& value : seen.values) {

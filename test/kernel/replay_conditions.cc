@@ -90,7 +90,7 @@ TEST_CASE("conditions derived from a run's events count these events and no othe
     counters.faults.push_back(diagnose::counter_for(question, id));
     keys.emplace(id, key);
   }
-  // In the form of schedules.
+  // The counters survive being written as a schedule and read again.
   const auto stated = schedule::parse_schedule(schedule::to_toml(counters), "stated.toml");
   REQUIRE(stated);
   const Folder folder;

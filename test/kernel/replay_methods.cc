@@ -54,7 +54,7 @@ TEST_CASE("a profile counts the entries of methods, and detaches hot ones", "[ja
     CHECK(busy->count < 300'000);
     // The name alone if it is unique, with parameters if it is overloaded.
     CHECK(find(run, "org.rose.test.Victim.step(int)") != nullptr);
-    CHECK(find(run, "org.rose.test.Victim.missing") == nullptr);  // native
+    CHECK(find(run, "org.rose.test.Victim.missing") == nullptr);  // a native method
     CHECK(find(run, "org.rose.test.Victim.step(int)")->count == 0);
   }
 }

@@ -20,7 +20,7 @@ dpkg-deb --info "$deb" > "$work/info"
 for wanted in 'Package: rose' 'Architecture: amd64' 'Section: admin'; do
   grep -q "^ $wanted\$" "$work/info" || fail "its control file lacks '$wanted'"
 done
-# Derived from the libraries that the program is linked with.
+# The dependencies are derived from the libraries that the program is linked with.
 for library in libbpf libc6 libelf1 libdw1 libfmt libstdc zlib1g; do
   grep -qE "^ Depends:.* $library" "$work/info" || fail "it does not depend on $library"
 done
@@ -30,7 +30,7 @@ for file in lib/systemd/system/rose-trace.service lib/systemd/system/rose-trace@
     share/doc/rose/examples/rose-trace.daemonset.yaml; do
   [ "$(stat -c %a "$work/tree/usr/$file" 2>/dev/null)" = 644 ] || fail "/usr/$file is not there, or not 0644"
 done
-# Generated from the table of options of this program.
+# The man pages are generated from this program's table of options.
 "$work/tree/usr/bin/rose" help --quiet --man "$work/man1"
 for page in "$work"/man1/*.1; do
   zcat "$work/tree/usr/share/man/man1/${page##*/}.gz" 2>/dev/null | cmp -s - "$page" ||
@@ -43,7 +43,7 @@ for file in bash:bash-completion/completions/rose zsh:zsh/vendor-completions/_ro
 done
 grep -q "^## $("$work/tree/usr/bin/rose" --version | cut -d' ' -f2) (" "$work/tree/usr/share/doc/rose/CHANGELOG.md" ||
   fail "CHANGELOG.md has no section for this version"
-# The files for programs that record themselves: compiled and linked with the flags of pkg-config.
+# Checks the files for programs that record themselves: a program is compiled and linked with the flags of pkg-config.
 if command -v pkg-config >/dev/null && command -v cc >/dev/null; then
   printf '#include <rose_rr.h>\nint main(void) { int n = 7; rose_rr_record("n", &n, sizeof n); return rose_rr_replaying() ? n - 7 : n == 7 ? 0 : 1; }\n' > "$work/rr.c"
   flags=$(PKG_CONFIG_PATH=$(dirname "$(find "$work/tree" -name rose-rr.pc)") pkg-config --cflags --libs rose-rr) ||

@@ -2,13 +2,14 @@
 """Measures `rose explain` with known failures, the planted ones of this folder and the real bugs of examples/bugs: the
 rank that it gives the faulty function, and whether the stack where the fault fired is right.
 
-For each case that has a schedule.toml, and in its case.json a `faulty` (functions as the source has them, found by
-reading it or its fix before anything is explained): installs it, explains the schedule, and prints a row of a table.
-`arrives` names, for each fault, functions that are on the stack where it fires, innermost first. `explain` has options
-that the case is explained with. `unseen` says why no function of the case can be seen: it is not explained, unless it
-is named. A function that the compiler has inlined has no entry of its own: then the functions that contain it count,
-according to the program's debug information. Each row is written to the case's explained.json, and the tables to the
-READMEs of both folders. """
+A case is measured if it has a schedule.toml, and a case.json with the key `faulty`: the faulty functions as the source
+names them, determined by reading the source or its fix before anything was explained. For each such case, this script
+installs it, explains the schedule, and prints a row of a table. Further keys of case.json: `arrives` lists, for each
+fault, functions that are on the stack where it fires, innermost first. `explain` lists options for rose explain.
+`unseen` is the reason why rose can see no function of the case; such a case is explained only if it is named on the
+command line. An inlined function has no entry of its own, so the functions that contain it according to the program's
+debug information count instead. Each row is written to the case's explained.json, and the tables to the READMEs of both
+folders. """
 import argparse
 import datetime
 import json
@@ -32,7 +33,7 @@ def say(text):
 
 
 def bare(name):
-    """Returns a name without parameters, in the form in which `faulty` may have it."""
+    """Returns a function's name without parameters, in the form that `faulty` uses."""
     name = name.replace("(anonymous namespace)::", "")
     return re.sub(r"\((?!\*).*$", "", name)
 
@@ -43,7 +44,7 @@ def means(told, faulty):
 
 
 def built_into(programs, faulty):
-    """Returns the functions that it was inlined into, as far as readelf reports them."""
+    """Returns the functions into which this one was inlined, as far as readelf reports them."""
     out = set()
     for program in programs:
         dump = subprocess.run(["readelf", "--debug-dump=info", program], capture_output=True, text=True,
@@ -91,7 +92,8 @@ def rank_of(suspects, functions):
 
 
 def stack_is_right(stacks, arrives):
-    """Returns whether each fault in `arrives` that fired has a stack with these functions, innermost first."""
+    """Returns whether each fault in `arrives` that fired has a stack with the functions listed for it, innermost
+    first."""
     fired = {s["fault"] for s in stacks}
     wanted = {fault: functions for fault, functions in arrives.items() if fault in fired}
     if not wanted:  # alternatives: one of them fires
@@ -200,7 +202,7 @@ def table(folder):
 
 
 def summary(rows):
-    """Returns the summary of all cases for readers. The rank of each case is in measure.py's table, the rest in
+    """Returns the summary of all cases for readers. The rank of each case is in measure.py's table, everything else in
     results.json."""
     lines = [f"- first {most}: {sum(1 for r in rows if best(r) and best(r) <= most)} of {len(rows)}"
              for most in (1, 3, 10)]
@@ -230,7 +232,7 @@ def write_readme(folder):
     beside = (folder / "README.md").with_suffix(".md.new")
     beside.write_text(text)
     beside.rename(folder / "README.md")
-    # The ranks stand in the table of what was measured, too.
+    # The table of measure.py contains the ranks, too, so it is refreshed.
     subprocess.run([HERE / "measure.py", "--folder", folder, "--kind", "bugs" if folder == BUGS else "planted",
                     "--only-table"],
                    check=True, stdout=subprocess.DEVNULL)

@@ -2,9 +2,9 @@
 """Measures what rose does with known failures: the planted ones of test/planted and the real bugs of examples/bugs.
 
 For each case (a folder with a rose.toml): install, profile, trace with the incident until the bug occurs, diagnose with
-default settings, replay what was found, run without faults, and search blindly with the same faults at random times.
-The figures are written to the case's figures.json, those of all cases to results.json, and a table for readers to the
-folder's README.md. Only Python's standard library is needed. """
+default settings, replay the schedule that was found, run without faults, and, for comparison, search blindly with the
+same faults at random times. The figures are written to the case's figures.json, those of all cases to results.json, and
+a table for readers to the folder's README.md. Only Python's standard library is needed. """
 import argparse
 import datetime
 import json
@@ -32,17 +32,17 @@ SOLVED_SHARE = 0.8   # of the rate that the correct schedule attains
 LIMITS = {"install": 1800, "profile": 900, "trace": 900, "split": 120, "plan": 120, "diagnose": 2400, "replay": 1800,
           "control": 1800,
           "fixed": 1800, "blind": 600}
-PACKED_FROM = 4096     # bytes of a log that is kept
+PACKED_FROM = 4096     # kept logs of at least so many bytes are compressed
 PATIENCE = 90        # time to clean up after a request to stop
 INSTALL_SKIPS = 77
 
 
 class Failed(Exception):
-    """A case that cannot be measured to its end; gives the reason."""
+    """The measurement of a case failed; the text is the reason."""
 
 
 class Skipped(Exception):
-    """A case that cannot run on this machine; gives the reason."""
+    """A case cannot run on this machine; the text is the reason."""
 
 
 def say(text):
@@ -63,7 +63,7 @@ class Commands:
     def __init__(self, work):
         self.work = work
         self.count = 0
-        # Kept runs are removed with the work folder.
+        # Kept runs are placed in the work folder, so that they are removed together with it.
         self.environment = {**os.environ, "TMPDIR": str(work)}
 
     def stop(self, process):
@@ -121,7 +121,7 @@ def unpacked(file):
     return subprocess.run(["zstd", "-q", "-d", "-c", file], capture_output=True, check=True).stdout
 
 
-# --- schedules, as far as the blind search writes them
+# --- schedules: only what the blind search writes
 
 
 def toml_value(value):
@@ -192,7 +192,7 @@ class Case:
         self.dump = commands.work / "incident.dump"
         self.dumps = [self.dump]  # dumps to diagnose
         self.logs = []  # or logs: "node=file"
-        self.hosts = {}  # names of the dump's hosts, and the node of each
+        self.hosts = {}  # the node of each host in the dump
         self.schedule = commands.work / "schedule.toml"
         self.record = commands.work / "diagnosis"
 
@@ -239,7 +239,7 @@ class Case:
 
     def incident(self, figures):
         production = self.facts.get("production")
-        own = "rose.incident.toml"  # settings for the incident that runs of rose do not have
+        own = "rose.incident.toml"  # settings that only the incident needs, not rose's runs
         config = production["config"] if production else own if (self.folder / own).exists() else "rose.toml"
         if production:
             hosts = [node["name"] for node in tomllib.loads((self.folder / config).read_text())["node"]]
@@ -286,7 +286,7 @@ class Case:
         raise Failed(f"the bug did not show in {tries} incidents")
 
     def keep_logs(self):
-        """Keeps the logs unchanged except for this machine's folders: the run's is /srv/run, the case's /srv/case."""
+        """Keeps the logs, in which only the folders of the run and the case are replaced by /srv/run and /srv/case."""
         kept = self.folder / "incident-logs"
         shutil.rmtree(kept, ignore_errors=True)
         for entry in self.logs:
@@ -311,8 +311,8 @@ class Case:
             raise Failed("the incident left no logs")
 
     def split_by_host(self, hosts):
-        """Splits a dump into one per host, as separate tracers write them: none has data of another host, or of a
-        workload."""
+        """Splits a dump into one per host, as separate tracers would write them: none contains data of another host or
+        of a workload."""
         for host, file in zip(hosts, self.dumps):
             _, text = self.step(f"split {host}",
                                 [self.rose, "dump", "show", self.dump, "--format", "jsonl", "--node", host])
@@ -326,7 +326,7 @@ class Case:
             self.step(f"split {host}", [self.rose, "dump", "import", lines, "-o", file])
 
     def add_noise(self, figures):
-        """Adds what a dump in production would contain as well, see noise.py."""
+        """Adds the unrelated events that a dump in production would also contain, see noise.py."""
         profile = json.loads(self.profile.read_text())
         ports = [node["ready"]["tcp"] for node in self.config.get("node", []) if "tcp" in node.get("ready", {})]
         for dump in self.dumps:
@@ -350,11 +350,12 @@ class Case:
         return ["--trace", *self.dumps, *logs, *mapped, "-c", config, "--profile", self.profile]
 
     def diagnose_dump_alone(self, figures):
-        """Diagnoses the same incident's dump without logs, for comparison, until a schedule is found and confirmed."""
+        """Diagnoses the incident, for comparison, from the dump without logs, until a schedule is found and
+        confirmed."""
         text = re.sub(r"(?m)^(simplify|confirm_runs)\s*=.*\n", "", (self.folder / "rose.toml").read_text())
         short = "simplify = false\nconfirm_runs = 1\n"
         head, section, rest = text.partition("[diagnose]\n")
-        config = self.folder / f".rose.{os.getpid()}.toml"  # beside the files that it names
+        config = self.folder / f".rose.{os.getpid()}.toml"  # in the folder of the files that it names
         try:
             config.write_text(f"{head}\n[diagnose]\n{short}{rest}")
             _, found = self.rose_json("diagnose dump alone", "diagnose", *self.evidence(config.name, logs=[]), "-o",
@@ -394,7 +395,7 @@ class Case:
             raise Failed(f"diagnose found nothing: {found.get('reason')}")
 
     def progress_of(self, figures):
-        """Reads the progress from the record, also of a diagnosis that did not end."""
+        """Reads the progress from the diagnosis's record, even if the diagnosis was interrupted."""
         try:
             lines = (self.record / "record.jsonl").read_text().splitlines()
         except OSError:
@@ -402,7 +403,7 @@ class Case:
         runs = [json.loads(line) for line in lines if line.endswith("}")]
         figures["runs"] = len(runs)
         if runs:
-            # The control run: how long the workload takes without faults.
+            # The control run shows how long the workload takes without faults.
             figures["workload_seconds"] = runs[0]["workload"]["seconds"]
 
     def replay(self, figures):
@@ -487,7 +488,7 @@ class Case:
             self.fixed(figures)
             if self.options.control:
                 self.control(figures)
-            # A failure that the fixed version has, too, is another failure.
+            # If the fixed version fails under this schedule, too, the failure is not the bug's.
             another = figures.get("fixed", {}).get("verdict") == "reproduced"
             figures["solved"] = (rate + 1e-9 >= SOLVED_SHARE * self.attainable and not another and
                                  figures.get("control", {}).get("reproduced", 0) == 0)
@@ -526,8 +527,8 @@ def commit_of(folder):
 
 
 def rank_of(root, candidates):
-    """Returns the rank of the cause: one more than the number of candidates before the last of its faults that
-    belong to none of them; None if a fault is missing."""
+    """Returns the rank of the cause; None if one of its faults is not among the candidates. The rank is one more than
+    the number of other candidates before the last fault of the cause."""
     def is_meant(fault, candidate):
         return all(re.fullmatch(value, str(candidate.get(key) or "")) for key, value in fault.items())
 
@@ -550,7 +551,8 @@ def rate_cell(result):
 
 
 def finding_runs(figures):
-    """Returns the runs to find and confirm a schedule, without those to simplify it and to measure its rate."""
+    """Returns how many runs were needed to find and confirm a schedule, without those that simplify it and measure its
+    rate."""
     if figures.get("runs") is None:
         return None
     return figures["runs"] - (figures.get("simplify_runs") or 0) - (figures.get("rate_runs") or 0)
@@ -679,8 +681,8 @@ def logs_summary(rows, logs_only):
 
 
 def both_summary(rows):
-    """Compares dump and logs together with the better of the two, for cases where all were measured, from the same
-    incident if possible."""
+    """Compares a diagnosis from dump and logs together with the better of the two single ones, for cases where all
+    three were measured, from the same incident if possible."""
     rows = [row for row in rows if row.get("from_both")]
     if not rows:
         return []
@@ -736,8 +738,8 @@ def read_figures(folder):
 
 
 def read_logs_only(folder):
-    """Returns the cases whose cause no dump from a lab contains: one machine has one clock, which the lab does not
-    set."""
+    """Returns the cases whose cause a dump from the lab cannot contain: a jump of the clock, because a machine has only
+    one clock, which the lab does not set."""
     rows = []
     for file in sorted(folder.glob("*/from_logs.json")):
         if file.with_name("figures.json").exists():
@@ -749,7 +751,7 @@ def read_logs_only(folder):
 
 
 def noise_summary(rows):
-    """Summarises how the same incidents were diagnosed with production's noise."""
+    """Summarises the diagnoses of the same incidents with production's noise."""
     rows = [row for row in rows if row.get("with_noise")]
     lines = []
     for strength in sorted({strength for row in rows for strength in row["with_noise"]}):
@@ -798,7 +800,7 @@ def table_of(kind, rows, logs_only=()):
 
 
 def results_of(rows, logs_only=()):
-    """Returns everything known of each case for results.json beside the table, one case per line."""
+    """Returns the content of results.json: all figures of each case, one case per line."""
     def lines(cases):
         return ",\n".join(json.dumps(case, ensure_ascii=False, sort_keys=True, separators=(",", ":")) for case in cases)
 
@@ -806,7 +808,7 @@ def results_of(rows, logs_only=()):
 
 
 def replace(file, text):
-    """Replaces a file by a rename; does nothing if it has that text already."""
+    """Replaces a file by a rename; does nothing if the file already has that text."""
     if file.exists() and file.read_text() == text:
         return
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
@@ -818,7 +820,7 @@ def replace(file, text):
 
 
 def with_table(readme, table):
-    """Returns the text of the README with this table, or None if it has no place for one."""
+    """Returns the text of the README with this table, or None if the README has no place for a table."""
     text = readme.read_text() if readme.exists() else ""
     if BEGIN not in text or END not in text:
         return None
@@ -937,7 +939,7 @@ def measure_case(folder, rose, options):
     else:
         work = Path(tempfile.mkdtemp(prefix=f"rose-{options.kind}-"))
     try:
-        work.chmod(0o711)  # nodes may run as another user, and their folders are in here
+        work.chmod(0o711)  # nodes may run as another user and must reach their folders in it
         return Case(folder, rose, Commands(work), options).measure()
     finally:
         if not options.keep:

@@ -4,9 +4,10 @@ failures, process ends, pauses and silences. Reads and writes `rose dump show --
 
   noise.py --strength 2 --seed 1 --profile profile.json --service-port 7000 < incident.jsonl > noisy.jsonl
 
-Strength 1 adds kinds of failures, some of which also occur in the test deployment, ends, pauses and silences. Strength
-2 has more of them, renames and renumbers the hosts, and removes the time at which the workload began. Strength 3 has a
-thousand kinds, twelve hosts for the deployment's nodes, a window that begins late, and a second, unrelated incident.
+Strength 1 adds ends of processes, pauses, silences, and several kinds of failures, some of which also occur in the test
+deployment. Strength 2 adds more of them, renames and renumbers the hosts, and removes the time at which the workload
+began. Strength 3 has a thousand kinds of failures, twelve hosts, more than the deployment has nodes, a window that
+begins late, and a second, unrelated incident.
 Only Python's standard library is needed. """
 import argparse
 import collections
@@ -17,8 +18,8 @@ import sys
 SECOND = 1_000_000_000
 HOUR = 3600 * SECOND
 DAY = 24 * HOUR
-HOSTS = 12            # hosts in all, at the highest level
-LATE = 0.3            # this share of the time between the workload's beginning and the incident is not in the window
+HOSTS = 12            # the number of hosts at strength 3
+LATE = 0.3            # share of the time from the workload's beginning to the incident that is not in the window
 
 Strength = collections.namedtuple("Strength", "kinds processes silences renamed twelve late second")
 STRENGTHS = {
@@ -27,8 +28,8 @@ STRENGTHS = {
     3: Strength(1000, 30, 30, True, True, True, True),
 }
 
-# Failures that healthy fleets have, and less usual ones. Errors of disks and of memory are not among them: they would
-# be incidents of their own.
+# Failures that are usual in healthy fleets (USUAL), and rarer ones. Errors of disks and memory are not among them,
+# because they would be incidents themselves.
 USUAL = [("openat", "ENOENT"), ("access", "ENOENT"), ("readlink", "EINVAL"), ("mkdir", "EEXIST"), ("unlink", "ENOENT"),
          ("connect", "ECONNREFUSED"), ("recvfrom", "EAGAIN"), ("sendto", "EPIPE"), ("statx", "ENOENT"),
          ("newfstatat", "ENOENT")]
@@ -132,8 +133,8 @@ class Noise:
                      dport=self.rng.randrange(32768, 60000), proto="tcp")
 
     def other_incident(self):
-        """Adds a host that loses its power three hours before, is down for a minute, and is reported missing by the
-        others."""
+        """Adds a host that loses power three hours before the incident, is down for a minute, and is reported missing
+        by the others."""
         at = self.begin - 3 * HOUR
         node = self.rng.choice(self.nodes)
         self.pid += 2
@@ -153,8 +154,8 @@ class Noise:
                          peer=f"{self.addresses[node]}:{self.port}")
 
     def begin_late(self):
-        """Removes the first part of the incident's run, as if it had been overwritten: starts, set-up and everything
-        earlier."""
+        """Removes the first part of the incident's run (set-up, starts of the nodes), as if it had been overwritten in
+        the window."""
         workload = self.meta.get("workload_ts") or self.begin
         faults = [e["ts"] - (e.get("duration_ms") or 0) * 1_000_000 for e in self.events
                   if e["type"] == "nd" or (e["type"] == "ps" and e["state"] != "started" and not e.get("planned")
@@ -173,7 +174,7 @@ class Noise:
         for call in self.profile.get("state_changes") or []:
             healthy[call["node"]].append(("sys", call))
         for function in self.profile.get("functions") or []:
-            if function.get("infrequent") and function.get("count"):  # many functions are known and never entered
+            if function.get("infrequent") and function.get("count"):  # many functions of the profile are never entered
                 healthy[function["node"]].append(("af", function))
         if not self.nodes:
             return
@@ -222,7 +223,7 @@ class Noise:
         return names
 
     def make(self):
-        """Returns the meta and events of the noisy dump, and which host is which node."""
+        """Returns the meta data and events of the noisy dump, and the node of each host."""
         if self.strength.late:
             self.begin_late()
         originals = {node: node for node in self.nodes}
@@ -246,7 +247,7 @@ class Noise:
 
 
 def add_noise(text, profile, strength, seed, service_port, rename=True):
-    """Converts JSON Lines to JSON Lines with noise, and returns which host is which node."""
+    """Adds noise to a dump in JSON Lines. Returns the new JSON Lines, and the node of each host."""
     head, *lines = text.splitlines()
     events = [json.loads(line) for line in lines if line]
     meta, events, hosts = Noise(json.loads(head)["meta"], events, profile, strength, seed, service_port, rename).make()

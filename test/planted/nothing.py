@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Checks that `rose explain` finds nothing in groups of runs that do not differ.
 
-It uses the planted programs, without their bugs. Each pair has a harmless fault (a call takes a millisecond longer, or
-a node is paused for five) and an oracle that reports every other run as failing, whatever happened in it, so that
-failing and correct runs differ only by noise. Or it has such a fault with the program's own oracle, so that the symptom
-does not occur. The only right results are "nothing-found" and "not-reproduced", without suspects and differences;
-everything else is a false explanation. """
+It uses the planted programs, without their bugs. Each pair of a program and a harmless fault (a call takes a
+millisecond longer, or a node is paused for five milliseconds) has one of two oracles. The first reports every other run
+as failing, whatever happened in it, so that failing and correct runs differ only by noise. The second is the program's
+own, so that the symptom does not occur. The only right results are "nothing-found" for the first and "not-reproduced"
+for the second, without suspects and differences; everything else is a false explanation. """
 import argparse
 import json
 import os
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Case, node, a call that the node makes in every run, and the moment at which it is paused.
+# Case, node, and a call that the node makes in every run.
 CASES = [("crash-between-writes", "shelf", "pwrite64"), ("scf-by-path", "store", "fdatasync"),
          ("flaky-60", "catalog", "fsync"),
          ("pause", "first", "sendto"), ("partition", "n1", "sendto"), ("role-specific", "n1", "sendto"),

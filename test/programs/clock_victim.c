@@ -1,8 +1,8 @@
 /* Prints what a process's clocks show. Modes:
- *   watch      a line every 5 ms, "now LIBC TIMEOFDAY TIME RAW MONOTONIC TOOK": each clock less the real time in us
+ *   watch      a line every 5 ms, "now LIBC TIMEOFDAY TIME RAW MONOTONIC TOOK": each clock minus the real time in us
  *              (TIME in s), and how long reading them took
  *   once       one line, "once ..." with the same numbers
- *   spawn      as watch, and starts a program of its own every 50 ms that prints `once`
+ *   spawn      as watch, and every 50 ms starts another program that prints `once`
  *   wait MS    waits MS ms by absolute times of the real-time clock in every available way, repeatedly, and prints
  *              how long that took in us: "waited COND SEM SLEEP TIMER"
  *   cost       prints the nanoseconds of one clock read */
@@ -24,7 +24,7 @@
 
 static int64_t ns_of(const struct timespec* at) { return at->tv_sec * 1000000000LL + at->tv_nsec; }
 
-/* The real-time clock as read with the privilege to set it: no fault changes that. */
+/* Reads the real-time clock by adjtimex(), which no fault changes. */
 static int64_t reference(void) {
   struct timex now = {0};
   adjtimex(&now);
@@ -69,7 +69,7 @@ static long cond_wait(int ms) {
   while (pthread_cond_timedwait(&cond, &mutex, &until) != ETIMEDOUT) {
   }
   pthread_mutex_unlock(&mutex);
-  /* A wait that is over as it begins ends before its time is put back: it comes, and stays. */
+  /* A wait whose time is already over returns before rose restores `until`. rose must restore it soon, and for good. */
   for (int i = 0; i < 1000 && memcmp(&until, &same, sizeof same) != 0; i++) {
     if (i == 0) puts("late");
     usleep(10000);
@@ -116,7 +116,7 @@ static void spawn_once(char* self) {
 }
 
 static void cost(void) {
-  enum { READS = 1000 }; /* few: where the kernel's clock cannot be read without a system call, each is one */
+  enum { READS = 1000 }; /* few, because on some machines each read is a system call */
   const int64_t began = reference();
   for (int i = 0; i < READS; i++) libc_clock(CLOCK_REALTIME);
   printf("cost %.1f\n", (double)(reference() - began) / READS);
@@ -138,7 +138,7 @@ int main(int argc, char** argv) {
     } else if (strcmp(what, "cost") == 0) {
       cost();
     } else {
-      if (round == 1) fork(); /* a child that does not execute anything watches too */
+      if (round == 1) fork(); /* a child that executes no other program watches, too */
       print_clocks("now");
       if (strcmp(what, "spawn") == 0 && round % 10 == 0) spawn_once(argv[0]);
       usleep(5000);

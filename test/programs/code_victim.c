@@ -10,7 +10,7 @@
 #define APART __attribute__((noinline, noclone, visibility("hidden")))
 
 #ifdef __x86_64__
-// As long as its instructions are: 1, 5, 2, 3, 5, 2, 1, 1.
+// The lengths of its instructions in bytes: 1, 5, 2, 3, 5, 2, 1, 1.
 __asm__(
     ".text\n"
     ".globl known_layout\n"
@@ -20,7 +20,7 @@ __asm__(
     "  mov $1, %eax\n"               // 1: the number of write
     "  syscall\n"                    // 6
     "  test %rax, %rax\n"            // 8
-    "  lock incl (%rsp)\n"           // 11: no probe can stand here (f0 ff 04 24)
+    "  lock incl (%rsp)\n"           // 11: no probe can be placed here (f0 ff 04 24)
     "  js 1f\n"                      // 15
     "  nop\n"                        // 17
     "1: pop %rbx\n"                  // 18

@@ -1,4 +1,4 @@
-// A node or client in miniature for the deployment tests; the first argument says which.
+// A minimal node or client for the deployment tests; the first argument selects what it does.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static int serve(const char* port) {
   }
 }
 
-// Prints what the server says; exit 0 when it said something.
+// Prints the server's answer; exit 0 if there was one.
 static int ask(const char* ip, const char* port) {
   struct sockaddr_in address = address_of(ip, port);
   struct timeval limit = {.tv_sec = 3};
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   if (strcmp(mode, "serve") == 0 && argc == 3) return serve(argv[2]);
   if (strcmp(mode, "ask") == 0 && argc == 4) return ask(argv[2], argv[3]);
-  if (strcmp(mode, "relay") == 0 && argc == 4) {  // each leaves one behind, which does the same
+  if (strcmp(mode, "relay") == 0 && argc == 4) {  // each process forks a child that does the same, and ends
     for (int left = atoi(argv[3]); left > 0; --left)
       if (fork() != 0) _exit(0);
     return serve(argv[2]);
@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
     if (fork() != 0) _exit(0);
     return serve(argv[2]);
   }
-  if (strcmp(mode, "tree") == 0) {  // 1 + 2 + 4 processes, each in a session of its own
+  if (strcmp(mode, "tree") == 0) {  // 1 + 2 + 4 processes, each in a separate session
     for (int level = 0; level < 2; ++level) {
       int children = 0;
       while (children < 2 && fork() != 0) ++children;
@@ -98,7 +98,8 @@ int main(int argc, char** argv) {
     rest();
   }
   if (strcmp(mode, "state") == 0) {
-    // What a process inherits: signal mask and dispositions, user, capabilities, no_new_privs, descriptors.
+    // Prints the attributes that a process inherits: signal mask and dispositions, user, capabilities, no_new_privs,
+    // descriptors.
     char line[256];
     FILE* status = fopen("/proc/self/status", "r");
     while (fgets(line, sizeof line, status) != NULL)

@@ -1,7 +1,8 @@
-/* A node that exchanges its descriptor while rose looks at it and duplicates it: a socket, and a file of a FUSE file
- * system of its own that nobody else may close. Says which process serves the file system, "held" whenever that lets
- * somebody wait, and "done" after many calls, and not before somebody waited or kLongest seconds have passed.
- *   hostile_files FUSE    FUSE: the device, open to everybody */
+/* A node that exchanges its descriptor while rose looks at it and duplicates it: the descriptor alternates between a
+ * socket and a file of the node's own FUSE file system, whose server makes a foreign process wait when it closes the
+ * file. Prints the pid of the server; "held" whenever the server makes a process wait; and "done" after many calls,
+ * but not before a process waited or kLongest seconds have passed.
+ *   hostile_files FUSE    FUSE: the device, which every user may open */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 enum { kTaken = 200, kConnects = 20000, kLongest = 40 };
 static int device, file, sock;
 static pid_t self;
-static volatile int *held; /* somebody waits; shared with the server */
+static volatile int *held; /* a foreign process waits; shared with the server */
 
 static void answer(uint64_t id, int error, const void *data, size_t size) {
   char buffer[512];
@@ -103,7 +104,7 @@ int main(int argc, char **argv) {
     puts("no file system");
     fflush(stdout);
   }
-  /* If it is killed, nobody waits any more. */
+  /* If the server is killed, no process waits any longer. */
   self = getpid();
   held = mmap(NULL, sizeof *held, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (held == MAP_FAILED) return 2;

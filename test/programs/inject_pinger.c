@@ -1,8 +1,12 @@
-/* Pings an echo server: `inject_pinger tcp|udp HOST PORT TIMEOUT_MS [SOURCE]`. Exit 0 when the byte came back, 1 when
- * it did not in time, 3 when the other side answered that it will not: refused or reset. `send` sends one datagram and
- * exits 0 when the kernel took it. `stream` sends a byte again and again over one connection: 3 once that is reset, 0
- * when it lasted all the time; with a descriptor after SOURCE ("-": any), it writes a byte there once the first one has
- * come back. `flood` sends datagrams as fast as it can. HOST and SOURCE may be IPv6 addresses. */
+/* Pings an echo server: `inject_pinger tcp|udp HOST PORT TIMEOUT_MS [SOURCE]`. Exits with 0 if the byte came back, with
+ * 1 if it did not in time, with 3 if the other side refused or reset the connection. Instead of tcp or udp: `send`
+ * sends
+ * one datagram and exits with 0 if the kernel accepted it. `stream` sends bytes repeatedly over one connection: it
+ * exits
+ * with 3 when that is reset, and with 0 if it lasted all the time; with a descriptor after SOURCE ("-": any), it writes
+ * a
+ * byte there when the first byte has come back. `flood` sends datagrams as fast as it can. HOST and SOURCE may be IPv6
+ * addresses. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

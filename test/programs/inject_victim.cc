@@ -1,5 +1,5 @@
-// A victim that does what its arguments say, one step each, and prints what it saw: "<step> = <result>" with an
-// errno name for failures. Raw system calls where libc might use others.
+// A victim that executes its arguments, one step each, and prints the result of each: "<step> = <result>", with the
+// name of errno for failures. It makes raw system calls where libc might use other ones.
 //
 //   create F | append F | openr F | openat D F   open, the descriptor becomes the current one
 //   dup | close | read N | write TEXT | pwrite TEXT OFF | writev A B | fsync | fdatasync | ftruncate N
@@ -14,11 +14,11 @@
 //   server PORT            TCP accept loop: answers each byte with it (in the background)
 //   udp PORT               UDP echo (in the background); server6 and udp6: on IPv6 addresses
 //   use N                  writes to N MiB of fresh memory and keeps them
-//   spin                   to the end of time
-//   cold F                 opens F, whose name stands in memory that nothing has touched yet
+//   spin                   never ends
+//   cold F                 opens F, whose name is in memory that was not accessed yet
 //   unix F | uconnect F    listens at, connects to, a socket in the file system
 //   connect6 PORT          to ::1
-//   udgram F TEXT          sends a datagram to a socket of its own at F, and says what arrived and from whom
+//   udgram F TEXT          sends a datagram to its own socket at F, and prints what arrived and from which address
 //   fchmod OCTAL
 //   connect HOST PORT | listen PORT | accept | send TEXT | recv N
 #include <arpa/inet.h>
@@ -48,7 +48,7 @@
 using Steps = std::vector<std::string>;
 
 #ifdef __x86_64__
-// Its first instruction is 10 bytes long, whatever the compiler adds elsewhere.
+// Written in assembly, so that its first instruction is 10 bytes long, whatever the compiler adds to other functions.
 asm(".text\n.globl probed_function\n.type probed_function, @function\nprobed_function:\n"
     "movabs $0x1122334455667788, %rax\nret\n.size probed_function, .-probed_function\n");
 #else
@@ -58,7 +58,8 @@ asm(".text\n.globl probed_function\n.type probed_function, @function\nprobed_fun
 constexpr long SYS_rename = -1, SYS_unlink = -1, SYS_mkdir = -1;
 #endif
 
-// Two marks that a probe inside the function lies between: step_middle is an address in it.
+// step_middle is an address inside the function, for a probe there: it lies between the two marks that the function
+// prints.
 extern "C" void step_middle();
 extern "C" __attribute__((noinline)) void step_function(int fd, int n) {
   char text[32];
@@ -75,11 +76,11 @@ void print_result(const std::string& step, long result) {
   std::string line = step + " = ";
   line += result < 0 ? strerrorname_np(errno) : std::to_string(result);
   line += '\n';
-  // One write to a log in append mode: whole lines from all threads.
+  // A single write to a log in append mode, so that lines of different threads do not mix.
   ::syscall(SYS_write, 1, line.data(), line.size());
 }
 
-// A socket of that family on all its addresses.
+// Returns a socket of the family, bound to all addresses.
 int bound(int family, int type, int port) {
   const int server = ::socket(family, type | SOCK_CLOEXEC, 0);
   const int one = 1;
@@ -87,7 +88,7 @@ int bound(int family, int type, int port) {
   ::setsockopt(server, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
   sockaddr_in6 address{};
   address.sin6_family = static_cast<sa_family_t>(family);
-  address.sin6_port = htons(static_cast<std::uint16_t>(port));  // where sockaddr_in has it too
+  address.sin6_port = htons(static_cast<std::uint16_t>(port));  // at the same offset as in sockaddr_in
   const socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof address;
   if (::bind(server, reinterpret_cast<sockaddr*>(&address), size) == 0) return server;
   print_result("server", -1);
@@ -126,7 +127,7 @@ void echo_udp(int family, int port) {
   }).detach();
 }
 
-// Until the ";" that closes it.
+// Reads the steps of a block, up to the ";" that closes it.
 Steps block(const Steps& steps, std::size_t& at) {
   Steps inner;
   int depth = 0;
@@ -302,7 +303,7 @@ void run(const Steps& steps, int fd) {
       std::thread writer([=] {
         const std::string wchan = "/proc/self/task/" + std::to_string(tid) + "/stat";
         for (long i = 0; i < signals; ++i) {
-          // Only a reader that sleeps can be interrupted: wait until it does.
+          // Only a reader that sleeps can be interrupted, so wait until it sleeps.
           for (int calm = 0; calm < 20;) {
             char text[512] = {};
             const int stat = ::open(wchan.c_str(), O_RDONLY);

@@ -62,7 +62,7 @@ static int listener(int type, int port) {
   return fd;
 }
 
-/* The kernel says when a datagram came: how soon this program gets to run is not the link's doing. */
+/* Uses the kernel's time of arrival, because delays in scheduling this program must not count as delays of the link. */
 static ssize_t take_datagram(int fd, struct datagram* one, int64_t* at_ns) {
   union {
     struct cmsghdr head;

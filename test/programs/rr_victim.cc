@@ -1,4 +1,4 @@
-// Records itself and is replayed: rr_victim WHAT [ARGUMENT...]; what it did is on stdout.
+// A program that records itself and is replayed: rr_victim WHAT [ARGUMENT...]. It prints what it did.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -30,7 +30,7 @@ std::string variant() {
   return given == nullptr ? "" : given;
 }
 
-// Threads draw numbers and append them to one list: which comes first is for the scheduler to say.
+// Threads draw numbers and append them to one list, in an order that the scheduler determines.
 int order(int threads, int steps) {
   std::mutex mutex;
   std::vector<std::uint32_t> list;
@@ -54,7 +54,7 @@ int order(int threads, int steps) {
   return 0;
 }
 
-// Lines come from outside (stdin), are handed to a worker by a queue, and end with "quit". A timer ticks beside.
+// Reads lines from stdin until "quit", and passes them to a worker through a queue. Another thread is a timer.
 class Server {
  public:
   void run() {
@@ -120,7 +120,7 @@ class Server {
   bool over_ = false;
 };
 
-// Each variant of the replaying side differs from what was recorded in one thing.
+// In each variant, the replaying side does one thing differently from the recording.
 int differs() {
   const std::string what = variant();
   std::uint64_t number = 7;
@@ -149,7 +149,7 @@ int differs() {
   return 0;
 }
 
-// A counter that is more than the window: checkpoints say what it was.
+// Counts further than the window holds; checkpoints store the counter's value.
 int window(int steps) {
   struct State {
     std::uint64_t counter = 0, hash = 0;
@@ -170,7 +170,7 @@ int window(int steps) {
   return 0;
 }
 
-// Appends as fast as it can until it is killed. Each thread notes in FILE what has returned.
+// Appends records as fast as it can until it is killed. Each thread stores in FILE which calls have returned.
 int flood(const char* file, int threads) {
   const int fd = ::open(file, O_RDWR | O_CLOEXEC);
   auto* returned =

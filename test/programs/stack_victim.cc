@@ -58,10 +58,10 @@ __attribute__((noinline)) long odd_way(Store& store, int n) {
   return wrote;
 }
 
-// A thread's beginning changes the process's memory map, which may then be unknown for a moment: all have begun before
-// any works.
+// The start of a thread changes the process's memory map, which may then be unknown to rose for a moment. Therefore all
+// threads start before any of them works.
 void begin(std::barrier<>& all) {
-  void* volatile own = std::malloc(1);  // glibc gives each thread memory of its own
+  void* volatile own = std::malloc(1);  // makes glibc map memory for this thread
   std::free(own);
   all.arrive_and_wait();
 }

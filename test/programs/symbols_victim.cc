@@ -1,4 +1,4 @@
-// A program with every kind of function name that src/symbols tells apart. It is only looked into.
+// A program with every kind of function name that src/symbols distinguishes. It is only read, never executed.
 #include <cstdio>
 #include <map>
 #include <string>
@@ -50,9 +50,9 @@ __attribute__((noinline)) int hidden(int x) {
 
 extern "C" {
 __attribute__((noinline)) int raft_log_create(int x) { return hidden(x) + 1; }
-// One address, two names.
+// One address with two names.
 int raft_log_create_alias(int x) __attribute__((alias("raft_log_create")));
-// What compilers leave beside a function: parts of it, and specialised copies.
+// Symbols that compilers create in addition to a function: parts of it, and specialised copies.
 __attribute__((noinline)) int raft_cold(int x) asm("raft_log_create.cold");
 int raft_cold(int x) { return x + 7; }
 __attribute__((noinline)) int raft_part(int x) asm("_ZN4Raft6appendERK5Entry.part.0");
@@ -76,6 +76,6 @@ int main(int argc, char**) {
   return 0;
 }
 
-// As if it were in a file of the program's own that has the name of one of the library's.
+// As if it were in a file of the program whose name equals that of a file of the library.
 #line 1 "own/stl_vector.h"
 int of_own_file(int x) { return x + 13; }

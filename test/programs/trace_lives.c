@@ -9,9 +9,9 @@
  *   core DIR            aborts in DIR with core dumps allowed
  *   blocked             waits uninterruptibly for a page of memory (userfaultfd), until another byte comes on stdin;
  *                       exit 77 without it
- *   vfork               waits so long for a vforked child
- *   wait                until stdin ends; `orphan`: the same as leader of a session of its own
- * All print "ready 1" first; the doing modes wait for "go". */
+ *   vfork               waits that long for a vforked child
+ *   wait                until stdin ends; `orphan`: the same, as the leader of a new session
+ * All print "ready 1" first; the modes that do something then wait for "go". */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -80,7 +80,7 @@ static int starts(char *exe, const char *procs) {
   char *spawned[] = {exe, "fail", "spawn", 0};
   if (posix_spawn(&child, exe, 0, 0, spawned, 0) != 0 || reap(child) != 7) return 90;
 
-  /* A daemon: its parent ends before it does anything. */
+  /* A daemon: waits until its parent has ended before it does anything. */
   int ready[2];
   char c;
   if (pipe(ready) != 0) return 90;
@@ -128,7 +128,7 @@ static int churn(int count) {
   return 0;
 }
 
-/* Something rare, and then one program after the other. */
+/* Makes one rare event, and then executes one program after the other. */
 static int execs(char *exe, int count) {
   fail_open("before");
   for (int i = 0; i < count; i++) {
@@ -192,7 +192,7 @@ static int blocked(void) {
   if (ioctl(page.fd, UFFDIO_REGISTER, &range) != 0) return 91;
   pthread_t id;
   if (pthread_create(&id, 0, bring, &page) != 0) return 91;
-  /* Read by the kernel for another process, the wait for the page ignores signals. */
+  /* When the kernel reads the page on behalf of another process, the wait for the page ignores signals. */
   struct iovec to = {&byte, 1}, from = {area, 1};
   if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1) return 92;
   pthread_join(id, 0);

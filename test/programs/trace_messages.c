@@ -1,7 +1,7 @@
-/* Sends and receives messages by every call that can, one after another; each is received before the next is sent.
+/* Sends and receives messages by every call that can do so. Each message is received before the next is sent.
  *   receive         a TCP and a UDP socket on loopback; prints "tcp PORT" and "udp PORT"
  *   send TCP UDP    after "go" on stdin; prints "done 1"
- *   flood UDP N     after "go": N datagrams at once, received by no particular socket; prints "done 1" */
+ *   flood UDP N     after "go": sends N datagrams to the port UDP, receives none; prints "done 1" */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,7 +1,7 @@
-/* Makes calls that fail or change something in every kind of place. Prints beforehand what a tracer must report,
- * for each call one line (empty: null; errno "?": any):
+/* Makes calls that fail or change something, on every kind of path, descriptor and address. Before each call it prints
+ * a line with the event that a tracer must report (empty: null; errno "?": any):
  *   expect \t TYPE \t syscall \t errno \t path \t path2 \t peer \t flags \t marks
- * The test compares that with the trace, nothing more and nothing less.
+ * The test compares these lines with the trace, which must contain no other events.
  *   paths DIR     relative, at descriptors, removed, mounted, in chroots, of all lengths
  *   sockets DIR   of all families
  *   restarts      calls that signals interrupt
@@ -77,7 +77,7 @@ static long do_openat2(int at, const char *path, unsigned long long flags, unsig
   return syscall(SYS_openat2, at, path, &how, sizeof how);
 }
 
-/* In a process of its own: what it changes (root, mounts) is gone with it. */
+/* Runs the code in a child process, so that its changes (root, mounts) end with the child. */
 #define IN_CHILD(code)                                          \
   do {                                                          \
     pid_t child_ = (pid_t)MUST(fork());                         \
@@ -100,7 +100,7 @@ static int paths(const char *dir) {
   sub = (int)MUST(open("sub", O_RDONLY | O_DIRECTORY));
   CHANGES("openat", in(dir, "file"), "", "", "O_RDWR|O_CREAT|O_EXCL|O_CLOEXEC", "",
           file = open("file", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  /* O_TRUNC alone counts as well, each way to open */
+  /* O_TRUNC alone is a change, too, by each call that opens */
 #ifdef SYS_open
   CHANGES("open", in(dir, "file"), "", "", "O_WRONLY|O_TRUNC", "",
           fd = (int)syscall(SYS_open, "file", O_WRONLY | O_TRUNC));
@@ -115,7 +115,7 @@ static int paths(const char *dir) {
 #endif
   close((int)MUST(open("file", O_RDONLY))); /* no event */
 
-  /* every call that takes a folder's descriptor */
+  /* every call that takes the descriptor of a folder */
   FAILS("mkdirat", "EEXIST", in(dir, "sub/how"), "", "", "", mkdirat(sub, "how", 0755));
   FAILS("mknodat", "EEXIST", in(dir, "sub/how"), "", "", "", mknodat(sub, "how", S_IFREG, 0));
   FAILS("unlinkat", "ENOENT", in(dir, "sub/a"), "", "", "", unlinkat(sub, "a", 0));
@@ -138,20 +138,20 @@ static int paths(const char *dir) {
   FAILS("openat", "EFAULT", "", "", "", "", syscall(SYS_openat, AT_FDCWD, (char *)1, O_RDONLY));
   FAILS("openat", "ENOENT", in(dir, "sub/\xff\xfe\xe9"), "", "", "", openat(sub, "\xff\xfe\xe9", O_RDONLY));
 
-  /* two paths, of what succeeds */
+  /* two paths, of a call that succeeds */
   CHANGES("renameat2", in(dir, "sub/how"), in(dir, "other/renamed"), "", "", "",
           syscall(SYS_renameat2, sub, "how", AT_FDCWD, "other/renamed", 0));
   CHANGES("linkat", in(dir, "file"), in(dir, "sub/second"), "", "", "", linkat(AT_FDCWD, "file", sub, "second", 0));
   CHANGES("symlinkat", in(dir, "sub/pointer"), "anything goes", "", "", "", symlinkat("anything goes", sub, "pointer"));
 
-  /* a folder that was renamed is where it is now */
+  /* a renamed folder is reported by its new path */
   CHANGES("rename", in(dir, "sub"), in(dir, "moved"), "", "", "", rename("sub", "moved"));
   FAILS("openat", "ENOENT", in(dir, "moved/l"), "", "", "", openat(sub, "l", O_RDONLY));
   MUST(chdir("other"));
   FAILS("openat", "ENOENT", in(dir, "m"), "", "", "", open("../m", O_RDONLY));
   MUST(chdir(".."));
 
-  /* removed: the folder one is in, a file, a file in memory */
+  /* removed: the current folder, a file, a file in memory */
   CHANGES("mkdir", in(dir, "gone"), "", "", "", "", mkdir("gone", 0755));
   MUST(chdir("gone"));
   CHANGES("rmdir", in(dir, "gone"), "", "", "", "", rmdir(in(dir, "gone")));
@@ -166,7 +166,7 @@ static int paths(const char *dir) {
   FAILS("lseek", "EINVAL", "/memfd:rose-test", "", "", "unlinked", lseek(fd, -1, SEEK_SET));
   close(fd);
 
-  /* 4,095 bytes are the longest path there is; more are refused by their tail */
+  /* 4,095 bytes are the longest possible path; of longer ones the last part is reported */
   memset(text, 'x', sizeof text);
   for (int i = 0; i < 4095; i += 100) text[i] = '/';
   text[4095] = 0;
@@ -175,7 +175,7 @@ static int paths(const char *dir) {
   text[0] = '/';
   memcpy(text + 5990, "/the-end", 9);
   FAILS("openat", "ENAMETOOLONG", text + strlen(text) - 4095, "", "", "truncated", open(text, O_RDONLY));
-  /* relative, and longer only with the folder in front */
+  /* a relative path that is too long only together with the folder */
   memset(want, 'z', 4000);
   want[4000] = 0;
   for (int i = 200; i < 4000; i += 200) want[i] = '/';
@@ -183,7 +183,7 @@ static int paths(const char *dir) {
   FAILS("openat", "ENOENT", strlen(text) > 4095 ? text + strlen(text) - 4095 : text, "", "",
         strlen(text) > 4095 ? "truncated" : "", open(want, O_RDONLY));
 
-  /* roots and mounts: a path is what the process sees */
+  /* roots and mounts: paths are reported as the process sees them */
   CHANGES("mkdir", in(dir, "jail"), "", "", "", "", mkdir("jail", 0755));
   CHANGES("mkdir", in(dir, "mnt"), "", "", "", "", mkdir("mnt", 0755));
   IN_CHILD({
@@ -259,7 +259,7 @@ static int sockets(const char *dir) {
   int listener, client, fd, length, port, termios[64];
   b.sin6_addr = in6addr_loopback;
 
-  /* TCP over IPv4: a connect that does not block has begun */
+  /* TCP over IPv4: a connect that does not block has only begun */
   listener = (int)MUST(socket(AF_INET, SOCK_STREAM, 0));
   MUST(bind(listener, (void *)&a, sizeof a));
   port = port_of(listener);
@@ -273,7 +273,7 @@ static int sockets(const char *dir) {
   FAILS("ioctl", "?", "", "", peer4(port_of(client)), "", ioctl(fd, TCGETS, termios));
   close(fd);
   close(client);
-  /* refused: seen by the one that waits for it */
+  /* refused: reported for the call that waits for the result */
   client = (int)MUST(socket(AF_INET, SOCK_STREAM, 0));
   a = v4(1);
   FAILS("connect", "ECONNREFUSED", "", "", peer4(1), "", connect(client, (void *)&a, sizeof a));
@@ -306,7 +306,7 @@ static int sockets(const char *dir) {
   MUST(inet_pton(AF_INET6, "::ffff:127.0.0.1", &b.sin6_addr));
   FAILS("sendto", "EMSGSIZE", "", "", peer4(12), "", sendto(fd, big, sizeof big, 0, (void *)&b, sizeof b));
 
-  /* unix: a path, an abstract name (shown with '@'), one with padding that only the kernel counts to the name, none */
+  /* unix: a path; an abstract name (shown with '@'); one with padding, which is part of the kernel's name; none */
   for (int abstract = 0; abstract < 3; abstract++) {
     if (abstract == 1)
       snprintf(name, sizeof name, "@rose-places-%d", getpid());
@@ -331,7 +331,7 @@ static int sockets(const char *dir) {
   MUST(socketpair(AF_UNIX, SOCK_DGRAM, 0, pair));
   FAILS("ioctl", "?", "", "", "", "", ioctl(pair[0], TCGETS, termios));
 
-  /* netlink: the other end is a part of the kernel */
+  /* netlink: the peer is a part of the kernel */
   fd = (int)MUST(socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC));
   FAILS("ioctl", "?", "", "", "netlink:16", "", ioctl(fd, TCGETS, termios));
   return 0;
@@ -357,11 +357,11 @@ static int restarts(void) {
   MUST(pipe(fds));
   turned_to = (int)MUST(epoll_create1(0));
   turned_fd = fds[0];
-  /* The read is interrupted, restarted by the kernel, and only then fails: once. */
+  /* The read is interrupted, restarted by the kernel, and fails only then. It must be reported once. */
   expect("scf", "read", "EINVAL", "anon_inode:[eventpoll]", "", "", "", "");
   alarm_soon(turn, SA_RESTART);
   did_fail(read(turned_fd, &c, 1), "read");
-  /* Interrupted and not restarted: that is a failure the program sees. */
+  /* Interrupted and not restarted: the program sees this failure, so it must be reported. */
   MUST(pipe(fds));
   alarm_soon(nothing, 0);
   expect("scf", "read", "EINTR", "*", "", "", "", "");
@@ -402,7 +402,7 @@ static int ring_open(struct ring *r, unsigned flags) {
   return r->sq == MAP_FAILED || r->cq == MAP_FAILED || (void *)r->sqe == MAP_FAILED ? -1 : 0;
 }
 
-/* Submits and waits; the result of the operation. */
+/* Submits the operation, waits for it, and returns its result. */
 static int ring_do(struct ring *r, struct io_uring_sqe sqe) {
   unsigned at = r->tail & (r->params.sq_entries - 1);
   unsigned *cq_tail = (unsigned *)(r->cq + r->params.cq_off.tail), seen = r->tail;

@@ -1,27 +1,27 @@
-/* Does things that the tracer must see, exactly as its arguments say. Modes:
+/* Does what the tracer must report, exactly as its arguments say. Modes:
  *   failures DIR PORT   one failing call of each kind, and one of each state-changing call
  *   threads N M         N threads fail M opens each, path /rose-none/<tid>/<number>
  *   brief T C           T threads and C children, one after another, fail one open each
  *   same N              the same failing open N times, then one other
- *   storm N M           N threads fail the same open M times each; one other call fails in the middle of it
+ *   storm N M           N threads fail the same open M times each; meanwhile one other call fails
  *   exit CODE | abort | segv | die (SIGKILL) | wait (until stdin ends)
  *   serve               TCP (4 and 6) and UDP servers on loopback; prints the ports, echoes
  *   answer PORT         TCP and UDP server on all IPv4 addresses, echoes until stdin ends
  *   talk ADDRESS PORT PERIOD BURST PAUSE
- *                       asks an answering server over TCP and UDP and waits for the answer; BURST times, PERIOD ms
- *                       apart. Then prints "late" and how many of the burst's answers over TCP took more than a
- *                       quarter of the period, and rests PAUSE ms. Repeats until stdin ends
+ *                       sends a request to an `answer` server over TCP and UDP and waits for the answers; BURST times,
+ *                       PERIOD ms apart. Then prints "late" and how many of the burst's answers over TCP took more than
+ *                       a quarter of the period, and waits PAUSE ms. Repeats until stdin ends
  *   functions N         calls rose_victim_rare once and rose_victim_often N times, and cbrt of libm
- *   crowd CODE          40 threads, then an exit of all at once
- *   noise               EAGAIN on a pipe that does not block, and a receive that times out
+ *   crowd CODE          starts 40 threads, then exits with all of them
+ *   noise               EAGAIN on a non-blocking pipe, and a receive that times out
  *   now-and-then        fails an open every 20 ms until stdin ends
  *   tree                forks a child and a thread, each waits for stdin's end, then fails one open
  *   churn DIR           forks, writes, connects and allocates as fast as it can, without an error, until it is killed;
- *                       prints "ready 1" when all of it has begun
- *   short DIR           in a small tmpfs at DIR: a short write, a write to a mapped page for which there is no room, a
- *                       short read; and what looks like it: reads up to the end, and of a socket
- *   orderly             fails an open every 20 ms; ends with status 143 a while after SIGTERM
- * "go" on stdin starts the modes that need a tracer to be ready first: all but serve, answer, talk and wait. */
+ *                       prints "ready 1" when all of these have begun
+ *   short DIR           in a small tmpfs at DIR: a short write, a write to a mapped page for which there is no space, a
+ *                       short read; and reads that only look like one: up to the end of a file, and of a socket
+ *   orderly             fails an open every 20 ms; after SIGTERM continues for a while and ends with status 143
+ * All modes except serve, answer, talk and wait first wait for "go" on stdin, until the tracer is ready. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -119,7 +119,7 @@ static void failures(const char *dir, int port) {
   strcpy(text + 5000, "/tail");
   EXPECT_FAIL(open(text, O_RDONLY)); /* ENAMETOOLONG */
 
-  /* A path that is longer than 4096 bytes only when the folder stands in front. */
+  /* A path that is longer than 4096 bytes only together with the folder. */
   memset(text, 'd', 200);
   text[200] = 0;
   for (int i = 0; i < 24; i++) {
@@ -282,7 +282,7 @@ static void serve(void) {
   printf("tcp6 %d\n", ntohs(b.sin6_port));
   fds[count++] = (struct pollfd){s, POLLIN, 0};
   s = socket(AF_INET, SOCK_DGRAM, 0);
-  /* Without handshakes, a service is recognised by a port that clients are not given. */
+  /* UDP has no handshake, so rose recognises a service by a port that the kernel does not assign to clients. */
   for (int port = 20000 + getpid() % 10000;; port++) {
     a = v4(port);
     if (bind(s, (void *)&a, sizeof a) == 0) break;
@@ -350,7 +350,7 @@ static void answer(int port) {
   }
 }
 
-/* False when stdin ended. */
+/* Returns false when stdin has ended. */
 static int rest_for(int ms) {
   struct pollfd in = {0, POLLIN, 0};
   return poll(&in, 1, ms) == 0;
@@ -364,7 +364,7 @@ static void talk(const char *address, int port, int period, int burst, int pause
     fds[i] = socket(AF_INET, (i == 0 ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC, 0);
     EXPECT(connect(fds[i], (void *)&a, sizeof a));
   }
-  if (hard) { /* its end is a reset */
+  if (hard) { /* closing it sends a reset */
     struct linger now = {1, 0};
     EXPECT(setsockopt(fds[0], SOL_SOCKET, SO_LINGER, &now, sizeof now));
   }
@@ -379,7 +379,7 @@ static void talk(const char *address, int port, int period, int burst, int pause
         struct timespec asked, answered;
         clock_gettime(CLOCK_MONOTONIC, &asked);
         send(fds[i], &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (i == 0) { /* what is lost is not waited for long */
+        if (i == 0) { /* the timeout is short, because answers may be lost */
           poll(&in, 1, period);
           clock_gettime(CLOCK_MONOTONIC, &answered);
           late += (answered.tv_sec - asked.tv_sec) * 1000 + (answered.tv_nsec - asked.tv_nsec) / 1000000 >=
@@ -425,7 +425,7 @@ static void noise(void) {
   EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
   EXPECT_FAIL(recv(s[0], &c, 1, MSG_DONTWAIT));
   EXPECT(setsockopt(s[0], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit));
-  EXPECT_FAIL(recv(s[0], &c, 1, 0)); /* a time limit: recorded */
+  EXPECT_FAIL(recv(s[0], &c, 1, 0)); /* EAGAIN because of a time limit is recorded */
 }
 
 static _Atomic int churning;

@@ -1,5 +1,5 @@
-/* Prints values that no program can foresee: times, random numbers, names, and which descriptor is ready first. It does
- * not know that it may be recorded.
+/* Prints values that no program can foresee: times, random numbers, names, and which descriptor is ready first. The
+ * program contains no code for recording.
  * Usage: unforeseen [more | fresh]: `more` asks for the time once more, `fresh` never reuses memory. */
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +24,7 @@ static long long now(clockid_t clock) {
   return at.tv_sec * 1000000000LL + at.tv_nsec;
 }
 
-/* Prints its time four times; which of the threads comes first is chance. */
+/* Prints its time four times; the order of the threads is random. */
 static void* by_turns(void* name) {
   for (int i = 0; i < 4; i++) {
     long long at = now(CLOCK_MONOTONIC);
@@ -60,12 +60,12 @@ int main(int argc, char** argv) {
   char* words[3];
   for (int i = 0; i < 3; i++) {
     if (pipe(pipes[i]) != 0) return 3;
-    words[i] = malloc(16); /* addresses are others in each run */
+    words[i] = malloc(16); /* addresses differ in each run */
     sprintf(words[i], "pipe %d", i);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = words[i]};
     epoll_ctl(set, EPOLL_CTL_ADD, pipes[i][0], &event);
   }
-  /* Which are ready is chance, too. */
+  /* Which pipes are ready is random, too. */
   for (int i = 0; i < 3; i++)
     if ((chance >> i & 1) != 0 || i == 1)
       if (write(pipes[i][1], "x", 1) != 1) return 3;
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
          !!FD_ISSET(pipes[2][0], &some));
   printf("nothing %d\n", poll(NULL, 0, 1));
 
-  /* A descriptor is closed without being removed from the set: a new file gets its number, its user word is reused. */
+  /* A descriptor is closed but not removed from the set. A new file gets its number, and its user word is reused. */
   close(pipes[0][0]);
   close(pipes[0][1]);
   if (open("/dev/null", O_RDONLY) != pipes[0][0] || pipe(pipes[0]) != 0) return 3;

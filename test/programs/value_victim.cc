@@ -1,5 +1,5 @@
-// A thousand calls from four threads, whose arguments and results are known. Waits for "go" on stdin; exits with 0 when
-// all came to what they should.
+// A thousand calls from four threads, whose arguments and results are known. Waits for "go" on stdin; exits with 0 if
+// all calls returned the right results.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -24,7 +24,7 @@ int in_all = 7;
 
 extern "C" {
 
-// Six arguments in registers, then two on the stack; `real` in a register of its own.
+// Six arguments in registers, two more on the stack, and `real` in a floating-point register.
 __attribute__((noipa)) int plain(int number, long large, unsigned char small, const char* text, const Box* box,
                                  Shade shade, bool flag, double real, short last) {
   int sum = number;
@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
     if (one != 0) return 1;
   std::printf("done %d\n", in_all);
   std::fflush(stdout);
-  // Wait until the test continues it: the watcher may begin first.
+  // Waits until the test lets it continue, so that the watcher can begin first.
   std::fgets(word, 3, stdin);
   return work(0, 10) != 0;
 }

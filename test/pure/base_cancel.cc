@@ -48,7 +48,7 @@ class ValueQueries {
     return true;
   }
   int end() {
-    (void)prints(std::string(1, '\0'));  // up to its end
+    (void)prints(std::string(1, '\0'));  // reads up to the end of the output
     int status = 0;
     ::waitpid(pid_, &status, 0);
     pid_ = 0;

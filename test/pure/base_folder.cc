@@ -102,7 +102,7 @@ TEST_CASE("a folder of root that another user has moved into a removed one is ke
   fs::create_directories(top / "run/node/own");
   REQUIRE(::chown((top / "run/node").c_str(), kStranger, kStranger) == 0);
   REQUIRE(write_file(top / "run/node/own/file", "text"));
-  // Also deeper than descriptors reach.
+  // Also folders that are nested more deeply than the number of descriptors that a process may open.
   fs::path deep = top / "run/node";
   for (int i = 0; i < 70; ++i) {
     deep /= "d";
@@ -175,7 +175,7 @@ TEST_CASE("a hard link to another user's file is neither read nor written", "[ba
   REQUIRE(::chown((scene.top / "node/data").c_str(), kStranger, kStranger) == 0);
   fs::create_hard_link(scene.top / "node/data", scene.top / "node/snapshot");
   CHECK(text_of(node.file("snapshot")) == "own");
-  // So may root's file in root's folders.
+  // Root's own file in root's folders may have several hard links, too.
   fs::create_hard_link(scene.top / "secret/shadow", scene.top / "secret/again");
   CHECK(text_of(opened(scene.top / "secret").file("again")) == "secret");
 }

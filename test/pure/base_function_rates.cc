@@ -78,7 +78,7 @@ TEST_CASE("a hot function is detached at once, sampled rarely, and rated as hot"
   World world(1, {}, [](std::size_t, double) { return 50'000.0; });
   world.run(60);
   CHECK(world.entries < 20'000);  // of 3,000,000
-  CHECK(world.detached > 3);      // it was looked at again
+  CHECK(world.detached > 3);      // it was attached again repeatedly
   CHECK(world.estimated(0) == Approx(50'000).epsilon(0.2));
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("a function that is busy for a large part of the run is not rated as i
     CHECK(world.estimated(0) > world.truth(0) / 5);
     CHECK(world.estimated(0) < world.truth(0) * 1.25);
   }
-  // It becomes hot late.
+  // A function that becomes hot late.
   World late(1, {}, [](std::size_t, double at) { return at > 40 ? 1000.0 : 0; });
   late.run(60);
   CHECK(late.estimated(0) == Approx(late.truth(0)).epsilon(0.5));
@@ -118,7 +118,7 @@ TEST_CASE("thousands of hot functions together stay within the share of processo
   RateLimits limits;
   limits.entry_seconds = 10e-6;
   World world(4000, limits, [](std::size_t i, double) { return i % 4 == 0 ? 100.0 : 0.5; });
-  world.run(2);  // learning
+  world.run(2);  // time to learn the rates
   world.entries = 0;
   world.run(20);
   CHECK(static_cast<double>(world.entries) * limits.entry_seconds / 20 < 1.3 * limits.share);
@@ -198,7 +198,7 @@ TEST_CASE("a function that could not be attached again is unknown, and retried a
   CHECK_FALSE(estimate.known);
   CHECK_FALSE(estimate.watched);
   CHECK(rates.estimate(0, 0, at(1), counts, 2).known);
-  // Each time it fails again.
+  // Each attempt to attach it fails.
   (void)rates.to_detach(at(0.2), counts);
   std::vector<double> tries;
   for (double now = 0.2; now < 100; now += 0.01) {
@@ -225,7 +225,7 @@ TEST_CASE("a burst of many functions does not detach infrequent ones") {
   limits.share = 0.05;
   limits.burst_seconds = 5;
   limits.entry_seconds = 7e-6;
-  limits.hot_rate = 0;  // only the share counts
+  limits.hot_rate = 0;  // only the share of time limits the functions
   limits.pause_seconds = 10;
   // One is hot from the fifth second on. The others are all entered twice in the same hundredth of a second, four times
   // a second.

@@ -190,7 +190,7 @@ TEST_CASE("a command's output and status are captured") {
   CHECK(both->err == "err\n");
   CHECK(both->exit_code == 7);
   CHECK(run_command({"cat"}, "some\ninput")->out == "some\ninput");
-  CHECK(run_command({"cat"})->out.empty());                                         // not our stdin
+  CHECK(run_command({"cat"})->out.empty());                                         // not this test's stdin
   CHECK(run_command({"printf", "%s|", "a b", "$HOME", ""})->out == "a b|$HOME||");  // no shell
   CHECK(run_command({"sh", "-c", "kill -TERM $$"})->exit_code == 128 + SIGTERM);
   const std::string large(3 << 20, 'x');

@@ -22,7 +22,7 @@ TEST_CASE("paths are made absolute and normalised") {
   CHECK(resolve_dots("/") == "/");
   CHECK(resolve_dots("//a/../b/..") == "/");
   CHECK(resolve_dots("") == "");
-  // If the beginning is unknown, its parent is unknown too.
+  // If a relative path begins in an unknown folder, that folder's parent is unknown, too.
   CHECK(resolve_dots("a/../../../b/./c/..") == "../../b");
 }
 

@@ -65,7 +65,7 @@ TEST_CASE("a service sets all properties of its container") {
       "    volumes:\n      - ./conf:/etc/conf:ro\n      - type: tmpfs\n        target: /scratch\n      - /anonymous\n  "
       "  x-own: 1\n");
   CHECK(node.container->image == "redis:7");
-  // a shell variable: rose replaces nothing in it
+  // "$${X}" is a variable of the shell in the container, so rose does not replace it
   CHECK(node.command == Command{"redis-server", "--save", "1 2", "$${X}"});
   CHECK(node.container->entrypoint == Command{"/entry", "$HOME"});
   CHECK(node.env == std::map<std::string, std::string>{{"A", "b"}, {"N", "3"}});
@@ -351,7 +351,7 @@ TEST_CASE("hooks are commands with their own user, folder and variables") {
   CHECK(first.command == Command{"chown", "-R", "the user", "/data"});
   CHECK((first.user == "root" && first.privileged && first.working_dir == "/data"));
   CHECK(first.env == std::map<std::string, std::string>{{"A", "1"}, {"B", "$${C}"}});
-  // rose replaces nothing in it
+  // "$${ip}" is a variable of the shell in the container, so rose does not replace it
   CHECK(container.post_start[1].command == Command{"echo", "$${ip}"});
   CHECK((container.pre_stop[0].command == Command{"./flush.sh"} && !container.pre_stop[0].privileged));
 }

@@ -34,7 +34,7 @@ std::string nodes(int count) {
 
 TEST_CASE("the smallest file has all defaults") {
   const config::Config config = parse(kOneNode);
-  CHECK(config.name == "kv");  // of the folder
+  CHECK(config.name == "kv");  // the folder's name
   CHECK(config.file == "rose.toml");
   CHECK(config.directory == "/srv/kv");
   CHECK(config.deployment.network == config::Network::netns);
@@ -153,7 +153,7 @@ TEST_CASE("in host networks any address or none is accepted") {
                                       "[[node]]\nname = \"n3\"\nip = \"127.0.0.1\"\ncommand = [\"kv\"]\n");
   CHECK(config.nodes[0].ip.empty());
   CHECK(config.nodes[1].ip == "::1");
-  CHECK(config.nodes[1].binaries == std::vector<std::string>{"kv"});  // PATH finds it
+  CHECK(config.nodes[1].binaries == std::vector<std::string>{"kv"});  // found in PATH
   CHECK(config.nodes[2].ip == "127.0.0.1");
 }
 

@@ -1,4 +1,4 @@
-// To which container a cgroup folder belongs, by the names that container managers give.
+// Determines the container to which a cgroup folder belongs, from the names that container managers give.
 #include <unistd.h>
 
 #include <catch2/catch.hpp>

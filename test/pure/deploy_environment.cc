@@ -65,7 +65,7 @@ TEST_CASE("a failed command's message names a file that exists beside the config
                     "beside the configuration: write '${{config_dir}}/bin/x.pl' for that",
                     ran_in.string()));
   CHECK(misplaced({"python3", "-u", "server.py"}).starts_with("'server.py' names no file in "));
-  CHECK(misplaced({"bin/x.pl"}).empty());  // the first word is taken from there
+  CHECK(misplaced({"bin/x.pl"}).empty());  // the first word is looked up beside the configuration anyway
   CHECK(misplaced({"perl", "both"}).empty());
   CHECK(misplaced({"perl", "bin/y.pl"}).empty());
   CHECK(misplaced({"perl", "bin"}).empty());  // a folder
@@ -122,7 +122,7 @@ TEST_CASE("a program is found by its path or in PATH, and a missing one is refus
   CHECK(find_program("./tool", folder.path, none, "node n1").value() == folder.path + "/tool");
   CHECK(find_program("tool", folder.path, here, "node n1").value() == folder.path + "/tool");
   CHECK(find_program("/bin/sh", folder.path, none, "node n1").value() == "/bin/sh");
-  CHECK(find_program("sh", folder.path, {}, "node n1"));  // no PATH at all: the usual one
+  CHECK(find_program("sh", folder.path, {}, "node n1"));  // without PATH, the usual folders are searched
 
   for (const std::string& name : {std::string("tool"), std::string("./nothing"), std::string("./data"),
                                   std::string("./"), std::string(""), folder.path}) {
@@ -138,7 +138,7 @@ TEST_CASE("a program is found by its path or in PATH, and a missing one is refus
   Variables offered = none;
   offer_program(offered, folder.path, "tool");
   CHECK(offered["PATH"] == "/usr/bin:/bin:" + folder.path);
-  offer_program(offered, "/elsewhere", "tool");  // found already
+  offer_program(offered, "/elsewhere", "tool");  // PATH already leads to `tool`
   CHECK(offered["PATH"] == "/usr/bin:/bin:" + folder.path);
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("the seccomp filter notifies relevant clock calls and no others", "[de
   constexpr std::uint64_t kWait = FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME;
   CHECK(notified(real, SYS_futex, {1, kWait, 0, kTime}));
   CHECK(notified(real, SYS_futex, {1, kWait | FUTEX_PRIVATE_FLAG, 0, kTime}));
-  CHECK_FALSE(notified(all, SYS_futex, {1, kWait, 0, 0}));  // without end
+  CHECK_FALSE(notified(all, SYS_futex, {1, kWait, 0, 0}));  // a wait without a time limit
   CHECK_FALSE(notified(real, SYS_futex, {1, FUTEX_WAIT_BITSET, 0, kTime}));
   CHECK(notified(all, SYS_futex, {1, FUTEX_WAIT_BITSET, 0, kTime}));
   CHECK_FALSE(notified(all, SYS_futex, {1, FUTEX_WAIT, 0, kTime}));

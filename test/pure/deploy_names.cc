@@ -59,7 +59,7 @@ TEST_CASE("a host name that is another node's name refers to that node only") {
   config.nodes[0].container->hostname = "beta";
   const auto lines = run_names(config, infos(config));
   CHECK(lines[0].names == std::vector<std::string>{"alpha", "db", "shop-alpha-1"});
-  // Inside, the host name is still its own.
+  // Inside the container, that host name still refers to the container itself.
   CHECK(container_hosts(config, infos(config), 0).find("10.77.0.1\tbeta alpha") != std::string::npos);
 }
 

@@ -181,7 +181,7 @@ TEST_CASE("a clock skew that peers report is tried in both directions") {
   Result<Plan> plan = make_plan(inputs);
   REQUIRE(plan);
   CHECK(std::count_if(plan->candidates.begin(), plan->candidates.end(),
-                      [](const Candidate& c) { return c.kind == FaultKind::clock; }) == 3);  // or all others are behind
+                      [](const Candidate& c) { return c.kind == FaultKind::clock; }) == 3);  // or the rest are wrong
   const auto clock = std::max_element(plan->candidates.begin(), plan->candidates.end(),
                                       [](const Candidate& a, const Candidate& b) { return a.weight < b.weight; });
   REQUIRE(clock != plan->candidates.end());
@@ -190,7 +190,7 @@ TEST_CASE("a clock skew that peers report is tried in both directions") {
   CHECK(clock->why.find("the clock of n3 is 1h") != std::string::npos);
   REQUIRE(clock->alternatives.size() == 1);
   CHECK(clock->alternatives[0].clock.shift_ns == -kHourNs);
-  // The clock was behind.
+  // The bug occurs if n3's clock is behind.
   Play play({}, [](const std::vector<Hit>& hits, int) {
     return std::any_of(hits.begin(), hits.end(), [](const Hit& hit) {
       return hit.fault->kind == FaultKind::clock && hit.fault->node == "n3" && hit.fault->clock.shift_ns == -kHourNs;

@@ -29,7 +29,7 @@ void socket_call(Dump& dump, double t, std::string_view call, std::string_view a
   dump.sys(t, "n1", call, "").peer = text;
 }
 
-// Of the event at that position of the dump, by time.
+// The condition that the event at this position of the dump becomes; events are sorted by time.
 Condition condition_of(const Dump& dump, std::size_t event) {
   const trace::Trace trace = dump.take();
   const auto made = context_event(trace, trace.events.at(event), "n1");

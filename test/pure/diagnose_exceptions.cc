@@ -212,7 +212,7 @@ TEST_CASE("the search finds the entry of the method at which the exception trigg
       const bool there = fault.kind == FaultKind::exception && fault.function == "org.x.Store.check";
       const std::int64_t last = fault.times < 0 ? kVisits : fault.count + fault.times - 1;
       if (!there || fault.count > kVisits) answer.unfired.push_back(fault.id);
-      // More than one, as a run shows.
+      // Only the visit `kRight` reproduces the bug.
       if (there && fault.when.empty() && fault.times == 1 && fault.count <= kRight && kRight <= last)
         answer.oracle = schedule::OracleAnswer::hit;
     }
@@ -245,7 +245,7 @@ TEST_CASE("after the first entry, the entry that the fault-free run had reached 
     if (*one != 0) *one += shift;
   LogInputs given(java(), failed, usual, &control);
   REQUIRE(given.inputs.exceptions.size() == 1);
-  CHECK(given.inputs.exceptions[0].visits == 4);  // up to 5 s of that run
+  CHECK(given.inputs.exceptions[0].visits == 4);  // visits in the first 5 s of that run
   const Candidate c = exception_of(given);
   CHECK(c.fault.count == 1);
   REQUIRE(!c.alternatives.empty());

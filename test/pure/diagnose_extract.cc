@@ -156,7 +156,7 @@ TEST_CASE("a short write before an exit gives a full disk as first candidate and
   CHECK(ranked(2).why.find("doing only 1234 of 4096 bytes") != std::string::npos);
   CHECK(ranked(3).kind == FaultKind::crash);  // the node ended itself
   CHECK(accounted(plan) == plan.failures);
-  // Where runs without faults have it too, it is benign.
+  // A failure that runs without faults have, too, is benign.
   const Plan usual = plan_of(config, dump, profile_of(dump));
   for (const Candidate& c : usual.candidates) {
     CHECK(c.kind != FaultKind::disk_full);
@@ -1107,7 +1107,7 @@ TEST_CASE("an exiting process does not discard failures of the node's surviving 
 }
 
 TEST_CASE("a disk error that recurs during recovery is one candidate with two occurrences") {
-  // PostgreSQL on a full disk: a session panics, the recovery finds no room either, the server ends.
+  // PostgreSQL on a full disk: a session panics, the recovery finds no space either, and the server ends.
   Dump dump;
   dump.started(-1, "n1");
   dump.scf(5.0, "n1", "pwritev", ENOSPC, "/data/n1/wal/xlogtemp.61").pid = 61;
@@ -1160,7 +1160,7 @@ TEST_CASE("the shape of a failed call follows from how it failed in the dump") {
     dump.ends(20);
     const Candidate c = plan_of(config, dump).candidates.at(0);
     CHECK(c.fault.times == -1);
-    REQUIRE(c.fault.when.size() == 1);                 // writes come all the time: the first one is not meant
+    REQUIRE(c.fault.when.size() == 1);                 // writes are frequent, so the fault is not at the first one
     CHECK(c.fault.when[0].elapsed_ns == 4 * kSecond);  // somewhat early
     REQUIRE(c.alternatives.size() == 3);
     CHECK(c.alternatives[0].times == -1);

@@ -349,7 +349,7 @@ TEST_CASE("level 3: contexts that mean the same injection point are refined once
 TEST_CASE("level 3: the context whose run showed the dump's symptoms is refined first") {
   const auto config = deployment();
   Code code = store_code();
-  // `store` is done twice; only after the second time n2 fails as it did in production.
+  // `store` is entered twice; only after the second time n2 fails as it did in production.
   std::vector<Act> acts = store_acts();
   for (Act act : store_acts()) {
     act.t += 5;
@@ -439,7 +439,8 @@ TEST_CASE("level 3: all alternatives of an amplified crash move on to later call
 
 TEST_CASE("level 3: a probing run shows which calls follow, how often and how soon; no others are tried") {
   const auto config = deployment();
-  // Space is reserved, then header and value are written; only between the two the record is neither old nor new.
+  // Space is reserved, then the header is written, then the value. Only between header and value, the record is neither
+  // old nor new.
   std::vector<Act> acts{
       calls(5, "n1", "ftruncate", "/run/x/data.db"), calls(5.001, "n1", "pwrite64", "/run/x/data.db", false),
       calls(5.002, "n1", "pwrite64", "/run/x/data.db", false), calls(5.003, "n1", "sendto", "", false)};
@@ -548,7 +549,7 @@ TEST_CASE("level 3: a context that is no longer met ends its branch") {
   Play play(acts, [](const std::vector<Hit>&, int) { return false; });
   int with_before = 0;
   play.acts_of = [&](int) {
-    // As if the file were created only once: level 3 never sees it.
+    // As if the file were created only in the first runs, so that the context is no longer met in level 3.
     for (const Fault& fault : play.made.back().faults) with_before += fault.before ? 1 : 0;
     return with_before > 0 ? std::vector<Act>{} : acts;
   };

@@ -162,7 +162,7 @@ TEST_CASE("if one EMFILE reproduces the bug too rarely, a descriptor limit is tr
   for (int i = 0; i < 12; ++i) acts.push_back(makes(1 + i, "n1", "openat", "/data/n1/log.1"));
   config::Config config = deployment(3);
   int times = 0;
-  // Every third of the failing calls causes the bug, whichever it is.
+  // Every third of the failing calls causes the bug, whichever calls they are.
   Play play(std::move(acts), [&](const std::vector<Hit>& hits, int) {
     if (only(hits, FaultKind::descriptors)) return true;
     return !hits.empty() && times++ % 3 == 0;
@@ -220,7 +220,7 @@ TEST_CASE("a kill by the OOM killer is tried as a memory limit that lasts until 
   REQUIRE(fault != nullptr);
   CHECK(fault->until.empty());
   CHECK(fault->duration_ns > 0);
-  // A process that was killed for another reason is not.
+  // If the process was not killed for lack of memory, no limit is tried.
   Dump killed;
   killed.crashed(4, "n1");
   killed.ends(30);

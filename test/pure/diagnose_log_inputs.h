@@ -16,7 +16,7 @@ inline void weigh(logs::Evidence& evidence, const logs::Templates& kinds, const 
       logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
 }
 
-// Without a run without faults to compare with.
+// The evidence of a failure's logs alone, without a run to compare them with.
 inline logs::Evidence evidence_of(const std::vector<logs::Input>& files, logs::Templates& kinds,
                                   const config::Config& config) {
   logs::Evidence evidence;
@@ -27,7 +27,7 @@ inline logs::Evidence evidence_of(const std::vector<logs::Input>& files, logs::T
   return evidence;
 }
 
-// Of one node; `usual` is the log of a run without faults, of which `control` is the trace.
+// The inputs from one node's log; `usual` is the log of a run without faults, whose trace is `control`.
 struct LogInputs {
   config::Config config;
   logs::Templates kinds;

@@ -50,7 +50,7 @@ trace::Trace usual_run() {
   return beside_logs(dump.take());
 }
 
-// The trace of a run without faults, which does not count.
+// The trace of a run without faults. That run is not counted in `play.runs`.
 trace::Trace without_faults(Play& play) {
   const Result<schedule::RunResult> control = play.run({});
   REQUIRE(control);
@@ -354,7 +354,7 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
       return c.node == "n2" && c.kind == kind && c.why.find("n2.log:") != std::string::npos;
     });
   };
-  // All of it within the dump's window.
+  // The whole failure lies within the dump's window.
   const trace::Trace whole = seen("n2", 30);
   Inputs alone;
   alone.config = &config;
@@ -460,7 +460,7 @@ TEST_CASE("after an unlogged partition, a logged kill is found at events that on
   for (int i = 0; i < 40; ++i) usual.push_back({1 + 1.2 * i, "n2", "put", "", ""});
   std::vector<Act> acts;
   Play play(usual, [&](const std::vector<Hit>& hits, int) {
-    // Killed between the two, after it had been partitioned.
+    // The bug needs n2 to be killed at save_keys or at the rename, after it was partitioned.
     return hits.size() == 2 && hits[0].fault->kind == FaultKind::partition && hits[1].fault->kind == FaultKind::crash &&
            hits[1].fault->node == "n2" && hits[1].act >= 0 &&
            (acts[static_cast<std::size_t>(hits[1].act)].function == "save_keys" ||

@@ -173,7 +173,7 @@ TEST_CASE("schedules that ran beside the found one are not counted before it") {
 TEST_CASE("trials stopped beside one that reproduced the bug are made later, if that one proves unreliable") {
   for (const int jobs : {2, 4, 8}) {
     const auto config = deployment_with(jobs);
-    // The first candidate reproduces the bug once, by chance. The right one ran beside it.
+    // The first candidate reproduces the bug once, by chance, while the right one runs in parallel.
     std::string first;
     Record runner([&](const Schedule& s, int run) {
       if (s.faults.size() != 1 || !fault_of(s, FaultKind::syscall)) return Answer{};
@@ -392,7 +392,7 @@ TEST_CASE("a fault with a fixed time that sometimes misses is tried at other tim
   Dump dump;
   dump.crashed(0.6, "n1");
   dump.ends(17);
-  bool later = true;  // ... is surer
+  bool later = true;  // whether the fault reproduces more reliably later in the workload
   Play play({}, [&](const std::vector<Hit>& hits, int run) {
     return hits.size() == 1 && hits[0].fault->node == "n1" && ((later && hits[0].t > 2) || run % 6 != 0);
   });

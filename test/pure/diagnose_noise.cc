@@ -101,7 +101,7 @@ TEST_CASE("noise: the last fault of a day ranks before kills and pauses of earli
   const std::vector<const Candidate*> ranked = by_rank(plan);
   REQUIRE(ranked.size() >= 4);
   CHECK(ranked.front()->kind == FaultKind::partition);
-  CHECK(plan.candidates.front().kind != FaultKind::partition);  // candidates tried together are in the paper's order
+  CHECK(plan.candidates.front().kind != FaultKind::partition);  // not sorted by rank
   for (std::size_t i = 0; i < ranked.size(); ++i) CHECK(ranked[i]->rank == static_cast<int>(i) + 1);
   CHECK(std::any_of(ranked.begin() + 1, ranked.end(), [](const Candidate* c) { return c->symptom; }));
 }
@@ -149,7 +149,7 @@ TEST_CASE("noise: the leader is recognised by the direction of connections") {
     trace::Event& e = dump.sys(t, host, syscall, "");
     e.peer = dump.intern(peer);
   };
-  // All serve clients and keep a journal; n2 and n3 follow n1.
+  // All nodes serve clients and write a journal; n2 and n3 follow n1.
   Dump normal;
   for (const int i : {1, 2, 3}) {
     const std::string node = fmt::format("n{}", i);

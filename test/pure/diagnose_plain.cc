@@ -31,7 +31,7 @@ TEST_CASE("level 1: a call that is made only because of a partition is tried tog
   Inputs inputs = inputs_of(config, {dump});
   const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
   REQUIRE(d);
-  CHECK(alone > 0);  // which shows that this move is not made then
+  CHECK(alone > 0);  // the call was also tried alone
   CHECK(d->target_reached);
   REQUIRE(d->found);
   CHECK(d->found->faults.size() == 2);

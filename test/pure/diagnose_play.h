@@ -121,7 +121,7 @@ class Play final : public Runner {
   };
 
   static bool matches(const schedule::CallMatch& call, const Act& act) {
-    // Of an act with two paths, the second one, which its call creates.
+    // If a call has two paths, the act has the second one, which the call creates.
     const std::optional<std::string>& path = call.path2 ? call.path2 : call.path;
     return glob_match(call.syscall, act.syscall) && (!path || glob_match(*path, act.path));
   }
@@ -162,7 +162,7 @@ class Play final : public Runner {
     if (state.met == schedule_->faults[i].when.size()) arm(i, t, act);
   }
 
-  // Meets conditions on time, up to `t`.
+  // Meets the conditions that become true by the passing of time up to `t`.
   void time_passes(double t) {
     for (bool moved = true; moved;) {
       moved = false;

@@ -455,7 +455,7 @@ TEST_CASE("production: a failure that always follows a start or an error is a co
     dump.scf(t + 0.03, "n1", "statx", ENOENT, "/data/n1/Handler.class");
   }
   dump.exited(498, "n1", 3);
-  // It follows an error once by chance, but also occurs elsewhere.
+  // This failure follows an error once by chance, but also occurs without one.
   dump.scf(300.05, "n1", "unlink", ENOENT, "/data/n1/lease");
   dump.scf(400, "n1", "unlink", ENOENT, "/data/n1/lease");
   dump.ends(600);
@@ -561,7 +561,7 @@ TEST_CASE("production: twelve hosts with other names are matched to three nodes 
   CHECK(says("'front-2.example' of the dump was matched to node 'n1'"));
   CHECK(says("% of its actions"));
   CHECK(says("'batch-1'"));
-  // --map holds.
+  // Assignments of --map take precedence.
   Inputs inputs = inputs_of(config, {dump});
   inputs.profile = profile;
   inputs.host_to_node = {{"store3", "n1"}};

@@ -73,7 +73,7 @@ TEST_CASE("a profile with a restart discards failures that follow from a restart
   REQUIRE(profile::learn_restart(profile.restarts, restarted("n1", 10), "n1"));
   const Plan plan = plan_of(config, incident(), profile);
   REQUIRE(failed_calls(plan) == 1);
-  CHECK(plan.candidates.size() == 2);  // and the kill
+  CHECK(plan.candidates.size() == 2);  // the failed disk and the kill
   CHECK(
       std::any_of(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.error == "EIO"; }));
   CHECK(discarded(plan, "consequences of a restart") == kFiles + 1);
@@ -111,7 +111,7 @@ TEST_CASE("failures before the restart, or far more frequent than after one, are
   Dump often = incident();
   often.scf(20, "n1", "openat", ENXIO, file(1)).count = 100;
   CHECK(failed_calls(plan_of(config, often, profile)) == 2);
-  Dump without;  // and without a restart none does
+  Dump without;  // without a restart, no failure follows from one
   without.scf(16, "n1", "openat", ENXIO, file(0));
   without.ends(40);
   CHECK(failed_calls(plan_of(config, without, profile)) == 1);

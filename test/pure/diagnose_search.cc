@@ -769,7 +769,7 @@ TEST_CASE("an interrupted diagnosis reports its results so far") {
     cluster.fails_at = when;
     const Inputs inputs = inputs_of(config, {partition_dump()});
     const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
-    if (when < 4) {  // nothing is
+    if (when < 4) {  // nothing is found before the interruption
       REQUIRE_FALSE(d);
       CHECK(d.error().kind == ErrorKind::cancelled);
       continue;

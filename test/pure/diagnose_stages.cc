@@ -27,7 +27,7 @@ TEST_CASE("facts are all events but calls, by time, with starts of main processe
   const auto nodes = NodeMap::make(inputs);
   REQUIRE(nodes);
   const Facts facts = read_facts({inputs, *nodes, 60 * kSecond});
-  CHECK(facts.times.begin == at(2));  // of the silence
+  CHECK(facts.times.begin == at(2));  // when the silence began
   CHECK(facts.times.end == at(20));
   CHECK(facts.times.at(at(3)) == "3s after the workload began");
   CHECK(facts.failures == 4);
@@ -120,7 +120,7 @@ TEST_CASE("a node that sends packets after its end is taken as running again") {
   const Processes processes = extract_processes(given, facts, Programs(given));
   REQUIRE(processes.causes.size() == 1);
   CHECK(processes.causes[0].end == kNever);
-  CHECK(end_by_signs_of_life(processes.causes, given, facts)[0].end == at(15));  // half way
+  CHECK(end_by_signs_of_life(processes.causes, given, facts)[0].end == at(15));  // half-way between crash and silence
 }
 
 TEST_CASE("a process weighs little if the test deployment does not run its program") {

@@ -178,7 +178,7 @@ struct Answer {
   std::vector<std::string> unfired;  // ids of faults that do not fire
   trace::Trace trace;
   std::string note = "scripted";
-  std::string doubt{};              // why the run tells nothing
+  std::string doubt{};              // why the run is inconclusive
   std::vector<std::string> idle{};  // ids of faults that fire without effect
 };
 

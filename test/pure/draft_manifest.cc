@@ -102,7 +102,7 @@ TEST_CASE("Kafka in KRaft mode: a namespace and an init container of the same im
   CHECK(in_text(words[2], "mkdir -p /var/lib/kafka/data"));
   CHECK(in_text(words[2], "\nexec \"$@\""));
   CHECK(in_text(words[6], "PLAINTEXT://kafka-1.kafka-hs.streams.svc.cluster.local:9092"));
-  CHECK(in_text(words[6], "$${HOSTNAME##*-}"));  // the shell's own
+  CHECK(in_text(words[6], "$${HOSTNAME##*-}"));  // a variable of the shell in the container
   CHECK(says(all.draft.doubts, "the init container sysctl (busybox:1.36) is left out"));
   CHECK(node.ready->tcp == 9092);
   CHECK(has(node.container->options, "/tmp"));

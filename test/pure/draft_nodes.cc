@@ -235,7 +235,7 @@ TEST_CASE("a folder shared by many programs is never covered or moved") {
   const NodeDraft node = one(seen);
   const auto text = fmt::format("{}", fmt::join(node.command, " "));
   CHECK(holds(text, "--data-dir /tmp"));
-  CHECK(holds(text, " /tmp/kv.db --"));  // the file alone
+  CHECK(holds(text, " /tmp/kv.db --"));  // the file, but not its folder
   REQUIRE_FALSE(node.doubts.empty());
   CHECK(holds(fmt::format("{}", fmt::join(node.doubts, " ")), "/tmp/kv.sock"));
 }
@@ -369,7 +369,7 @@ TEST_CASE("a node runs in an overlay of its working folder, and in the foregroun
   INFO(script);
   CHECK(holds(script, "\nlay_over 1 /srv/app\n"));
   CHECK(holds(script, "upperdir=$layers/changes"));
-  // What root makes is where only root may enter, and it mounts on folders that it has entered.
+  // Root creates files only where no other user may enter, and mounts only on folders that it has entered.
   CHECK(holds(script, "over=$ROSE_RUN_DIR/$ROSE_NODE.over\nmkdir -p -m 700 \"$over\"; cd \"$over\"\n"));
   CHECK(holds(script, "\n  put \"$over/empty/$i\" \"$1\"; shift\n"));
   CHECK(holds(script, "\nat /srv/app\nexec setpriv --reuid web"));

@@ -217,14 +217,14 @@ TEST_CASE("runs made ahead: runs no longer expected are not started, requested o
   engine::Ahead ahead(crew);
   const schedule::Schedule a = named("a"), b = named("b"), c = named("c"), d = named("d");
   ahead.expect({b, c});
-  REQUIRE(ahead.make({&a}));  // b has begun meanwhile
+  REQUIRE(ahead.make({&a}));  // meanwhile the worker has started b
   ahead.expect({c});
   REQUIRE(ahead.make({&d}));
   REQUIRE(crew.order.size() >= 3);
   CHECK(crew.order[0] == schedule::to_toml(a));
   CHECK(crew.order[1] == schedule::to_toml(b));
   CHECK(crew.order[2] == schedule::to_toml(d));
-  REQUIRE(ahead.make({&b}));  // it was made
+  REQUIRE(ahead.make({&b}));  // that run already exists
   CHECK(std::count(crew.order.begin(), crew.order.end(), schedule::to_toml(b)) == 1);
 }
 

@@ -1,5 +1,5 @@
-// What is sent to workers: folders, runs, messages, command lines. Hostile senders get an error, and nothing is written
-// outside of the folder.
+// Data that is sent between diagnosis and workers: folders, runs, messages, command lines. Data from hostile senders is
+// refused with an error, and nothing is written outside the folder.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ std::vector<std::string> names(const Tree& tree) {
   return all;
 }
 
-// Everything that the builder lacks, in pieces of three bytes.
+// Sends everything that the builder lacks, in pieces of three bytes.
 Result<void> send(TreeBuilder& builder, const Tree& tree) {
   for (const std::string& digest : builder.lacking()) {
     for (const Entry& entry : tree.entries) {
@@ -226,7 +226,7 @@ TEST_CASE("a folder transfer refuses a changed file and one that was not request
   TreeBuilder builder(to.path, received(Json::array({entry("a"), entry("b", sha256("xyz").c_str())})).value());
   CHECK_FALSE(builder.piece(sha256("other"), "other"));
   REQUIRE(builder.piece(abc, "a"));
-  CHECK_FALSE(builder.piece(sha256("xyz"), "xyz"));  // before the first one is there
+  CHECK_FALSE(builder.piece(sha256("xyz"), "xyz"));  // refused until the first file is complete
 }
 
 TEST_CASE("a run is transferred with its record, trace, files and log write times") {
@@ -297,7 +297,7 @@ TEST_CASE("a run is transferred with its record, trace, files and log write time
   CHECK(check_run(*pack_run(run, schedule, config, there.path, Keep::all, code, growth), print));
   CHECK_FALSE(check_run(*pack_run(run, schedule, config, there.path, Keep::all, code, growth), "another"));
 
-  // Hostile ones.
+  // Hostile messages.
   const Result<Message> good = pack_run(run, schedule, config, there.path, Keep::all, code, growth);
   REQUIRE(good);
   const auto refused = [&](const std::function<void(Message&)>& change) {

@@ -534,7 +534,7 @@ TEST_CASE("a permutation test says how often chance separates the runs as well a
   CHECK(alone.chance(0.6) == Approx((2 + 2 * 25) / 252.0));  // and one run of each side exchanged
   CHECK(alone.chance(0) == 1);
 
-  // Each further step that separates other runs makes chance as likely again.
+  // Each further step that separates other runs adds the same amount to the probability.
   explain::Permutations beside(5, 5);
   beside.add(of({0, 1, 2, 3, 4}));
   beside.add(of({0, 2, 4, 6, 8}));

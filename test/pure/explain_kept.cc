@@ -76,7 +76,7 @@ std::vector<std::string> words_of(const explain::Explanation& e) {
 
 TEST_CASE("kept runs give the same explanation as the original runs", "[explain]") {
   Case one = sample_case();
-  for (std::size_t i = 0; i < 2; ++i) {  // of an earlier round, without the query
+  for (std::size_t i = 0; i < 2; ++i) {  // these runs are of an earlier round, which lacked the query
     one.input.runs[i].unasked = {0};
     one.input.runs[i].values.clear();
   }

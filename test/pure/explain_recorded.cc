@@ -21,8 +21,8 @@ RecordedMessage message_at(int ms, const char* key, const char* what, std::uint6
   return {ms * kMillisecond, node, key, what, record, "n1/recording.1.rr"};
 }
 
-// Before the fault anything may happen; after it (recorded times lag by some milliseconds), one more SET on the way to
-// the failure.
+// Runs differ before the fault, which does not matter. After it (recorded times lag by some milliseconds), they receive
+// the same messages up to the last one, which is `third` in failing runs.
 Input input_of(int failing, int sound, const char* third) {
   Input input;
   for (int i = 0; i < failing; ++i)

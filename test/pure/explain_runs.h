@@ -121,7 +121,7 @@ class Run {
     e.flags = trace::kOutOfMemory;
     return *this;
   }
-  Run& of_process(int pid) {  // the last event
+  Run& of_process(int pid) {  // assigns the last event to the process
     result_.trace.events.back().pid = pid;
     return *this;
   }

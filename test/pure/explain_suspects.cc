@@ -119,7 +119,7 @@ TEST_CASE("for a crash between two steps of a function, it ranks before the func
     }
     return one.explain().suspects.front();
   };
-  // It had appended before, had made a file in between, or neither.
+  // The node had appended before, had renamed a file in between, or neither.
   const auto again = first([](script::Run run) { return run.enters(120, "append").enters(130, "append"); });
   CHECK(again.function == "archive");
   CHECK(again.why.find("half done") != std::string::npos);
@@ -147,7 +147,7 @@ TEST_CASE("what a killed process no longer does says nothing of the functions th
   CHECK(save->features[explain::Feature::arrived] > 0);
   CHECK(save->features[explain::Feature::dead] == 0);
   CHECK(save->features[explain::Feature::harmless] == 0);
-  // Where it was in the stack remains what decides.
+  // The position on the stack still decides.
   CHECK(e.suspects.at(1).function == "save");
   CHECK(e.suspects.at(2).function == "serve_read");
 }
@@ -893,7 +893,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(wrapped.starts);
   CHECK(wrapped.caller == "main.begin");
   CHECK(call("expire", "main.begin.deferwrap2 (shop.go:7)").caller == "main.begin");
-  // The callers of callers that were read at the same time; a goroutine begins with none.
+  // Callers of callers, which were read at the same time. The first function of a goroutine has no caller.
   schedule::RunResult chain;
   chain.trace.meta.workload_ts = 1000;
   for (const auto& [ts_ns, text] :
@@ -911,7 +911,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   for (const explain::Call& link : outward) links.push_back(link.caller + " > " + link.function);
   CHECK(links == std::vector<std::string>{"Server::run(int) > expire", "Server::serve() > Server::run(int)",
                                           "Server::loop() > Server::serve()", "Server::begin() > expire"});
-  // The functions into which a caller was inlined called it.
+  // If a caller was inlined, the functions that contain it count as its callers.
   schedule::RunResult inlined = chain;
   inlined.values.resize(2);
   inlined.values[0].text =
@@ -1012,7 +1012,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(beat->line == 33);
   CHECK(beat->why == "calls Server::run(int) (server.cc:33), in which the wrong clock first makes a difference");
   CHECK(beat->score > caller.score);
-  // A thread's outermost function has read it itself.
+  // The outermost function of a thread has no caller in the program, so it has read the clock itself.
   explain::Explanation outermost = e;
   add_outer_callers(outermost, {"Server::run(int)"}, {call("Server::run(int)", "std::__invoke (invoke.h:3)")});
   CHECK(outermost.suspects.size() == e.suspects.size());
@@ -1180,7 +1180,7 @@ TEST_CASE("only on nodes where failing runs lack a function has its caller decid
 }
 
 TEST_CASE("what ended with a killed process decided nothing", "[explain]") {
-  // After the restart, nobody connects any more: the function that should have done that decided.
+  // After the restart, no client connects any more: the function that should have connected made the decision.
   const auto caller_decides = [](bool entered_again) {
     Case one;
     one.input.schedule.faults[0].kind = schedule::FaultKind::crash;

@@ -75,7 +75,8 @@ TEST_CASE("jitter is uniform, repeatable, and keeps each connection in order") {
     CHECK(std::abs(delays[delays.size() * static_cast<std::size_t>(percent) / 100] -
                    (10 + 40 * percent / 100) * kMsNs) < 2 * kMsNs);
 
-  // Sent at once: packets of one connection keep their order, those of two may overtake each other.
+  // Packets that are sent at the same time: those of one connection keep their order, those of two may overtake each
+  // other.
   HoldQueue queue(std::vector<HoldRule>{rule});
   for (unsigned i = 0; i < 200; ++i) REQUIRE(queue.take(frame(0, 100 + i, 0, 1000 + i % 2), i));
   std::size_t last[2] = {};

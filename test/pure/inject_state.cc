@@ -1,4 +1,4 @@
-// The steps that advance a schedule, with many threads at once on plain memory; and what plans refuse.
+// The operations that advance a schedule, made by many threads concurrently on plain memory; and what plans refuse.
 #include "inject/state.h"
 
 #include <atomic>
@@ -162,7 +162,7 @@ until = [ { log = "healed", node = "n2" } ]
 )");
   REQUIRE(m.plan->rules.size() == 1);
   CHECK(m.state->until_ns(0) == 0);
-  CHECK_FALSE(m.state->count(0, 0, 0, 5));  // its `until` does not count before it
+  CHECK_FALSE(m.state->count(0, 0, 0, 5));  // `until` is not counted before the run begins
   m.state->begin(10);
   CHECK(m.state->fire(0, 0, 0, 20));
   CHECK(m.state->until_ns(0) == ~std::uint64_t{0});

@@ -1,4 +1,4 @@
-// What is recognised as Node.js.
+// Which processes are recognised as Node.js.
 #include "javascript/session.h"
 
 #include <catch2/catch.hpp>

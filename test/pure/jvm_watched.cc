@@ -93,7 +93,7 @@ TEST_CASE("the reason why methods are not watched is reported") {
   CHECK(says({read({record(RecordKind::note, "a debugger")}, false)}, "a debugger"));
   CHECK(says({read({})}, "no class"));
   CHECK(complaints("n1", {read({record(RecordKind::method, "x.A.m")})}).empty());
-  // A tool that the start script executed before.
+  // The first JVM was a tool that the start script executed before the server, so its note is no problem.
   CHECK(complaints("n1",
                    {read({record(RecordKind::note, "a debugger")}, false), read({record(RecordKind::method, "x.A.m")})})
             .empty());
@@ -196,7 +196,7 @@ TEST_CASE("the code book distinguishes system calls, also made through helpers, 
   CHECK(places[1].site.offset == 9);
   CHECK(places[1].site.line == 11);
   CHECK(places[1].site.loop);
-  CHECK_FALSE(places[2].syscall);  // it calls itself
+  CHECK_FALSE(places[2].syscall);  // the method calls itself
   CHECK(book.places("n2", "x.A.save").empty());
   CHECK_FALSE(book.contains("n1", "x.A"));
   // The same text from another run is recorded only once.

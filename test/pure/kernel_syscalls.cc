@@ -1,5 +1,5 @@
-// The syscall table against the numbers the compiler's own headers know, and the names of errors
-// and signals both ways.
+// The syscall table agrees with the numbers in the compiler's headers; names of errors and signals are converted in
+// both directions.
 #include "kernel/syscalls.h"
 
 #include <fcntl.h>

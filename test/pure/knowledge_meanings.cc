@@ -123,13 +123,13 @@ TEST_CASE("a node's name or address is a word that patterns can require") {
   CHECK(named("(n2) is gone, asked n1") == "@node is gone asked @self");
   CHECK(named("peer=10.0.0.2:7000 lost") == "peer @node lost");
   CHECK(named("tcp://10.0.0.2:7000 lost") == "@node lost");
-  CHECK(Sentence("peers: tcp://10.0.0.2:7000", &nodes).words().size() == 2);  // the scheme is no word between them
+  CHECK(Sentence("peers: tcp://10.0.0.2:7000", &nodes).words().size() == 2);  // "tcp" is no word of it
   CHECK(named("n2.cluster.local lost") == "@node lost");
   CHECK(named("db-main lost") == "@node lost");
   CHECK(named("n22 and xn2 and 10.0.0.21") == "n22 and xn2 and");
   CHECK(named("open /srv/n2/data: denied") == "open denied");  // a folder
   CHECK(named("n2=lost") == "n2 lost");                        // a field
-  // The word keeps its own meaning.
+  // A word that is also a node's name keeps its own meaning.
   const Sentence plain("server lost", &nodes);
   REQUIRE(plain.words().size() == 2);
   CHECK(plain.words()[0].text == "server");
@@ -162,7 +162,7 @@ TEST_CASE("negated and hypothetical statements have no meaning") {
     CHECK((link || read(lost, text).empty()));
   }
   CHECK(read(lost, "cannot reach n2: link down") == "lost: down");
-  // Among the words, too, unless they ask for a denial.
+  // A negation between the words of a pattern counts, too, unless the pattern requires it.
   const std::string wide = entry("lost", "<peer> ... down|lost"), denial = entry("lost", "<peer> .. not .. ready");
   CHECK(read(wide, "the peer on rack 3 is down") == "lost: peer on rack 3 is down");
   for (const char* text : {"peer is no longer down", "peer was not lost", "the peer may be down"}) {

@@ -129,7 +129,7 @@ TEST_CASE("a node that does not answer may also have ended or been paused", "[lo
   CHECK(closed.find(Hint::Kind::stop, "n2") == nullptr);
   REQUIRE(closed.find(Hint::Kind::end, "n2") != nullptr);
   CHECK(closed.find(Hint::Kind::end, "n2")->weight > ended->weight);
-  // Without times as well.
+  // This also holds for logs without times.
   REQUIRE(Hinted({"lost connection to n2\n"}, {}).find(Hint::Kind::end, "n2") != nullptr);
 }
 
@@ -392,7 +392,7 @@ TEST_CASE("the clock that differs from most others is wrong, whichever node repo
     // The node answers, so it is not missed.
     CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);
   }
-  // If another clock is ahead, this one is behind.
+  // If the clock of another node is ahead, this node's clock may be behind.
   const Hinted two({ready + "2026-01-02 03:04:06.000 WARN clock offset of n2: 90s ahead\n", ready}, {ready, ready});
   const Hint *ahead = two.find(Hint::Kind::clock, "n2"), *behind = two.find(Hint::Kind::clock, "n1");
   REQUIRE((ahead != nullptr && behind != nullptr));
@@ -441,7 +441,7 @@ TEST_CASE("a slow disk is that of the writer, or of the node that the message na
   CHECK(slow("WARN disk I/O of 10.0.0.2 is stalled for 32s") == "n2 n1 ");
   CHECK(slow("WARN 3 slow ops, oldest one blocked for 34 sec, n2 has slow ops") == "n2 n1 ");
   CHECK(slow("WARN no heartbeat to n2 in time: slow fsync took 2.4s") == "n1 n2 ");
-  CHECK(slow("DEBUG slow disk: fsync took 2.4s") == "n1 ");  // where nothing else is found
+  CHECK(slow("DEBUG slow disk: fsync took 2.4s") == "n1 ");  // if there is no stronger hint
   CHECK(slow("DEBUG slow disk: fsync took 2.4s\n2026-01-02 03:04:06 WARN n2 refused the connection") == "");
 }
 
@@ -591,7 +591,7 @@ TEST_CASE("nodes that joined the cluster again had not ended", "[logs]") {
 TEST_CASE("a node that finds traces of an interrupted life had ended", "[logs]") {
   const Hinted one({"2026-01-02 03:04:45 INFO Unclean shutdown detected\n"}, {});
   REQUIRE(one.find(Hint::Kind::end, "n1") != nullptr);
-  // The message is the next life's, so later failures do not belong to that end.
+  // The message is from after the restart, so later failures do not belong to that end.
   CHECK(one.find(Hint::Kind::end, "n1")->until_ns == one.find(Hint::Kind::end, "n1")->ts_ns);
   const Hinted torn({"2026-01-02 03:04:45 ERROR block checksum mismatch in /srv/db/1.sst\n"}, {});
   REQUIRE(torn.find(Hint::Kind::end, "n1") != nullptr);

@@ -918,7 +918,7 @@ TEST_CASE("restarts, early ends and gaps are found without a run without faults"
     for (int i = 11; i < 60; i += 9) text += at(i, "heart beats");
     const Logs failure = read_text(text + at(200, "heart beats"), {"n1.log", "n1"}, {}, kinds);
     const std::vector<Hint> hints = hints_of(failure, normal, kinds);
-    REQUIRE(hints.size() == 1);  // but a gap that is much longer than usual is one
+    REQUIRE(hints.size() == 1);  // but a gap that is much longer than usual is a hint
     CHECK(hints[0].until_ns - hints[0].ts_ns == 144'000'000'000);
   }
   SECTION("a silence after a full disk weighs less") {

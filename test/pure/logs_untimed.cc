@@ -94,7 +94,7 @@ TEST_CASE("recorded write times are kept with the run and read back", "[logs]") 
   CHECK(back.at("/run/7/n1/stderr.log")[1].size == 25);
   CHECK(back.at("/run/7/n1/stderr.log")[1].ts_ns == 9);
   CHECK(back.at("/run/7/n2/a b.log")[0].ts_ns == 3);
-  // Other contents of the file do not matter.
+  // Lines that are not in the file's format are ignored.
   CHECK(growth_of_text("1 2\n/x\n3\n4 5 6\n-1 7\n9 8\n2 9\n\xff", "/r").at("/r/x").size() == 1);
 }
 

@@ -1,4 +1,4 @@
-// When the wall clock counts as having been set: scripted readings.
+// Scripted readings of the clocks: which of them show that the wall clock was set.
 #include <catch2/catch.hpp>
 
 #include <string>

@@ -1,4 +1,4 @@
-// The control socket, without a kernel tracer behind it.
+// The control socket of a tracer, tested without a tracer.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -265,7 +265,7 @@ TEST_CASE("if no thread can be started, a request is refused and the tracer cont
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // Limits do not bind root.
+    // Root is not subject to the limit, so the child changes its user.
     if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
     const auto socket = folder / "t.sock";
     auto server = ControlServer::start(socket, serves(1));

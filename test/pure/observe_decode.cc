@@ -83,7 +83,7 @@ TEST_CASE("paths are joined from folder and text") {
     CHECK(out.path == c.want);
     CHECK(((out.event.flags & trace::kTruncated) != 0) == c.truncated);
   }
-  // a length beyond the end
+  // The path of the root folder consists of no names.
   CHECK(decoded(Record(ROSE_FAILED, 257, -2).piece(ROSE_PATH, "etc").piece(ROSE_BASE, "")).path == "/etc");
 }
 

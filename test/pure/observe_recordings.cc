@@ -1,5 +1,5 @@
-// Recordings of targets, beside a dump: copied while they are written, found by their names, handed over, stored with
-// the dump.
+// Recordings of targets for a dump: they are copied while they are written, found by their names, transferred, and
+// stored with the dump.
 #include <atomic>
 #include <fstream>
 #include <map>

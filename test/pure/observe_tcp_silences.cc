@@ -341,14 +341,14 @@ TEST_CASE("tcp silences: attempts to connect that are all given up are a silence
   CHECK(watch.ended[0].pair.port == 80);
   CHECK(watch.open().empty());
 
-  // Too short, or one attempt that the kernel repeats and that fails at its end.
+  // No silence: it was too short, or it was a single attempt, which the kernel repeated and which failed at its end.
   Watch other;
   tried(other, s(3), s(7), false);
   for (std::int64_t now = s(7); now < s(20); now += kPeriod) other.look(now, {});
   tried(other, s(20), s(40), true);
   CHECK((other.open().empty() && other.ended.empty()));
 
-  // An answer ends it.
+  // An answer ends the silence.
   Watch answered;
   tried(answered, s(0), s(8), false);
   Socket served;

@@ -83,7 +83,7 @@ TEST_CASE("a shortened snapshot keeps the newest events") {
   Made made(100'000, 16 * kMiB);
   for (int i = 0; i < kEvents; ++i) made.window.add(failure("/p/" + std::to_string(i * 7919), i));
   std::uint64_t all = 0;
-  // To a third of its bytes, to less than its newest block, to all, and to less than anything.
+  // Limits of a third of its bytes, less than its newest block, all bytes, and less than any block.
   for (const std::uint64_t part : {3U, 20U, 1U, 1'000'000U}) {
     const auto snapshot = made.window.snapshot();
     const auto bytes = snapshot->pack();

@@ -53,7 +53,7 @@ TEST_CASE("schedules are found in files and folders with their configuration", "
   CHECK(cases_of({{"suite"}, "rose.toml", {}, {}}) == both);
   CHECK(cases_of({{"./suite/"}, "rose.toml", {}, {}}) == both);
   CHECK(cases_of({{"."}, "rose.toml", {"*one"}, {}}) == "suite/a/x/one=./suite/a/x/one.toml@suite/rose.toml ");
-  // One configuration for all.
+  // One configuration for all schedules.
   CHECK(cases_of({{"suite"}, "./rose.toml", {}, {"a*"}}) == "b=suite/b/schedule.toml@./rose.toml ");
   // Files are used as given; a name is used once.
   CHECK(cases_of({{"suite/b/schedule.toml"}, "rose.toml", {}, {}}) == "b=suite/b/schedule.toml@rose.toml ");

@@ -46,7 +46,7 @@ TEST_CASE("contrasting runs for a crash at a step fire it twice at an unrelated 
   const auto schedule =
       parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"f\" } ]\n");
   const auto others = beside(schedule, {fired("k", 3'000'000'000)}, 6);
-  REQUIRE(others.size() == 3);  // and once at the second entry
+  REQUIRE(others.size() == 3);  // two at an unrelated time, and one at the second entry
   CHECK(others[0].schedule.faults[0].when.size() == 1);
   CHECK(others[0].schedule.faults[0].when[0].kind == schedule::ConditionKind::elapsed);
   CHECK(others[0].schedule.faults[0].when[0].elapsed_ns == 1'500'000'000);

@@ -24,7 +24,8 @@ constexpr std::int64_t kMonday = 1'763'755'200 * kSecond;
 
 // --- properties of every page
 
-// Every element closed in order, attributes quoted, nothing except what the page itself needs. Returns "" if so.
+// Checks that elements are nested correctly, that attributes are quoted, and that the page refers to nothing outside
+// itself. Returns the problem; "" if there is none.
 std::string markup_problem(std::string_view page, bool xml) {
   std::vector<std::string> open;
   std::size_t at = 0;
@@ -621,7 +622,7 @@ TEST_CASE("the page of a large trace is bounded in size and counts combined mark
   const std::size_t marks = count(alone.substr(alone.find("class=\"z\"")), "<rect") + count(alone, "<use");
   CHECK(marks > 1000);
   CHECK(marks <= 3600);
-  // The marks' counts add up to all of them: nothing is dropped.
+  // The counts of the marks add up to the number of all events, so nothing is dropped.
   std::uint64_t counted = 0;
   const std::string marked = alone.substr(alone.find("class=\"z\""));
   for (std::size_t at = 0; (at = marked.find("<title>", at)) != std::string::npos; ++at) {

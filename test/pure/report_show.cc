@@ -81,7 +81,7 @@ TEST_CASE("the node's own address is printed as local, not as a peer", "[show]")
   e.syscall = 49;
   e.err = 98;
   CHECK(describe(trace, e) == "bind EADDRINUSE local 10.0.0.1:7000 fd 3");
-  e.type = EventType::sys;  // somebody was accepted
+  e.type = EventType::sys;  // a connection was accepted
   e.syscall = 288;
   e.result = 5;
   CHECK(describe(trace, e) == "accept4 = 5 peer 10.0.0.1:7000 fd 3");
@@ -138,7 +138,7 @@ TEST_CASE("points in time are parsed", "[show]") {
                                                        {"-10s", last - 10'000'000'000},
                                                        {"-200ms", last - 200'000'000},
                                                        {"1763755202000000000", 1763755202000000000},
-                                                       {"10", 10}};  // nanoseconds, however few
+                                                       {"10", 10}};  // also a small number means nanoseconds
   for (const auto& [text, ns] : good) {
     INFO(text);
     const auto moment = parse_moment("--since", text, trace);

@@ -207,7 +207,7 @@ TEST_CASE("the interval after a sequential test covers the true rate as often as
         CHECK(covered >= 0.95 - 1e-6);
       }
     }
-  // Without a miss the number of runs carries no further information: as for the exact interval.
+  // Without a miss, the number of runs carries no further information, so the interval is the exact one.
   CHECK(RateTest(0.8).interval({8, 0, 0}).first == Approx(Tally{8, 0, 0}.interval().first).margin(1e-6));
   // A tally that does not end the test has that interval, too.
   CHECK(RateTest(0.8).interval({5, 1, 0}) == Tally{5, 1, 0}.interval());

@@ -368,7 +368,7 @@ TEST_CASE("truncated and damaged files cause neither a crash nor a hang") {
   };
   Elf64_Ehdr header;
   std::memcpy(&header, whole->data(), sizeof header);
-  // Code that, by its header, lies partly behind the end of the file.
+  // Code that according to its header lies partly behind the end of the file.
   std::string long_code = *whole;
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
     const std::size_t at = header.e_phoff + i * sizeof(Elf64_Phdr);

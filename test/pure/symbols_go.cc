@@ -130,7 +130,7 @@ TEST_CASE("packages of Go's library are distinguished from modules, wherever the
   CHECK(of_go_library("main.reports.Printf.func2", "/usr/local/go/src/log/log.go"));
   CHECK(of_go_library("main.reports.Printf.func2",
                       "/home/x/go/pkg/mod/golang.org/toolchain@v0.0.1-go1.23.1.linux-amd64/src/log/log.go"));
-  // By name alone.
+  // Recognised by name alone.
   CHECK(of_go_library("sort.insertionSort_func", ""));
   CHECK(of_go_library("slices.pdqsortCmpFunc[go.shape.struct { main.x string }]", ""));
   CHECK(of_go_library("net/http.(*conn).serve", ""));

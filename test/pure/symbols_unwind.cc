@@ -30,7 +30,7 @@ __attribute__((noinline, no_sanitize("address"))) void copy_stack(const volatile
   for (std::size_t i = 0; i < size; ++i) to[i] = from[i];
 }
 
-// Registers and stack of the calling function, which must not be inlined.
+// Takes the registers and the stack of the calling function, which must not be inlined.
 __attribute__((noinline)) void take_snapshot() {
   auto& r = taken.registers;
   asm volatile(
@@ -181,7 +181,8 @@ TEST_CASE("overlapping or wrapping maps are handled") {
 
 namespace {
 
-// As a runtime does: code without a file, with a frame pointer, named in a list. nullptr: `at` is occupied.
+// Creates code as a runtime does: without a file, with a frame pointer, named in a list. Returns nullptr if `at` is
+// occupied.
 void* made_code(std::uint64_t at) {
   // push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret
   constexpr std::uint8_t kCode[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
@@ -193,7 +194,8 @@ void* made_code(std::uint64_t at) {
   return page;
 }
 
-// Anywhere, and directly after every mapping if there is space: after a library, and between its parts.
+// Creates such code anywhere, and directly after every mapping if there is space: after a library, and between its
+// parts.
 std::vector<void*> made_codes() {
   std::vector<std::uint64_t> ends = {0};
   std::ifstream file("/proc/self/maps");

@@ -225,13 +225,14 @@ TEST_CASE("a function's caller is found by its return address, also after the fi
 }
 
 TEST_CASE("who starts a thread calls its function") {
-  // Its entry is called by the C library.
+  // The C library calls the thread's function, but main() started the thread.
   const Site exchange = ask("hostile_files", "exchange:callers").sites.at(0);
   CHECK(format_value(exchange.form, std::uint64_t{1} << 40, {}).text == "a library, from main");
-  // Called directly as well, from one more function: neither handed it over.
+  // plain() is also called directly from another function, so rose must not report that a function passed it to a
+  // library.
   const Site plain = ask("value_victim", "plain:callers").sites.at(0);
   CHECK(format_value(plain.form, std::uint64_t{1} << 40, {}).text == "code outside the file");
-  // The C++ library calls the functions of std::thread, through a class that it makes for each.
+  // The C++ library calls the functions of std::thread through a class that it generates for each.
   for (const char* binary : {"value_victim", "value_fast"}) {
     CAPTURE(binary);
     const Site work = ask(binary, "negated:callers").sites.at(0);

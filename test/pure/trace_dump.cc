@@ -155,7 +155,7 @@ TEST_CASE("traces of identical or similar events stay within the reader's limit 
   event.ts_ns = 1'763'755'200'000'000'000;
   trace.events.assign(100'000, event);
   const std::string bytes = to_bytes(trace);
-  CHECK(bytes.size() > 100'000);  // plainly
+  CHECK(bytes.size() > 100'000);  // stored without compression
   const auto back = parse(bytes);
   REQUIRE(back);
   CHECK_FALSE(back->damage);
@@ -372,7 +372,7 @@ std::string columns(const std::map<int, std::string>& given = {}, std::string st
   return raw;
 }
 
-// Those that version 3 added: by requested begin_within end_within usual.
+// The columns that version 3 added: by requested begin_within end_within usual.
 std::string later_columns() {
   std::string raw;
   for (const char value : {0, 9, 1, 1, 1}) raw += std::string(1, '\0') + std::string(1, value) + std::string(7, '\0');

@@ -170,7 +170,7 @@ TEST_CASE("merging combines the headers", "[event]") {
   CHECK(merged.meta.addresses == std::vector<std::string>{"n1=10.0.0.1", "n3=10.0.0.3"});
   REQUIRE(merged.events.size() == 2);
   CHECK(merged.str(merged.events[0].node) == "n9");
-  CHECK(merged.str(merged.events[1].node) == "h1");  // its tracer's own
+  CHECK(merged.str(merged.events[1].node) == "h1");  // an event without a node belongs to the tracer's host
 
   const Trace same = merge({a, a});
   CHECK(same.meta.node == "h1");

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Gets a kernel as Debian packages it (nothing is built) for run.sh --kernel: 5.10 of Debian 11, 6.1 of 12, 6.12 of 13.
-# Nothing is downloaded when it is there already; remove its folder to get the newest one.
+# If the kernel exists already, nothing is downloaded; remove its folder to get the newest one.
 #
 #   debian-kernel.sh 5.10|6.1|6.12 [arm64]
 #
 # The kernel and its modules are stored in ${XDG_CACHE_HOME:-~/.cache}/rose/vm/VERSION (arm64: VERSION-arm64), the lists
-# of packages in apt/ beside it: the machine's own sources of apt stay as they are. Needs root once, to install the
-# packages that run.sh needs.
+# of packages in apt/ beside that folder, so that the machine's own apt sources are not changed. Needs root once, to
+# install the packages that run.sh needs.
 set -eu
 
 version=${1:-}

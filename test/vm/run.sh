@@ -1,18 +1,18 @@
 #!/bin/sh
-# Runs test programs on the kernel that build-kernel.sh builds, or on Debian's own: in a virtual machine whose root is
-# the host's, shared read-only, with everything that is written kept in the guest's memory. With KVM where the machine
-# has it, else emulated (about ten times slower).
+# Runs test programs on the kernel that build-kernel.sh builds, or on one of Debian's, in a virtual machine. The guest's
+# root is the host's, shared read-only; files that the guest writes are kept in its memory. Uses KVM if the machine has
+# it; otherwise the machine is emulated, which is about ten times slower.
 #
 #   run.sh [--kernel VERSION] [--arch arm64] [--build DIR] [--timeout SECONDS] [--memory MB] [--processors N] [--kvm]
 #          [TEST...]
 #
-# --arch arm64 emulates an arm64 machine: its root is the folder of cmake/arm64-root.sh, and the build is the preset
-# arm64's, at its own path. The kernel is 6.12 unless --kernel says otherwise.
+# --arch arm64 emulates an arm64 machine. Its root is the folder of cmake/arm64-root.sh, and the build is that of the
+# preset arm64, at its usual path. The kernel is 6.12 unless --kernel names another one.
 #
-# --kernel takes a kernel as Debian ships it (debian-kernel.sh): 5.10, 6.1 (also called --packaged) or 6.12. Nothing is
-# built, and it cannot override returns. A TEST is a command for sh, run in the build's test folder; the default is the
-# `kernel` tests of injection with each backend. The guest's output comes to stdout; the exit status is 0 when all tests
-# ended with 0 or 77 (skipped), 3 when the machine did not start or did not end in time.
+# --kernel selects a kernel as Debian ships it (debian-kernel.sh): 5.10, 6.1 (also called --packaged) or 6.12. No kernel
+# is built then, and these kernels cannot override returns. A TEST is a command for sh, run in the build's test folder;
+# the default is the `kernel` tests of injection with each backend. The guest's output is printed on stdout. The exit
+# status is 0 if all tests ended with 0 or 77 (skipped), 3 if the machine did not start or did not end in time.
 set -eu
 
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -141,7 +141,7 @@ if [ -f /modules/order ]; then
     [ -e "dev/$node" ] || /bin/busybox mknod "dev/$node" "$kind" "$major" "$minor"
   done
 fi
-# So that paths are the same as on the host: the guest's root is the overlay, not a folder of the initramfs.
+# The guest's root is the overlay, not a folder of the initramfs, so that paths are the same as on the host.
 exec /bin/busybox switch_root /root /bin/busybox sh -c '
   /bin/busybox ip link set lo up
   /bin/busybox hostname rose-vm

@@ -1,11 +1,10 @@
 #!/usr/bin/env -S python3 -B
-"""What speaks to the cluster from outside, on the standard library alone.
+"""The clients of the cluster: the workload and the oracle. Needs only the standard library.
 
   client.py ready IP       exit 0 when the member at IP serves
-  client.py work           the workload: small puts through two members, and one who follows them on the third
-  client.py back-in-time   the oracle: exit 0 when the watch showed a change from before one it had shown already, 1
-                           when it
-                           did not, 2 when it can't tell
+  client.py work           the workload: small puts through two members, and a client that watches them on the third
+  client.py back-in-time   the oracle: exit 0 if the watch delivered a change that is older than one it had delivered
+                           before, 1 if it did not, 2 if that cannot be decided
 """
 import base64
 import http.client
@@ -38,8 +37,8 @@ def ready(ip):
 
 
 class Follower(threading.Thread):
-    """Watches "state/" through one member, from the first change on; a broken watch goes on behind what it has
-    shown."""
+    """Watches "state/" through one member, from the first change on. A watch that breaks is continued after the last
+    change that it delivered."""
 
     def __init__(self, ip):
         super().__init__(daemon=True)
@@ -65,7 +64,7 @@ class Follower(threading.Thread):
 
 
 class Writer:
-    """A connection that is not waited for; one put at a time."""
+    """A non-blocking connection with at most one put in progress."""
 
     def __init__(self, work, ip):
         self.work = work
@@ -112,7 +111,7 @@ class Writer:
 
 
 class Work:
-    """Puts through the first two members; the follower asks the third, which is nearest to it."""
+    """Puts through the first two members; the watching client is connected to the third, which is nearest to it."""
 
     def __init__(self):
         self.selector = selectors.DefaultSelector()

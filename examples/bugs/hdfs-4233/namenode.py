@@ -1,5 +1,5 @@
-"""As much of WebHDFS as the workload and the oracle need; python's library alone. Raises OSError when the name node
-does not answer, or refuses."""
+"""The part of WebHDFS that the workload and the oracle need. Uses only Python's standard library. Raises OSError if the
+name node does not answer, or refuses."""
 import http.client
 import json
 import os
@@ -34,7 +34,7 @@ def names(path):
 
 
 def serves(seconds):
-    """True as soon as the name node answers, out of safe mode."""
+    """True as soon as the name node answers and has left safe mode."""
     deadline = time.monotonic() + seconds
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Of MQTT 3.1.1 what these clients need, on the standard library alone."""
+"""The part of MQTT 3.1.1 that these clients need. Uses only Python's standard library."""
 import os
 import socket
 import struct
@@ -49,7 +49,7 @@ class Mqtt:
                 return head[0], self.file.read(length)
 
     def publish_retained(self, topic, payload):
-        """Returns once the broker has acknowledged it."""
+        """Returns when the broker has acknowledged the message."""
         self.packets += 1
         self.send(0x33, text(topic) + struct.pack("!H", self.packets) + payload)
         while self.receive()[0] != 0x40:

@@ -1,11 +1,11 @@
-"""What speaks to the database: the protocol of RFC 7047, on the standard library alone."""
+"""A client of the database: the protocol of RFC 7047. Uses only Python's standard library."""
 import json
 import os
 import socket
 
 
 class Refused(Exception):
-    """The server answered, and with an error."""
+    """The server answered with an error."""
 
 
 class Ovsdb:

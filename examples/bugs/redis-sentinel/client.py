@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What speaks to the cluster from outside, on the standard library alone.
+"""The clients of the cluster: the workload and the oracle. Needs only the standard library.
 
   client.py ready IP   exit 0 when the Sentinel at IP knows both replicas and both other Sentinels
-  client.py write      the workload: numbered writes to the first primary, acknowledged ones to acked.txt
+  client.py write      the workload: numbered writes to the first primary; acked.txt lists the acknowledged ones
   client.py lost       the oracle: exit 0 when acknowledged writes are missing on the primary that all
                        Sentinels agree on, 1 when none is, 2 when it can't tell
 """
@@ -75,7 +75,7 @@ def ready(ip):
 
 
 def write():
-    """Writes until the time is over, or until the primary is one no longer."""
+    """Writes until the time is over, or until the server is no longer a primary."""
     end = time.monotonic() + WRITE_SECONDS
     number = acknowledged = 0
     with open("acked.txt", "a", buffering=1) as acked, Connection(addresses()[0], 6379) as primary:
@@ -94,7 +94,7 @@ def write():
 
 
 def agreed_primary():
-    """The address all Sentinels name, if the server there says it is the primary; else None."""
+    """The address that all Sentinels name, if the server there claims to be the primary; otherwise None."""
     names = set()
     try:
         for ip in addresses():
@@ -148,7 +148,7 @@ def main():
         if sys.argv[1:] == ["lost"]:
             return lost()
     except (RedisError, OSError, KeyError) as error:
-        # Never 0 or 1 by accident: those are verdicts when asked for what is lost.
+        # Never return 0 or 1 by accident: for the command `lost` they are verdicts.
         print(f"client.py: {error!r}", file=sys.stderr)
         return 2
     print(__doc__, file=sys.stderr)

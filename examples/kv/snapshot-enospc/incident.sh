@@ -7,7 +7,7 @@ clean_up() { if mountpoint -q "$disk"; then umount -l "$disk"; fi; }
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 
-# wait_for SECONDS COMMAND...: until the command succeeds
+# wait_for SECONDS COMMAND...: waits until the command succeeds
 wait_for() {
   tries=$(($1 * 10)); shift
   while ! "$@"; do

@@ -2,7 +2,7 @@
 # Routing between n1 and the other two breaks for 4 seconds, in both directions; clients still reach all three.
 set -u
 
-# routes add|del: changes in each node how it reaches the other side
+# routes add|del: adds or deletes, in each node, the blackhole routes to the other side
 routes() {
   ip netns exec "$ROSE_NETNS_n1" ip route "$1" blackhole "$ROSE_IP_n2/32"
   ip netns exec "$ROSE_NETNS_n1" ip route "$1" blackhole "$ROSE_IP_n3/32"

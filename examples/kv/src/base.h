@@ -8,7 +8,7 @@
 
 namespace kv {
 
-using Index = std::uint64_t;  // of a log entry; the first one is 1
+using Index = std::uint64_t;  // the index of a log entry; the first entry has index 1
 using Term = std::uint64_t;
 
 // Success, or one sentence about what went wrong.

@@ -43,7 +43,7 @@ struct Arguments {
   long timeout = 10;
 };
 
-// Talks to one node until that fails or names another leader. It keeps a leader that answers.
+// Sends requests to one node until that node fails or names another leader. A leader that answers is kept.
 class Client {
  public:
   explicit Client(std::vector<std::string> nodes) : nodes_(std::move(nodes)) {}
@@ -170,7 +170,7 @@ int load(Client& client, const Arguments& arguments) {
   return done > 0 ? 0 : 1;
 }
 
-// All agree on one leader and have applied all it has committed; its log has nothing uncommitted.
+// All nodes agree on one leader and have applied everything that it has committed; its log has no uncommitted entry.
 bool settled(Client& client) {
   std::string leader;
   std::string term;
@@ -205,7 +205,7 @@ int run(const Arguments& arguments) {
   Client client(arguments.nodes);
   const std::vector<std::string>& command = arguments.command;
   const std::string& verb = command[0];
-  // The node that the second word names, counted from 0; client.size() when it is none.
+  // The node that the second word names, counted from 0; client.size() if there is no such node.
   const auto node = [&]() -> std::size_t {
     const long number = command.size() > 1 ? std::atol(command[1].c_str()) : 0;
     const bool known = number >= 1 && static_cast<std::size_t>(number) <= client.size();

@@ -122,7 +122,7 @@ Index Log::sync(Index index) {
   const std::lock_guard lock(sync_mutex_);
   if (durable_ >= index) return durable_;
   const Index written = written_;
-  // A replay's copy of the log needs no disk: the recording shows what reached it.
+  // A replay does not sync its copy of the log: the recording contains what reached the disk.
   if (rose_rr_replaying() != 0) return written;
   // After a failed sync it is unknown what reached the disk, and a second sync does not report it.
   if (::fdatasync(file_.get()) != 0) fatal("sync log: %s", std::strerror(errno));

@@ -21,14 +21,14 @@ struct Entry {
   std::string command;  // empty: a new leader's first entry, which changes nothing
 };
 
-// Everything except sync() is called under Raft's mutex. A log that cannot be written is fatal.
+// Everything except sync() is called under Raft's mutex. If the log cannot be written, the process ends.
 class Log {
  public:
   // Reads the file, or creates an empty one. A torn record at the end (a crash while appending) is cut off: it was
   // never acknowledged.
   void open(const std::filesystem::path& path);
 
-  // As if it had been opened with this content in its file, which is written.
+  // Leaves the log as if it had been opened from a file with this content, and writes that file.
   void restore(const std::filesystem::path& path, Index base, Term base_term, const std::vector<Entry>& entries);
 
   Index base() const { return base_; }
@@ -40,12 +40,12 @@ class Log {
   // Starts at `from`; returns up to about `most_bytes` and at least one entry.
   std::vector<Entry> read(Index from, std::size_t most_bytes) const;
 
-  // Written, but safe only after sync().
+  // Writes the entry to the file; it is durable only after sync().
   void append(const Entry& entry);
   // Makes everything up to `index` durable. Called without the mutex: callers that wait for the disk
   // at the same time share one fdatasync. Returns the last durable index.
   Index sync(Index index);
-  // Drops `from` and everything after it: they conflict with the leader's.
+  // Drops the entry `from` and all after it, because they conflict with the leader's.
   void truncate(Index from);
   // Drops everything up to `upto`, which becomes the base. Rewrites the file: costly.
   void compact(Index upto);
@@ -55,7 +55,7 @@ class Log {
  private:
   struct Stored {
     Entry entry;
-    std::uint64_t offset = 0;  // where its record begins in the file
+    std::uint64_t offset = 0;  // where the entry's record begins in the file
   };
   void rewrite();
   void open_file();
@@ -64,10 +64,10 @@ class Log {
   Index base_ = 0;
   Term base_term_ = 0;
   std::deque<Stored> entries_;
-  std::uint64_t size_ = 0;  // of the file
+  std::uint64_t size_ = 0;  // the file's size
   std::atomic<Index> written_ = 0;
 
-  std::mutex sync_mutex_;  // guards what follows; taken after Raft's mutex, never before it
+  std::mutex sync_mutex_;  // guards the members below; taken after Raft's mutex, never before it
   Fd file_;
   Index durable_ = 0;
 };

@@ -192,7 +192,7 @@ void Listener::reap(bool all) {
   }
   for (Worker& worker : ended) worker.thread.join();
   if (!all) return;
-  // `done` is written to the node while it is still in the list, so these are joined in place.
+  // A worker writes `done` to its element of the list, so the element must stay until the thread is joined.
   for (Worker& worker : workers_) worker.thread.join();
   workers_.clear();
 }

@@ -19,7 +19,7 @@ namespace kv {
 
 using Millis = std::chrono::milliseconds;
 
-// Readable once requested, and from then on: every wait watches it.
+// A request to stop. From the request on, the descriptor is readable; every wait watches it.
 class Stop {
  public:
   Stop();
@@ -50,7 +50,7 @@ class Connection {
   bool stale() const;
 
   bool send(std::string_view bytes, Millis timeout, const Stop& stop);
-  // Without its newline; nothing on end, error, timeout or stop.
+  // The next line without its newline; nothing at the end of the stream, or on an error, timeout or stop.
   std::optional<std::string> read_line(Millis timeout, const Stop& stop);
 
   // A frame is a length, a type and a body.
@@ -73,7 +73,7 @@ class Listener {
   using Serve = std::function<void(Connection&)>;
   ~Listener() { join(); }
   Status start(const std::string& address, std::uint16_t port, const Stop& stop, Serve serve);
-  // After Stop was requested.
+  // Call this after Stop was requested.
   void join();
 
  private:

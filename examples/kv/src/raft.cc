@@ -6,11 +6,11 @@
 namespace kv {
 namespace {
 
-// Counts ticks that really passed here, so that a machine that was paused does not start elections.
+// Time is counted in ticks that this process really waited, so that a machine that was paused does not start elections.
 constexpr Millis kTick{50};
 constexpr Millis kHeartbeat{100};
 constexpr int kElectionTicks = 20;      // and up to half as many again
-constexpr int kFirstElectionTicks = 6;  // of the first node; the others give it time
+constexpr int kFirstElectionTicks = 6;  // of the first node; the others wait longer, so that it wins
 constexpr int kFirstElectionStep = 60;
 constexpr Millis kPeerTimeout{2000};  // a session whose request is not answered is given up
 constexpr Millis kDialTimeout{1000};
@@ -109,12 +109,13 @@ void Raft::recover() {
   if (log_.last() < snapshot.index) log_.reset(snapshot.index, snapshot.term);
   durable_ = log_.last();
 
-  // The log begins where the snapshot ends; later entries are applied once the leader reports that they are committed.
+  // Only the snapshot is applied now. The log's entries after it are applied once the leader reports that they are
+  // committed.
   state_ = std::move(snapshot.state);
   snapshot_index_ = snapshot.index;
   applied_ = commit_ = log_.base();
 
-  // At first, nodes wait for the one before them, so that a new cluster does not begin with a split vote.
+  // At first, each node waits longer than the one before it, so that a new cluster does not begin with a split vote.
   timeout_ticks_ = kFirstElectionTicks + (options_.id - 1) * kFirstElectionStep;
   info("recovered: term %lu, snapshot of entry %lu, log %lu to %lu", ballot_.term, snapshot_index_, log_.base() + 1,
        log_.last());
@@ -131,7 +132,7 @@ void Raft::tick_loop() {
         sync_log(lock, "tick");
         advance_commit();
       } else if (syncing_ == 0 && ++quiet_ticks_ >= timeout_ticks_) {
-        // While our disk is busy with the leader's entries, the leader is not silent: this node is slow.
+        // While this node's disk is busy with the leader's entries, the leader is not silent: this node is slow.
         start_election();
       }
     }
@@ -180,7 +181,7 @@ void Raft::follow(Term term, int leader) {
   if (role_ != Role::follower) reset_timer();
   role_ = Role::follower;
   leader_ = leader;
-  applied_signal_.notify_all();  // clients that wait for a commit that this node can no longer make
+  applied_signal_.notify_all();  // wakes clients: this node can no longer commit their entries
 }
 
 Reply Raft::serve_vote(const VoteRequest& request, const std::string& caller) {
@@ -223,7 +224,7 @@ void Raft::peer_loop(Peer& peer) {
     const std::optional<Reply> reply = frame ? Reply::decode(frame->body) : std::nullopt;
     take_reply(peer, request, reply);
     if (!reply) session.close();
-    // A peer that could not store the state will not be able to do so immediately.
+    // A peer that could not store the snapshot is unlikely to succeed immediately, so wait before the next attempt.
     if (reply && !reply->ok && request.kind == Kind::snapshot) stop_.wait(kRedial);
   }
 }
@@ -412,7 +413,7 @@ void Raft::sync_log(std::unique_lock<std::mutex>& lock, const std::string& calle
   lock.lock();
   rr::record(key.c_str(), durable);
   --syncing_;
-  // In another term those entries may have been replaced. The thread that replaced them then syncs them.
+  // If the term has changed, those entries may have been replaced. The thread that replaced them syncs the new ones.
   if (ballot_.term == term) durable_ = std::max(durable_, std::min(durable, log_.last()));
 }
 
@@ -453,7 +454,7 @@ std::string Raft::apply(const Entry& entry) {
   return value;
 }
 
-// Takes a snapshot every so many entries, and drops what it covers from the log.
+// Takes a snapshot every `snapshot_every` entries, and drops the entries that it covers from the log.
 void Raft::snapshot_loop() {
   std::unique_lock lock(mutex_);
   while (wait_for_snapshot(lock)) {
@@ -464,7 +465,7 @@ void Raft::snapshot_loop() {
     rose_rr_lock("snapshot saved");
     lock.lock();
     rr::record("snapshot saved", saved);
-    // Continues after a failure too: a full disk must not make every further entry try again.
+    // Counts as taken even if saving failed: otherwise a full disk would make every further entry try again.
     snapshot_index_ = std::max(snapshot_index_, snapshot.index);
     if (saved) {
       info("snapshot of entry %lu saved", snapshot.index);
@@ -472,18 +473,19 @@ void Raft::snapshot_loop() {
       warning("snapshot of entry %lu not saved: %s; next try in %lu entries", snapshot.index, done.message().c_str(),
               options_.snapshot_every);
     }
-    // Dropping entries rewrites the log's file, so it waits until that is worthwhile; the rest is dropped at the next
-    // stop.
+    // Dropping entries rewrites the log's file, so it is done only for `compact_after` entries at once; stop() drops
+    // the rest.
     if (snapshot_index_ >= log_.base() + options_.compact_after) log_.compact(snapshot_index_);
     gate_.leave();
   }
 }
 
-// Returns with the gate entered; false: it is time to stop.
+// Waits until a snapshot is due, and returns with the gate entered; false if the node stops instead.
 bool Raft::wait_for_snapshot(std::unique_lock<std::mutex>& lock) {
   while (true) {
     if (rr::replaying()) {
-      // At the recorded time, not as soon as possible: which entries are in it depends on that.
+      // The snapshot must be taken at the recorded position, not as soon as possible, because its content depends on
+      // that.
       lock.unlock();
       enter(lock, "snapshot");
       return true;
@@ -507,7 +509,8 @@ bool Raft::wait_for_snapshot(std::unique_lock<std::mutex>& lock) {
 
 // ---- Clients --------------------------------------------------------------------------------------
 
-// An entry of this term is applied, so all entries of earlier leaders are too; pending ones are in the log after it.
+// When an entry of this term is applied, all entries of earlier leaders are, too; pending entries are in the log after
+// it.
 bool Raft::holds(const std::string& key, const std::string& value, const std::string& caller) {
   std::unique_lock lock(mutex_, std::defer_lock);
   enter(lock, record_key("holds:", caller));

@@ -1,4 +1,4 @@
-// The parts of record.h that concern Raft.
+// Raft's part of what record.h describes.
 #include <atomic>
 #include <sstream>
 

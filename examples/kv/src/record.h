@@ -1,16 +1,17 @@
-// What a node records of itself with librose-rr, when ROSE_RR asks for it, so that `rose replay --recording` can run it
-// again alone:
+// The records that a node makes with librose-rr if ROSE_RR requests it, so that `rose replay --recording` can run the
+// node again alone:
 //
 //   client/N, peer/N     a line of the Nth client's connection, a request of the Nth peer's, as it was taken up
 //   reply/N              what node N answered to our request, or that it did not
-//   tick, vote:.., append:.., install:.., propose:.., holds:.., snapshot   in which order the mutex was taken; with it
-//   up to where
-//                        entries were applied, and a hash of them, which a replay compares
-//   synced:.., installed:.., snapshot saved    what the disk did
-//   signal               the one that stops the node
-//   raft                 checkpoints: all that is agreed on, and everything about agreeing
+//   tick, vote:.., append:.., install:.., propose:.., holds:.., snapshot
+//                        the order in which the mutex was taken; and, for comparison in a replay, the index of the
+//                        last applied entry and a hash of all applied entries
+//   synced:.., installed:.., snapshot saved    the results of disk operations
+//   signal               the signal that stops the node
+//   raft                 checkpoints: the agreed state, and the whole state of the consensus
 //
-// Reads change nothing and are not recorded; what is sent follows from the rest.
+// Reads change nothing and are not recorded. Messages that the node sends are not recorded, because they follow from
+// the rest.
 #pragma once
 
 #include <condition_variable>

@@ -2,7 +2,7 @@ import java.nio.file.Path;
 import org.apache.activemq.artemis.core.server.embedded.EmbeddedActiveMQ;
 import org.apache.activemq.artemis.spi.core.security.ActiveMQJAASSecurityManager;
 
-// A broker, as broker.xml describes it.   Broker BROKER.XML
+// Runs the broker that broker.xml describes. Usage: Broker BROKER.XML
 public class Broker {
   public static void main(String[] args) throws Exception {
     EmbeddedActiveMQ broker = new EmbeddedActiveMQ();

@@ -1,5 +1,5 @@
-"""As much of STOMP as workload and oracle need; python's library alone. Raises OSError when the broker does not answer,
-or refuses."""
+"""The part of STOMP that the workload and the oracle need. Uses only Python's standard library. Raises OSError if the
+broker does not answer, or refuses."""
 import os
 import socket
 import time
@@ -42,7 +42,7 @@ class Session:
         return command, dict(line.partition(":")[::2] for line in headers), body
 
     def put(self, queue, body):
-        """Returns once the broker has it for good."""
+        """Returns when the broker has stored the message durably."""
         self.send("SEND", {"destination": queue, "destination-type": "ANYCAST", "persistent": "true", "receipt": body},
                   body)
         while True:
@@ -51,7 +51,7 @@ class Session:
                 return
 
     def bodies(self, queue, quiet=3.0):
-        """All that is in the queue; nothing is taken out of it."""
+        """The bodies of all messages in the queue. The messages stay in the queue."""
         found = []
         self.send("SUBSCRIBE", {"id": "0", "destination": queue, "subscription-type": "ANYCAST",
                                 "ack": "client-individual", "consumer-window-size": "-1"})

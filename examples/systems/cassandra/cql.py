@@ -1,5 +1,5 @@
-"""As much of CQL's native protocol (v4) as workload and oracle need; python's library alone. Raises OSError when a node
-does not answer, or refuses."""
+"""The part of CQL's native protocol (v4) that the workload and the oracle need. Uses only Python's standard library.
+Raises OSError if a node does not answer, or refuses."""
 import os
 import socket
 import struct
@@ -83,7 +83,8 @@ def joined():
 
 
 def wait_until(condition, seconds):
-    """Empty once the condition holds, else what it said last; it may raise OSError meanwhile."""
+    """Waits until the condition holds and returns ""; after `seconds`, returns the last problem. The condition may
+    raise OSError meanwhile."""
     deadline = time.monotonic() + seconds
     while True:
         try:

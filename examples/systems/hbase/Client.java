@@ -21,8 +21,8 @@ import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.util.Bytes;
 
 // The workload and the oracle of this deployment.
-//   Client write ZOOKEEPER SECONDS   puts rows for so long; acked.txt has those that were acknowledged
-//   Client check ZOOKEEPER           exit status 0: an acknowledged row is gone, or something never serves again;
+//   Client write ZOOKEEPER SECONDS   puts rows for SECONDS; acked.txt lists the acknowledged ones
+//   Client check ZOOKEEPER           exit status 0: an acknowledged row is gone, or a server never serves again;
 //                                    1: neither; 2: cannot decide
 public class Client {
   static final TableName TABLE = TableName.valueOf("orders");
@@ -140,7 +140,7 @@ public class Client {
   }
 
   public static void main(String[] args) {
-    int status = 2;  // never 0 or 1 by accident: those are verdicts
+    int status = 2;  // an error must not exit with 0 or 1, which are verdicts
     try {
       if (args[0].equals("check")) {
         status = check(args[1]);

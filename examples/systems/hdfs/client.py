@@ -1,5 +1,5 @@
-"""As much of WebHDFS as workload and oracle need; python's library alone. Raises OSError when something does not
-answer, or refuses."""
+"""The part of WebHDFS that the workload and the oracle need. Uses only Python's standard library. Raises OSError if a
+node does not answer, or refuses."""
 import http.client
 import json
 import os
@@ -29,7 +29,7 @@ def ask(method, url, body=None, timeout=6.0):
 
 def hdfs(method, path, operation, body=None, **more):
     query = urllib.parse.urlencode({"op": operation, "user.name": "rose", **more})
-    # A file's bytes go to the data node that the name node names.
+    # The name node answers with the address of the data node to which the file's content is sent.
     if operation == "CREATE":
         at = urllib.parse.urlsplit("http://%s:9870/webhdfs/v1%s?%s" % (NAMENODE, path, query))
         connection = http.client.HTTPConnection(at.hostname, at.port, timeout=6)
@@ -53,7 +53,8 @@ def live_datanodes():
 
 
 def wait_until(condition, seconds):
-    """What the condition said last; it may raise OSError meanwhile."""
+    """Waits until the condition holds and returns ""; after `seconds`, returns the last problem. The condition may
+    raise OSError meanwhile."""
     deadline = time.monotonic() + seconds
     while True:
         try:

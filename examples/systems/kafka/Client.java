@@ -21,7 +21,7 @@ import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 // The workload and the oracle of this deployment.
-//   Client produce BOOTSTRAP SECONDS   writes records for so long; acked.txt has those that were acknowledged
+//   Client produce BOOTSTRAP SECONDS   writes records for SECONDS; acked.txt lists the acknowledged ones
 //   Client check BOOTSTRAP NODES       exit status 0: an acknowledged record is gone, or something never serves
 //                                      again; 1: neither; 2: cannot decide
 public class Client {
@@ -123,7 +123,7 @@ public class Client {
   }
 
   public static void main(String[] args) {
-    int status = 2;  // never 0 or 1 by accident: those are verdicts
+    int status = 2;  // an error must not exit with 0 or 1, which are verdicts
     try {
       if (args[0].equals("check")) status = check(args[1], Integer.parseInt(args[2]));
       else produce(args[1], Long.parseLong(args[2]));

@@ -15,9 +15,9 @@ import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 
 // The workload and the oracle of this deployment.
-//   Client produce NAMES SECONDS   sends messages for so long; acked.txt has those that were acknowledged: synced, also
-//                                  by the slave
-//   Client check NAMES             exit status 0: an acknowledged message is gone, or something never serves again;
+// Client produce NAMES SECONDS   sends messages for SECONDS; acked.txt lists the acknowledged ones, which were synced,
+//                                  also by the slave
+//   Client check NAMES             exit status 0: an acknowledged message is gone, or a server never serves again;
 //                                  1: neither; 2: cannot decide
 public class Client {
   static final String TOPIC = "orders";
@@ -113,7 +113,7 @@ public class Client {
   }
 
   public static void main(String[] args) {
-    int status = 2;  // never 0 or 1 by accident: those are verdicts
+    int status = 2;  // an error must not exit with 0 or 1, which are verdicts
     try {
       if (args[0].equals("check")) {
         status = check(args[1]);

@@ -1,9 +1,9 @@
-// What functions cost, in one run on one machine:
+// The cost of watched functions, measured in one run on one machine:
 //
-//   bench_functions [SECONDS]      4,000 functions profiled: throughput lost; attach and detach; lookups
+//   bench_functions [SECONDS]      4,000 profiled functions: lost throughput; time to attach, detach and look up
 //
-// The victim is one process all the while: plain and profiled spans take turns, so that what else the machine does
-// hits both. Exits 1 when a bar is missed.
+// The victim is the same process all the time: intervals with and without profiling alternate, so that other activities
+// of the machine affect both. Exits with 1 if a limit is exceeded.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
     begin = now();
     auto tracer = start(profile, target_of(victim, true));
     attach.push_back(now() - begin);
-    (void)victim.mark();  // attaching is paid once; learning which functions are hot is part of what is measured
+    (void)victim.mark();  // attaching happens once, so it is not measured; learning which functions are hot is
     const double since = now();
     std::this_thread::sleep_for(std::min(span / 4, std::chrono::duration<double>(1)));
     const double first_span = now() - since;

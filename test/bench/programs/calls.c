@@ -50,7 +50,7 @@ static void *storm(void *unused)
 static unsigned long run_storm(long threads, double seconds)
 {
 	pthread_t ids[MOST_THREADS];
-	unsigned long made[MOST_THREADS][16] = {0}; /* a cache line each */
+	unsigned long made[MOST_THREADS][16] = {0}; /* one cache line per thread */
 	unsigned long sum = 0;
 	struct timespec ts = {(time_t)seconds, (long)((seconds - (time_t)seconds) * 1e9)};
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the store of examples/kv repeatedly while nodes are killed, restarted, stopped in order and partitioned at
-random. All nodes are recorded, and each incarnation of each node is replayed alone. Prints two lines of a Markdown
-table; exits 1 unless all of them replay.
+"""Runs the store of examples/kv repeatedly while nodes are randomly killed, restarted, stopped cleanly and partitioned.
+All nodes are recorded, and each incarnation of each node is replayed alone. Prints two lines of a Markdown table; exits
+with 1 unless all incarnations replay.
 
-Usage: lives.py ROSE FOLDER-OF-KV-SERVER LIVES SEED     (between namespaces of their own: see lives.sh)
-LIVES: the least number of incarnations that ended in order, and of those that were killed.
+Usage: lives.py ROSE FOLDER-OF-KV-SERVER LIVES SEED     (in separate namespaces: see lives.sh)
+LIVES: the minimum number of incarnations that were stopped cleanly, and of those that were killed.
 """
 import os
 import random
@@ -59,8 +59,8 @@ def cut(number, on):
 
 
 def run(folder):
-    """Makes one run; returns its incarnations, and the final state of those that then ended in order (none if they
-    did not settle)."""
+    """Makes one run; returns its incarnations, and the final states of those that were stopped cleanly at its end (none
+    if the nodes did not settle)."""
     window = chance.choice(["128KiB", "256KiB", "16MiB"])
     lives, now = [], {}
 
@@ -88,12 +88,13 @@ def run(folder):
                 start(number)
         for one in load:
             one.wait()
-        # Each node separately: the store has bugs by which a killed node may end up with other data.
+        # The states are compared for each node separately: because of the store's bugs, a killed node may have other
+        # data than the rest.
         states = {}
         if client("--timeout", "60", "settle").wait() == 0:
             for number in now:
                 states[number] = client("scan", str(number), stdout=subprocess.PIPE, text=True).communicate()[0]
-        # The last ones in either way, so that both kinds grow.
+        # The last incarnations end in a random way, so that the numbers of both kinds grow.
         for number in (1, 2, 3):
             now[number].end(chance.choice((signal.SIGKILL, signal.SIGTERM)))
         return lives, {one: states[one.number] for one in now.values() if states and not one.killed}

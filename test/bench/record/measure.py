@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs the store alternately with and without recordings, with four clients, and prints lines of a Markdown table.
 
-Usage: measure.py FOLDER-OF-KV-SERVER ROUNDS     (in a network of its own: see run.sh)
+Usage: measure.py FOLDER-OF-KV-SERVER ROUNDS     (in a separate network namespace: see run.sh)
 """
 import os
 import subprocess

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs examples/record/raft alternately with and without recordings, and prints lines of a Markdown table.
 
-Usage: raft.py RAFT-COUNTER ROUNDS [SECONDS]     (in a network of its own: see raft.sh)
+Usage: raft.py RAFT-COUNTER ROUNDS [SECONDS]     (in a separate network namespace: see raft.sh)
 """
 import os
 import re

@@ -1,7 +1,7 @@
 # Common parts of outages; sourced by each.
 set -eu
 
-served() { # served N: until the workload has so many acknowledgements
+served() { # served N: waits until the workload has N acknowledgements
   tries=600
   until [ "$(cat acked.txt 2> /dev/null | wc -l)" -ge "$1" ]; do
     tries=$((tries - 1))
@@ -10,17 +10,17 @@ served() { # served N: until the workload has so many acknowledgements
   done
 }
 
-pid_of() { # pid_of NODE: of its main process
+pid_of() { # pid_of NODE: prints the pid of its main process
   eval "cat \"\$ROSE_PIDFILE_$1\""
 }
 
-inside() { # inside NODE COMMAND...: on its host
+inside() { # inside NODE COMMAND...: runs the command in the node's network namespace
   eval "inside_netns=\$ROSE_NETNS_$1"
   shift
   ip netns exec "$inside_netns" "$@"
 }
 
-stand() { # stand SECONDS UNDO: waits, and undoes when interrupted, too
+stand() { # stand SECONDS UNDO: waits, and then runs UNDO; also when interrupted
   trap "$2; exit 1" HUP INT TERM
   sleep "$1" &
   wait $!
@@ -28,21 +28,21 @@ stand() { # stand SECONDS UNDO: waits, and undoes when interrupted, too
   eval "$2"
 }
 
-unplug() { # unplug NODE SECONDS: its cable
+unplug() { # unplug NODE SECONDS: takes down its network interface
   eval "unplug_ip=\$ROSE_IP_$1"
   cable=$(inside "$1" ip -o -4 addr show | awk -v ip="$unplug_ip/" 'index($4, ip) == 1 { print $2 }')
   inside "$1" ip link set "$cable" down
   stand "$2" "inside $1 ip link set $cable up"
 }
 
-freeze() { # freeze NODE SECONDS: all its processes, as while its machine is moved
+freeze() { # freeze NODE SECONDS: stops all its processes, as while its machine is moved
   eval "freeze_cgroup=\$ROSE_CGROUP_$1"
   pids=$(find "$freeze_cgroup" -name cgroup.procs -exec cat {} +)
   kill -STOP $pids
   stand "$2" "kill -CONT $pids"
 }
 
-fill() { # fill NODE FOLDER SECONDS: something else fills the volume there, and is removed then
+fill() { # fill NODE FOLDER SECONDS: fills the folder's volume with another file, which is then removed
   crowd=$ROSE_RUN_DIR/$1/$2/core.4711
   for _ in $(seq $(($3 * 10))); do
     cat /dev/zero >> "$crowd" 2> /dev/null || true

@@ -1,4 +1,4 @@
-// Addresses of the nodes of a planted system: from its command line to the form that sockets take. C++.
+// Converts addresses of a planted system's nodes from the command line to the form that sockets take. C++.
 #pragma once
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@ inline sockaddr_in address_of(const std::string& ip) {
   return address;
 }
 
-// IP,IP,...
+// Splits "IP,IP,...".
 inline std::vector<std::string> addresses_in(const std::string& text) {
   std::vector<std::string> found;
   std::istringstream in(text);

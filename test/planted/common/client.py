@@ -98,7 +98,7 @@ class Patient:
                     raise
                 time.sleep(0.05)
 
-    # Of an exchange.
+    # For use within an exchange.
 
     def send(self, data):
         self.connection.sendall(data)

@@ -1,6 +1,6 @@
-// Code that the replicated lists share, without their bugs: the members, the list, how much of it the others have,
-// and the clients that wait until enough members have their value. The cases differ in which member leads, which
-// members count, and when lists are copied. C++, on serve.h.
+// Code that the replicated lists share, without their bugs: the members, the list, how much of it the other members
+// have, and the clients that wait until enough members have their value. The cases differ in which member leads, which
+// members are counted for a majority, and when lists are copied. C++, based on serve.h.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 struct Member {
   std::string ip;
-  size_t stored = 0;  // of our list, as far as we know
+  size_t stored = 0;  // entries of the local list that this member is known to have
 };
 
 struct Waiting {
@@ -28,7 +28,7 @@ inline std::vector<std::string> list;
 inline std::vector<Waiting> waiting;
 inline size_t led_by = SIZE_MAX;
 
-// Of the command line: NUMBER IP,IP,...
+// Reads the command line: NUMBER IP,IP,...
 inline bool join(int argc, char** argv) {
   if (argc != 3) {
     fprintf(stderr, "usage: %s NUMBER IP,IP,...\n", argv[0]);
@@ -51,14 +51,14 @@ inline void serve_members(void (*request)(int, char*), void (*datagram)(char*, c
   serve(&server);
 }
 
-// members.size(): a stranger's.
+// The index of the member with this address; members.size() if there is none.
 inline size_t member_at(const char* ip) {
   size_t who = 0;
   while (who < members.size() && members[who].ip != ip) ++who;
   return who;
 }
 
-// The value is the last one now, and its client waits.
+// Appends the value; its client then waits until enough members have it.
 inline void append(int client, const char* value) {
   list.push_back(value);
   waiting.push_back({client, list.size() - 1});
@@ -73,21 +73,21 @@ inline void confirm(bool (*stored)(size_t place)) {
   waiting.swap(still);
 }
 
-// No member is known to have anything of our list, and no client gets the answer that its value is stored.
+// Forgets which entries of this list the members have, and answers all waiting clients with an error.
 inline void forget_copies(const char* why) {
   for (Member& member : members) member.stored = 0;
   for (const Waiting& w : waiting) answer(w.client, "error %s", why);
   waiting.clear();
 }
 
-// Some of what it lacks; the words are those for take_copy's place, length and value.
+// Sends the member some of the entries that it lacks, as messages "VERB PLACE LENGTH VALUE", see take_copy().
 inline void copy_to(const Member& member, const std::string& verb) {
   const size_t end = std::min(list.size(), member.stored + 40);
   for (size_t place = member.stored; place < end; ++place)
     tell(member.ip.c_str(), "%s %zu %zu %s", verb.c_str(), place, list.size(), list[place].c_str());
 }
 
-// Of the leader's list; returns how much of it we have now, up to there.
+// Stores an entry of the leader's list; returns the number of entries up to which this list then equals the leader's.
 inline size_t take_copy(size_t place, size_t length, const char* value) {
   if (place < list.size() && list[place] != value) list.resize(place);
   if (place == list.size()) list.push_back(value);

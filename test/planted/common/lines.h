@@ -1,5 +1,5 @@
 // Code that planted nodes with a thread per connection share, without their bugs: lines of text are received and sent,
-// a primary listens, and a follower connects again whenever the primary is gone or silent. C++; serve.h is for nodes
+// a primary listens, and a follower reconnects whenever the primary is gone or silent. C++; serve.h is for nodes
 // with one thread.
 #pragma once
 
@@ -20,7 +20,7 @@
 #include "addresses.h"
 
 inline constexpr int kConnectMs = 300;
-inline constexpr int kSilenceMs = 600;  // of the primary, until a follower connects anew
+inline constexpr int kSilenceMs = 600;  // a follower reconnects after such a silence of the primary
 
 inline bool send_all(int fd, const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
@@ -31,7 +31,7 @@ inline bool send_all(int fd, const std::string& text) {
   return true;
 }
 
-// Lines of a connection; nothing at its end or after `timeout_ms` of silence (-1: for ever).
+// Reads lines from a connection; nothing at its end or after `timeout_ms` of silence (-1: waits without a limit).
 class Lines {
  public:
   explicit Lines(int fd) : fd_(fd) {}
@@ -68,7 +68,7 @@ inline int listen_at(const std::string& ip) {
   return listener;
 }
 
-// `serve` gets each connection in a thread of its own, and closes it.
+// Calls `serve` for each connection in a separate thread. `serve` closes the connection.
 [[noreturn]] inline void serve_each(int listener, void (*serve)(int fd)) {
   for (;;) {
     const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
@@ -89,7 +89,8 @@ inline int connect_to(const sockaddr_in& address) {
   return -1;
 }
 
-// For good: says where it is, and takes line after line until it can't, or the primary is silent; then all over again.
+// Never returns: connects to the primary, sends where(), and passes each line to `take` until that fails or the primary
+// is silent; then it reconnects.
 [[noreturn]] inline void follow(const std::string& primary, const std::function<std::string()>& where,
                                 const std::function<bool(Lines& lines, const std::string& line)>& take) {
   const sockaddr_in address = address_of(primary);

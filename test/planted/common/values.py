@@ -1,5 +1,5 @@
-"""What workloads and oracle of the replicated lists share: values for whoever leads, and whether they are still
-there."""
+"""Code that the workloads and oracles of the replicated lists share: sends values to the leader, and checks whether
+they are still there."""
 import time
 
 from client import NODES, Client, cannot_tell, verdict
@@ -10,7 +10,7 @@ def members(timeout):
 
 
 def put_values(group, seconds):
-    """Sends values to all members in turn, as clients do not know the leader; acked.txt has those stored."""
+    """Sends values to all members in turn, because clients do not know the leader; acked.txt lists the stored ones."""
     with open("acked.txt", "w") as acked:
         end = time.monotonic() + seconds
         number = 0

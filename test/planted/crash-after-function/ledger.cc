@@ -67,7 +67,7 @@ bool Ledger::add(const Entry& entry) {
   return true;
 }
 
-// The bug: between the balances and the new journal there is no moment at which a crash does not count the day twice.
+// The bug: a crash at any time between writing the balances and beginning the new journal counts the day twice.
 bool Ledger::close_day() { return write_balances() && archive_day() && begin_day(); }
 
 bool Ledger::write_balances() {
@@ -85,7 +85,7 @@ bool Ledger::archive_day() {
     for (const Entry& entry : journal_)
       if (entry.account == account) text += std::to_string(entry.amount) + "\n";
     if (!write_file(folder + "/" + account, text + "balance " + std::to_string(amount) + "\n")) return false;
-    usleep(8000);  // the printer's pace
+    usleep(8000);  // as slow as the printer
   }
   return true;
 }

@@ -7,7 +7,7 @@
 #define BOXES 4096
 
 struct index_header {
-  uint64_t generation;  // records of the journal that are older count no more
+  uint64_t generation;  // older records of the journal are no longer valid
   uint64_t boxes;
   uint64_t sum;
 };
@@ -51,13 +51,13 @@ bool put(uint32_t box, uint32_t value) {
   return true;
 }
 
-// The bug: the index goes first. From then on the journal does not count, and the boxes are not written yet.
+// The bug: the index is written first. From then on the journal is invalid, but the boxes are not written yet.
 bool checkpoint(void) {
   struct index_header header = {generation + 1, BOXES, 0};
   for (int i = 0; i < BOXES; i++) header.sum = header.sum * 31 + boxes[i];
   if (pwrite(index_fd, &header, sizeof header, 0) != (ssize_t)sizeof header) return false;
   generation = header.generation;
-  // Boxes are read once more before they are written, to see that the memory is good.
+  // Boxes are read repeatedly before they are written, to check the memory.
   uint64_t sum = 0;
   for (int again = 0; again < 4000; again++) {
     sum = 0;

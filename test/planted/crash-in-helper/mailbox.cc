@@ -1,5 +1,6 @@
-// A mailbox: letters are added to its book. From time to time those in the tray are moved to the archive, and the
-// book notes it. After a crash, letters that the book does not call archived are in the tray again.
+// A mailbox: letters are added to its book. From time to time, the letters in the tray are moved to the archive (the
+// cellar), and the book records that. After a crash, letters that are not archived according to the book are in the
+// tray again.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -37,10 +38,10 @@ bool Mailbox::deliver(const std::string& letter) {
   return true;
 }
 
-// The bug: the book says that the letters are in the cellar before they are.
+// The bug: the book records that the letters are in the cellar before they are written there.
 bool Mailbox::archive() {
   if (!book_.append("archived\n")) return false;
-  // In the order of the alphabet, by a method that the postmaster has always used.
+  // Sorts the letters alphabetically, by a slow method.
   std::string bundle;
   for (int again = 0; again < 200; ++again) {
     std::vector<std::string> sorted = tray_;

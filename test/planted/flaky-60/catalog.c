@@ -1,5 +1,5 @@
-// A catalogue of collections, each saved to a file of its own. A file that cannot be written is saved to a spare place
-// instead: one of five, which is chosen at random at the start, so that they wear evenly.
+// A catalogue of collections, each saved to a separate file. A collection whose file cannot be written is saved to a
+// spare place instead: one of five, chosen at random when the program starts, so that the disks wear evenly.
 #include <sys/random.h>
 #include <sys/stat.h>
 
@@ -43,7 +43,7 @@ static void load(int number) {
   char path[64];
   snprintf(path, sizeof path, "catalog/collection-%d", number);
   if (load_file(path, number) == 0) return;
-  // The bug: there were two spare places once, and here there still are.
+  // The bug: this loop still looks at two spare places, as if there were no more.
   for (int place = 0; place < LOOKED_AT; place++) {
     snprintf(path, sizeof path, "spare/%d-collection-%d", place, number);
     if (load_file(path, number) == 0) return;

@@ -1,5 +1,5 @@
-// The shelf of ../crash-between-writes (see there) in Go: the same requests, files and bug. Calls go through the
-// runtime's own assembly, each request is served by a goroutine that moves between threads.
+// The shelf of ../crash-between-writes (see there) in Go: the same requests, files and bug. System calls are made by
+// the runtime's own assembly, and each request is served by a goroutine that moves between threads.
 package main
 
 import (
@@ -64,7 +64,7 @@ func (s *shelf) put(box, value uint32) bool {
 	return true
 }
 
-// The bug: the index goes first. From then on the journal does not count, and the boxes are not written yet.
+// The bug: the index is written first. From then on the journal is invalid, but the boxes are not written yet.
 func (s *shelf) checkpoint() bool {
 	var head [16]byte
 	binary.LittleEndian.PutUint64(head[:], s.generation+1)

@@ -25,7 +25,7 @@ public class Sessions {
   private final Path state;
   private final Path copy;
   private final MessageDigest digest;
-  private final Map<String, String> users = new LinkedHashMap<>();  // by session
+  private final Map<String, String> users = new LinkedHashMap<>();  // the key is the session
   private int epoch;
   private int number;
 

@@ -1,6 +1,6 @@
-// A server that hands out tickets. A ticket's name is "ROLL-NUMBER" and never repeats: when a roll is used up a new one
-// begins, whose numbers count from 1. Roll and number stand in a small file that is mapped into memory, so they survive
-// the server's end.
+// A server that issues tickets. A ticket's name is "ROLL-NUMBER" and never repeats: when a roll is used up, a new one
+// begins, whose numbers count from 1. Roll and number are stored in a small file that is mapped into memory, so they
+// survive the server's end.
 // Usage: java Tickets ADDRESS PORT FOLDER
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -19,7 +19,7 @@ import java.security.MessageDigest;
 public class Tickets {
   private static final int TICKETS_A_ROLL = 80;
   private static final int SEAL_ROUNDS = 20_000;
-  private static final int ROLL = 0;    // where it stands in the file
+  private static final int ROLL = 0;    // its offset in the file
   private static final int NUMBER = 4;
   private static final int SEAL = 8;
 
@@ -36,7 +36,7 @@ public class Tickets {
     System.err.println("roll " + state.getInt(ROLL) + ", number " + state.getInt(NUMBER));
   }
 
-  /** A new roll, sealed so that nobody can make one himself. */
+  /** Begins a new roll, with a seal so that clients cannot forge one. */
   private void nextRoll() {
     int roll = state.getInt(ROLL) + 1;
     state.putInt(NUMBER, 0);

@@ -19,7 +19,7 @@ struct Entry {
   std::string key, value;
 };
 
-std::mutex mutex;  // of all that follows
+std::mutex mutex;  // guards all variables below
 std::optional<Store> store;
 std::deque<Entry> entries;
 

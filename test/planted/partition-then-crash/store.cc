@@ -26,7 +26,7 @@ void replace_file(const std::string& path, const std::string& content) {
   if (rename(temporary.c_str(), path.c_str()) < 0) fail(path);
 }
 
-// Keys are compared with it by the nightly audit.
+// The nightly audit compares the keys with this sum.
 std::uint64_t audit_sum(const std::string& key, const std::string& value) {
   std::uint64_t sum = 14695981039346656037u;
   for (int round = 0; round < 3000; ++round)
@@ -41,7 +41,7 @@ Store::Store(std::string folder) : folder_(std::move(folder)) {
   load();
 }
 
-// The keys of the last save, and the journal's entries on top.
+// Reads the keys of the last save, and applies the journal's entries to them.
 void Store::load() {
   std::uint64_t sum = 0;
   std::string key, value;
@@ -67,7 +67,7 @@ void Store::apply(std::uint64_t at, const std::string& key, const std::string& v
   position = at;
 }
 
-// The position comes first: entries that arrive meanwhile are compared with it.
+// Stores the position first, because entries that arrive meanwhile are compared with it.
 void Store::install(std::uint64_t at, std::map<std::string, std::string> all) {
   position = at;
   keys = std::move(all);

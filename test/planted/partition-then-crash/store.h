@@ -1,5 +1,5 @@
-// What a node keeps: all keys as of one position in the primary's log, in a folder. Each file is replaced by a
-// rename, so none of them is ever half written.
+// A node's data, in a folder: all keys as of one position in the primary's log. Each file is replaced by a rename, so
+// none of them is ever half written.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 struct Store {
   explicit Store(std::string folder);
 
-  // One entry of the log: into the journal, and into the keys.
+  // Writes one entry of the log to the journal, and applies it to the keys.
   void apply(std::uint64_t position, const std::string& key, const std::string& value);
-  // All keys as of `position`, in place of what is there.
+  // Replaces all keys by those as of `position`.
   void install(std::uint64_t position, std::map<std::string, std::string> keys);
 
   std::map<std::string, std::string> keys;

@@ -1,5 +1,5 @@
-// A replicated list: the living member with the lowest number leads, the others copy what it has; a value counts as
-// stored when a majority has it. Members that are not heard of for a while are taken out of the group, and in again
+// A replicated list: the living member with the lowest number leads, and the others copy its list; a value counts as
+// stored when a majority has it. Members that send no message for a while are removed from the group, and added again
 // when they are back.
 #include "group.h"
 
@@ -47,7 +47,7 @@ void tick() {
 void datagram(char* text, const char* from) {
   const size_t who = member_at(from);
   if (who == members.size()) return;
-  // A member that was away may have another list: it is copied anew.
+  // A member that was away may have a different list, so the whole list is copied to it again.
   if (!alive(who)) members[who].stored = 0;
   heard_ms[who] = now_ms();
   size_t place = 0, length = 0;

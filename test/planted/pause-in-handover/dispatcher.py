@@ -1,7 +1,7 @@
 #!/usr/bin/python3
-"""Gives jobs to workers, each job once. Three nodes elect a leader, which counts the jobs and has every count confirmed
-by another node before it answers; for maintenance the leader can be asked to hand over. Requests and answers
-are datagrams. Usage: dispatcher.py OWN-ADDRESS ADDRESSES FOLDER"""
+"""Gives jobs to workers, each job once. Three nodes elect a leader, which numbers the jobs and waits until another node
+has confirmed each number before it answers. For maintenance, the leader can be asked to hand over its role. Requests
+and answers are datagrams. Usage: dispatcher.py OWN-ADDRESS ADDRESSES FOLDER"""
 import os
 import random
 import select
@@ -11,7 +11,7 @@ import time
 
 PORT = 7000
 BEAT = 0.04
-PATIENCE = 0.35      # seconds that a follower waits, plus up to as much again by chance
+PATIENCE = 0.35      # seconds that a follower waits; a random time of up to the same length is added
 LEASE = 0.25         # a leader without a message from a follower for this long has lost its lease
 HANDOVER = 0.4       # seconds that a hand-over may take
 LEDGER_ENTRIES = 25000
@@ -64,7 +64,7 @@ class Node:
                 self.handle(*message)
 
     def receive(self, seconds):
-        """Verb, sender and numbers of a message; nothing when none came in time."""
+        """Verb, sender and numbers of a message; nothing if none arrived in time."""
         if not select.select([self.socket], [], [], max(0.0, seconds))[0]:
             return None
         data, sender = self.socket.recvfrom(200)
@@ -112,12 +112,12 @@ class Node:
                 self.say(f"{successor} leads now")
                 self.follow(self.term + 1)
                 return
-        # Nobody took over, so this node leads on, in a new term, so that all accept its messages.
+        # No node took over, so this node remains the leader, in a new term so that all accept its messages.
         self.say(f"{successor} did not take over")
         self.lead(self.term + 1)
 
     def check_ledger(self):
-        """A new leader reads back what was dispatched so far, as far as it can be billed."""
+        """A new leader reads which jobs were dispatched so far, as far as they can be billed."""
         total = 0
         for entry in range(LEDGER_ENTRIES):
             total = (total * 31 + entry * self.job) % 1000003

@@ -1,4 +1,4 @@
-// The lock and the register of a small batch system: leases that end by themselves, and one number.
+// The server of a small batch system: a lock, whose leases end by themselves, and a register, which holds one number.
 #include "serve.h"
 
 #define LEASE_MS 600

@@ -1,5 +1,5 @@
-// A worker of the batch system: it collects a batch. The worker with the lease takes the number, merges the batch into
-// it, and puts it back.
+// A worker of the batch system. It collects a batch; when it has the lease, it takes the number, merges the batch into
+// the number, and puts the number back.
 #include "serve.h"
 
 #define COLLECT_MS 700
@@ -38,7 +38,7 @@ long merge(long number) {
   return number + 1;
 }
 
-// 0 when the number was put back.
+// Returns 0 if the number was put back.
 int finish_batch(const char *name) {
   char line[64], reply[64];
   if (ask("get\n", reply, sizeof reply) != 0) return -1;

@@ -9,7 +9,7 @@ from client import Patient
 
 class Queue(Patient):
     def ask(self, **request):
-        """The answer. (All requests may be repeated.)"""
+        """Returns the answer. Repeats the request if necessary, which is safe for all requests."""
         def exchange():
             self.send((json.dumps(request) + "\n").encode())
             return json.loads(self.receive_line())

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""A message queue on one host: PUT stores a message until a DONE takes it away. Everything that was answered with "ok"
-is in the log file, so a restarted server goes on where it was. Usage: spool.py ADDRESS PORT FOLDER"""
+"""A message queue on one host: PUT stores a message until a DONE removes it. Every request that was answered with "ok"
+is in the log file, so a restarted server continues where it stopped. Usage: spool.py ADDRESS PORT FOLDER"""
 import hashlib
 import json
 import os
 import socket
 import sys
 
-COMPACT_AFTER = 900  # records in the log, of which most speak of messages that are gone
+COMPACT_AFTER = 900  # records in the log, most of which concern messages that are gone
 
 
 class Spool:
@@ -44,19 +44,19 @@ class Spool:
             self.compact()
 
     def compact(self):
-        """Replaces the log by one that holds only the messages that are still there."""
+        """Replaces the log by one that contains only the messages that still exist."""
         with open(self.path("spool.new"), "w", encoding="utf-8") as new:
             for number, body in self.messages.items():
                 new.write(json.dumps({"op": "put", "id": number, "body": body}) + "\n")
             new.flush()
             os.fsync(new.fileno())
-        # The old log goes first: it must not be in the way of the rename (it is, on some systems).
+        # The old log is removed first, because on some systems a rename fails if the target exists.
         self.log.close()
         os.unlink(self.path("spool.log"))
         self.adopt()
 
     def adopt(self):
-        """Reads the new log as a restart would, compares, and makes it the log."""
+        """Reads the new log as a restart would, compares it with the state, and makes it the log."""
         there = {}
         with open(self.path("spool.new"), encoding="utf-8") as new:
             for line in new:

@@ -1,4 +1,4 @@
-// Hands out numbers, each once. Three nodes elect a leader; it takes numbers from a block that the others know to be
+// Assigns numbers, each once. Three nodes elect a leader, which takes numbers from a block that the others know to be
 // used, so that a new leader can continue with the next block. Requests and answers are datagrams.
 // Usage: sequencer OWN-ADDRESS ADDRESSES FOLDER
 #include <fcntl.h>
@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::uint64_t kBlock = 150;
 constexpr int kBeatMs = 30;
-constexpr int kPatienceMs = 250;  // wait of a follower, plus up to as much again by chance
-constexpr int kLeaseMs = 200;     // a leader that hears from no other node for so long gives up its role
+constexpr int kPatienceMs = 250;  // wait of a follower; a random part of up to the same length is added
+constexpr int kLeaseMs = 200;     // a leader that receives no message for so long gives up its role
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
@@ -106,7 +106,7 @@ class Node {
     if (new_block) taken_ += kBlock;
     const std::string answer = "number " + std::to_string(next_++);
     sendto(socket_, answer.data(), answer.size(), 0, reinterpret_cast<const sockaddr*>(&client), sizeof client);
-    // After the change, so that the client does not wait for it.
+    // Announced after the answer, so that the client does not wait for the announcement.
     if (new_block) announce_block();
   }
 
@@ -125,7 +125,7 @@ class Node {
     close(fd);
   }
 
-  // The program that checks bills knows it too.
+  // The program that checks bills computes the same signature.
   std::uint64_t sign_block() const {
     std::uint64_t value = taken_;
     for (int round = 0; round < 8'000'000; ++round) value = (value ^ (value >> 29)) * 0xbf58476d1ce4e5b9u + 1;

@@ -62,7 +62,7 @@ impl Shelf {
         true
     }
 
-    // The bug: the index goes first. From then on the journal does not count, and the boxes are not written yet.
+    // The bug: the index is written first. From then on the journal is invalid, but the boxes are not written yet.
     fn checkpoint(&mut self) -> bool {
         let mut head = [0u8; 16];
         head[..8].copy_from_slice(&(self.generation + 1).to_le_bytes());

@@ -1,9 +1,9 @@
-// A journal of orders. An entry that could not be written is tried again a moment later, at the same place. Every sixth
-// entry closes a group: a mark that carries the group's sum goes in front of it.
+// A journal of orders. An entry that could not be written is written again a moment later, at the same place. Every
+// sixth entry closes a group: a mark with the group's checksum is written in front of that entry.
 #include "serve.h"
 
 #define GROUP 6
-#define ENTRY 64        // bytes
+#define ENTRY 64  // bytes
 #define TRIES 40
 #define MOST 1024
 
@@ -12,7 +12,7 @@ static off_t end_of_journal;
 static char orders[MOST][ENTRY];
 static int count;
 
-// One record at the journal's end; failing disks are given time to recover.
+// Writes one record at the journal's end; repeats that after a pause, so that a failing disk can recover.
 static int put_record(const char *record) {
   for (int attempt = 0; attempt < TRIES; attempt++) {
     if (pwrite(file, record, ENTRY, end_of_journal) == ENTRY && fdatasync(file) == 0) {
@@ -31,14 +31,14 @@ static unsigned sum_of(const char *text) {
   return sum;
 }
 
-// The mark and the entry after it are written at once.
+// Writes the mark and the entry after it by one call.
 static int put_group_end(const char *mark, const char *record) {
   char both[2 * ENTRY];
   memcpy(both, mark, ENTRY);
   memcpy(both + ENTRY, record, ENTRY);
   off_t at = end_of_journal;
   end_of_journal += 2 * ENTRY;
-  // The bug: the second attempt is written after the place that the first one was to fill.
+  // The bug: the second attempt writes behind the place of the first one, and leaves a gap.
   for (int attempt = 0; attempt < TRIES; attempt++, at = end_of_journal - ENTRY) {
     if (pwrite(file, both, sizeof both, at) == (ssize_t)sizeof both && fdatasync(file) == 0) {
       end_of_journal = at + (off_t)sizeof both;

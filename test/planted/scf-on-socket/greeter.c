@@ -28,7 +28,7 @@ static void accept_all(void) {
       continue;
     }
     if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
-    // The bug: without an open connection none will be closed, and nobody turns this on again.
+    // The bug: if no connection is open, none will be closed, so nothing resumes accepting.
     fprintf(stderr, "cannot accept (%s), not accepting with %d connections open\n", strerror(errno), connections);
     watch(listener, EPOLL_CTL_MOD, 0);
     accepting = 0;

@@ -17,7 +17,7 @@ enum { MOST_CLIENTS = 64, LINE = 512, LINES_PER_SEGMENT = 40, LINES_PER_REPORT =
 struct client {
 	char line[LINE];
 	size_t length;
-	unsigned used; /* bytes of the tenant that speaks */
+	unsigned used; /* bytes that the client's tenant has used */
 };
 
 static struct pollfd fds[MOST_CLIENTS + 2]; /* the listener, the mirror, clients */
@@ -47,7 +47,7 @@ static void next_segment(void)
 		complain(path);
 }
 
-/* Tenants with a file of that name have a limit; most have none. */
+/* A tenant has a limit if there is a file with its name; most have none. */
 static int over_quota(const char *tenant, unsigned used)
 {
 	char path[300], text[16] = "";
@@ -63,7 +63,7 @@ static int over_quota(const char *tenant, unsigned used)
 	return used > strtoul(text, NULL, 10);
 }
 
-/* A collector on this host counts the lines for users who want to know. */
+/* Reports the count of lines to a collector on this host, if there is one. */
 static void report(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -110,7 +110,7 @@ static void drop(int i)
 	clients[i] = clients[count];
 }
 
-/* 0: the client is gone */
+/* Returns 0 if the client is gone. */
 static int hear(int i)
 {
 	struct client *c = &clients[i];

@@ -1,25 +1,25 @@
-// Seats that are sold at two places: the office, which knows how many are left, and a desk, which it informs every 50
-// ms.
+// Seats that are sold at two places: the office, which knows how many are left, and a desk, which the office informs
+// every 50 ms.
 #include "serve.h"
 
 #define SEATS 60
-#define RESERVE 3  // what may be under way between the two
+#define RESERVE 3  // seats that may be sold before the desk learns of it
 #define BEAT_MS 50
 
 static const char *other;
 static int is_office;
 static int sold_here;   // at this place
-static int sold_there;  // office: at the desk, as it says
-static int left = 0;    // desk: as the office said last
+static int sold_there;  // office: sold at the desk, according to the desk
+static int left = 0;    // desk: according to the office's last message
 
-#define APART __attribute__((noinline))  // as functions of a larger program are
+#define APART __attribute__((noinline))  // so that each is a separate function, as in a larger program
 
 APART int seats_left(void) { return SEATS - sold_here - sold_there; }
 
-// The desk hears from the office.
+// Called when the desk receives the office's message.
 APART void heard_left(int count) { left = count; }
 
-// The bug: it does not ask how long ago the office said so.
+// The bug: it does not check how old the office's message is.
 APART int may_sell(int count) { return count > RESERVE; }
 
 static void sell(int client) {

@@ -1,11 +1,11 @@
-// A replicated list without disks: three replicas in memory, a value counts as stored when two have it. A replica that
-// hears nothing from the leader for a while asks the others for their votes; replicas whose list is not longer than
-// its own vote for it.
+// A replicated list without disks: three replicas in memory; a value counts as stored when two have it. A replica that
+// receives nothing from the leader for a while asks the others for their votes; replicas whose list is not longer than
+// the candidate's vote for it.
 #include "group.h"
 
 namespace {
 
-constexpr int kPatience = 500;  // ms without the leader, and a little more for each number
+constexpr int kPatience = 500;  // ms without the leader; replica i waits 150 ms * i longer
 
 int view, promised;
 int64_t heard_ms;
@@ -63,8 +63,8 @@ void datagram(char* text, const char* from) {
   size_t place = 0, length = 0;
   char value[64];
   if (sscanf(text, "elect %d %zu", &its_view, &length) == 2) {
-    // The bug: one that was just started has nothing, knows nothing of what the others were promised by it, and agrees
-    // to anyone.
+    // The bug: a replica that was just started has an empty list, does not know what it promised before the restart,
+    // and therefore votes for any candidate.
     if (its_view > view && its_view > promised && length >= list.size()) {
       promised = its_view;
       heard_ms = now_ms();
@@ -76,7 +76,7 @@ void datagram(char* text, const char* from) {
   } else if (sscanf(text, "leads %d %zu", &its_view, &length) == 2 && its_view >= view) {
     follow(its_view, who);
     heard_ms = now_ms();
-    if (list.empty() && length > 0) tell(from, "have %d 0", view);  // just started: all of it, please
+    if (list.empty() && length > 0) tell(from, "have %d 0", view);  // just started: asks for the whole list
   } else if (sscanf(text, "copy %d %zu %zu %63s", &its_view, &place, &length, value) == 4 && its_view == view &&
              who == led_by) {
     tell(from, "have %d %zu", view, take_copy(place, length, value));

@@ -21,7 +21,7 @@ struct header {
 	uint32_t magic;
 	uint32_t size;
 	char key[KEY_SIZE];
-	uint64_t check; /* of what stands before */
+	uint64_t check; /* checksum of the fields above */
 };
 
 static struct {
@@ -31,7 +31,7 @@ static struct {
 } index_[MOST_KEYS];
 static int keys;
 static int file;
-static off_t end; /* of the last record */
+static off_t end; /* where the last record ends */
 
 static void fail(const char *what)
 {
@@ -63,7 +63,7 @@ static void remember(const char *key, off_t value, uint32_t size)
 	index_[i].size = size;
 }
 
-/* Space that was reserved and never used is all zero, so the first bad header is the end. */
+/* Space that was reserved and never written is all zero, so the first invalid header is the end of the records. */
 static void recover(void)
 {
 	struct header h;
@@ -110,7 +110,7 @@ static int put(int client, const char *key, uint32_t size)
 			return -1;
 		pwrite_all(buffer, sizeof(h) + size, end);
 	} else {
-		/* Large values are not held in memory: their space is reserved, and what arrives is written at once. */
+		/* Large values are not held in memory: their space is reserved, and each piece is written when it arrives. */
 		if (ftruncate(file, at + size) < 0)
 			fail("cannot reserve space");
 		pwrite_all(&h, sizeof(h), end);

@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from client import Patient
 
 PIECE = 16384
-UPLINK = 0.004  # seconds that a piece of a large value takes to come
+UPLINK = 0.004  # seconds between two pieces of a large value
 
 
 def value_of(key, version, size):

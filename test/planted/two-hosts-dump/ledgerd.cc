@@ -17,10 +17,10 @@ namespace {
 constexpr std::size_t kLongAway = 20;  // bookings
 constexpr int kAliveMs = 50;
 
-std::mutex mutex;  // of all that follows
+std::mutex mutex;  // guards all variables below
 std::string folder;
 std::vector<std::string> bookings;
-std::size_t position = 0;  // the primary has booked so many, and so have we
+std::size_t position = 0;  // the number of the primary's bookings that this host has
 int journal = -1;
 
 void complain(const std::string& what) {
@@ -102,7 +102,7 @@ void serve(int fd) {
 
 // --- standby
 
-// Into a file first; what is whole there goes into the journal at once.
+// Writes the missed bookings to a file first. Those that were written completely are then added to the journal at once.
 bool receive_missed(Lines& lines, std::size_t count) {
   std::vector<std::string> missed;
   while (missed.size() < count) {

@@ -1,4 +1,4 @@
-// Code of arm64 for the readers of code (symbols/code.h, values.h), compiled on any machine; it never runs.
+// arm64 code for the tests of code readers (symbols/code.h, values.h). It is compiled on any machine and never runs.
 extern long write(int file, const void *from, unsigned long bytes);
 extern int rename(const char *from, const char *to);
 

@@ -1,4 +1,4 @@
-/* Reads a byte of a file five times, by a function, and prints each result. The same in every language here. */
+/* Reads a byte of a file five times, by a function, and prints each result. The other victims here do the same. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
--- One server.   server.lua OWN-IP [IP of the server that it follows]
+-- Runs one server. Usage: server.lua OWN-IP [IP of the server that it follows]
 local fio = require('fio')
 local own, followed = arg[1], arg[2]
 if not fio.path.exists('data') then

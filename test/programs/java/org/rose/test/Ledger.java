@@ -7,8 +7,8 @@ import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
 
-// Copies blocks into a ledger, four to a page: Ledger BLOCKS [BAD]. A block that is damaged (BAD) is copied again; but the last one
-// of a page is lost, since its page is closed all the same. No system call fails.
+// Copies blocks into a ledger, four to a page: Ledger BLOCKS [BAD]. A damaged block (BAD) is copied again. The bug: if
+// it is the last one of its page, it is lost, because the page is closed nevertheless. No system call fails.
 public final class Ledger {
   static final class ChecksumException extends Exception {
     ChecksumException(String message) { super(message); }
@@ -41,7 +41,7 @@ public final class Ledger {
         return;
       } catch (ChecksumException e) {
         log("WARN", "page " + (number + 3) / 4 + ": a block is damaged, the copy is asked for it", e);
-        if (number % 4 == 0) return;  // the mistake
+        if (number % 4 == 0) return;  // the bug
       } finally {
         if (number % 4 == 0) close();
       }

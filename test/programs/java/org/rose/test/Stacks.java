@@ -3,7 +3,7 @@ package org.rose.test;
 import java.io.FileOutputStream;
 import java.io.IOException;
 
-/** Threads that stand at known lines when a fault hits them: Stacks PART TIMES THREADS. */
+/** Threads that execute known lines when a fault is injected: Stacks PART TIMES THREADS. */
 public final class Stacks {
   static volatile long sum;
 

@@ -4,7 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Calls whose arguments, results, variables and fields are known: Values TIMES THREADS. The ith call of each has i in it. */
+/** Calls with known arguments, results, variables and fields: Values TIMES THREADS. A method's ith call uses i. */
 public class Values {
   enum Shade {
     LIGHT,
@@ -74,7 +74,7 @@ public class Values {
     return new ArrayList<>();
   }
 
-  /** Leaves by an exception every other time. */
+  /** Throws an exception in every other call. */
   static int failing(int i) {
     if (i % 2 == 1) throw new IllegalStateException("odd");
     return inner(i);

@@ -5,7 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.util.function.IntUnaryOperator;
 
-/** Does the named part so often, and says what it does: one line a step, written before the next step begins. */
+/** Executes the named part the given number of times. Prints one line for each step, before the next step begins. */
 public final class Victim {
   static long sum;
 
@@ -42,7 +42,7 @@ public final class Victim {
     return i;
   }
 
-  /** Its loop jumps back to its first instruction, which is no call of it. */
+  /** Its loop jumps back to the method's first instruction, which must not count as a call. */
   static void loop(int[] left) {
     do {
       --left[0];
@@ -73,7 +73,7 @@ public final class Victim {
     sum += i;
   }
 
-  /** A new file for each call. */
+  /** Creates a new file in each call. */
   static void seldom(int i) throws IOException {
     Files.createFile(Paths.get("seldom-" + i));
   }
@@ -82,7 +82,7 @@ public final class Victim {
     return "seldom-" + i;
   }
 
-  /** 10,000 calls of one method a second, two of others. */
+  /** Makes 10,000 calls a second of one method, and two a second of others. */
   static void paced(int i) throws IOException {
     for (int n = 0; n < 200; ++n) busy(n);
     if (i % 25 == 0) {
@@ -105,7 +105,7 @@ public final class Victim {
     }
   }
 
-  /** Before and after its class is changed; afterwards the agent has its time. */
+  /** Throws before and after the class is changed; then waits until the agent has set its breakpoints again. */
   static void changed() throws IOException {
     print("before " + throwing(1));
     try {
@@ -117,7 +117,7 @@ public final class Victim {
     }
   }
 
-  /** Thrown in the JDK's code. */
+  /** Throws an exception in code of the JDK. */
   static void opens(int i) throws IOException {
     if (i % 2 == 0) Files.newInputStream(Paths.get("nowhere", "x" + i)).close();
   }
@@ -142,7 +142,7 @@ public final class Victim {
     }
   }
 
-  // This class once more, of a loader of its own: its methods are others.
+  // Loads this class once more by another loader, so that its methods are distinct ones.
   static final class Another extends ClassLoader {
     void load() throws IOException {
       try (java.io.InputStream in = Victim.class.getResourceAsStream("Victim.class")) {
@@ -160,7 +160,7 @@ public final class Victim {
         step(i);
         print("step " + i);
         break;
-      case "quiet":  // says only what was last, now and then: calls enough for the compilers
+      case "quiet":  // prints only every 1000th step: enough calls to be compiled
         step(i);
         if (i % 1000 == 0) print("step " + i);
         break;
