@@ -232,7 +232,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   ROSE_TRY(const replay::ValueQueries asked, replay::ask(config, options.ask));
   ROSE_TRY(const replay::Watchable watchable, replay::watchable_functions(config));
   replay::ContrastOptions contrast_options;
-  ROSE_TRY(contrast_options.run.usual_work, replay::usual_work(config, ""));
+  ROSE_TRY(contrast_options.run.usual, replay::usual_of(config, ""));
   contrast_options.wanted = options.runs.value_or(kWantedRuns);
   ROSE_TRY(contrast_options.jobs, jobs_of(options.jobs, config, options.allow_attached));
   contrast_options.run.allow_attached = options.allow_attached;

@@ -367,4 +367,10 @@ std::int64_t carry_out(NotifiedCall& call, const CarriedFile& file, std::int64_t
   return file.fd ? CarriedCall(call, file, most, alive).run() : file.error;
 }
 
+bool was_cut(const NotifiedCall& call, std::int64_t most, std::int64_t done) {
+  if (most < 0 || done != most) return false;
+  const bool vector = call.number() == SYS_writev || call.number() == SYS_pwritev;
+  return vector || call.argument(2) > static_cast<std::uint64_t>(most);
+}
+
 }  // namespace rose::inject

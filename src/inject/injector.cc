@@ -605,6 +605,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   void fired_at(std::size_t i, const std::string& call) override { follow_.call(i, call); }
 
   void had_effect(std::size_t i) override { ++follow_[i].changed; }
+  void had_same_result(std::size_t i) override { follow_[i].same = true; }
 
   void changed(std::size_t i, pid_t tid, int syscall, std::uint64_t at) override {
     const std::lock_guard lock(record_mutex_);

@@ -82,7 +82,7 @@ std::string Outcomes::no_effect(std::size_t i) const {
     case ROSE_CHAIN_EXCEPTION: return state.injected(i) > 0 ? "" : "it was not thrown";
     case ROSE_CHAIN_SYSCALL:
       if (plan.in_kernel() ? state.injected(i) > 0 : changed) return {};
-      return "its caller was gone before it was answered";
+      return follows[i].same ? "the call had that result anyway" : "its caller was gone before it was answered";
     default: return {};
   }
 }

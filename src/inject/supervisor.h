@@ -50,6 +50,8 @@ class FaultActions {
   virtual void fired_at(std::size_t chain, const std::string& call) = 0;
   // The fault changed something for the caller: it was answered, had its call done in part, or waits. From any thread.
   virtual void had_effect(std::size_t chain) = 0;
+  // The call was carried out completely, and the result that the fault requires is the one that it had anyway.
+  virtual void had_same_result(std::size_t chain) = 0;
   // A call will get another result than from the kernel. Thread-safe.
   virtual void changed(std::size_t chain, pid_t tid, int syscall, std::uint64_t at_ns) = 0;
 };
