@@ -225,7 +225,7 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   export_own_name();
 
   ROSE_TRY(ReportFolder folder, ReportFolder::make(options.report, options.redact));
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder.runs(), options.keep, "explain"));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder.runs(), options.keep, "explain", config.file));
   ROSE_CHECK(store.start_over(config));
   ROSE_TRY(const replay::Launched launched, replay::follow_launchers(config, store, options.allow_attached));
   config = launched.config;

@@ -136,7 +136,7 @@ report::ReplayReport blank_report(const Test& test, const Replaying& how) {
 // Makes the runs, up to `jobs` in parallel, and writes the record to `folder`.
 Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how, int jobs,
                                          const std::optional<std::filesystem::path>& folder) {
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, how.options.keep, "replay"));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, how.options.keep, "replay", test.config.file));
   ROSE_CHECK(store.start_over(test.config));
   replay::RunOptions run_options;
   run_options.tracer = replay::tracer_options(test.config);
