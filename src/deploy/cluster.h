@@ -129,6 +129,10 @@ class Cluster final : public Deployment {
     std::lock_guard lock(mutex_);
     return states_[node]->starts;
   }
+  std::string trouble() const override {
+    std::lock_guard lock(mutex_);
+    return trouble_;
+  }
   Result<void> signal(std::size_t node, Scope scope, int signal) override;
   Result<void> pause(std::size_t node, Scope scope) override { return stand_still(node, scope, true); }
   Result<void> pause_at_once(std::size_t node) override { return stand_still(node, Scope::all, false); }
@@ -231,6 +235,7 @@ class Cluster final : public Deployment {
   }
   int next_timeout_ms() const;
   void run_timers();
+  void not_restarted(const Error& error);
   Result<void> launch(std::size_t node);
   // Informs threads that wait for the node.
   Unexpected not_started(NodeState& state, Error error);
@@ -300,6 +305,7 @@ class Cluster final : public Deployment {
   std::mutex stop_mutex_;
 
   mutable std::mutex mutex_;  // protects the states and the tasks
+  std::string trouble_;       // guarded by mutex_; see trouble()
   std::condition_variable changed_;
   Fd epoll_;
   Fd wake_;

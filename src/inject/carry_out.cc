@@ -107,7 +107,8 @@ bool can_carry_out(int number) {
 std::optional<CarriedFile> carried_file(NotifiedCall& call) {
   CarriedFile file;
   file.fd = call.duplicate(static_cast<int>(call.argument(0)), file.error);
-  if (!file.fd) return file.error == -EXDEV ? std::nullopt : std::optional(std::move(file));
+  // Any other error is not the one that the thread's own call would have.
+  if (!file.fd) return file.error == -EBADF ? std::optional(std::move(file)) : std::nullopt;
   struct stat status{};
   if (::fstat(file.fd.get(), &status) != 0) return std::nullopt;
   file.quick = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISDIR(status.st_mode);

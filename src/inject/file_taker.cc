@@ -132,7 +132,8 @@ Fd FileTaker::take(pid_t tid, pid_t tgid, int fd, int& err) {
     if (got > 0) got = receive_with_descriptors(socket_.get(), {reinterpret_cast<char*>(&answer), sizeof answer}, sent);
   } while (got < 0 && errno == EINTR);
   const bool answered = got == static_cast<ssize_t>(sizeof answer);
-  err = answered ? answer : -EXDEV;
+  // Without a descriptor, this process has too many: the answer says that it was sent.
+  err = answered && (answer != 0 || sent.count == 1) ? answer : -EXDEV;
   // It may wait for ever for the file that it closes next.
   if (err == -EXDEV) leave();
   return err == 0 && sent.count == 1 ? std::move(sent.fds[0]) : Fd();

@@ -25,6 +25,7 @@ struct Follow {
   std::atomic<bool> paused{false};
   std::atomic<bool> crashed{false};
   std::atomic<std::uint64_t> changed{0};  // calls: answered, executed in part or late; clocks: read while it was wrong
+  std::atomic<bool> passed_over{false};   // a call went on by itself, because rose does not act on its file
   std::atomic<bool> same{false};          // a call had the result anyway that the fault requires
   std::atomic<bool> begun{false};         // a step of the workload that has been started
   bool ending = false;                    // the injector's thread has ordered the end of a pause

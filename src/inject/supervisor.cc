@@ -343,8 +343,7 @@ class Supervisor::Listener {
     }
     std::optional<CarriedFile> file = carried_file(*call);
     if (!file) {
-      log::warning("fault '{}': {} continues without the fault: rose does not act on this file", fault.id,
-                   call->describe());
+      owner_.actions_.passed_over(decision.chain, call->describe());
       continue_call(id);
       return;
     }
@@ -480,8 +479,8 @@ void Supervisor::add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> le
   try {
     listeners_.push_back(std::make_unique<Listener>(*this, pid, std::move(listener), std::move(ledger)));
   } catch (const std::system_error& error) {  // no thread could be started
-    log::warning("calls of node {} cannot be answered, and fail: cannot start a thread: {}", plan_.nodes[node_],
-                 error.code().message());
+    actions_.broke_down(fmt::format("calls of node {} cannot be answered, and fail: cannot start a thread: {}",
+                                    plan_.nodes[node_], error.code().message()));
   }
 }
 

@@ -52,6 +52,10 @@ class FaultActions {
   virtual void had_effect(std::size_t chain) = 0;
   // The call was carried out completely, and the result that the fault requires is the one that it had anyway.
   virtual void had_same_result(std::size_t chain) = 0;
+  // The fault was due at this call, which rose cannot make in the thread's place: it went on by itself.
+  virtual void passed_over(std::size_t chain, const std::string& call) = 0;
+  // Calls of the node cannot be answered any more.
+  virtual void broke_down(const std::string& why) = 0;
   // A call will get another result than from the kernel. Thread-safe.
   virtual void changed(std::size_t chain, pid_t tid, int syscall, std::uint64_t at_ns) = 0;
 };

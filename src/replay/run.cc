@@ -244,6 +244,7 @@ class OneRun {
   // Collects reasons to doubt the verdict of a completed run.
   void doubt_work() {
     if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
+    if (run_.result.doubt.empty()) run_.result.doubt = trouble_;
     if (!run_.result.doubt.empty() || schedule_.faults.empty() || !config_.workload) return;
     const Work work{.failed = run_.workload.failed() && !ended_by_rose_,
                     .timed_out = run_.workload.timed_out,
@@ -646,6 +647,8 @@ class OneRun {
 
   void finish() {
     capture();
+    if (deployment_) trouble_ = deployment_->trouble();
+    if (injector_ && trouble_.empty()) trouble_ = injector_->trouble();
     if (injector_) {
       injector_->disarm();
       run_.result.faults = injector_->outcomes();
@@ -682,6 +685,7 @@ class OneRun {
   std::unique_ptr<deploy::Deployment> deployment_;
   Run run_;
   NodeEnds nodes_;
+  std::string trouble_;                        // what this machine refused to do
   std::optional<std::uint64_t> memory_kills_;  // of the machine before the nodes started; nothing: unknown
   std::string oracle_note_;
   std::int64_t began_ns_ = 0;     // start of the workload, monotonic clock; 0: not started

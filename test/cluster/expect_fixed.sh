@@ -148,6 +148,21 @@ configuration '"sleep", "1000"'
 sed -i 's/timeout = "30s"/timeout = "500ms"/' rose.toml
 no_work 'the workload did no work: it timed out after 500ms and exchanged no data with any node'
 
+# While a node is down, rose has no descriptors to start it again.
+fault 'kind = "crash"'
+cat > starve.sh <<'SH'
+#!/bin/sh
+while [ -s "$ROSE_PIDFILE_n1" ]; do sleep 0.02; done
+prlimit --pid $PPID --nofile=16:
+sleep 1
+prlimit --pid $PPID --nofile=1024:
+SH
+chmod +x starve.sh
+configuration "\"$work/starve.sh\""
+sed -i '0,/^ready/s//restart = { delay = "500ms", max = 5 }\n&/' rose.toml
+expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
+json_is 'j["run_results"][0]["reason"].startswith("restart of node n1")' True
+
 # A node that the kernel ends for lack of memory, after the fault.
 if memory=$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' /proc/mounts) && [ -n "$memory" ]; then
   mkdir "$memory/expect-fixed-$$"
