@@ -721,8 +721,13 @@ bool is_own_folder(const fs::path& folder) {
   return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && is_private(info);
 }
 
-std::optional<fs::path> exchangeable_by(const UserGroups& user, const fs::path& folder) {
-  if (user.uid == 0) return std::nullopt;
+namespace {
+
+// The first folder on the way to `folder`, following all links, that `replaceable` selects: it is called with the
+// folder, its status, and that of the entry in it that leads further. Parts that do not exist end the way: they are
+// selected if `missing`.
+using Replaceable = std::function<bool(const fs::path& at, const struct stat& above, const struct stat& entry)>;
+std::optional<fs::path> first_on_the_way(const fs::path& folder, const Replaceable& replaceable, bool missing) {
   std::error_code error;
   fs::path at = "/";           // has no link and no ".." in it
   std::vector<fs::path> rest;  // components that remain to be resolved, the next one last
@@ -745,11 +750,14 @@ std::optional<fs::path> exchangeable_by(const UserGroups& user, const fs::path& 
     }
     const fs::path next = at / part;
     struct stat entry{}, above{};
-    if (::lstat(next.c_str(), &entry) != 0 || ::stat(at.c_str(), &above) != 0) return at;
-    if (may_write(at, above, user)) {
-      const bool sticky = (above.st_mode & S_ISVTX) != 0;
-      if (!sticky || above.st_uid == user.uid || entry.st_uid == user.uid) return at;
+    if (::stat(at.c_str(), &above) != 0) return at;
+    if (::lstat(next.c_str(), &entry) != 0) {
+      // What is made there next belongs to this user.
+      if (errno == ENOENT && !missing) entry.st_uid = ::geteuid();
+      else return at;
+      return replaceable(at, above, entry) ? std::optional(at) : std::nullopt;
     }
+    if (replaceable(at, above, entry)) return at;
     if (S_ISLNK(entry.st_mode)) {
       const fs::path target = fs::read_symlink(next, error);
       if (error || ++links > kMostLinks) return at;
@@ -759,6 +767,30 @@ std::optional<fs::path> exchangeable_by(const UserGroups& user, const fs::path& 
     }
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<fs::path> exchangeable_by(const UserGroups& user, const fs::path& folder) {
+  if (user.uid == 0) return std::nullopt;
+  const auto replaceable = [&user](const fs::path& at, const struct stat& above, const struct stat& entry) {
+    if (!may_write(at, above, user)) return false;
+    const bool sticky = (above.st_mode & S_ISVTX) != 0;
+    return !sticky || above.st_uid == user.uid || entry.st_uid == user.uid;
+  };
+  return first_on_the_way(folder, replaceable, true);
+}
+
+std::optional<fs::path> exchangeable_by_others(const std::vector<uid_t>& trusted, const fs::path& folder) {
+  const auto is_trusted = [&trusted](uid_t uid) {
+    return std::find(trusted.begin(), trusted.end(), uid) != trusted.end();
+  };
+  const auto replaceable = [&](const fs::path&, const struct stat& above, const struct stat& entry) {
+    if (!is_trusted(above.st_uid)) return true;
+    if ((above.st_mode & S_IWOTH) == 0) return false;
+    return (above.st_mode & S_ISVTX) == 0 || !is_trusted(entry.st_uid);
+  };
+  return first_on_the_way(folder, replaceable, false);
 }
 
 }  // namespace rose

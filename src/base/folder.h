@@ -131,5 +131,9 @@ struct UserGroups {
 // path. Nothing if the path can be trusted.
 [[nodiscard]] std::optional<std::filesystem::path> exchangeable_by(const UserGroups& user,
                                                                    const std::filesystem::path& folder);
+// The same for everybody except these users. The way may end early, where nothing exists yet. Members of groups that
+// may write to a folder are trusted as its owner is.
+[[nodiscard]] std::optional<std::filesystem::path> exchangeable_by_others(const std::vector<uid_t>& trusted,
+                                                                          const std::filesystem::path& folder);
 
 }  // namespace rose

@@ -86,7 +86,7 @@ void end_children() {
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (static_cast<pid_t>(::syscall(SYS_getppid)) != self) ::_exit(127);
-    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGPIPE}) ::signal(number, SIG_DFL);
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGXFSZ}) ::signal(number, SIG_DFL);
     ::execvp(argv[0], argv);
     const int error = errno;
     n = ::write(kFailed, &error, sizeof error);

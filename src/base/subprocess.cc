@@ -111,12 +111,12 @@ Result<pid_t> spawn_process(const std::vector<std::string>& argv, int in, int ou
   ::posix_spawn_file_actions_adddup2(&plan.actions, out, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&plan.actions, err, STDERR_FILENO);
 
-  // cancel::install blocks signals and ignores SIGPIPE; a child would inherit both.
+  // cancel::install blocks signals and ignores others; a child would inherit both.
   sigset_t none;
   sigset_t standard;
   sigemptyset(&none);
   sigemptyset(&standard);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE}) sigaddset(&standard, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGPIPE, SIGXFSZ}) sigaddset(&standard, signal);
   ::posix_spawnattr_setsigmask(&plan.attributes, &none);
   ::posix_spawnattr_setsigdefault(&plan.attributes, &standard);
   // The child gets its own process group. A Ctrl-C at the terminal must not reach a helper that cleans up, and a

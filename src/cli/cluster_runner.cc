@@ -22,7 +22,7 @@ ClusterRunner::ClusterRunner(const config::Config& config, const std::optional<p
   options_.tracer = replay::tracer_options(config);
   options_.allow_attached = allow_attached;
   options_.code_book = &methods;
-  if (profile) options_.profile = &*profile, options_.usual_work = profile->workload;
+  if (profile) options_.profile = &*profile, options_.usual = replay::usual_of(*profile);
   for (replay::RunStore::Recorded& run : recorded) {
     next_number_ = std::max(next_number_, run.result.number + 1);
     if (!run.backend.empty()) backend_ = run.backend;

@@ -1,7 +1,10 @@
 #include "cli/command.h"
 
+#include <poll.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -16,8 +19,30 @@
 
 namespace rose::cli {
 
+namespace {
+
+std::atomic<int> g_unprinted = 0;  // errno of the first result that could not be printed
+
+}  // namespace
+
 void print(std::string_view text) {
-  (void)write_bytes(STDOUT_FILENO, text);  // fails if the reader has closed the pipe (`rose dump show | head`)
+  while (!text.empty()) {
+    const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (n >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(n));
+      continue;
+    }
+    // Another process that shares the pipe may have made it non-blocking.
+    pollfd room{STDOUT_FILENO, POLLOUT, 0};
+    if (errno == EINTR || (errno == EAGAIN && ::poll(&room, 1, -1) >= 0)) continue;
+    if (int none = 0; errno != EPIPE) g_unprinted.compare_exchange_strong(none, errno);
+    return;
+  }
+}
+
+Result<void> printed() {
+  if (g_unprinted == 0) return {};
+  return fail_errno(ErrorKind::input, "cannot write the result to stdout", g_unprinted);
 }
 
 Result<std::int64_t> duration_option(const std::string& option, const std::string& text) {

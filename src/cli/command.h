@@ -35,8 +35,11 @@ namespace rose::cli {
 // Prints the help of all commands in `program`, which must outlive the command.
 [[nodiscard]] Command help_command(const Program& program);
 
-// Prints a result to stdout in one write.
+// Prints a result to stdout in one write. If that fails, printed() reports it when the command is over.
 void print(std::string_view text);
+// ErrorKind::input if a result could not be printed completely. A reader that closes the pipe early (`rose dump show |
+// head`) has what it wants, so that is no error.
+[[nodiscard]] Result<void> printed();
 
 // Parses a duration such as "5s". The error names the option.
 [[nodiscard]] Result<std::int64_t> duration_option(const std::string& option, const std::string& text);

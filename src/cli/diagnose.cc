@@ -440,7 +440,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
     if (logs)
       for (const std::string& host : logs->hosts()) redactor->add_host(host);
   }
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder.runs(), options.keep, "diagnose"));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder.runs(), options.keep, "diagnose", config.file));
   std::vector<replay::RunStore::Recorded> recorded;
   if (options.resume) {
     ROSE_TRY(recorded, store.recorded(config));

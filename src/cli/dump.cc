@@ -5,10 +5,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <set>
+#include <span>
 #include <string>
 
 #include "base/cancel.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -146,6 +148,12 @@ Result<void> keep(std::vector<Brought>& brought, const CollectCommand& options,
   return {};
 }
 
+// Of a file in a folder that others may write, which may have been replaced by a pipe by now.
+Result<trace::ReadDump> read_regular(const std::filesystem::path& path) {
+  ROSE_TRY(const std::string content, read_inside({}, path, kMostFileBytes));
+  return trace::parse_dump(std::as_bytes(std::span(content)), path.string());
+}
+
 Result<int> collect(CollectCommand options, const Common& common) {
   std::vector<observe::DumpSource> sources;
   if (options.all == !options.sources.empty())
@@ -178,7 +186,7 @@ Result<int> collect(CollectCommand options, const Common& common) {
   for (observe::Collected& one : collected) {
     Brought& here = brought.emplace_back(Brought{std::move(one), 0});
     if (here.from.file.empty()) continue;
-    Result<trace::ReadDump> read = trace::read_dump(here.from.file);
+    Result<trace::ReadDump> read = read_regular(here.from.file);
     if (read && read->damage) here.from.problem = read->damage->message + "; the readable part is kept";
     if (!read) {
       here.from.file.clear();

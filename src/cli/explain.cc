@@ -225,14 +225,14 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   export_own_name();
 
   ROSE_TRY(ReportFolder folder, ReportFolder::make(options.report, options.redact));
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder.runs(), options.keep, "explain"));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder.runs(), options.keep, "explain", config.file));
   ROSE_CHECK(store.start_over(config));
   ROSE_TRY(const replay::Launched launched, replay::follow_launchers(config, store, options.allow_attached));
   config = launched.config;
   ROSE_TRY(const replay::ValueQueries asked, replay::ask(config, options.ask));
   ROSE_TRY(const replay::Watchable watchable, replay::watchable_functions(config));
   replay::ContrastOptions contrast_options;
-  ROSE_TRY(contrast_options.run.usual_work, replay::usual_work(config, ""));
+  ROSE_TRY(contrast_options.run.usual, replay::usual_of(config, ""));
   contrast_options.wanted = options.runs.value_or(kWantedRuns);
   ROSE_TRY(contrast_options.jobs, jobs_of(options.jobs, config, options.allow_attached));
   contrast_options.run.allow_attached = options.allow_attached;

@@ -76,7 +76,7 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
   profile.infrequent_below = config.profile.infrequent_below;
   schedule::Schedule no_faults;
   no_faults.name = config.name;
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep, "profile"));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep, "profile", config.file));
   replay::RunOptions run_options;
   run_options.tracer = replay::tracer_options(config);
   run_options.tracer.count_syscalls = true;

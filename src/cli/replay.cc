@@ -89,7 +89,7 @@ struct Test {
   config::Config config;
   schedule::Schedule schedule;
   std::unique_ptr<deploy::ImageFiles> image_files;
-  std::optional<profile::WorkloadUse> usual_work;
+  replay::Usual usual;
 };
 
 Result<Test> read_test(const replay::Case& what, const ReplayOptions& options) {
@@ -100,7 +100,7 @@ Result<Test> read_test(const replay::Case& what, const ReplayOptions& options) {
   ROSE_CHECK(schedule::check_nodes(test.schedule, test.config.node_names(), what.schedule.string()));
   ROSE_CHECK(replay::need_workload_and_oracle(test.config));
   ROSE_CHECK(inject::check(test.schedule, test.config, options.allow_attached));
-  ROSE_TRY(test.usual_work, replay::usual_work(test.config, options.profile));
+  ROSE_TRY(test.usual, replay::usual_of(test.config, options.profile));
   return test;
 }
 
@@ -122,8 +122,8 @@ report::ReplayReport blank_report(const Test& test, const Replaying& how) {
   report.target_rate = test.config.diagnose.target_rate;
   report.expect_fixed = how.options.expect == "fixed";
   report.quarantine = how.quarantine;
-  report.usual_work = test.usual_work;
-  if (!test.usual_work)
+  report.usual_work = test.usual.work;
+  if (!test.usual.work)
     report.unchecked.push_back(fmt::format(
         "whether the workload exchanges data with the nodes as it does without faults was not checked: {}; "
         "'rose profile -c {}' makes one",
@@ -136,14 +136,14 @@ report::ReplayReport blank_report(const Test& test, const Replaying& how) {
 // Makes the runs, up to `jobs` in parallel, and writes the record to `folder`.
 Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how, int jobs,
                                          const std::optional<std::filesystem::path>& folder) {
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, how.options.keep, "replay"));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(folder, how.options.keep, "replay", test.config.file));
   ROSE_CHECK(store.start_over(test.config));
   replay::RunOptions run_options;
   run_options.tracer = replay::tracer_options(test.config);
   run_options.trace = store.has_report();  // reports need traces; without a report, runs are faster without them
   run_options.allow_attached = how.options.allow_attached;
   run_options.stacks = !how.options.no_stacks;
-  run_options.usual_work = test.usual_work;
+  run_options.usual = test.usual;
   const int runs = how.options.runs.value_or(test.config.diagnose.confirm_runs);
 
   report::ReplayReport report = blank_report(test, how);
@@ -165,7 +165,7 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
     report.workloads.push_back(made.workload.note);
     if (made.completed && !made.workload.ok()) ++failed_workloads[made.workload.note];
     if (made.workload.failed()) ++report.failed_workloads;
-    if (made.exchanged && replay::exchanged_data(*made.exchanged, test.usual_work)) report.work_seen = true;
+    if (made.exchanged && replay::exchanged_data(*made.exchanged, test.usual.work)) report.work_seen = true;
     report.runs.push_back(std::move(made.result));
     // A later run may have replaced its directory.
     std::error_code gone;

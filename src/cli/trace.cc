@@ -381,7 +381,7 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
   // Recordings of nodes are in the run's directory. The user asked for them, so keep it whatever the verdict is.
   const bool records =
       std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
-  ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep || records, "trace"));
+  ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep || records, "trace", config.file));
   schedule::Schedule no_faults;
   no_faults.name = config.name;
   ROSE_TRY(replay::Run made, replay::run_in(store, config, no_faults, run_options));

@@ -130,6 +130,10 @@ class Cluster final : public Deployment {
     std::lock_guard lock(mutex_);
     return states_[node]->starts;
   }
+  std::string trouble() const override {
+    std::lock_guard lock(mutex_);
+    return trouble_;
+  }
   Result<void> signal(std::size_t node, Scope scope, int signal) override;
   Result<void> pause(std::size_t node, Scope scope) override { return stand_still(node, scope, true); }
   Result<void> pause_at_once(std::size_t node) override { return stand_still(node, Scope::all, false); }
@@ -233,6 +237,7 @@ class Cluster final : public Deployment {
   }
   int next_timeout_ms() const;
   void run_timers();
+  void not_restarted(const Error& error);
   Result<void> launch(std::size_t node);
   // Records why the node could not be started, and wakes the threads that wait for it.
   Unexpected not_started(NodeState& state, Error error);
@@ -303,6 +308,7 @@ class Cluster final : public Deployment {
   std::mutex stop_mutex_;
 
   mutable std::mutex mutex_;  // protects the states of nodes and the tasks for the monitor
+  std::string trouble_;       // guarded by mutex_; see trouble()
   std::condition_variable changed_;
   Fd epoll_;
   Fd wake_;

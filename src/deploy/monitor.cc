@@ -117,7 +117,7 @@ void Cluster::run_timers() {
       if (look) state.attach_at_ns = 0;
     }
     if (restart)
-      if (auto launched = launch(i); !launched && !stopping_) log::warning("restart of {}", launched.error().message);
+      if (auto launched = launch(i); !launched && !stopping_) not_restarted(launched.error());
     if (!look) continue;
     if (auto attached = attach(i); !attached) {
       std::lock_guard lock(mutex_);
@@ -127,6 +127,14 @@ void Cluster::run_timers() {
       state.attach_at_ns = monotonic_ns() + (target.unit || target.container ? kSecond : kAttachPoll);
     }
   }
+}
+
+// A program that cannot be executed any more is what the system itself has done (ErrorKind::input).
+void Cluster::not_restarted(const Error& error) {
+  log::warning("restart of {}", error.message);
+  if (error.kind == ErrorKind::input) return;
+  std::lock_guard lock(mutex_);
+  if (trouble_.empty()) trouble_ = fmt::format("restart of {}", error.message);
 }
 
 void Cluster::monitor() {

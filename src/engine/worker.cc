@@ -321,7 +321,7 @@ class Worker {
     options.tracer = replay::tracer_options(*config_);
     options.tracer.programs = programs_;
     options.code_book = &code;
-    if (profile_) options.profile = &*profile_, options.usual_work = profile_->workload;
+    if (profile_) options.profile = &*profile_, options.usual = replay::usual_of(*profile_);
     std::optional<logs::Watch> watch;
     if (logs_)
       watch.emplace([&] {

@@ -107,7 +107,8 @@ bool can_carry_out(int number) {
 std::optional<CarriedFile> carried_file(NotifiedCall& call) {
   CarriedFile file;
   file.fd = call.duplicate(static_cast<int>(call.argument(0)), file.error);
-  if (!file.fd) return file.error == -EXDEV ? std::nullopt : std::optional(std::move(file));
+  // Any other error is not the one that the thread's own call would have.
+  if (!file.fd) return file.error == -EBADF ? std::optional(std::move(file)) : std::nullopt;
   struct stat status{};
   if (::fstat(file.fd.get(), &status) != 0) return std::nullopt;
   file.quick = S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISDIR(status.st_mode);
@@ -366,6 +367,12 @@ class CarriedCall {
 std::int64_t carry_out(NotifiedCall& call, const CarriedFile& file, std::int64_t most,
                        const std::function<bool()>& alive) {
   return file.fd ? CarriedCall(call, file, most, alive).run() : file.error;
+}
+
+bool was_cut(const NotifiedCall& call, std::int64_t most, std::int64_t done) {
+  if (most < 0 || done != most) return false;
+  const bool vector = call.number() == SYS_writev || call.number() == SYS_pwritev;
+  return vector || call.argument(2) > static_cast<std::uint64_t>(most);
 }
 
 }  // namespace rose::inject

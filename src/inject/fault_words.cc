@@ -50,7 +50,7 @@ std::string processes_text(std::uint64_t count) {
 bool is_unharmed(const Programs::Carried& carried) {
   const rose_link& link = carried.link;
   return link.lost + link.duplicated + link.corrupted + carried.held.overflown == 0 &&
-         carried.held.held == carried.held.ahead;
+         carried.held.held == carried.held.ahead + carried.held.at_once;
 }
 
 std::string link_detail(const Programs::Carried& carried) {
@@ -58,7 +58,7 @@ std::string link_detail(const Programs::Carried& carried) {
   const auto add = [&](std::uint64_t count, const char* what) {
     if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
   };
-  add(carried.held.held - carried.held.ahead - carried.held.overflown, "held back");
+  add(carried.held.held - carried.held.ahead - carried.held.overflown - carried.held.at_once, "held back");
   add(carried.held.ahead, "sent ahead");
   add(carried.link.lost, "lost");
   add(carried.held.overflown, "lost in a full queue");

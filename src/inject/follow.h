@@ -27,8 +27,10 @@ struct Follow {
   std::atomic<bool> crashed{false};
   // number of calls that were answered, executed in part or delayed; for clocks: readings while it was wrong
   std::atomic<std::uint64_t> changed{0};
-  std::atomic<bool> begun{false};  // for a step of the workload: it has been started
-  bool ending = false;             // the injector's thread has ordered the end of a pause
+  std::atomic<bool> passed_over{false};  // a call continued without the fault, because rose does not act on its file
+  std::atomic<bool> same{false};         // a call would have had the result of the fault anyway
+  std::atomic<bool> begun{false};        // for a step of the workload: it has been started
+  bool ending = false;                   // the injector's thread has ordered the end of a pause
 };
 
 // True once the fault is complete. A fault that fires is not always complete at once: processes may still be signalled

@@ -261,6 +261,11 @@ class ScheduleInjector final : public Injector, private FaultActions {
     return true;
   }
 
+  std::string trouble() const override {
+    const std::lock_guard lock(record_mutex_);
+    return trouble_;
+  }
+
   std::string backend() const override { return describe(plan_->backend); }
 
   // deploy::NodeObserver
@@ -283,12 +288,12 @@ class ScheduleInjector final : public Injector, private FaultActions {
     if (!armed_ || disarmed_) return;
     programs_->set_main(node, pid);
     waits_->watch_start(node, pid);
-    if (auto ok = limits_->join(node, pid); !ok) log::warning("{}", ok.error().message);
+    if (auto ok = limits_->join(node, pid); !ok) broke_down(ok.error().message);
     if (plan_->attached[node] && process_stops_->may_pause(node)) {
       if (auto ok = deployment_->foresee_stops(node); !ok) log::warning("{}", ok.error().message);
     }
     // The cgroup of a system that rose did not start is known only now.
-    if (auto ok = programs_->add_node(deployment_->nodes()[node]); !ok) log::warning("{}", ok.error().message);
+    if (auto ok = programs_->add_node(deployment_->nodes()[node]); !ok) broke_down(ok.error().message);
     facts_[node].blind = deployment_->nodes()[node].cgroup.empty();
     look_at_sockets(node);
     conditions_->process_state(node, "started", pid);
@@ -611,6 +616,17 @@ class ScheduleInjector final : public Injector, private FaultActions {
   void fired_at(std::size_t i, const std::string& call) override { follow_.call(i, call); }
 
   void had_effect(std::size_t i) override { ++follow_[i].changed; }
+  void had_same_result(std::size_t i) override { follow_[i].same = true; }
+  void passed_over(std::size_t i, const std::string& call) override {
+    follow_[i].passed_over = true;
+    log::warning("fault '{}': {} continues without the fault: rose does not act on this file",
+                 plan_->chains[i].fault->id, call);
+  }
+  void broke_down(const std::string& why) override {
+    log::warning("{}", why);
+    const std::lock_guard lock(record_mutex_);
+    if (trouble_.empty()) trouble_ = why;
+  }
 
   void changed(std::size_t i, pid_t tid, int syscall, std::uint64_t at) override {
     const std::lock_guard lock(record_mutex_);
@@ -652,6 +668,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   std::atomic<bool> armed_{false}, disarmed_{false};
   mutable std::mutex record_mutex_;
   InjectionRecord record_;
+  std::string trouble_;  // protected by record_mutex_; see trouble()
   std::mutex rounds_mutex_;
   std::condition_variable round_done_;
   std::uint64_t rounds_wanted_ = 0, rounds_done_ = 0;

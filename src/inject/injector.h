@@ -84,6 +84,8 @@ class Injector : public deploy::NodeObserver {
   [[nodiscard]] virtual Result<void> step(const std::string& name, StepPart part) = 0;
   // What the injector did; final after disarm().
   [[nodiscard]] virtual InjectionRecord record() const = 0;
+  // What this machine refused to do for the schedule, in a sentence: the run is not what was planned. "" if nothing.
+  [[nodiscard]] virtual std::string trouble() const = 0;
   // True once every fault has fired (or was withdrawn) and ended.
   [[nodiscard]] virtual bool finished() const = 0;
   // "seccomp" and the reason for the choice; "" if the schedule has no syscall faults or conditions.

@@ -33,6 +33,9 @@ namespace {
 constexpr const char* kHoldName = "rosehold";
 constexpr std::size_t kLargestFrame = 65535 + 64;
 constexpr std::int64_t kLongestQueueNs = 300'000'000;
+// A packet that waits less for a limited rate was not slowed down by it: passing the interface alone takes 0.05 ms, and
+// in one of a hundred cases 0.4 ms, and programs notice such delays as little as those of a busy machine.
+constexpr std::int64_t kUnnoticedNs = 1'000'000;
 constexpr std::uint64_t kMostHeldBytes = std::uint64_t{256} << 20;
 constexpr std::size_t kFlows = 4096;
 constexpr int kTransmitQueue = 10'000;
@@ -110,6 +113,7 @@ bool HoldQueue::take(std::string frame, std::int64_t now_ns) {
     if (flow.key == key) due = std::max(due, flow.due_ns);
     flow = {key, due};
   }
+  if (rule.delay_ns == 0 && due - now_ns < kUnnoticedNs) ++state.counts.at_once;
   bytes_ += frame.size();
   heap_.push_back({due, ++numbers_, std::move(frame)});
   std::push_heap(heap_.begin(), heap_.end(), later);

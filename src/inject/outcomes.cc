@@ -82,6 +82,8 @@ std::string Outcomes::no_effect(std::size_t i) const {
     case ROSE_CHAIN_EXCEPTION: return state.injected(i) > 0 ? "" : "it was not thrown";
     case ROSE_CHAIN_SYSCALL:
       if (plan.in_kernel() ? state.injected(i) > 0 : changed) return {};
+      if (follows[i].same) return "the call had that result anyway";
+      if (follows[i].passed_over) return "rose does not act on the file of that call";
       return "its caller was gone before it was answered";
     default: return {};
   }

@@ -339,13 +339,12 @@ class Supervisor::Listener {
       return;
     }
     if (fault.effect == schedule::Effect::none || needs_no_hand(fault)) {
-      respond(decision.chain, fault, *call, id, 0);
+      respond(decision.chain, fault, *call, id, {});
       return;
     }
     std::optional<CarriedFile> file = carried_file(*call);
     if (!file) {
-      log::warning("fault '{}': {} continues without the fault: rose does not act on this file", fault.id,
-                   call->describe());
+      owner_.actions_.passed_over(decision.chain, call->describe());
       continue_call(id);
       return;
     }
@@ -354,7 +353,7 @@ class Supervisor::Listener {
                        file = std::make_shared<CarriedFile>(*std::move(file))] {
       const std::int64_t most = fault.effect == schedule::Effect::bytes ? fault.effect_bytes : -1;
       const auto done = carry_out(*call, *file, most, [this, id] { return !stop_ && !owner_.disarmed_ && alive(id); });
-      respond(chain, fault, *call, id, done);
+      respond(chain, fault, *call, id, Carried{done, was_cut(*call, most, done)});
     };
     if (quick) {
       work();
@@ -382,8 +381,14 @@ class Supervisor::Listener {
     work();  // without a thread, let other calls wait rather than fail
   }
 
+  struct Carried {
+    std::int64_t result = 0;  // of the call that rose has made; -errno
+    bool cut = false;         // it did less than was asked for, because of the fault
+  };
+
   void respond(std::size_t chain, const schedule::Fault& fault, NotifiedCall& call, std::uint64_t id,
-               std::int64_t done) {
+               const std::optional<Carried>& carried) {
+    const std::int64_t done = carried ? carried->result : 0;
     if (fault.then_do == schedule::ThenDo::crash) {
       finish_crash(chain, call, id, SIGKILL, false);
       return;
@@ -406,7 +411,12 @@ class Supervisor::Listener {
     } else {
       response.val = done;
     }
-    if (answer(response, fault.delay_ns)) owner_.actions_.had_effect(chain);
+    const bool same = carried && !carried->cut && fault.delay_ns <= 0 &&
+                      response.error == std::min<std::int64_t>(done, 0) &&
+                      response.val == std::max<std::int64_t>(done, 0);
+    if (!answer(response, fault.delay_ns)) return;
+    if (same) owner_.actions_.had_same_result(chain);
+    else owner_.actions_.had_effect(chain);
   }
 
   void finish_crash(std::size_t chain, NotifiedCall& call, std::uint64_t id, int signal, bool continue_if_spared) {
@@ -472,8 +482,8 @@ void Supervisor::add_listener(pid_t pid, Fd listener, std::shared_ptr<Ledger> le
   try {
     listeners_.push_back(std::make_unique<Listener>(*this, pid, std::move(listener), std::move(ledger)));
   } catch (const std::system_error& error) {  // no thread could be started
-    log::warning("calls of node {} cannot be answered, and fail: cannot start a thread: {}", plan_.nodes[node_],
-                 error.code().message());
+    actions_.broke_down(fmt::format("calls of node {} cannot be answered, and fail: cannot start a thread: {}",
+                                    plan_.nodes[node_], error.code().message()));
   }
 }
 

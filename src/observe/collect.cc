@@ -68,7 +68,9 @@ void from_folder(const DumpSource& source, std::vector<Collected>& out) {
   std::error_code error;
   for (std::filesystem::directory_iterator it(source.folder, error), end; !error && it != end; it.increment(error)) {
     const auto name = parse_dump_name(it->path().filename().string());
-    if (!name) continue;
+    std::error_code gone;
+    // Others write there, too: opening a pipe would wait for ever.
+    if (!name || !it->is_regular_file(gone)) continue;
     auto& [when, best] = newest[name->host];
     const auto this_one = std::pair(name->stamp, name->trigger);
     if (best.empty() || when < this_one) std::tie(when, best) = std::pair(this_one, it->path());

@@ -365,7 +365,7 @@ void NetworkWatch::add_open(trace::Trace& trace, std::int64_t offset, const std:
     const std::uint64_t gap = static_cast<std::uint64_t>(now) - state.last_ns;
     const std::uint64_t reported_ns =
         rose_reported_ns(&state, pair.protocol == IPPROTO_TCP, static_cast<std::uint64_t>(now), gap,
-                     static_cast<std::uint64_t>(delay_ns_));
+                         static_cast<std::uint64_t>(delay_ns_));
     if (reported_ns == 0) return;
     decoded.event = {};
     describe_pair(pair, decoded);

@@ -84,11 +84,16 @@ class Observers final : public deploy::NodeObserver {
     if (injector_ != nullptr) injector_->on_start(node, pid);
   }
   void on_end(std::size_t node, const deploy::EndInfo& end) override {
-    if (!end.planned) ends_.emplace_back(node, end);
+    if (!end.planned) ends_.push_back({node, end, monotonic_ns()});
     if (injector_ != nullptr) injector_->on_end(node, end);
   }
   // All unplanned ends. Call it when the deployment, whose thread reports them, is gone.
-  [[nodiscard]] const std::vector<std::pair<std::size_t, deploy::EndInfo>>& ends() const { return ends_; }
+  struct End {
+    std::size_t node = 0;
+    deploy::EndInfo how;
+    std::int64_t at_ns = 0;  // monotonic clock
+  };
+  [[nodiscard]] const std::vector<End>& ends() const { return ends_; }
   void on_planned(std::size_t node, bool planned) override {
     if (tracer_ != nullptr) tracer_->set_planned(config_.nodes[node].name, planned);
     if (injector_ != nullptr) injector_->on_planned(node, planned);
@@ -101,7 +106,7 @@ class Observers final : public deploy::NodeObserver {
   const jvm::Session* jvms_ = nullptr;
   const python::Session* python_ = nullptr;
   const javascript::Session* javascript_ = nullptr;
-  std::vector<std::pair<std::size_t, deploy::EndInfo>> ends_;
+  std::vector<End> ends_;
 };
 
 struct OracleResult {
@@ -205,7 +210,7 @@ class OneRun {
   // without `ready` nothing else detects this. Exit status 0 and signals sent by the workload may be intended.
   void warn_of_ends() const {
     std::set<std::size_t> reported;
-    for (const auto& [index, end] : observers_.ends()) {
+    for (const auto& [index, end, at_ns] : observers_.ends()) {
       const bool intended =
           end.signalled ? end.code == SIGKILL || end.code == SIGTERM || end.code == SIGINT : end.code == 0;
       if (intended || !reported.insert(index).second) continue;
@@ -240,12 +245,31 @@ class OneRun {
   // Collects reasons to doubt the verdict of a completed run.
   void doubt_work() {
     if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
+    if (run_.result.doubt.empty()) run_.result.doubt = trouble_;
     if (!run_.result.doubt.empty() || schedule_.faults.empty() || !config_.workload) return;
     const Work work{.failed = run_.workload.failed() && !ended_by_rose_,
+                    .timed_out = run_.workload.timed_out,
                     .note = run_.workload.note,
                     .ended_ns = run_.result.workload_end_ns.value_or(0),
                     .exchanged = run_.exchanged};
-    run_.result.doubt = doubt_of(work, options_.usual_work, schedule_, run_.result);
+    run_.result.doubt = doubt_of(work, options_.usual.work, schedule_, run_.result);
+    if (run_.result.doubt.empty()) doubt_nodes();
+  }
+
+  void doubt_nodes() {
+    const std::optional<std::uint64_t> kills = out_of_memory_kills();
+    nodes_.machine_short_of_memory = kills && memory_kills_ && *kills > *memory_kills_;
+    for (const auto& [index, end, at_ns] : observers_.ends())
+      nodes_.ends.push_back({.node = config_.nodes[index].name,
+                             .signalled = end.signalled,
+                             .code = end.code,
+                             .note = deploy::describe(end),
+                             .ended_ns = at_ns - began_ns_});
+    run_.result.doubt = doubt_of(nodes_, options_.usual, schedule_, run_.result);
+    if (run_.result.doubt.empty()) return;
+    for (const std::string& name : nodes_.down)
+      if (const auto [log, lines] = deploy::last_words(options_.run_dir / name); !lines.empty())
+        log::info("run {}: last lines of {}/{}:\n{}", options_.number, name, log, lines);
   }
 
   // A workload that could not connect did not exercise the system, so the absence of the bug means nothing. During an
@@ -294,6 +318,7 @@ class OneRun {
       observers_.connect(tracer_.get());
     }
     if (jvms_) ROSE_CHECK(jvms_->write());
+    memory_kills_ = out_of_memory_kills();
     const std::int64_t starting_ns = monotonic_ns();
     ROSE_CHECK(deployment_->start());
     run_.load.ready_ns = monotonic_ns() - starting_ns;
@@ -441,6 +466,8 @@ class OneRun {
     if (workload) {
       ROSE_TRY(hit, watch(*workload, [&] {
                  if (exchange && workload_cgroup != 0) note_exchange(exchange->of(workload_cgroup));
+                 // Who filled it may free it again, but what others could not write meanwhile stays lost.
+                 if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
                }));
       if (hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
       ended_by_rose_ = hit && !workload->finished();
@@ -458,12 +485,14 @@ class OneRun {
     }
     ROSE_CHECK(cancel::check());
     measure_load();
+    for (std::size_t node = 0; node < config_.nodes.size(); ++node)
+      if (deployment_->main_pid(node) == 0) nodes_.down.insert(config_.nodes[node].name);
     if (injector_ && !hit) injector_->catch_up();
     if (!hit) let_faults_run_out();
     if (hit || !config_.oracle || !options_.traced_answer_ns) capture();
     run_.completed = true;
     // Checked before and after the oracle, which may write something as well.
-    run_.result.doubt = full_disk(options_.run_dir);
+    if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
     if (hit) {
       run_.result.oracle = schedule::OracleAnswer::hit;
       return {};
@@ -619,6 +648,8 @@ class OneRun {
 
   void finish() {
     capture();
+    if (deployment_) trouble_ = deployment_->trouble();
+    if (injector_ && trouble_.empty()) trouble_ = injector_->trouble();
     if (injector_) {
       injector_->disarm();
       run_.result.faults = injector_->outcomes();
@@ -654,6 +685,9 @@ class OneRun {
   std::unique_ptr<observe::Tracer> tracer_;
   std::unique_ptr<deploy::Deployment> deployment_;
   Run run_;
+  NodeEnds nodes_;
+  std::string trouble_;                        // what this machine refused to do
+  std::optional<std::uint64_t> memory_kills_;  // of the machine before the nodes started; nothing: unknown
   std::string oracle_note_;
   std::int64_t began_ns_ = 0;     // start of the workload, monotonic clock; 0: not started
   std::int64_t wall_offset_ = 0;  // of the trace's clock

@@ -40,13 +40,13 @@ struct RunOptions {
   // requests are no part of the system.
   std::optional<std::int64_t> traced_answer_ns;
   observe::TracerOptions tracer;
-  const ValueQueries* asked = nullptr;             // values to record in the nodes' programs
-  jvm::CodeBook* code_book = nullptr;              // collects calls in watched Java methods
-  const profile::Profile* profile = nullptr;       // functions that it calls frequent are not watched
-  std::optional<profile::WorkloadUse> usual_work;  // what workloads do in fault-free runs, if known
-  bool cut_short_is_result = false;                // a cancelled run is inconclusive and keeps its trace (trace -c)
-  bool needs_work = false;              // a workload that fails immediately makes the run inconclusive (trace -c)
-  std::optional<std::string> incident;  // a /bin/sh command that runs beside the workload (trace -c)
+  const ValueQueries* asked = nullptr;        // values to record in the nodes' programs
+  jvm::CodeBook* code_book = nullptr;         // collects calls in watched Java methods
+  const profile::Profile* profile = nullptr;  // functions that it calls frequent are not watched
+  Usual usual;                                // what fault-free runs do, as far as it is known
+  bool cut_short_is_result = false;           // a cancelled run is inconclusive and keeps its trace (trace -c)
+  bool needs_work = false;                    // a workload that fails immediately makes the run inconclusive (trace -c)
+  std::optional<std::string> incident;        // a /bin/sh command that runs beside the workload (trace -c)
   // Called when the tracer runs and the nodes are ready. The tracer is valid until `tracer_gone` is called.
   std::function<void(observe::Tracer&, const std::filesystem::path& run_dir)> tracer_ready;
   std::function<void()> tracer_gone;

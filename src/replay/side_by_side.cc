@@ -191,7 +191,7 @@ Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& c
 }
 
 Result<int> jobs_for(const config::Config& config, RunOptions options) {
-  ROSE_TRY(RunStore store, RunStore::open(std::nullopt, false));
+  ROSE_TRY(RunStore store, RunStore::open(std::nullopt, false, {}, config.file));
   schedule::Schedule no_faults;
   no_faults.name = config.name;
   log::info("measuring how many runs this machine can carry in parallel");

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +14,7 @@
 #include "base/folder.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "replay/run_record.h"
 #include "replay/runs_folder.h"
 #include "replay/system.h"
@@ -25,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kRecordName = "record.jsonl";
 constexpr std::string_view kSystemName = "system.json";
+constexpr std::string_view kTraces = "traces";
 constexpr std::string_view kJobsName = "side-by-side.json";
 
 // The number in "run-0007" or "run-0007.dump"; 0 for other names.
@@ -36,12 +39,26 @@ int run_number(std::string_view name) {
 }
 
 fs::path trace_name(const fs::path& report, int number) {
-  return report / "traces" / fmt::format("run-{:04}.dump", number);
+  return report / kTraces / fmt::format("run-{:04}.dump", number);
+}
+
+// rose removes and creates files there by their names. The owner of the configuration can have rose do anything anyway.
+Result<void> check_way(const fs::path& folder, const fs::path& config) {
+  std::vector<uid_t> trusted{0, ::geteuid()};
+  struct stat owner{};
+  if (!config.empty() && ::stat(config.c_str(), &owner) == 0) trusted.push_back(owner.st_uid);
+  const std::optional<fs::path> at = exchangeable_by_others(trusted, folder);
+  if (!at) return {};
+  return fail(
+      ErrorKind::input,
+      fmt::format("others may replace entries of {}, which leads to the folders of runs", printable(at->string())),
+      "name another folder (--report, or TMPDIR), whose way belongs to root or to the owner of rose.toml");
 }
 
 }  // namespace
 
-Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep_all, std::string_view command) {
+Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep_all, std::string_view command,
+                                const fs::path& config) {
   RunStore store;
   store.command_ = command;
   store.keep_all_ = keep_all;
@@ -49,21 +66,25 @@ Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep
     std::error_code error;
     store.report_ = fs::absolute(*report);
     store.folder_ = *store.report_ / "runs";
+    ROSE_CHECK(check_way(*store.report_, config));
     fs::create_directories(store.folder_, error);
-    if (!error) fs::create_directories(*store.report_ / "traces", error);
+    if (!error) fs::create_directories(*store.report_ / kTraces, error);
     if (error)
       return fail(ErrorKind::input,
                   fmt::format("cannot create the report folder {}: {}", report->string(), error.message()));
-    // Names of runs in it are predictable, so no other user may create something there.
-    if (Result<OpenFolder> runs = OpenFolder::open(store.folder_)) {
-      ROSE_TRY(const struct stat status, runs->status());
-      if (status.st_uid == ::geteuid() && (status.st_mode & 0022) != 0)
-        ROSE_CHECK(runs->give({status.st_uid, status.st_gid}, status.st_mode & 07755));
+    // Names of runs and traces are predictable, so no other user may create something there.
+    for (const fs::path& inside : {store.folder_, *store.report_ / kTraces}) {
+      if (Result<OpenFolder> ours = OpenFolder::open(inside)) {
+        ROSE_TRY(const struct stat status, ours->status());
+        if (status.st_uid == ::geteuid() && (status.st_mode & 0022) != 0)
+          ROSE_CHECK(ours->give({status.st_uid, status.st_gid}, status.st_mode & 07755));
+      }
+      if (!is_own_folder(inside))
+        return fail(ErrorKind::input,
+                    fmt::format("others may write to {}, where files of runs are created", inside.string()),
+                    "remove it, or name another report folder");
+      ROSE_CHECK(check_way(inside, config));
     }
-    if (!is_own_folder(store.folder_))
-      return fail(ErrorKind::input,
-                  fmt::format("others may write to {}, where the runs' folders are created", store.folder_.string()),
-                  "remove it, or name another report folder");
     // Two processes that write here would remove each other's runs.
     store.in_use_ = Fd(::open(store.report_->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!store.in_use_ || ::flock(store.in_use_.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -75,7 +96,9 @@ Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep
     return store;
   }
   const char* base = std::getenv("TMPDIR");
-  ROSE_TRY(RunsFolder made, make_runs_folder(base != nullptr && *base != '\0' ? base : "/tmp", command));
+  const fs::path temporary = base != nullptr && *base != '\0' ? base : "/tmp";
+  ROSE_TRY(RunsFolder made, make_runs_folder(temporary, command));
+  ROSE_CHECK(check_way(made.path, config));
   store.folder_ = std::move(made.path);
   store.in_use_ = std::move(made.in_use);
   return store;
@@ -169,7 +192,7 @@ Result<void> RunStore::start_over(const config::Config& config) {
                 fmt::format("cannot remove {}: {}", (*report_ / kRecordName).string(), error.message()));
   fs::remove(*report_ / kJobsName, error);
   // Files of an earlier diagnosis in this folder would be mistaken for this one's.
-  for (const fs::path& folder : {*report_ / "traces", folder_})
+  for (const fs::path& folder : {*report_ / kTraces, folder_})
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
       if (run_number(entry.path().filename().string()) > 0) remove_run(entry.path());
   return write_file(*report_ / kSystemName, system_json(config));

@@ -25,9 +25,10 @@ class RunStore {
  public:
   // With `report`, runs (runs/run-NNNN) and the record are stored there; otherwise in a new temporary folder
   // (runs_folder.h), by random names, which is removed if nothing in it is kept. `command`: the command whose later
-  // runs may remove the folder; "": any command's may.
+  // runs may remove the folder; "": any command's may. Fails if others than root, this user and the owner of `config`
+  // may exchange the folders on the way.
   [[nodiscard]] static Result<RunStore> open(const std::optional<std::filesystem::path>& report, bool keep_all,
-                                             std::string_view command = {});
+                                             std::string_view command = {}, const std::filesystem::path& config = {});
   RunStore(RunStore&& other) noexcept;
   RunStore& operator=(RunStore&&) = delete;
   ~RunStore();

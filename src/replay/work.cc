@@ -3,8 +3,12 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdlib>
 
+#include "base/file.h"
 #include "base/text.h"
+#include "kernel/syscalls.h"
 
 namespace rose::replay {
 namespace {
@@ -12,6 +16,7 @@ namespace {
 // A file system that a writer has filled may have a little free space again, because a file was closed or a log was
 // truncated.
 constexpr std::uint64_t kLeastRoom = 64 << 10;
+constexpr std::size_t kMostCounts = 1 << 20;
 
 // A fault whose only conditions are times counts from its planned time, however late a busy machine injected it.
 std::int64_t fired_ns(const schedule::Schedule& schedule, const schedule::FaultOutcome& outcome) {
@@ -34,6 +39,29 @@ bool fired_by(const schedule::Schedule& schedule, const schedule::RunResult& res
   });
 }
 
+// Other ends may be intended: see work.h.
+bool has_failed(const NodeEnd& end) {
+  if (end.signalled) return end.code != SIGKILL && end.code != SIGTERM && end.code != SIGINT;
+  return end.code != 0;
+}
+
+bool is_usual(const Usual& usual, const NodeEnd& end) {
+  return std::any_of(usual.processes.begin(), usual.processes.end(), [&](const profile::ProcessKind& kind) {
+    if (kind.node != end.node || !kind.main) return false;
+    return end.signalled ? kind.signal == kernel::signal_name(end.code)
+                         : kind.state == "exited" && kind.exit_code == end.code;
+  });
+}
+
+// A fault of the schedule may send SIGKILL to this node, or make the kernel do so.
+bool may_kill(const schedule::Schedule& schedule, const std::string& node) {
+  return std::any_of(schedule.faults.begin(), schedule.faults.end(), [&](const schedule::Fault& fault) {
+    const bool kills = fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::memory ||
+                       fault.then_do == schedule::ThenDo::crash;
+    return kills && (fault.node == node || fault.node.starts_with('@'));
+  });
+}
+
 }  // namespace
 
 bool exchanged_data(const observe::Exchanged& exchanged, const std::optional<profile::WorkloadUse>& usual) {
@@ -51,8 +79,22 @@ std::string doubt_of(const Work& work, const std::optional<profile::WorkloadUse>
                        work.note.empty() ? "" : fmt::format("; it {}", work.note));
   // If it uses the nodes and succeeds without faults, the faults may have made it fail.
   const bool usually_works = usual && usual->received && usual->runs > 0 && usual->failed == 0;
-  if (work.failed && !usually_works && result.oracle != schedule::OracleAnswer::hit)
+  if ((work.failed || work.timed_out) && !usually_works && result.oracle != schedule::OracleAnswer::hit)
     return fmt::format("the workload did no work: it {} and exchanged no data with any node", work.note);
+  return {};
+}
+
+std::string doubt_of(const NodeEnds& nodes, const Usual& usual, const schedule::Schedule& schedule,
+                     const schedule::RunResult& result) {
+  if (result.oracle != schedule::OracleAnswer::miss) return {};
+  for (const NodeEnd& end : nodes.ends) {
+    if (is_usual(usual, end)) continue;
+    const bool by_kernel = nodes.machine_short_of_memory && end.signalled && end.code == SIGKILL;
+    if (by_kernel && !may_kill(schedule, end.node))
+      return fmt::format("node {} {} while the kernel ended processes for lack of memory", end.node, end.note);
+    if (has_failed(end) && nodes.down.contains(end.node) && !fired_by(schedule, result, end.ended_ns))
+      return fmt::format("node {} {} before any fault fired, and was down at the end", end.node, end.note);
+  }
   return {};
 }
 
@@ -62,19 +104,30 @@ std::string full_disk(const std::filesystem::path& run_dir) {
   const bool bytes = room.f_blocks > 0 && std::uint64_t{room.f_bavail} * room.f_frsize < kLeastRoom;
   const bool files = room.f_files > 0 && room.f_favail == 0;
   if (!bytes && !files) return {};
-  return fmt::format("the disk of the run's folder {} is full: what was written may be cut short", run_dir.string());
+  return fmt::format("the disk of the run's folder {} was full: what was written may be cut short", run_dir.string());
 }
 
-Result<std::optional<profile::WorkloadUse>> usual_work(const config::Config& config, const std::string& profile) {
+Usual usual_of(const profile::Profile& profile) { return {profile.workload, profile.processes}; }
+
+Result<Usual> usual_of(const config::Config& config, const std::string& profile) {
   std::filesystem::path file = profile;
   if (profile.empty()) {
     std::error_code unreadable;
     file = config.directory / "profile.json";
     if (!std::filesystem::exists(file, unreadable)) file += ".zst";
-    if (!std::filesystem::exists(file, unreadable)) return std::nullopt;
+    if (!std::filesystem::exists(file, unreadable)) return Usual();
   }
   ROSE_TRY(const profile::Profile read, profile::read_profile(file, profile::Part::functions));
-  return read.workload;
+  return usual_of(read);
+}
+
+std::optional<std::uint64_t> out_of_memory_kills() {
+  constexpr std::string_view kName = "oom_kill ";
+  const Result<std::string> counts = read_file("/proc/vmstat", kMostCounts);
+  if (!counts) return std::nullopt;
+  for (const std::string& line : split(*counts, '\n'))
+    if (line.starts_with(kName)) return std::strtoull(line.c_str() + kName.size(), nullptr, 10);
+  return std::nullopt;
 }
 
 }  // namespace rose::replay

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "config/config.h"
@@ -17,11 +19,35 @@ namespace rose::replay {
 
 // The workload of a run.
 struct Work {
-  bool failed = false;                          // it ended by itself, with another status than 0 or by a signal
+  bool failed = false;  // it ended by itself, with another status than 0 or by a signal
+  bool timed_out = false;
   std::string note;                             // how it ended: "exited with status 1"
   std::int64_t ended_ns = 0;                    // since it began
   std::optional<observe::Exchanged> exchanged;  // with the nodes; nothing: not known, as in host networks
 };
+
+// An unplanned end of a node.
+struct NodeEnd {
+  std::string node;
+  bool signalled = false;
+  int code = 0;               // exit status or signal number
+  std::string note;           // "exited with status 7"
+  std::int64_t ended_ns = 0;  // since the workload began; negative: before
+};
+
+// What a run shows of its nodes.
+struct NodeEnds {
+  std::vector<NodeEnd> ends;             // by time
+  std::set<std::string> down;            // nodes that did not run when the workload had ended
+  bool machine_short_of_memory = false;  // the kernel ended processes for lack of memory during the run
+};
+
+// What fault-free runs do, as far as it is known from a profile.
+struct Usual {
+  std::optional<profile::WorkloadUse> work;
+  std::vector<profile::ProcessKind> processes;
+};
+[[nodiscard]] Usual usual_of(const profile::Profile& profile);
 
 // True if some data came back; if fault-free runs never receive any, if some was sent.
 [[nodiscard]] bool exchanged_data(const observe::Exchanged& exchanged,
@@ -29,18 +55,28 @@ struct Work {
 
 // Why a run with planned faults does not count; "" if it does. A workload that failed before any fault fired would have
 // failed without faults. One that exchanged no data with the nodes, although it does in fault-free runs, did not
-// exercise the system. If the behaviour of fault-free runs is unknown, a workload that failed and exchanged nothing
-// does not count either, unless the bug was reproduced.
+// exercise the system. If the behaviour of fault-free runs is unknown, a workload that failed or timed out and
+// exchanged nothing does not count either, unless the bug was reproduced.
 [[nodiscard]] std::string doubt_of(const Work& work, const std::optional<profile::WorkloadUse>& usual,
                                    const schedule::Schedule& schedule, const schedule::RunResult& result);
 
-// Reports that the disk with a run's files is full: the output of nodes, workload and oracle may be truncated. "" if
-// there is space.
+// Why a run with planned faults in which the oracle found nothing does not count, because of its nodes; "" if it does.
+// Both are no reason if they happen in fault-free runs as well.
+// - A node that failed by itself before any fault fired, and was down at the end, was not tested: its program cannot be
+//   started, or lacks a file. Ends with status 0, and by signals that workloads send (SIGKILL, SIGTERM, SIGINT), may be
+//   intended.
+// - A node that got SIGKILL while the machine was short of memory was ended by the kernel, not by a fault.
+[[nodiscard]] std::string doubt_of(const NodeEnds& nodes, const Usual& usual, const schedule::Schedule& schedule,
+                                   const schedule::RunResult& result);
+
+// Reports that the disk with a run's files is full now: the output of nodes, workload and oracle may be truncated. ""
+// if there is space.
 [[nodiscard]] std::string full_disk(const std::filesystem::path& run_dir);
 
-// What the workload does in fault-free runs: from this profile, or from profile.json beside the configuration if there
-// is one. Nothing if neither is available.
-[[nodiscard]] Result<std::optional<profile::WorkloadUse>> usual_work(const config::Config& config,
-                                                                     const std::string& profile);
+// From this profile, or from profile.json beside the configuration if there is one.
+[[nodiscard]] Result<Usual> usual_of(const config::Config& config, const std::string& profile);
+
+// Processes that the kernel has ended for lack of memory since the machine was started; nothing: unknown.
+[[nodiscard]] std::optional<std::uint64_t> out_of_memory_kills();
 
 }  // namespace rose::replay

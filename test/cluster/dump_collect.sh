@@ -136,7 +136,11 @@ until_true 60 eval "\"$rose\" dump --control west -o seen.bin --quiet && \"$rose
 [ "$(grep -c ': wrote ' west.err)" = 1 ] || { fail "west wrote again"; cat west.err; }
 [ "$(ls shared/*-together.bin | wc -l)" = 1 ] || fail "the tracers did not write one set of dumps: $(ls shared)"
 rm shared/rose-other-*
-expect 0 "$rose" dump collect ./shared/ -o folder.bin
+# Pipes and folders by such names, which anybody who may write there can make: others' dumps are collected.
+mkfifo shared/rose-pipe-20990101T000000Z-crash.bin
+mkdir shared/rose-folder-20990101T000000Z-crash.bin
+expect 0 timeout -s KILL 60 "$rose" dump collect ./shared/ -o folder.bin
+rm -r shared/rose-pipe-* shared/rose-folder-*
 expect 2 "$rose" trace --pid $$ -o file.bin --dump-together
 says err "names the file 'file.bin'"
 mkdir empty

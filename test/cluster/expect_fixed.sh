@@ -132,6 +132,65 @@ expect 4 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed --json
 json_is '[r["verdict"] for r in j["run_results"]]' "['not-reproduced', 'not-reproduced']"
 says out 'no profile says that it does its work without faults'
 
+# Nodes that cannot start, or end by themselves, before any fault; with a profile that knows it, that is usual.
+configuration '"sleep", "0.3"'
+sed -i '/^ready/d; s/^command = ."sh", "-c", "trap.*/command = ["sh", "-c", "exec no-such-server"]/' rose.toml
+fault 'kind = "pause"\nduration = "50ms"\nwhen = [ { elapsed = "100ms" } ]'
+expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
+json_is 'j["run_results"][0]["reason"]' \
+  "node n2 exited with status 127 before any fault fired, and was down at the end"
+says err '^(rose: )?.*no-such-server'
+expect 0 "$rose" profile -c rose.toml
+expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
+rm profile.json
+# A workload that does nothing until its time is up.
+configuration '"sleep", "1000"'
+sed -i 's/timeout = "30s"/timeout = "500ms"/' rose.toml
+no_work 'the workload did no work: it timed out after 500ms and exchanged no data with any node'
+
+# While a node is down, rose has no descriptors to start it again.
+fault 'kind = "crash"'
+cat > starve.sh <<'SH'
+#!/bin/sh
+while [ -s "$ROSE_PIDFILE_n1" ]; do sleep 0.02; done
+prlimit --pid $PPID --nofile=16:
+sleep 1
+prlimit --pid $PPID --nofile=1024:
+SH
+chmod +x starve.sh
+configuration "\"$work/starve.sh\""
+sed -i '0,/^ready/s//restart = { delay = "500ms", max = 5 }\n&/' rose.toml
+expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
+json_is 'j["run_results"][0]["reason"].startswith("restart of node n1")' True
+
+# A node that the kernel ends for lack of memory, after the fault.
+if memory=$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' /proc/mounts) && [ -n "$memory" ]; then
+  mkdir "$memory/expect-fixed-$$"
+  echo 16M > "$memory/expect-fixed-$$/memory.limit_in_bytes"
+  cat > eats.sh <<SH
+#!/bin/sh
+echo up
+until test -e "$work/eat"; do sleep 0.02; done
+echo \$\$ > "$memory/expect-fixed-$$/cgroup.procs"
+exec tail /dev/zero
+SH
+  chmod +x eats.sh
+  cat > feed.sh <<SH
+#!/bin/sh
+sleep 0.2
+touch "$work/eat"
+while [ -s "\$ROSE_PIDFILE_n2" ]; do sleep 0.02; done
+SH
+  chmod +x feed.sh
+  configuration "\"$work/feed.sh\""
+  sed -i "s|^command = .\"sh\", \"-c\", \"trap.*|command = [\"$work/eats.sh\"]|" rose.toml
+  fault 'kind = "pause"\nduration = "50ms"'
+  expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
+  json_is 'j["run_results"][0]["reason"]' \
+    "node n2 was killed by signal 9 (Killed) while the kernel ended processes for lack of memory"
+  rmdir "$memory/expect-fixed-$$"
+fi
+
 # Full disks, oracles with endless output, nodes that never become ready.
 mkdir small
 mount -t tmpfs -o size=8M,mode=711 rose-no-proof small
@@ -139,7 +198,14 @@ configuration '"sh", "-c", "until [ $(df --output=avail . | tail -1) = 0 ]; do s
 sed -i 's/^command = \["sh", "-c", "trap.*/command = ["sh", "-c", "echo up; exec yes fills the disk of the run"]/' \
   rose.toml
 TMPDIR=$work/small expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
-json_is '"is full: what was written may be cut short" in j["run_results"][0]["reason"]' True
+json_is '"was full: what was written may be cut short" in j["run_results"][0]["reason"]' True
+umount -l "$work/small"
+# Somebody fills the disk for a while.
+mount -t tmpfs -o size=8M,mode=711 rose-no-proof small
+configuration '"sh", "-c", "until [ $(df --output=avail . | tail -1) = 0 ]; do sleep 0.05; done; sleep 2; rm n2/fill"'
+sed -i 's/^command = \["sh", "-c", "trap.*/command = ["sh", "-c", "echo up; yes > fill; exec sleep 1000"]/' rose.toml
+TMPDIR=$work/small expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
+json_is '"was full: what was written may be cut short" in j["run_results"][0]["reason"]' True
 umount -l "$work/small"
 configuration "$asks" '"yes"'
 expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json --keep

@@ -217,7 +217,12 @@ config 'echo up; exec sleep 100'
 schedule 'kind = "pause"
 duration = "10ms"'
 TMPDIR=$work/way expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1
+says err "may replace entries of .*linked"
+# The owner of rose.toml is trusted, but the node must not run as that user either.
+chown nobody rose.toml
+TMPDIR=$work/way expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1
 says err "its user nobody may replace entries of .*linked"
+chown root rose.toml
 
 # --- links where rose will create folders, mount file systems and put images
 config 'echo up; exec sleep 100'
@@ -391,7 +396,32 @@ rm -rf report
 mkdir -m 755 theirs
 chown nobody theirs
 expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/report
-says err 'its user nobody may replace entries of .*theirs'
+says err 'may replace entries of .*theirs'
+
+# --- a user who is not the node's has prepared the report folder, or what leads to it
+mkdir -m 1777 public
+as_daemon() { setpriv --reuid daemon --clear-groups sh -c "$1"; }
+as_daemon "mkdir public/report; ln -s $work/roots/closed public/report/traces"
+for place in public/report public/report/new; do
+  expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report $place
+  says err 'others may replace entries of .*public, '
+done
+as_daemon "ln -s $work/linked/real public/way"
+expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report public/way
+says err 'others may replace entries of .*public, '
+TMPDIR=$work/public/report expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1
+says err 'others may replace entries of .*public, '
+mkdir -p mixed
+ln -s "$work/roots/closed" mixed/traces
+expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report mixed
+says err 'others may write to .*mixed/traces'
+unharmed "a report folder of another user"
+# Where only root and the sticky bit are on the way, a report is made; the owner of rose.toml is trusted.
+expect 1 "$rose" replay schedule.toml -c rose.toml --runs 1 --report public/own
+as_daemon "mkdir public/theirs"
+chown daemon rose.toml
+expect 1 "$rose" replay schedule.toml -c rose.toml --runs 1 --report public/theirs/report
+rm -rf public rose.toml
 
 # --- without a report, the folder of a run is unpredictable
 config 'echo "$ROSE_RUN_DIR" >> '"$work"'/places; echo up; exec sleep 100'

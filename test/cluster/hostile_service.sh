@@ -85,7 +85,10 @@ done
 # A run whose folder the service's user can exchange is refused, although the command changes to that user by itself.
 grep -q '^user *= "nobody"' rose.toml || fail "the user is not drafted"
 grep -q '^begins_as_root *= true' rose.toml || fail "it is not drafted that the command begins as root"
+# The owner of rose.toml is trusted otherwise.
+chown nobody rose.toml
 expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/report
+chown root rose.toml
 says err "its user nobody may replace entries of .*theirs"
 rm -rf theirs/report
 

@@ -153,7 +153,7 @@ right() { [ -z "$(wrong)" ]; }
 guardian() {
   local one
   for one in $(find "$cgroups" -name cgroup.procs -exec cat {} + 2>/dev/null); do
-    case $(tr '\0' ' ' < /proc/$one/cmdline 2>/dev/null) in "rose-guardian guardian-of $1 "*) echo $one ;; esac
+    case $(tr '\0' ' ' 2>/dev/null < /proc/$one/cmdline) in "rose-guardian guardian-of $1 "*) echo $one ;; esac
   done
 }
 begins() { test -e began || ! kill -0 $pid 2>/dev/null; }
@@ -198,6 +198,39 @@ for round in $(seq "$kills"); do
   [ -z "$(leftovers)" ] || { fail "round $round, $by: left after heal: $(leftovers)"; break; }
 done
 echo "$round kills; the guardian took $longest ms at most (${slowest:-}) until all was undone, and this test had seen it"
+
+# At any moment of a command, also before and after its runs, with its guardian or alone. What it writes is complete or
+# absent.
+echo 0.2 > lasts
+whole() {
+  local dump
+  [ ! -e profile.json ] || python3 -m json.tool profile.json > /dev/null || return 1
+  [ ! -e j.xml ] || python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("j.xml")' || return 1
+  for dump in dump.bin report/traces/*; do [ ! -e "$dump" ] || "$rose" dump show "$dump" > /dev/null || return 1; done
+}
+commands=(
+  "replay schedule.toml -c rose.toml --runs 2 --allow-attached --report report --junit j.xml"
+  "profile -c rose.toml -o profile.json"
+  "trace -c rose.toml -o dump.bin"
+)
+for round in $(seq "$kills"); do
+  write_schedule
+  rm -rf report profile.json j.xml dump.bin
+  # shellcheck disable=SC2086
+  "$rose" ${commands[RANDOM % ${#commands[@]}]} > out 2> err &
+  pid=$!
+  python3 -c "import time; time.sleep($((RANDOM % 1200)) / 1000)"
+  watch=
+  [ $((RANDOM % 2)) = 0 ] || watch=$(guardian $pid)
+  kill -KILL $watch $pid 2> /dev/null || true
+  wait $pid 2> /dev/null || true
+  expect 0 "$rose" heal
+  nothing_left "at any moment, round $round, after $(tr '\n' ' ' < err)"
+  right || { fail "at any moment, round $round: $(wrong)"; cat schedule.toml err >&2; break; }
+  whole || { fail "at any moment, round $round: a file is incomplete"; break; }
+done
+rm -rf report profile.json j.xml dump.bin
+echo 100 > lasts
 
 # The guardian survives the killing of rose's cgroup by a service manager (KillMode=control-group).
 printf 'version = 1\n[[fault]]\nid = "one"\nkind = "pause"\nnode = "theirs"\nduration = "60s"\n' > schedule.toml

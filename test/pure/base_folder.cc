@@ -323,6 +323,35 @@ TEST_CASE("a user who could replace the path to a folder is detected", "[base]")
   CHECK(exchangeable_by(user, top / "a/b") == top / "a");
 }
 
+TEST_CASE("a path that anybody but trusted users could replace is detected", "[base]") {
+  if (!is_root()) return;
+  const test::Folder top;
+  REQUIRE(::chmod(top.path.c_str(), 0755) == 0);
+  fs::create_directories(top / "a/b");
+  const std::vector<uid_t> root{0}, both{0, kStranger};
+  CHECK_FALSE(exchangeable_by_others(root, top / "a/b/new/er"));
+  REQUIRE(::chown((top / "a").c_str(), kStranger, 0) == 0);
+  CHECK(exchangeable_by_others(root, top / "a/b") == top / "a");
+  CHECK(exchangeable_by_others(root, top / "a/new") == top / "a");
+  CHECK_FALSE(exchangeable_by_others(root, top / "a"));  // itself; what is in it, is not asked for
+  CHECK_FALSE(exchangeable_by_others(both, top / "a/b/new"));
+  REQUIRE(::chown((top / "a").c_str(), 0, 7) == 0);
+  REQUIRE(::chmod((top / "a").c_str(), 0775) == 0);
+  CHECK_FALSE(exchangeable_by_others(root, top / "a/b"));
+  REQUIRE(::chmod((top / "a").c_str(), 0777) == 0);
+  CHECK(exchangeable_by_others(both, top / "a/b") == top / "a");
+  REQUIRE(::chmod((top / "a").c_str(), 01777) == 0);
+  CHECK_FALSE(exchangeable_by_others(root, top / "a/b"));
+  CHECK_FALSE(exchangeable_by_others(root, top / "a/new"));
+  REQUIRE(::chown((top / "a/b").c_str(), kStranger, 0) == 0);
+  CHECK(exchangeable_by_others(root, top / "a/b") == top / "a");
+  // A link that another user made there.
+  fs::create_symlink(top / "a", top / "a/link");
+  CHECK_FALSE(exchangeable_by_others(root, top / "a/link/new"));
+  REQUIRE(::lchown((top / "a/link").c_str(), kStranger, 0) == 0);
+  CHECK(exchangeable_by_others(root, top / "a/link/new") == top / "a");
+}
+
 TEST_CASE("a user who could replace a link in a folder's path, or is in its ACL, is detected", "[base]") {
   if (!is_root()) return;
   const test::Folder top;

@@ -126,3 +126,18 @@ TEST_CASE("frames that no rule delays are dropped") {
   CHECK(queue.take(frame(0, 30), 0));                 // half an IP header
   CHECK(all_due(queue).size() == 2);
 }
+
+TEST_CASE("packets that a limited rate hardly delays pass unchanged") {
+  HoldQueue queue(std::vector<HoldRule>{{.rate = 8'000'000}, {.delay_ns = 1000}});  // one byte per microsecond
+  std::int64_t now = 0;
+  REQUIRE(queue.take(frame(0, 800), now));
+  CHECK(queue.counts(0).at_once == 1);
+  // Two more at once: they wait for the first one.
+  REQUIRE(queue.take(frame(0, 800), now));
+  REQUIRE(queue.take(frame(0, 800), now));
+  CHECK(queue.counts(0).at_once == 1);
+  CHECK(queue.counts(0).held == 3);
+  // A short delay was asked for.
+  REQUIRE(queue.take(frame(1, 100), now));
+  CHECK(queue.counts(1).at_once == 0);
+}

@@ -14,6 +14,7 @@ constexpr std::int64_t kMs = 1'000'000;
 
 Work work(const std::string& note, std::int64_t ended_ms, std::optional<observe::Exchanged> exchanged) {
   return {.failed = note != "exited with status 0" && note != "timed out after 1s",
+          .timed_out = note == "timed out after 1s",
           .note = note,
           .ended_ns = ended_ms * kMs,
           .exchanged = exchanged};
@@ -55,6 +56,13 @@ TEST_CASE("a run with faults has no verdict if its workload did no work") {
       {work(failed, 100, none), {}, 10, miss, idle},
       {work(failed, 100, asked), {}, 10, miss, idle},
       {work(failed, 100, none), {}, 10, hit, ""},
+      {work(late, 100, none),
+       {},
+       10,
+       miss,
+       "the workload did no work: it " + late + " and exchanged no data with any node"},
+      {work(late, 100, none), {}, 10, hit, ""},
+      {work(late, 100, none), usual(0, 0, 0), 10, miss, ""},
       // It does so without faults.
       {work(ok, 100, none), usual(0, 5, 7), 10, miss, silent + ok},
       {work(late, 100, none), usual(0, 5, 7), 10, miss, silent + late},
@@ -109,21 +117,88 @@ TEST_CASE("the usual amount of work comes from a profile or is unknown") {
   const rose::test::Folder folder;
   config::Config config;
   config.directory = folder.path;
-  CHECK_FALSE(usual_work(config, "")->has_value());
+  CHECK_FALSE(usual_of(config, "")->work);
   profile::Profile made;
   REQUIRE(profile::write_profile(made, folder / "profile.json"));
-  CHECK_FALSE(usual_work(config, "")->has_value());  // an older rose's
+  CHECK_FALSE(usual_of(config, "")->work);  // an older rose's
   profile::learn_workload(made, false, 300, 40);
   profile::learn_workload(made, true, 200, 50);
   REQUIRE(profile::write_profile(made, folder / "profile.json"));
-  const auto known = usual_work(config, "");
+  const auto usual = usual_of(config, "");
+  REQUIRE(usual);
+  const auto& known = usual->work;
   REQUIRE(known);
-  REQUIRE(known->has_value());
-  CHECK((*known)->runs == 2);
-  CHECK((*known)->failed == 1);
-  CHECK((*known)->sent == 200U);
-  CHECK((*known)->received == 40U);
+  CHECK(known->runs == 2);
+  CHECK(known->failed == 1);
+  CHECK(known->sent == 200U);
+  CHECK(known->received == 40U);
   profile::learn_workload(made, false, {}, {});
   CHECK_FALSE(made.workload->exchanges());
-  CHECK_FALSE(usual_work(config, folder / "no.json"));
+  CHECK_FALSE(usual_of(config, folder / "no.json"));
+}
+
+TEST_CASE("a miss says nothing if a node failed before any fault, or was ended by the kernel") {
+  using enum schedule::OracleAnswer;
+  const NodeEnd failed{.node = "n1", .code = 7, .note = "exited with status 7", .ended_ns = 5 * kMs};
+  const NodeEnd orderly{.node = "n1", .note = "exited with status 0", .ended_ns = 5 * kMs};
+  NodeEnd killed{.node = "n1", .signalled = true, .code = 9, .note = "was killed by signal 9", .ended_ns = 5 * kMs};
+  NodeEnd crashed = killed;
+  crashed.code = 11;
+  NodeEnd late = failed;
+  late.ended_ns = 30 * kMs;
+  const std::string before = " before any fault fired, and was down at the end";
+  const std::string memory = "node n1 was killed by signal 9 while the kernel ended processes for lack of memory";
+  const profile::ProcessKind same{.node = "n1", .state = "exited", .signal = "", .exit_code = 7, .main = true};
+  const profile::ProcessKind signal{.node = "n1", .state = "crashed", .signal = "SIGKILL", .main = true};
+  profile::ProcessKind others = same;
+  others.node = "n2";
+  profile::ProcessKind helper = same;
+  helper.main = false;
+  struct Row {
+    NodeEnd end;
+    bool down = true;
+    bool short_of_memory = false;
+    std::vector<profile::ProcessKind> usual;
+    std::string doubt;
+    schedule::OracleAnswer oracle = miss;
+    schedule::FaultKind kind = schedule::FaultKind::syscall;
+    std::string of = "n2";
+  };
+  const Row rows[] = {
+      {failed, true, false, {}, "node n1 exited with status 7" + before},
+      {crashed, true, false, {}, "node n1 was killed by signal 9" + before},
+      {failed, false, false, {}, ""},  // it was started again
+      {late, true, false, {}, ""},     // perhaps because of the fault
+      {orderly, true, false, {}, ""},
+      {killed, true, false, {}, ""},  // perhaps by the workload
+      {failed, true, false, {}, "", hit},
+      {failed, true, false, {same}, ""},
+      {failed, true, false, {others, helper, signal}, "node n1 exited with status 7" + before},
+      {killed, false, true, {}, memory},
+      {killed, true, true, {signal}, ""},
+      {killed, true, true, {}, "", hit},
+      {killed, true, true, {}, memory, miss, schedule::FaultKind::crash, "n2"},
+      {killed, true, true, {}, "", miss, schedule::FaultKind::crash, "n1"},
+      {killed, true, true, {}, "", miss, schedule::FaultKind::memory, "@leader"},
+      {orderly, true, true, {}, ""},
+  };
+  for (const Row& row : rows) {
+    schedule::Schedule plan;
+    plan.faults.emplace_back();
+    plan.faults[0].id = "f";
+    plan.faults[0].kind = row.kind;
+    plan.faults[0].node = row.of;
+    plan.faults[0].when = {schedule::Condition::elapsed(20 * kMs)};
+    schedule::RunResult result;
+    result.oracle = row.oracle;
+    result.faults.emplace_back();
+    result.faults[0].id = "f";
+    result.faults[0].fired = true;
+    result.faults[0].fired_ns = 20 * kMs;
+    NodeEnds nodes{.ends = {row.end}, .down = {}, .machine_short_of_memory = row.short_of_memory};
+    if (row.down) nodes.down = {"n1"};
+    INFO(row.end.note << " " << row.doubt);
+    CHECK(doubt_of(nodes, {{}, row.usual}, plan, result) == row.doubt);
+  }
+  CHECK(out_of_memory_kills());
 }
