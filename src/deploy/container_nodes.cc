@@ -39,20 +39,6 @@ bool means_something_inside(const std::string& variable) {
          variable.starts_with("ROSE_IP_");
 }
 
-bool mentions(const config::Node& node, std::string_view placeholder) {
-  return std::any_of(node.command.begin(), node.command.end(),
-                     [&](const std::string& word) { return word.find(placeholder) != std::string::npos; }) ||
-         std::any_of(node.env.begin(), node.env.end(),
-                     [&](const auto& entry) { return entry.second.find(placeholder) != std::string::npos; });
-}
-
-// SOURCE:TARGET:OPTIONS
-bool is_read_only(const std::vector<std::string>& parts) {
-  if (parts.size() < 3) return false;
-  const std::vector<std::string> options = split(parts[2], ',');
-  return std::find(options.begin(), options.end(), "ro") != options.end();
-}
-
 // Podman runs `--init` with a program of its own, which packages do not always bring along. Then it is rose's.
 bool has_init_of_podman() {
   for (const char* folder : {"/usr/libexec/podman", "/usr/local/libexec/podman", "/usr/lib/podman",
@@ -73,6 +59,19 @@ Result<int> stop_signal(const std::string& text) {
 }
 
 }  // namespace
+
+bool mentions(const config::Node& node, std::string_view placeholder) {
+  return std::any_of(node.command.begin(), node.command.end(),
+                     [&](const std::string& word) { return word.find(placeholder) != std::string::npos; }) ||
+         std::any_of(node.env.begin(), node.env.end(),
+                     [&](const auto& entry) { return entry.second.find(placeholder) != std::string::npos; });
+}
+
+bool is_read_only(const std::vector<std::string>& parts) {
+  if (parts.size() < 3) return false;
+  const std::vector<std::string> options = split(parts[2], ',');
+  return std::find(options.begin(), options.end(), "ro") != options.end();
+}
 
 bool Cluster::has_containers() const {
   return std::any_of(config_.nodes.begin(), config_.nodes.end(),
@@ -101,9 +100,11 @@ Result<void> Cluster::make_containers() {
   ROSE_CHECK(name_server_->start());
   // Two concurrent podman commands that need the same volume may both create it, and the second one then fails.
   for (const std::string& volume : shared_volumes_) {
+    if (!held_volumes_.at(volume).places.empty()) continue;  // mount_volumes() makes it
     ROSE_TRY([[maybe_unused]] const std::string made,
              ask_engine(make_volume_words(*engine_, volume), fmt::format("make volume {}", volume), kRemoveTimeout));
   }
+  ROSE_CHECK(mount_volumes());
   for (const std::vector<std::size_t>& round : owners_first(std::move(later))) ROSE_CHECK(create_containers(round));
   return {};
 }
@@ -254,7 +255,7 @@ Result<void> Cluster::plan_container(std::size_t node) {
   }
   if (spec.holder.empty() || info.network != node) ROSE_CHECK(place_entry(spec.enter));
   ROSE_CHECK(place_names(node, image));
-  ROSE_CHECK(place_folders(node));
+  ROSE_CHECK(place_folders(node, image));
 
   ROSE_TRY(container.making, making_words(*engine_, spec, made_by_start(node)));
   return identity_.note("engine", undo_line(remove_words(*engine_, {spec.name}, is_joined(node))));
@@ -290,6 +291,11 @@ bool Cluster::is_name_server(std::size_t owner) const {
 // The sources of volumes that nodes may write to. Nodes that name the same one share it within the run.
 Result<void> Cluster::make_data() {
   std::vector<std::filesystem::path> sources;
+  struct User {
+    std::filesystem::path source, target;
+    std::size_t node;
+  };
+  std::vector<User> users;
   for (const NodeInfo& info : infos_) {
     const auto& container = config_.nodes[info.index].container;
     if (!container) continue;
@@ -297,7 +303,9 @@ Result<void> Cluster::make_data() {
       const std::vector<std::string> parts = split(expand(volume, facts_, infos_, &info), ':');
       const std::filesystem::path source = std::filesystem::path(parts.front()).lexically_normal();
       if (!source.is_absolute() || is_within(source, run_dir_) || is_read_only(parts)) continue;
-      if (is_data(source)) sources.push_back(source);
+      if (!is_data(source)) continue;
+      sources.push_back(source);
+      users.push_back({source, parts[1], info.index});
     }
   }
   if (sources.empty()) return {};
@@ -313,7 +321,22 @@ Result<void> Cluster::make_data() {
     const std::filesystem::path shown = run_dir_ / folder / data_name(source, names);
     std::error_code error;
     if (std::filesystem::is_directory(source, error)) ROSE_CHECK(identity_.note("data", shown.string()));
-    if (is_within(run_dir_, source)) {
+    std::vector<FaultPlace*> places;
+    std::set<std::size_t> sharing;
+    for (const User& user : users) {
+      if (user.source != source && !is_within(user.source, source)) continue;
+      sharing.insert(user.node);
+      for (FaultPlace* place : places_at(user.node, user.target))
+        if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+    }
+    // Faults must reach all of the data, not only what an overlay holds of it, which is what nodes have changed.
+    const bool plain = !places.empty() && std::filesystem::is_directory(source, error);
+    if (plain) {
+      ROSE_CHECK(check_uses(places, sharing.size(), source.string()));
+      ROSE_TRY(OpenFolder at, run.make(std::filesystem::path(folder) / shown.filename(), std::nullopt));
+      ROSE_CHECK(identity_.note("ends", cgroup_.string()));
+      ROSE_CHECK(mount_for(places, std::move(at), {}));
+    } else if (is_within(run_dir_, source)) {
       const std::string layers = shown.filename().string() + std::string(kLayers);
       ROSE_TRY(const OpenFolder at, run.make(std::filesystem::path(folder) / layers, std::nullopt));
       ROSE_CHECK(identity_.note("ends", cgroup_.string()));
@@ -322,7 +345,7 @@ Result<void> Cluster::make_data() {
       ROSE_TRY(Volume volume, Volume::make(at, identity_.id()));
       volumes_.push_back(std::make_unique<Volume>(std::move(volume)));
     }
-    ROSE_TRY(RunData data, RunData::make(source, shown, identity_.id()));
+    ROSE_TRY(RunData data, RunData::make(source, shown, identity_.id(), plain));
     data_.push_back(std::move(data));
   }
   return {};
@@ -335,7 +358,7 @@ void Cluster::dissolve_data() {
 }
 
 // Mounts requested volumes, and the folders that the command refers to at the same paths.
-Result<void> Cluster::place_folders(std::size_t node) {
+Result<void> Cluster::place_folders(std::size_t node, const Image& image) {
   const NodeInfo& info = infos_[node];
   ContainerState& container = *states_[node]->container;
   const config::Node& config = config_.nodes[node];
@@ -351,8 +374,14 @@ Result<void> Cluster::place_folders(std::size_t node) {
         volumes.push_back(fmt::format("{0}:{0}", one.dir.string()));
   }
   if (mentions(config, "${config_dir}")) volumes.push_back(fmt::format("{0}:{0}:ro", config_.directory.string()));
+  ROSE_CHECK(name_volumes(node, image, volumes));
   const auto own_volume = [this](const std::string& name) { return fmt::format("{}-{}", identity_.id(), name); };
-  const auto note_volume = [this](const std::string& own) -> Result<void> {
+  const auto note_volume = [&, this](const std::string& own, const std::vector<std::string>& parts) -> Result<void> {
+    HeldVolume& held = held_volumes_[own];
+    held.name = fmt::format("{} at {}", parts.front(), parts[1]);
+    held.nodes.insert(node);
+    for (FaultPlace* place : is_read_only(parts) ? std::vector<FaultPlace*>{} : places_at(node, parts[1]))
+      if (std::find(held.places.begin(), held.places.end(), place) == held.places.end()) held.places.push_back(place);
     if (std::find(run_volumes_.begin(), run_volumes_.end(), own) != run_volumes_.end()) {
       shared_volumes_.insert(own);
       return {};
@@ -366,11 +395,20 @@ Result<void> Cluster::place_folders(std::size_t node) {
     const std::filesystem::path source = parts.front();
     if (const auto held = config.container->tmpfs.find(parts.front()); held != config.container->tmpfs.end()) {
       ROSE_TRY(const std::filesystem::path folder, memory_volume(held->first, held->second));
+      // A full disk leaves it alone, unless a fault names it.
+      for (FaultPlace* place : places_at(node, parts[1])) {
+        if (place->inside != parts[1]) continue;
+        if (!place->fills)
+          return fail(ErrorKind::input, fmt::format("its volume {} is held in memory, not on a disk", parts[1]),
+                      "only \"disk-full\" can affect it");
+        for (const auto& made : volumes_)
+          if (made->folder() == folder) place->volumes.push_back(made.get());
+      }
       volume = folder.string() + volume.substr(parts.front().size());
     } else if (!source.is_absolute()) {
       // A volume name: a volume of the run.
       const std::string own = own_volume(parts.front());
-      ROSE_CHECK(note_volume(own));
+      ROSE_CHECK(note_volume(own, parts));
       volume = own + volume.substr(parts.front().size());
     } else if (const auto data = std::find_if(data_.begin(), data_.end(),
                                               [&](const RunData& one) {
@@ -396,7 +434,7 @@ Result<void> Cluster::place_folders(std::size_t node) {
       if (log::is_first_report(source.string()))
         log::info("{} does not exist: each run uses an empty folder instead; if it has to be a file, make it first",
                   source.string());
-      ROSE_CHECK(note_volume(own));
+      ROSE_CHECK(note_volume(own, parts));
       volume = own + volume.substr(parts.front().size());
     } else if (!std::filesystem::exists(source, error)) {
       return fail(ErrorKind::input, fmt::format("its volume {} does not exist", source.string()),
@@ -489,6 +527,7 @@ void Cluster::remove_containers() {
   }
   names.insert(names.end(), holders_.begin(), holders_.end());
   if (!names.empty()) remove(remove_words(*engine_, names, joined), "remove the run's containers");
+  drop_volumes();
   for (const std::string& volume : run_volumes_)
     remove(remove_volume_words(*engine_, volume), fmt::format("remove volume {}", volume));
   if (!holder_image_.empty()) remove(remove_image_words(*engine_, holder_image_), "remove an image");

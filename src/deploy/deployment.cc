@@ -322,33 +322,6 @@ Result<OpenFolder> Cluster::own_folder() {
   return own;
 }
 
-Result<const Volume*> Cluster::add_volume(std::size_t node, const std::filesystem::path& inside) {
-  ROSE_TRY(const OpenFolder folder, volume_folder(node, inside));
-  for (const auto& volume : volumes_)
-    if (volume->folder() == folder.path()) return volume.get();
-  ROSE_CHECK(note_end(node));  // its files move when this is unmounted
-  ROSE_CHECK(identity_.note("volume", folder.path().string()));
-  mounts_ = true;
-  ROSE_TRY(Volume volume, Volume::make(folder, identity_.id()));
-  volumes_.push_back(std::make_unique<Volume>(std::move(volume)));
-  return volumes_.back().get();
-}
-
-Result<Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::path& inside, bool paced) {
-  ROSE_TRY(OpenFolder folder, volume_folder(node, inside));
-  for (const auto& disk : disks_)
-    if (disk->folder() == folder.path()) return disk.get();
-  ROSE_TRY(const OpenFolder own, own_folder());
-  ROSE_CHECK(note_end(node));  // its files move when this is unmounted
-  ROSE_CHECK(identity_.note("volume", folder.path().string()));
-  mounts_ = true;
-  std::vector<std::string> outside;
-  if (inside.empty()) outside = {"stdout.log", "stderr.log"};
-  ROSE_TRY(Disk disk, Disk::make(std::move(folder), own, identity_.id(), outside, paced));
-  disks_.push_back(std::make_unique<Disk>(std::move(disk)));
-  return disks_.back().get();
-}
-
 // They are found by the deployment's id, wherever nodes have moved them and even if they were only partly created. A
 // file system that a user of the node unmounted or moved meanwhile exists as long as it is held open.
 void Cluster::dissolve_volumes() {

@@ -168,13 +168,21 @@ class Deployment {
   // the step's turn, with true it notes that the step has happened. Set it before start().
   using StepHandler = std::function<Result<void>(const std::string& name, bool done)>;
   virtual void on_step(StepHandler handler) = 0;
-  // Before start(): mounts a file system of the run (tmpfs of the kernel's default size) over the node's folder or
-  // `inside` of it ("" or a relative path, which is created). stop() restores plain files. The deployment owns it.
-  [[nodiscard]] virtual Result<const Volume*> add_volume(std::size_t node, const std::filesystem::path& inside) = 0;
-  // The same with a disk (ext4, 8 GiB, sparse) that can lose power, and can be slow if `paced`. The node's output is
-  // not on it. The deployment owns it.
-  [[nodiscard]] virtual Result<Disk*> add_disk(std::size_t node, const std::filesystem::path& inside,
-                                               bool paced = false) = 0;
+  // Before start(): file systems of the run in the places in which a node keeps files, for faults. `inside`: "" for the
+  // node's folder and its container's volumes, a relative path for a folder in the node's, which is created, an
+  // absolute path for a folder in its container, which becomes a volume if it is none. stop() restores plain files in
+  // the node's folder; volumes are removed as usual. The deployment owns the file systems. Those of a container are
+  // made by start(), before any node runs.
+  //
+  // Tmpfs of the kernel's default size.
+  [[nodiscard]] virtual Result<void> add_volumes(std::size_t node, const std::filesystem::path& inside) = 0;
+  // Disks (ext4, 8 GiB, sparse) that can be slow if `paced`, and otherwise lose power. The node's output is not on
+  // them.
+  [[nodiscard]] virtual Result<void> add_disks(std::size_t node, const std::filesystem::path& inside, bool paced) = 0;
+  // What was added there.
+  [[nodiscard]] virtual std::vector<const Volume*> volumes(std::size_t node,
+                                                           const std::filesystem::path& inside) const = 0;
+  [[nodiscard]] virtual std::vector<Disk*> disks(std::size_t node, const std::filesystem::path& inside) const = 0;
   // Adds a line for heal() before the action that it describes (deploy/identity.h).
   [[nodiscard]] virtual Result<void> note(std::string_view key, std::string_view value) = 0;
 

@@ -48,6 +48,9 @@ class Disk {
   // The path at which it was created.
   [[nodiscard]] const std::filesystem::path& folder() const { return at_.path(); }
 
+  // Writes everything to it, so that a power loss takes none of it.
+  [[nodiscard]] Result<void> sync() const;
+
   // Controls its speed; null if it was not created with `paced`.
   [[nodiscard]] PacedFile* pace() const { return paced_.get(); }
 

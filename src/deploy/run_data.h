@@ -26,9 +26,9 @@ class RunData {
  public:
   // Created at `shown`, a new name in a folder of the run: a folder as an overlay, whose changes are in
   // <shown>.layers/changes, or as a copy if the file system does not support overlays; a file as a copy. `id`: the
-  // deployment's.
+  // deployment's. `plain`: a folder is copied into `shown`, which exists already and is empty.
   [[nodiscard]] static Result<RunData> make(const std::filesystem::path& source, const std::filesystem::path& shown,
-                                            const std::string& id);
+                                            const std::string& id, bool plain = false);
 
   [[nodiscard]] const std::filesystem::path& source() const { return source_; }
   [[nodiscard]] const std::filesystem::path& shown() const { return shown_; }

@@ -81,11 +81,12 @@ struct Plan {
   std::vector<std::vector<int>> notified;  // by node: system calls in faults and conditions
   std::string unsupervised;  // a node with such calls that rose did not start: requires the override backend
   BackendChoice backend;
-  bool on_host = false;           // nodes share the host's network
-  std::vector<bool> attached;     // by node: rose did not start it
-  std::vector<bool> enters;       // by node: it starts through `rose exec`
-  std::uint32_t stacks = 0;       // stacks recorded per fault
-  std::vector<bool> java_stacks;  // by node: its JVMs report stacks for that; empty: none do
+  bool on_host = false;            // nodes share the host's network
+  std::vector<bool> attached;      // by node: rose did not start it
+  std::vector<bool> in_container;  // by node: rose starts it in a container
+  std::vector<bool> enters;        // by node: it starts through `rose exec`
+  std::uint32_t stacks = 0;        // stacks recorded per fault
+  std::vector<bool> java_stacks;   // by node: its JVMs report stacks for that; empty: none do
 
   Plan() = default;
   Plan(const Plan&) = delete;
