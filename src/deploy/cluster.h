@@ -100,9 +100,9 @@ struct FaultPlace {
   std::vector<Disk*> disks;
 };
 
-// Whether one file system can serve all of them; `what` it holds, which `nodes` nodes mount.
-[[nodiscard]] Result<void> check_uses(const std::vector<FaultPlace*>& places, std::size_t nodes,
-                                      const std::string& what);
+// Removes places whose faults do not concern `what`, a volume or folder that so many nodes mount. True if it may lose
+// power. An error if the rest cannot share a file system.
+[[nodiscard]] Result<bool> settle_uses(std::vector<FaultPlace*>& places, std::size_t nodes, const std::string& what);
 
 // True if a node's command or environment has the placeholder.
 [[nodiscard]] bool mentions(const config::Node& node, std::string_view placeholder);
@@ -178,8 +178,8 @@ class Cluster final : public Deployment {
                                                                     const std::filesystem::path& inside) const;
   [[nodiscard]] bool keeps_elsewhere(std::size_t node) const;
   [[nodiscard]] std::vector<FaultPlace*> places_at(std::size_t node, const std::filesystem::path& target) const;
-  Result<void> mount_for(const std::vector<FaultPlace*>& places, OpenFolder at,
-                         const std::vector<std::string>& outside);
+  Result<void> mount_for(const std::vector<FaultPlace*>& places, OpenFolder at, const std::vector<std::string>& outside,
+                         bool may_lose_power);
   Result<void> name_volumes(std::size_t node, const Image& image, std::vector<std::string>& volumes);
   Result<void> mount_volumes();
   Result<void> sync_disks(std::size_t node);

@@ -98,13 +98,13 @@ Result<void> Cluster::make_containers() {
     if (!made_by_start(info.index)) later.push_back(info.index);
   }
   ROSE_CHECK(name_server_->start());
+  ROSE_CHECK(mount_volumes());
   // Two concurrent podman commands that need the same volume may both create it, and the second one then fails.
   for (const std::string& volume : shared_volumes_) {
-    if (!held_volumes_.at(volume).places.empty()) continue;  // mount_volumes() makes it
+    if (!held_volumes_.at(volume).folder.empty()) continue;  // mount_volumes() has made it
     ROSE_TRY([[maybe_unused]] const std::string made,
              ask_engine(make_volume_words(*engine_, volume), fmt::format("make volume {}", volume), kRemoveTimeout));
   }
-  ROSE_CHECK(mount_volumes());
   for (const std::vector<std::size_t>& round : owners_first(std::move(later))) ROSE_CHECK(create_containers(round));
   return {};
 }
@@ -329,13 +329,13 @@ Result<void> Cluster::make_data() {
       for (FaultPlace* place : places_at(user.node, user.target))
         if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
     }
+    ROSE_TRY(const bool may_lose_power, settle_uses(places, sharing.size(), source.string()));
     // Faults must reach all of the data, not only what an overlay holds of it, which is what nodes have changed.
     const bool plain = !places.empty() && std::filesystem::is_directory(source, error);
     if (plain) {
-      ROSE_CHECK(check_uses(places, sharing.size(), source.string()));
       ROSE_TRY(OpenFolder at, run.make(std::filesystem::path(folder) / shown.filename(), std::nullopt));
       ROSE_CHECK(identity_.note("ends", cgroup_.string()));
-      ROSE_CHECK(mount_for(places, std::move(at), {}));
+      ROSE_CHECK(mount_for(places, std::move(at), {}, may_lose_power));
     } else if (is_within(run_dir_, source)) {
       const std::string layers = shown.filename().string() + std::string(kLayers);
       ROSE_TRY(const OpenFolder at, run.make(std::filesystem::path(folder) / layers, std::nullopt));

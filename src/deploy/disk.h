@@ -54,6 +54,10 @@ class Disk {
   // Controls its speed; null if it was not created with `paced`.
   [[nodiscard]] PacedFile* pace() const { return paced_.get(); }
 
+  // For a disk that other nodes use too: it is spared by power losses.
+  void keep_power() { keeps_power_ = true; }
+  [[nodiscard]] bool keeps_power() const { return keeps_power_; }
+
   // Simulates a power loss followed by a restart. The node must have ended; processes that still have files of it open
   // get EIO from now on.
   [[nodiscard]] Result<PowerLoss> lose(const Torn& torn);
@@ -70,6 +74,7 @@ class Disk {
   OpenFolder own_;
   std::string id_;
   std::optional<OpenFolder> top_;  // of the disk
+  bool keeps_power_ = false;
   Fd image_;
   std::unique_ptr<PacedFile> paced_;  // below the image
   struct Outside {

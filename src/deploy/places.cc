@@ -26,6 +26,10 @@ void add_once(std::vector<T>& all, T one) {
   if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(std::move(one));
 }
 
+bool any(const std::vector<FaultPlace*>& places, bool FaultPlace::* use) {
+  return std::any_of(places.begin(), places.end(), [&](const FaultPlace* one) { return one->*use; });
+}
+
 fs::path normal(const fs::path& path) {
   fs::path text = path.lexically_normal();
   return text.has_filename() || text == "/" ? text : text.parent_path();
@@ -33,19 +37,20 @@ fs::path normal(const fs::path& path) {
 
 }  // namespace
 
-Result<void> check_uses(const std::vector<FaultPlace*>& places, std::size_t nodes, const std::string& what) {
-  const auto any = [&](bool FaultPlace::* use) {
-    return std::any_of(places.begin(), places.end(), [&](const FaultPlace* one) { return one->*use; });
-  };
-  if (any(&FaultPlace::fills) && (any(&FaultPlace::slows) || any(&FaultPlace::loses_power)))
+// A power loss of a whole node spares what others share with it: they would keep the file system that is gone.
+Result<bool> settle_uses(std::vector<FaultPlace*>& places, std::size_t nodes, const std::string& what) {
+  const bool shared = nodes > 1;
+  for (const FaultPlace* one : places)
+    if (shared && one->loses_power && !one->inside.empty())
+      return fail(ErrorKind::input,
+                  fmt::format("{} is mounted in {} nodes: it cannot lose power while one of them runs", what, nodes),
+                  "restrict the fault with 'path' to a volume of one node");
+  if (shared) std::erase_if(places, [](const FaultPlace* one) { return !one->fills && !one->slows; });
+  if (any(places, &FaultPlace::fills) && (any(places, &FaultPlace::slows) || any(places, &FaultPlace::loses_power)))
     return fail(ErrorKind::input,
                 fmt::format("{}: a disk that gets full cannot also lose power or be slow in the same schedule", what),
                 "restrict the faults with 'path' to folders that do not share a volume");
-  if (any(&FaultPlace::loses_power) && nodes > 1)
-    return fail(ErrorKind::input,
-                fmt::format("{} is mounted in {} nodes: it cannot lose power while one of them runs", what, nodes),
-                "restrict the fault with 'path' to a volume of one node");
-  return {};
+  return !shared;
 }
 
 Result<void> Cluster::add_volumes(std::size_t node, const fs::path& inside) {
@@ -87,7 +92,7 @@ Result<void> Cluster::take_place(std::size_t node, const fs::path& inside, bool 
   ROSE_CHECK(note_end(node));  // its files move when this is unmounted
   std::vector<std::string> outside;
   if (folder->empty() && !fills) outside = {"stdout.log", "stderr.log"};
-  return mount_for({place}, std::move(at), outside);
+  return mount_for({place}, std::move(at), outside, true);
 }
 
 // Relative to the node's folder; none if it is elsewhere, in the container.
@@ -131,13 +136,10 @@ std::vector<FaultPlace*> Cluster::places_at(std::size_t node, const fs::path& ta
 
 // One file system for all of them. A folder that has one keeps it.
 Result<void> Cluster::mount_for(const std::vector<FaultPlace*>& places, OpenFolder at,
-                                const std::vector<std::string>& outside) {
-  const auto any = [&](bool FaultPlace::* use) {
-    return std::any_of(places.begin(), places.end(), [&](const FaultPlace* one) { return one->*use; });
-  };
+                                const std::vector<std::string>& outside, bool may_lose_power) {
   const fs::path path = at.path();
   const auto here = [&](const auto& one) { return one->folder() == path; };
-  if (any(&FaultPlace::fills)) {
+  if (any(places, &FaultPlace::fills)) {
     if (std::none_of(volumes_.begin(), volumes_.end(), here)) {
       ROSE_CHECK(identity_.note("volume", path.string()));
       mounts_ = true;
@@ -152,7 +154,8 @@ Result<void> Cluster::mount_for(const std::vector<FaultPlace*>& places, OpenFold
     ROSE_TRY(const OpenFolder own, own_folder());
     ROSE_CHECK(identity_.note("volume", path.string()));
     mounts_ = true;
-    ROSE_TRY(Disk disk, Disk::make(std::move(at), own, identity_.id(), outside, any(&FaultPlace::slows)));
+    ROSE_TRY(Disk disk, Disk::make(std::move(at), own, identity_.id(), outside, any(places, &FaultPlace::slows)));
+    if (!may_lose_power) disk.keep_power();
     disks_.push_back(std::make_unique<Disk>(std::move(disk)));
   }
   Disk* made = std::find_if(disks_.begin(), disks_.end(), here)->get();
@@ -222,7 +225,8 @@ Result<void> Cluster::mount_volumes() {
   for (auto& [own, held] : held_volumes_) {
     if (held.places.empty()) continue;
     ROSE_CHECK(cancel::check());
-    ROSE_CHECK(check_uses(held.places, held.nodes.size(), fmt::format("volume {}", held.name)));
+    ROSE_TRY(const bool may_lose_power, settle_uses(held.places, held.nodes.size(), "volume " + held.name));
+    if (held.places.empty()) continue;
     ROSE_TRY([[maybe_unused]] const std::string made,
              ask_engine(make_volume_words(*engine_, own), fmt::format("make volume {}", own), kVolumeTimeout));
     ROSE_TRY(std::string folder,
@@ -237,7 +241,7 @@ Result<void> Cluster::mount_volumes() {
     ROSE_TRY(OpenFolder at, OpenFolder::open(folder));
     ROSE_CHECK(identity_.note("ends", cgroup_.string()));  // all that may use it
     held.folder = folder;
-    ROSE_CHECK(mount_for(held.places, std::move(at), {}));
+    ROSE_CHECK(mount_for(held.places, std::move(at), {}, may_lose_power));
   }
   return {};
 }

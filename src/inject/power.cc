@@ -64,6 +64,7 @@ Result<std::string> PowerLosses::lose(const Plan& plan, std::size_t f, std::size
   if (disks.empty()) return "nothing was lost" + elsewhere_words(plan.in_container[node], fault);
   deploy::PowerLoss all;
   for (deploy::Disk* disk : disks) {
+    if (disk->keeps_power()) continue;
     ROSE_TRY(const deploy::PowerLoss loss, disk->lose(torn));
     all.gone += loss.gone;
     all.shorter += loss.shorter;

@@ -208,8 +208,16 @@ config=twice.toml runs 0 power.toml
 [ "$(grep -c '^/data .* unsynced: nothing$' "$run/db/stdout.log")" = 2 ] || fail "/data lost nothing"
 [ "$(grep -c '^/shared .* unsynced: fresh$' "$run/db/stdout.log")" = 1 ] || fail "/shared lost something"
 
+sed '/^path/d' power.toml > whole.toml
+config=twice.toml runs 0 whole.toml
+for folder in /data /declared /user; do
+  [ "$(grep -c "^$folder .* unsynced: nothing$" "$run/db/stdout.log")" = 2 ] || fail "$folder lost nothing"
+done
+[ "$(grep -c '^/shared .* unsynced: fresh$' "$run/db/stdout.log")" = 1 ] || fail "what two services share lost something"
+had db "/user belongs to 4321 with mode 755 and holds seed: of the user"
+
 # --- what cannot be is refused in words
-sed '/^path/d' power.toml > refused.toml
+sed 's|"/data"|"/shared"|' power.toml > refused.toml
 UNTIL=began expect 2 "$rose" replay refused.toml -c rose.toml --runs 1
 says err 'volume shared at /shared is mounted in 2 nodes: it cannot lose power while one of them runs'
 sed 's|"/data"|"/memory"|' power.toml > refused.toml
