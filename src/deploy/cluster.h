@@ -190,6 +190,9 @@ class Cluster final : public Deployment {
   Result<void> make_nodes();
   Result<void> check_commands();
   Result<void> make_containers();
+  // A folder for the PATH of commands, with a program of the engine's name; it may not exist.
+  [[nodiscard]] std::filesystem::path engine_commands() const { return run_dir_ / kEnterFolders / ".commands"; }
+  Result<void> place_engine_command();
   Result<void> create_containers(const std::vector<std::size_t>& later);
   // joined.cc: containers in the namespaces of others, their owners.
   [[nodiscard]] std::vector<std::size_t> owners(std::size_t node) const;

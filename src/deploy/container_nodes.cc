@@ -87,6 +87,7 @@ Result<void> Cluster::make_containers() {
   const std::filesystem::path folders = run_dir_ / kEnterFolders;
   if (::mkdir(folders.c_str(), 0700) != 0 && errno != EEXIST)
     return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folders.string()), errno);
+  ROSE_CHECK(place_engine_command());
   ROSE_CHECK(make_data());
   name_server_ = std::make_unique<NameServer>();
   std::vector<std::size_t> later;
@@ -107,6 +108,21 @@ Result<void> Cluster::make_containers() {
   }
   for (const std::vector<std::size_t>& round : owners_first(std::move(later))) ROSE_CHECK(create_containers(round));
   return {};
+}
+
+// Podman looks into a container's files, for example for the number of a user, where their overlay is mounted. It keeps
+// such mounts private to its own mount namespace, so in that of the run's names `podman exec --user NAME` would find no
+// user, and `podman cp` no file. Commands therefore find a podman that enters this machine's namespace first. (The
+// daemon of docker is in no namespace of a run.)
+Result<void> Cluster::place_engine_command() {
+  if (!engine_->podman || !names_) return {};
+  const std::filesystem::path program = engine_->command.front();
+  if (::mkdir(engine_commands().c_str(), 0755) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", engine_commands().string()), errno);
+  return write_file(engine_commands() / program.filename(),
+                    fmt::format("#!/bin/sh\nexec nsenter --mount=/proc/{}/ns/mnt --wd=. {} \"$@\"\n", ::getpid(),
+                                shell_quoted(program.string())),
+                    0755);
 }
 
 // Engines create several containers in hardly more time than one.
@@ -680,7 +696,7 @@ Result<void> Cluster::run_hook(std::size_t node, const config::Hook& hook, const
   const int incarnation = starts(node);
   const std::string log = fmt::format("{}-{}", kind, info.name);
   ROSE_TRY(const std::unique_ptr<RunningCommand> running,
-           spawn_as(words, log, {.timeout_ns = timeout_ns, .leave_descendants = true}, nullptr));
+           spawn_as(words, log, {.timeout_ns = timeout_ns, .sees_machine = true, .leave_descendants = true}, nullptr));
   for (const std::int64_t until = monotonic_ns() + timeout_ns;
        !running->finished() && !cancel::requested() && monotonic_ns() < until;) {
     if (stopping_ && !at_end) {

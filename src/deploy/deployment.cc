@@ -29,6 +29,9 @@
 namespace rose::deploy {
 namespace {
 
+// A node that ends so often before it is ready will probably never be: its user should not wait for the timeout, which
+// is minutes for some health checks, to learn why. Some services do end once or twice until others are there.
+constexpr int kTellingRestarts = 3;
 constexpr std::int64_t kStopGrace = 2 * kSecond;       // at the end of a run
 constexpr std::int64_t kCancelledGrace = kSecond / 2;  // after Ctrl-C
 constexpr std::int64_t kSetupTimeout = 600 * kSecond;
@@ -364,6 +367,7 @@ Variables Cluster::command_variables(const NodeInfo* node) const {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (self.filename() == "rose") offer_program(variables, self.parent_path(), "rose");
+  if (std::filesystem::exists(engine_commands(), error)) prefer_programs(variables, engine_commands());
   return variables;
 }
 
@@ -382,7 +386,7 @@ Result<std::unique_ptr<RunningCommand>> Cluster::spawn_as(const config::Command&
   spec.stdout_log = spec.stderr_log = (run_dir_ / fmt::format("{}.log", log_name)).string();
   spec.cgroup = (cgroup_ / "rose.commands" / fmt::format("rose-{}", ++commands_)).string();
   spec.netns = client_netns_fd();
-  spec.names = names_.get();
+  spec.names = limits.sees_machine ? -1 : names_.get();
   return run_beside(spec, limits);
 }
 
@@ -484,7 +488,7 @@ Result<std::unique_ptr<Probe>> Cluster::make_probe(std::size_t node) {
     const config::Command command = health_command(node);
     const std::int64_t timeout_ns = *health->timeout_ns;
     return command_probe(command, [this, command, timeout_ns, &info] {
-      return spawn_as(command, "health-" + info.name, {.timeout_ns = timeout_ns}, nullptr);
+      return spawn_as(command, "health-" + info.name, {.timeout_ns = timeout_ns, .sees_machine = true}, nullptr);
     });
   }
   const config::Ready& ready = *states_[node]->config->ready;
@@ -542,6 +546,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool st
       const NodeState& state = *states_[node];
       pid_t pid = 0;
       int incarnation = 0;
+      int restarts = 0;
       std::string for_good;  // how it ended, if it will not be restarted
       bool in_hooks = false;
       {
@@ -551,6 +556,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool st
         in_hooks = state.in_hooks;
         pid = state.pid;
         incarnation = state.starts;
+        restarts = state.restarts;
         if (pid == 0 && state.restart_at_ns == 0 && !state.config->attach) for_good = state.end_note;
       }
       if (in_hooks) {
@@ -576,6 +582,12 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool st
         continue;
       }
       if (!for_good.empty() && has_ready(node)) return Unexpected(not_ready(node, for_good + " before it was ready"));
+      if (restarts >= kTellingRestarts && log::is_first_report("keeps ending " + infos_[node].name)) {
+        const Error now = not_ready(node, "is not ready yet");
+        log::warning("{}; it has {} more to become ready; {}", now.message,
+                     format_duration(std::max<std::int64_t>(it->until_ns - monotonic_ns(), 0) / kSecond * kSecond),
+                     now.hint);
+      }
       if (monotonic_ns() >= it->until_ns) {
         if (incarnation == 0) {
           std::lock_guard lock(mutex_);

@@ -42,6 +42,8 @@ void add_rose_variables(Variables& variables, const RunFacts& facts, const std::
                         const NodeInfo* node);
 // Appends a folder to PATH unless `program` is found already, because scripts call `rose node`.
 void offer_program(Variables& variables, const std::filesystem::path& folder, std::string_view program);
+// Puts a folder in front of PATH.
+void prefer_programs(Variables& variables, const std::filesystem::path& folder);
 
 // The address at which others reach the node: its own, or 127.0.0.1 in a host network without one.
 [[nodiscard]] std::string reachable_ip(const NodeInfo& node);
