@@ -41,6 +41,8 @@ class System {
   virtual void adapt(Making&) const {}
   // Called at the end, for preparations by a shell.
   virtual void finish(Making&) const {}
+  // Variables of its images that set the password of the user that example() uses, the most usual first.
+  [[nodiscard]] virtual std::vector<std::string> password_variables() const { return {}; }
   [[nodiscard]] virtual Example example(const NodeDraft&) const { return {}; }
 };
 
