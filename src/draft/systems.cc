@@ -485,6 +485,16 @@ std::string image_name(std::string_view image) {
   return lower_case(image.substr(0, image.find(':')));
 }
 
+void take_password(NodeDraft& node, const std::function<bool(const std::string& variable)>& has) {
+  if (node.system == nullptr || !node.password.empty()) return;
+  for (const std::string& variable : node.system->password_variables()) {
+    if (!has(variable)) continue;
+    node.password = fmt::format("$(tr '\\0' '\\n' < /proc/$(cat $ROSE_PIDFILE_{})/environ | sed -n 's/^{}=//p')",
+                                node.variable, variable);
+    return;
+  }
+}
+
 const System* find_system_of_image(std::string_view image) {
   const std::string name = image_name(image);
   for (const System* system : all_systems())
