@@ -70,11 +70,12 @@ ELSEWHERE = {
 BESIDE = {
     "deploy/command.cc": (2, "logs of commands, in the run's folder, which is root's"),
     "deploy/container_launch.cc": (7, "the folder of an entry point, below one that only root may enter"),
-    "deploy/container_nodes.cc": (11, "files for containers, in a folder that only root may enter; programs of "
+    "deploy/container_nodes.cc": (14, "files for containers, in a folder that only root may enter; programs of "
                                       "engines; volumes of the configuration"),
     "deploy/control.cc": (3, "a socket in the run's folder, which is root's"),
-    "deploy/deployment.cc": (11, "the run's folder and those above it; a node's folder when it is made; pid files; "
+    "deploy/deployment.cc": (12, "the run's folder and those above it; a node's folder when it is made; pid files; "
                                  "/etc/hosts"),
+    "deploy/places.cc": (2, "volumes of the configuration; the folder in which an engine keeps a volume"),
     "deploy/disk.cc": (3, "mke2fs; devices; the top of a disk that nobody else can reach"),
     "deploy/heal.cc": (18, "cgroups, namespaces, locks and folders that are root's"),
     "deploy/machine/processes.cc": (2, "cgroups; a pid file outside of the run's folder"),

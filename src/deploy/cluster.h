@@ -92,6 +92,24 @@ struct NodeState {
   std::vector<LogStart> logs;       // of the current incarnation
 };
 
+// Where a node keeps files that faults concern, and the file systems that hold them.
+struct FaultPlace {
+  std::size_t node = 0;
+  std::filesystem::path inside;  // as for Deployment::add_volumes()
+  bool fills = false, slows = false, loses_power = false;
+  std::vector<const Volume*> volumes;
+  std::vector<Disk*> disks;
+};
+
+// Removes places whose faults do not concern `what`, a volume or folder that so many nodes mount. True if it may lose
+// power. An error if the rest cannot share a file system.
+[[nodiscard]] Result<bool> settle_uses(std::vector<FaultPlace*>& places, std::size_t nodes, const std::string& what);
+
+// True if a node's command or environment has the placeholder.
+[[nodiscard]] bool mentions(const config::Node& node, std::string_view placeholder);
+// SOURCE:TARGET:OPTIONS
+[[nodiscard]] bool is_read_only(const std::vector<std::string>& volume);
+
 class Cluster final : public Deployment {
  public:
   Cluster(const config::Config& config, std::filesystem::path run_dir, int run_number, NodeObserver* observer,
@@ -140,8 +158,10 @@ class Cluster final : public Deployment {
   Result<void> resume(std::size_t node, Scope scope) override;
   Result<void> foresee_stops(std::size_t node) override;
   void on_step(StepHandler handler) override { on_step_ = std::move(handler); }
-  Result<const Volume*> add_volume(std::size_t node, const std::filesystem::path& inside) override;
-  Result<Disk*> add_disk(std::size_t node, const std::filesystem::path& inside, bool paced) override;
+  Result<void> add_volumes(std::size_t node, const std::filesystem::path& inside) override;
+  Result<void> add_disks(std::size_t node, const std::filesystem::path& inside, bool paced) override;
+  std::vector<const Volume*> volumes(std::size_t node, const std::filesystem::path& inside) const override;
+  std::vector<Disk*> disks(std::size_t node, const std::filesystem::path& inside) const override;
   Result<void> note(std::string_view key, std::string_view value) override { return identity_.note(key, value); }
   void stop() override;
 
@@ -157,12 +177,27 @@ class Cluster final : public Deployment {
   Result<OpenFolder> own_folder();
   Result<void> check_path(const NodeInfo& info, const Credentials& user) const;
   void dissolve_volumes();
+  // places.cc: file systems for faults.
+  Result<void> take_place(std::size_t node, const std::filesystem::path& inside, bool FaultPlace::* use);
+  [[nodiscard]] std::optional<std::filesystem::path> in_node_folder(std::size_t node,
+                                                                    const std::filesystem::path& inside) const;
+  [[nodiscard]] bool keeps_elsewhere(std::size_t node) const;
+  [[nodiscard]] std::vector<FaultPlace*> places_at(std::size_t node, const std::filesystem::path& target) const;
+  Result<void> mount_for(const std::vector<FaultPlace*>& places, OpenFolder at, const std::vector<std::string>& outside,
+                         bool may_lose_power);
+  Result<void> name_volumes(std::size_t node, const Image& image, std::vector<std::string>& volumes);
+  Result<void> mount_volumes();
+  Result<void> sync_disks(std::size_t node);
+  void drop_volumes();
   Result<void> share_run_folder();
   Result<void> make_own_names();
   static void no_names(const Error& why);
   Result<void> make_nodes();
   Result<void> check_commands();
   Result<void> make_containers();
+  // A folder for the PATH of commands, with a program of the engine's name; it may not exist.
+  [[nodiscard]] std::filesystem::path engine_commands() const { return run_dir_ / kEnterFolders / ".commands"; }
+  Result<void> place_engine_command();
   Result<void> create_containers(const std::vector<std::size_t>& later);
   // In joined.cc: containers that join namespaces of other containers, called their owners.
   [[nodiscard]] std::vector<std::size_t> owners(std::size_t node) const;
@@ -187,7 +222,7 @@ class Cluster final : public Deployment {
   bool is_name_server(std::size_t owner) const;
   Result<void> make_data();
   void dissolve_data();
-  Result<void> place_folders(std::size_t node);
+  Result<void> place_folders(std::size_t node, const Image& image);
   void remove_containers();
   [[nodiscard]] bool has_containers() const;
   ContainerStart container_start(std::size_t node);
@@ -292,6 +327,7 @@ class Cluster final : public Deployment {
   std::vector<std::unique_ptr<NodeState>> states_;
   std::vector<std::unique_ptr<Volume>> volumes_;
   std::vector<std::unique_ptr<Disk>> disks_;
+  std::vector<std::unique_ptr<FaultPlace>> places_;
   std::vector<RunData> data_;         // the run's versions of the user's folders and files
   bool mounts_ = false;               // some of the three above exist, perhaps only in part
   std::optional<Engine> engine_;      // for containers
@@ -299,6 +335,14 @@ class Cluster final : public Deployment {
   std::string holder_image_;
   std::vector<std::string> run_volumes_;  // the engine's volumes of this run
   std::set<std::string> shared_volumes_;  // volumes among them that several nodes use
+  // Volumes among them that faults concern.
+  struct HeldVolume {
+    std::string name;                 // as in the configuration, for messages
+    std::set<std::size_t> nodes;      // that mount it
+    std::vector<FaultPlace*> places;  // whose faults concern it
+    std::filesystem::path folder;     // the engine's folder, once a file system is mounted there
+  };
+  std::map<std::string, HeldVolume> held_volumes_;
   std::atomic<unsigned> commands_{0};
   std::atomic<bool> stopping_{false};
   bool prepared_ = false;

@@ -39,20 +39,6 @@ bool means_something_inside(const std::string& variable) {
          variable.starts_with("ROSE_IP_");
 }
 
-bool mentions(const config::Node& node, std::string_view placeholder) {
-  return std::any_of(node.command.begin(), node.command.end(),
-                     [&](const std::string& word) { return word.find(placeholder) != std::string::npos; }) ||
-         std::any_of(node.env.begin(), node.env.end(),
-                     [&](const auto& entry) { return entry.second.find(placeholder) != std::string::npos; });
-}
-
-// `parts`: SOURCE, TARGET and OPTIONS of a volume.
-bool is_read_only(const std::vector<std::string>& parts) {
-  if (parts.size() < 3) return false;
-  const std::vector<std::string> options = split(parts[2], ',');
-  return std::find(options.begin(), options.end(), "ro") != options.end();
-}
-
 // For `--init`, podman executes a separate program, which its package does not always include. In that case rose's
 // entry point is used.
 bool has_init_of_podman() {
@@ -75,6 +61,19 @@ Result<int> stop_signal(const std::string& text) {
 
 }  // namespace
 
+bool mentions(const config::Node& node, std::string_view placeholder) {
+  return std::any_of(node.command.begin(), node.command.end(),
+                     [&](const std::string& word) { return word.find(placeholder) != std::string::npos; }) ||
+         std::any_of(node.env.begin(), node.env.end(),
+                     [&](const auto& entry) { return entry.second.find(placeholder) != std::string::npos; });
+}
+
+bool is_read_only(const std::vector<std::string>& parts) {
+  if (parts.size() < 3) return false;
+  const std::vector<std::string> options = split(parts[2], ',');
+  return std::find(options.begin(), options.end(), "ro") != options.end();
+}
+
 bool Cluster::has_containers() const {
   return std::any_of(config_.nodes.begin(), config_.nodes.end(),
                      [](const config::Node& node) { return node.container.has_value(); });
@@ -89,6 +88,7 @@ Result<void> Cluster::make_containers() {
   const std::filesystem::path folders = run_dir_ / kEnterFolders;
   if (::mkdir(folders.c_str(), 0700) != 0 && errno != EEXIST)
     return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", folders.string()), errno);
+  ROSE_CHECK(place_engine_command());
   ROSE_CHECK(make_data());
   name_server_ = std::make_unique<NameServer>();
   std::vector<std::size_t> later;
@@ -100,13 +100,30 @@ Result<void> Cluster::make_containers() {
     if (!made_by_start(info.index)) later.push_back(info.index);
   }
   ROSE_CHECK(name_server_->start());
+  ROSE_CHECK(mount_volumes());
   // Two concurrent podman commands that need the same volume may both create it, and the second one then fails.
   for (const std::string& volume : shared_volumes_) {
+    if (!held_volumes_.at(volume).folder.empty()) continue;  // mount_volumes() has made it
     ROSE_TRY([[maybe_unused]] const std::string made,
              ask_engine(make_volume_words(*engine_, volume), fmt::format("make volume {}", volume), kRemoveTimeout));
   }
   for (const std::vector<std::size_t>& round : owners_first(std::move(later))) ROSE_CHECK(create_containers(round));
   return {};
+}
+
+// Podman looks into a container's files, for example for the number of a user, where their overlay is mounted. It keeps
+// such mounts private to its own mount namespace, so in that of the run's names `podman exec --user NAME` would find no
+// user, and `podman cp` no file. Commands therefore find a podman that enters this machine's namespace first. (The
+// daemon of docker is in no namespace of a run.)
+Result<void> Cluster::place_engine_command() {
+  if (!engine_->podman || !names_) return {};
+  const std::filesystem::path program = engine_->command.front();
+  if (::mkdir(engine_commands().c_str(), 0755) != 0)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", engine_commands().string()), errno);
+  return write_file(engine_commands() / program.filename(),
+                    fmt::format("#!/bin/sh\nexec nsenter --mount=/proc/{}/ns/mnt --wd=. {} \"$@\"\n", ::getpid(),
+                                shell_quoted(program.string())),
+                    0755);
 }
 
 // Engines create several containers in parallel in hardly more time than one.
@@ -258,7 +275,7 @@ Result<void> Cluster::plan_container(std::size_t node) {
   }
   if (spec.holder.empty() || info.network != node) ROSE_CHECK(place_entry(spec.enter));
   ROSE_CHECK(place_names(node, image));
-  ROSE_CHECK(place_folders(node));
+  ROSE_CHECK(place_folders(node, image));
 
   ROSE_TRY(container.making, making_words(*engine_, spec, made_by_start(node)));
   return identity_.note("engine", undo_line(remove_words(*engine_, {spec.name}, is_joined(node))));
@@ -295,6 +312,11 @@ bool Cluster::is_name_server(std::size_t owner) const {
 // share its version within the run.
 Result<void> Cluster::make_data() {
   std::vector<std::filesystem::path> sources;
+  struct User {
+    std::filesystem::path source, target;
+    std::size_t node;
+  };
+  std::vector<User> users;
   for (const NodeInfo& info : infos_) {
     const auto& container = config_.nodes[info.index].container;
     if (!container) continue;
@@ -302,7 +324,9 @@ Result<void> Cluster::make_data() {
       const std::vector<std::string> parts = split(expand(volume, facts_, infos_, &info), ':');
       const std::filesystem::path source = std::filesystem::path(parts.front()).lexically_normal();
       if (!source.is_absolute() || is_within(source, run_dir_) || is_read_only(parts)) continue;
-      if (is_data(source)) sources.push_back(source);
+      if (!is_data(source)) continue;
+      sources.push_back(source);
+      users.push_back({source, parts[1], info.index});
     }
   }
   if (sources.empty()) return {};
@@ -318,7 +342,22 @@ Result<void> Cluster::make_data() {
     const std::filesystem::path shown = run_dir_ / folder / data_name(source, names);
     std::error_code error;
     if (std::filesystem::is_directory(source, error)) ROSE_CHECK(identity_.note("data", shown.string()));
-    if (is_within(run_dir_, source)) {
+    std::vector<FaultPlace*> places;
+    std::set<std::size_t> sharing;
+    for (const User& user : users) {
+      if (user.source != source && !is_within(user.source, source)) continue;
+      sharing.insert(user.node);
+      for (FaultPlace* place : places_at(user.node, user.target))
+        if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
+    }
+    ROSE_TRY(const bool may_lose_power, settle_uses(places, sharing.size(), source.string()));
+    // Faults must reach all of the data, not only what an overlay holds of it, which is what nodes have changed.
+    const bool plain = !places.empty() && std::filesystem::is_directory(source, error);
+    if (plain) {
+      ROSE_TRY(OpenFolder at, run.make(std::filesystem::path(folder) / shown.filename(), std::nullopt));
+      ROSE_CHECK(identity_.note("ends", cgroup_.string()));
+      ROSE_CHECK(mount_for(places, std::move(at), {}, may_lose_power));
+    } else if (is_within(run_dir_, source)) {
       const std::string layers = shown.filename().string() + std::string(kLayers);
       ROSE_TRY(const OpenFolder at, run.make(std::filesystem::path(folder) / layers, std::nullopt));
       ROSE_CHECK(identity_.note("ends", cgroup_.string()));
@@ -327,7 +366,7 @@ Result<void> Cluster::make_data() {
       ROSE_TRY(Volume volume, Volume::make(at, identity_.id()));
       volumes_.push_back(std::make_unique<Volume>(std::move(volume)));
     }
-    ROSE_TRY(RunData data, RunData::make(source, shown, identity_.id()));
+    ROSE_TRY(RunData data, RunData::make(source, shown, identity_.id(), plain));
     data_.push_back(std::move(data));
   }
   return {};
@@ -341,7 +380,7 @@ void Cluster::dissolve_data() {
 
 // Determines the mounts of the container: the requested volumes, and the folders to which the command refers, at the
 // same paths as on this machine.
-Result<void> Cluster::place_folders(std::size_t node) {
+Result<void> Cluster::place_folders(std::size_t node, const Image& image) {
   const NodeInfo& info = infos_[node];
   ContainerState& container = *states_[node]->container;
   const config::Node& config = config_.nodes[node];
@@ -358,8 +397,14 @@ Result<void> Cluster::place_folders(std::size_t node) {
         volumes.push_back(fmt::format("{0}:{0}", one.dir.string()));
   }
   if (mentions(config, "${config_dir}")) volumes.push_back(fmt::format("{0}:{0}:ro", config_.directory.string()));
+  ROSE_CHECK(name_volumes(node, image, volumes));
   const auto own_volume = [this](const std::string& name) { return fmt::format("{}-{}", identity_.id(), name); };
-  const auto note_volume = [this](const std::string& own) -> Result<void> {
+  const auto note_volume = [&, this](const std::string& own, const std::vector<std::string>& parts) -> Result<void> {
+    HeldVolume& held = held_volumes_[own];
+    held.name = fmt::format("{} at {}", parts.front(), parts[1]);
+    held.nodes.insert(node);
+    for (FaultPlace* place : is_read_only(parts) ? std::vector<FaultPlace*>{} : places_at(node, parts[1]))
+      if (std::find(held.places.begin(), held.places.end(), place) == held.places.end()) held.places.push_back(place);
     if (std::find(run_volumes_.begin(), run_volumes_.end(), own) != run_volumes_.end()) {
       shared_volumes_.insert(own);
       return {};
@@ -373,11 +418,20 @@ Result<void> Cluster::place_folders(std::size_t node) {
     const std::filesystem::path source = parts.front();
     if (const auto held = config.container->tmpfs.find(parts.front()); held != config.container->tmpfs.end()) {
       ROSE_TRY(const std::filesystem::path folder, memory_volume(held->first, held->second));
+      // A full disk leaves it alone, unless a fault names it.
+      for (FaultPlace* place : places_at(node, parts[1])) {
+        if (place->inside != parts[1]) continue;
+        if (!place->fills)
+          return fail(ErrorKind::input, fmt::format("its volume {} is held in memory, not on a disk", parts[1]),
+                      "only \"disk-full\" can affect it");
+        for (const auto& made : volumes_)
+          if (made->folder() == folder) place->volumes.push_back(made.get());
+      }
       volume = folder.string() + volume.substr(parts.front().size());
     } else if (!source.is_absolute()) {
       // The source is a name: a volume that belongs to the run.
       const std::string own = own_volume(parts.front());
-      ROSE_CHECK(note_volume(own));
+      ROSE_CHECK(note_volume(own, parts));
       volume = own + volume.substr(parts.front().size());
     } else if (const auto data = std::find_if(data_.begin(), data_.end(),
                                               [&](const RunData& one) {
@@ -403,7 +457,7 @@ Result<void> Cluster::place_folders(std::size_t node) {
       if (log::is_first_report(source.string()))
         log::info("{} does not exist: each run uses an empty folder instead; if it has to be a file, make it first",
                   source.string());
-      ROSE_CHECK(note_volume(own));
+      ROSE_CHECK(note_volume(own, parts));
       volume = own + volume.substr(parts.front().size());
     } else if (!std::filesystem::exists(source, error)) {
       return fail(ErrorKind::input, fmt::format("its volume {} does not exist", source.string()),
@@ -497,6 +551,7 @@ void Cluster::remove_containers() {
   }
   names.insert(names.end(), holders_.begin(), holders_.end());
   if (!names.empty()) remove(remove_words(*engine_, names, joined), "remove the run's containers");
+  drop_volumes();
   for (const std::string& volume : run_volumes_)
     remove(remove_volume_words(*engine_, volume), fmt::format("remove volume {}", volume));
   if (!holder_image_.empty()) remove(remove_image_words(*engine_, holder_image_), "remove an image");
@@ -649,7 +704,7 @@ Result<void> Cluster::run_hook(std::size_t node, const config::Hook& hook, const
   const int incarnation = starts(node);
   const std::string log = fmt::format("{}-{}", kind, info.name);
   ROSE_TRY(const std::unique_ptr<RunningCommand> running,
-           spawn_as(words, log, {.timeout_ns = timeout_ns, .leave_descendants = true}, nullptr));
+           spawn_as(words, log, {.timeout_ns = timeout_ns, .sees_machine = true, .leave_descendants = true}, nullptr));
   for (const std::int64_t until = monotonic_ns() + timeout_ns;
        !running->finished() && !cancel::requested() && monotonic_ns() < until;) {
     if (stopping_ && !at_end) {

@@ -29,6 +29,9 @@
 namespace rose::deploy {
 namespace {
 
+// A node that ends so often before it is ready will probably never be: its user should not wait for the timeout, which
+// is minutes for some health checks, to learn why. Some services do end once or twice until others are there.
+constexpr int kTellingRestarts = 3;
 constexpr std::int64_t kStopGrace = 2 * kSecond;       // at the end of a run
 constexpr std::int64_t kCancelledGrace = kSecond / 2;  // after Ctrl-C
 constexpr std::int64_t kSetupTimeout = 600 * kSecond;
@@ -324,33 +327,6 @@ Result<OpenFolder> Cluster::own_folder() {
   return own;
 }
 
-Result<const Volume*> Cluster::add_volume(std::size_t node, const std::filesystem::path& inside) {
-  ROSE_TRY(const OpenFolder folder, volume_folder(node, inside));
-  for (const auto& volume : volumes_)
-    if (volume->folder() == folder.path()) return volume.get();
-  ROSE_CHECK(note_end(node));  // its files move when this is unmounted
-  ROSE_CHECK(identity_.note("volume", folder.path().string()));
-  mounts_ = true;
-  ROSE_TRY(Volume volume, Volume::make(folder, identity_.id()));
-  volumes_.push_back(std::make_unique<Volume>(std::move(volume)));
-  return volumes_.back().get();
-}
-
-Result<Disk*> Cluster::add_disk(std::size_t node, const std::filesystem::path& inside, bool paced) {
-  ROSE_TRY(OpenFolder folder, volume_folder(node, inside));
-  for (const auto& disk : disks_)
-    if (disk->folder() == folder.path()) return disk.get();
-  ROSE_TRY(const OpenFolder own, own_folder());
-  ROSE_CHECK(note_end(node));  // its files move when this is unmounted
-  ROSE_CHECK(identity_.note("volume", folder.path().string()));
-  mounts_ = true;
-  std::vector<std::string> outside;
-  if (inside.empty()) outside = {"stdout.log", "stderr.log"};
-  ROSE_TRY(Disk disk, Disk::make(std::move(folder), own, identity_.id(), outside, paced));
-  disks_.push_back(std::make_unique<Disk>(std::move(disk)));
-  return disks_.back().get();
-}
-
 // Volumes and disks are found by the deployment's id, wherever nodes have moved them and even if they were only partly
 // created. If the node's user has unmounted or moved one of them meanwhile, the descriptors in `held` keep its files
 // until they are rescued.
@@ -394,6 +370,7 @@ Variables Cluster::command_variables(const NodeInfo* node) const {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (self.filename() == "rose") offer_program(variables, self.parent_path(), "rose");
+  if (std::filesystem::exists(engine_commands(), error)) prefer_programs(variables, engine_commands());
   return variables;
 }
 
@@ -412,7 +389,7 @@ Result<std::unique_ptr<RunningCommand>> Cluster::spawn_as(const config::Command&
   spec.stdout_log = spec.stderr_log = (run_dir_ / fmt::format("{}.log", log_name)).string();
   spec.cgroup = (cgroup_ / "rose.commands" / fmt::format("rose-{}", ++commands_)).string();
   spec.netns = client_netns_fd();
-  spec.names = names_.get();
+  spec.names = limits.sees_machine ? -1 : names_.get();
   return run_beside(spec, limits);
 }
 
@@ -515,7 +492,7 @@ Result<std::unique_ptr<Probe>> Cluster::make_probe(std::size_t node) {
     const config::Command command = health_command(node);
     const std::int64_t timeout_ns = *health->timeout_ns;
     return command_probe(command, [this, command, timeout_ns, &info] {
-      return spawn_as(command, "health-" + info.name, {.timeout_ns = timeout_ns}, nullptr);
+      return spawn_as(command, "health-" + info.name, {.timeout_ns = timeout_ns, .sees_machine = true}, nullptr);
     });
   }
   const config::Ready& ready = *states_[node]->config->ready;
@@ -573,6 +550,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool st
       const NodeState& state = *states_[node];
       pid_t pid = 0;
       int incarnation = 0;
+      int restarts = 0;
       std::string for_good;  // how it ended, if it will not be restarted
       bool in_hooks = false;
       {
@@ -582,6 +560,7 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool st
         in_hooks = state.in_hooks;
         pid = state.pid;
         incarnation = state.starts;
+        restarts = state.restarts;
         if (pid == 0 && state.restart_at_ns == 0 && !state.config->attach) for_good = state.end_note;
       }
       if (in_hooks) {
@@ -607,6 +586,12 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool st
         continue;
       }
       if (!for_good.empty() && has_ready(node)) return Unexpected(not_ready(node, for_good + " before it was ready"));
+      if (restarts >= kTellingRestarts && log::is_first_report("keeps ending " + infos_[node].name)) {
+        const Error now = not_ready(node, "is not ready yet");
+        log::warning("{}; it has {} more to become ready; {}", now.message,
+                     format_duration(std::max<std::int64_t>(it->until_ns - monotonic_ns(), 0) / kSecond * kSecond),
+                     now.hint);
+      }
       if (monotonic_ns() >= it->until_ns) {
         if (incarnation == 0) {
           std::lock_guard lock(mutex_);

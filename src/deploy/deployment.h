@@ -177,14 +177,21 @@ class Deployment {
   // start().
   using StepHandler = std::function<Result<void>(const std::string& name, bool done)>;
   virtual void on_step(StepHandler handler) = 0;
-  // Mounts a file system of the run (a tmpfs of the kernel's default size) over the node's folder or over `inside` it
-  // ("" or a relative path, which is created). Call it before start(). stop() restores plain files. The deployment owns
-  // the volume.
-  [[nodiscard]] virtual Result<const Volume*> add_volume(std::size_t node, const std::filesystem::path& inside) = 0;
-  // Like add_volume(), but with a disk (ext4, 8 GiB, sparse) that can lose power, and that can be slow if `paced`. The
-  // files with the node's output are not on the disk. The deployment owns the disk.
-  [[nodiscard]] virtual Result<Disk*> add_disk(std::size_t node, const std::filesystem::path& inside,
-                                               bool paced = false) = 0;
+  // Mounts file systems of the run where a node keeps files, so that faults can affect them. Call this before start().
+  // `inside`: "" means the node's folder and its container's volumes; a relative path means a folder in the node's
+  // folder, which is created; an absolute path means a folder in its container, which becomes a volume if it is none.
+  // stop() restores plain files in the node's folder; volumes are removed as usual. The deployment owns the file
+  // systems. Those of a container are made by start(), before any node runs.
+  //
+  // A tmpfs of the kernel's default size:
+  [[nodiscard]] virtual Result<void> add_volumes(std::size_t node, const std::filesystem::path& inside) = 0;
+  // Disks (ext4, 8 GiB, sparse) that can be slow if `paced`, and can lose power otherwise. The node's output is not on
+  // them:
+  [[nodiscard]] virtual Result<void> add_disks(std::size_t node, const std::filesystem::path& inside, bool paced) = 0;
+  // The file systems that were added there:
+  [[nodiscard]] virtual std::vector<const Volume*> volumes(std::size_t node,
+                                                           const std::filesystem::path& inside) const = 0;
+  [[nodiscard]] virtual std::vector<Disk*> disks(std::size_t node, const std::filesystem::path& inside) const = 0;
   // Adds a line for heal() before the action that it describes (deploy/identity.h).
   [[nodiscard]] virtual Result<void> note(std::string_view key, std::string_view value) = 0;
 

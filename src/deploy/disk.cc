@@ -236,9 +236,7 @@ Result<void> Disk::mount(const std::function<Result<void>(const OpenFolder& top)
     }
     points.push_back(std::move(point));
   }
-  if (::syncfs(held.fd()) != 0)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot sync the file system at {}", folder().string()),
-                      errno);
+  ROSE_CHECK(sync());
   ROSE_CHECK(volume::mark(at_, id_));
   ROSE_CHECK(volume::attach(mount.get(), at_.fd()).map_error(in));
   for (std::size_t i = 0; i < outside_.size(); ++i) {
@@ -248,6 +246,11 @@ Result<void> Disk::mount(const std::function<Result<void>(const OpenFolder& top)
                         fmt::format("cannot keep {} as it is", (folder() / outside_[i].name).string()), errno);
   }
   return {};
+}
+
+Result<void> Disk::sync() const {
+  if (!top_ || ::syncfs(top_->fd()) == 0) return {};
+  return fail_errno(ErrorKind::environment, fmt::format("cannot sync the file system at {}", folder().string()), errno);
 }
 
 Result<PowerLoss> Disk::lose(const Torn& torn) {

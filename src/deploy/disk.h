@@ -48,8 +48,15 @@ class Disk {
   // The path at which it was created.
   [[nodiscard]] const std::filesystem::path& folder() const { return at_.path(); }
 
+  // Writes everything to it, so that a power loss takes none of it.
+  [[nodiscard]] Result<void> sync() const;
+
   // Controls its speed; null if it was not created with `paced`.
   [[nodiscard]] PacedFile* pace() const { return paced_.get(); }
+
+  // For a disk that other nodes use too: it is spared by power losses.
+  void keep_power() { keeps_power_ = true; }
+  [[nodiscard]] bool keeps_power() const { return keeps_power_; }
 
   // Simulates a power loss followed by a restart. The node must have ended; processes that still have files of it open
   // get EIO from now on.
@@ -67,6 +74,7 @@ class Disk {
   OpenFolder own_;
   std::string id_;
   std::optional<OpenFolder> top_;  // the disk's top folder
+  bool keeps_power_ = false;
   Fd image_;
   std::unique_ptr<PacedFile> paced_;  // between the loop device and the image
   struct Outside {

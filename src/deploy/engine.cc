@@ -183,6 +183,8 @@ Result<Image> parse_image(const std::string& text) {
   if (config.contains("ExposedPorts") && config["ExposedPorts"].is_object())
     for (const char* port : {"53/udp", "53/tcp"})
       found.name_server = found.name_server || config["ExposedPorts"].contains(port);
+  if (config.contains("Volumes") && config["Volumes"].is_object())
+    for (const auto& [folder, unused] : config["Volumes"].items()) found.volumes.push_back(folder);
   return found;
 }
 
@@ -339,6 +341,10 @@ std::vector<std::string> remove_words(const Engine& engine, const std::vector<st
 
 std::vector<std::string> make_volume_words(const Engine& engine, const std::string& name) {
   return joined(engine.command, {"volume", "create", name});
+}
+
+std::vector<std::string> find_volume_words(const Engine& engine, const std::string& name) {
+  return joined(engine.command, {"volume", "inspect", "--format", "{{.Mountpoint}}", name});
 }
 
 std::vector<std::string> remove_volume_words(const Engine& engine, const std::string& name) {

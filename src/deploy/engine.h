@@ -38,7 +38,8 @@ struct Image {
   std::string working_dir;                 // "" means "/"
   std::map<std::string, std::string> env;  // with PATH
   std::optional<config::Health> health;
-  bool name_server = false;  // it exposes port 53
+  bool name_server = false;          // it exposes port 53
+  std::vector<std::string> volumes;  // the folders that are volumes in each of its containers
 };
 // Returns the image's configuration. `policy`: "" pulls the image if it is missing, "always" pulls it once per process,
 // "never" does not pull. Returns ErrorKind::input if the image is not available.
@@ -89,6 +90,8 @@ struct ContainerSpec {
 [[nodiscard]] std::vector<std::string> remove_words(const Engine& engine, const std::vector<std::string>& names,
                                                     bool joined = false);
 [[nodiscard]] std::vector<std::string> make_volume_words(const Engine& engine, const std::string& name);
+// Prints the folder of this machine that holds its files.
+[[nodiscard]] std::vector<std::string> find_volume_words(const Engine& engine, const std::string& name);
 [[nodiscard]] std::vector<std::string> remove_volume_words(const Engine& engine, const std::string& name);
 
 // Limits for a container if rose may not raise its own limits (no CAP_SYS_RESOURCE): the limits of this process,

@@ -117,6 +117,10 @@ void offer_program(Variables& variables, const std::filesystem::path& folder, st
   variables["PATH"] = fmt::format("{}:{}", search_path(variables), folder.string());
 }
 
+void prefer_programs(Variables& variables, const std::filesystem::path& folder) {
+  variables["PATH"] = fmt::format("{}:{}", folder.string(), search_path(variables));
+}
+
 Result<std::string> find_program(const std::string& name, const std::filesystem::path& directory,
                                  const Variables& variables, std::string_view what) {
   if (name.empty()) return fail(ErrorKind::input, fmt::format("{}: the command is empty", what));

@@ -44,6 +44,8 @@ void add_rose_variables(Variables& variables, const RunFacts& facts, const std::
                         const NodeInfo* node);
 // Scripts call `rose node`, so this appends a folder to PATH unless PATH already leads to `program`.
 void offer_program(Variables& variables, const std::filesystem::path& folder, std::string_view program);
+// Puts a folder in front of PATH.
+void prefer_programs(Variables& variables, const std::filesystem::path& folder);
 
 // The address at which other nodes reach this one: its own, or 127.0.0.1 in a host network if it has none.
 [[nodiscard]] std::string reachable_ip(const NodeInfo& node);

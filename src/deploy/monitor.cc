@@ -250,6 +250,8 @@ Result<void> Cluster::let_run(std::size_t node, Result<Held> prepared) {
     ++state.starts;
   }
   write_pid_file(info.pid_file, pid);
+  if (state.container && state.starts == 1)
+    if (auto synced = sync_disks(node); !synced) log::warning("node {}: {}", info.name, synced.error().message);
   if (observer_ != nullptr) {
     if (Fd listener = prepared->take_listener()) observer_->on_listener(node, pid, std::move(listener));
     observer_->on_start(node, pid);

@@ -71,7 +71,7 @@ std::string data_name(const fs::path& source, std::vector<std::string>& others) 
   return name;
 }
 
-Result<RunData> RunData::make(const fs::path& source, const fs::path& shown, const std::string& id) {
+Result<RunData> RunData::make(const fs::path& source, const fs::path& shown, const std::string& id, bool plain) {
   RunData data;
   data.source_ = source;
   data.shown_ = shown;
@@ -82,8 +82,9 @@ Result<RunData> RunData::make(const fs::path& source, const fs::path& shown, con
     ROSE_CHECK(copy_file(source, all, name));
     return data;
   }
-  if (auto overlay = data.overlay(all, id); !overlay) {
-    log::debug("{} is copied for each run: {}", source.string(), overlay.error().message);
+  auto overlay = plain ? Result<void>() : data.overlay(all, id);
+  if (!overlay) log::debug("{} is copied for each run: {}", source.string(), overlay.error().message);
+  if (plain || !overlay) {
     ROSE_TRY(const OpenFolder from, OpenFolder::open(fs::canonical(source, error)));
     ROSE_TRY(const OpenFolder to, all.make(name, std::nullopt));
     ROSE_TRY(const struct stat status, from.status());

@@ -26,9 +26,9 @@ class RunData {
  public:
   // Makes the run's version of `source` at `shown`, a new name in a folder of the run. A folder becomes an overlay,
   // whose changes are in <shown>.layers/changes, or a copy if the file system does not support overlays. A file becomes
-  // a copy. `id`: the deployment's id.
+  // a copy. `id`: the deployment's id. `plain`: a folder is copied into `shown`, which already exists and is empty.
   [[nodiscard]] static Result<RunData> make(const std::filesystem::path& source, const std::filesystem::path& shown,
-                                            const std::string& id);
+                                            const std::string& id, bool plain = false);
 
   [[nodiscard]] const std::filesystem::path& source() const { return source_; }
   [[nodiscard]] const std::filesystem::path& shown() const { return shown_; }

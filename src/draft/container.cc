@@ -374,6 +374,9 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
                         first.address, first.port));
     }
     if (node.port != 0) node.ready = fmt::format("{{ tcp = {}, timeout = \"60s\" }}", node.port);
+    take_password(node, [&](const std::string& variable) {
+      return std::any_of(node.env.begin(), node.env.end(), [&](const Variable& one) { return one.name == variable; });
+    });
     drafted.nodes.push_back(std::move(node));
   }
   if (tools.empty()) {

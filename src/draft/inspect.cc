@@ -383,6 +383,7 @@ void look_at_settings(Seen& seen) {
     if (!fact.folder && fact.absolute != seen.main.exe && !is_program(fact.absolute)) files.insert(fact.absolute);
   // log files contain addresses too but are not configuration
   for (const std::string& file : seen.written) files.erase(file);
+  for (const char* output : {"fd/1", "fd/2"}) files.erase(link_target(proc_file(seen.main.pid, output)));
   if (const System* system = find_system(seen); system != nullptr && files.empty() &&
                                                 !system->usual_settings().empty() &&
                                                 ::access(std::string(system->usual_settings()).c_str(), F_OK) == 0)

@@ -327,6 +327,7 @@ class Manifests {
     add_ports(making);
     add_names(making);
     add_environment(making);
+    take_password(node, [&](const std::string& variable) { return making.env.contains(variable); });
     add_command(making);
     add_volumes(making);
     add_security(making);

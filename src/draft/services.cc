@@ -102,6 +102,7 @@ NodeDraft node_of(const config::Node& taken, const std::set<std::string>& comple
   if (container.build.empty()) node.system = find_system_of_image(container.image);
   const bool serves = runs_the_server(taken, node.system);
   if (!serves) node.system = nullptr;
+  take_password(node, [&](const std::string& variable) { return taken.env.contains(variable); });
   const std::string title = node.system != nullptr ? std::string(node.system->title()) : "a service";
   node.about.push_back(fmt::format("{}: {}, from line {}: {}", taken.name, title, taken.line,
                                    container.build.empty() ? "image " + container.image : "built as the file defines"));

@@ -157,6 +157,7 @@ class Postgres : public System {
   std::string_view title() const override { return "PostgreSQL"; }
   std::uint16_t usual_port() const override { return 5432; }
   bool is(std::string_view program) const override { return program == "postgres" || program == "postmaster"; }
+  std::vector<std::string> password_variables() const override { return {"POSTGRES_PASSWORD"}; }
 
   void adapt(Making& making) const override {
     Words& words = making.words;
@@ -206,13 +207,99 @@ class Postgres : public System {
   Example example(const NodeDraft& node) const override {
     const std::string psql =
         fmt::format("{}psql -h {} -p {} -U postgres -qAt", node.run_in, address_of(node), node.port);
-    return {fmt::format("{0} -c \"create table rose (i int)\" || exit 1\n"
+    const std::string login = node.password.empty() ? "" : fmt::format("export PGPASSWORD={}\n", node.password);
+    return {
+        fmt::format("{1}{0} -c \"create table rose (i int)\" || exit 1\n"
+                    "for i in $(seq 100); do\n"
+                    "  {0} -c \"insert into rose values ($i)\" && echo $i >> acknowledged\n"
+                    "done\n",
+                    psql, login),
+        fmt::format("{}test \"$({} -c 'select count(*) from rose')\" -lt \"$(wc -l < acknowledged)\"\n", login, psql),
+        "fewer rows are there than were acknowledged", "psql"};
+  }
+};
+
+class Mariadb : public System {
+ public:
+  std::string_view name() const override { return "mariadb"; }
+  std::string_view title() const override { return "MariaDB"; }
+  std::uint16_t usual_port() const override { return 3306; }
+  bool is(std::string_view program) const override { return program == "mariadbd"; }
+  std::vector<std::string> password_variables() const override {
+    return {"MARIADB_ROOT_PASSWORD", "MYSQL_ROOT_PASSWORD"};
+  }
+
+  void adapt(Making& making) const override {
+    Words& words = making.words;
+    const std::string port = making.seen().tcp.empty() ? "" : std::to_string(lowest_port(making.seen()));
+    for (const char* option : {"datadir", "socket", "pid-file", "log-error", "bind-address", "tmpdir"})
+      words.drop({fmt::format("--{}", option), fmt::format("--{}", replaced(option, "-", "_"))}, 1);
+    words.drop({"-h", "-S", "-t"}, 1);
+    for (const char* word : {"--datadir=${dir}/data", "--socket=${dir}/mariadbd.sock", "--pid-file=${dir}/mariadbd.pid",
+                             "--skip-log-error", "--bind-address=${ip}"})
+      words.append(word);
+    making.node.port = lowest_port(making.seen());
+    if (making.node.port != 0 && making.node.port != usual_port() && !words.has({"-P", "--port"}))
+      words.append("--port=" + port);
+    // Of Galera: addresses at which it listens only while a node copies all data from another.
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      std::string text = words[i].text;
+      for (const char* key : {"ist.recv_addr=", "--wsrep-sst-receive-address=", "--wsrep_sst_receive_address="}) {
+        const std::size_t at = text.find(key);
+        if (at == std::string::npos) continue;
+        const std::size_t begin = at + std::string_view(key).size();
+        const std::size_t end = std::min({text.find(';', begin), text.find(':', begin), text.size()});
+        text.replace(begin, end - begin, "${ip}");
+      }
+      if (text != words[i].text) words.set(i, std::move(text), false);
+    }
+    making.places_known = true;
+    making.reachable = true;
+    making.node.changes.push_back(
+        "the shell creates an empty database (mariadb-install-db) in the run's folder, where root needs no password; "
+        "--datadir, --socket, --pid-file, --bind-address; messages go to stderr.log");
+  }
+
+  void finish(Making& making) const override {
+    const std::string program = making.words[0].text;
+    const std::string folder = program.substr(0, program.rfind('/') + 1);
+    std::string options;
+    if (making.words.has({"--no-defaults"})) options += " --no-defaults";
+    if (const std::string file = making.words.value({"--defaults-file"}); !file.empty())
+      options += " --defaults-file=" + shell_word(file);
+    if (const std::string base = making.words.value({"--basedir"}); !base.empty())
+      options += " --basedir=" + shell_word(base);
+    if (const std::string user = making.words.value({"--user"}); !user.empty())
+      options += " --user=" + shell_word(user);
+    // The same command starts it again after a crash, so initialise only the first time.
+    making.words.prepend(
+        {"sh", "-ec",
+         fmt::format("export TMPDIR=$PWD  # each server removes what others keep in a shared one\n"
+                     "if [ ! -d data/mysql ]; then\n"
+                     "  {{ echo \"flush privileges;\"  # so that the next statements are possible; one a line\n"
+                     "    echo \"create user root@'%';\"\n"
+                     "    echo \"grant all on *.* to root@'%' with grant option;\"; }} > users.sql\n"
+                     "  PATH=$PATH:$0:$${{0%/*/}}/bin\n"
+                     "  mariadb-install-db{} --datadir=\"$PWD/data\" --auth-root-authentication-method=normal \\\n"
+                     "    --skip-test-db --extra-file=\"$PWD/users.sql\" > install.log 2>&1 ||\n"
+                     "    {{ cat install.log >&2; exit 1; }}\nfi\nexec \"$@\"",
+                     options),
+         folder});
+    making.node.binary = program;
+  }
+
+  Example example(const NodeDraft& node) const override {
+    const std::string client =
+        fmt::format("{}mariadb -h {} -P {} -u root -N -B", node.run_in, address_of(node), node.port);
+    const std::string login = node.password.empty() ? "" : fmt::format("export MYSQL_PWD={}\n", node.password);
+    return {fmt::format("{1}{0} -e \"create database rose; create table rose.t (i int primary key)\" || exit 1\n"
                         "for i in $(seq 100); do\n"
-                        "  {0} -c \"insert into rose values ($i)\" && echo $i >> acknowledged\n"
+                        "  {0} -e \"insert into rose.t values ($i)\" && echo $i >> acknowledged\n"
                         "done\n",
-                        psql),
-            fmt::format("test \"$({} -c 'select count(*) from rose')\" -lt \"$(wc -l < acknowledged)\"\n", psql),
-            "fewer rows are there than were acknowledged", "psql"};
+                        client, login),
+            fmt::format("{}test \"$({} -e 'select count(*) from rose.t')\" -lt \"$(wc -l < acknowledged)\"\n", login,
+                        client),
+            "fewer rows are there than were acknowledged", "mariadb"};
   }
 };
 
@@ -371,14 +458,15 @@ class Mosquitto : public System {
   }
 };
 
-const std::array<const System*, 6>& all_systems() {
+const std::array<const System*, 7>& all_systems() {
   static const Redis redis;
   static const Postgres postgres;
+  static const Mariadb mariadb;
   static const Nginx nginx;
   static const Etcd etcd;
   static const Memcached memcached;
   static const Mosquitto mosquitto;
-  static const std::array<const System*, 6> all = {&redis, &postgres, &nginx, &etcd, &memcached, &mosquitto};
+  static const std::array<const System*, 7> all = {&redis, &postgres, &mariadb, &nginx, &etcd, &memcached, &mosquitto};
   return all;
 }
 
@@ -395,6 +483,16 @@ std::string image_name(std::string_view image) {
   image = image.substr(0, image.find('@'));
   image = image.substr(image.rfind('/') + 1);
   return lower_case(image.substr(0, image.find(':')));
+}
+
+void take_password(NodeDraft& node, const std::function<bool(const std::string& variable)>& has) {
+  if (node.system == nullptr || !node.password.empty()) return;
+  for (const std::string& variable : node.system->password_variables()) {
+    if (!has(variable)) continue;
+    node.password = fmt::format("$(tr '\\0' '\\n' < /proc/$(cat $ROSE_PIDFILE_{})/environ | sed -n 's/^{}=//p')",
+                                node.variable, variable);
+    return;
+  }
 }
 
 const System* find_system_of_image(std::string_view image) {

@@ -2,6 +2,7 @@
 // and how a lost write looks. Other systems are drafted only from what was observed. Pure.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,8 +42,14 @@ class System {
   virtual void adapt(Making&) const {}
   // Called at the end, for preparations by a shell.
   virtual void finish(Making&) const {}
+  // Variables of its images that set the password of the user that example() uses, the most usual first.
+  [[nodiscard]] virtual std::vector<std::string> password_variables() const { return {}; }
   [[nodiscard]] virtual Example example(const NodeDraft&) const { return {}; }
 };
+
+// Lets examples log in with the password that the node's environment gives the server, if `has` a variable for it.
+// Secrets are not copied: an example reads what the server was given.
+void take_password(NodeDraft& node, const std::function<bool(const std::string& variable)>& has);
 
 // Null if rose does not know it.
 [[nodiscard]] const System* find_system(const Seen& seen);

@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "deploy/descriptors.h"
-#include "deploy/volumes.h"
 #include "inject/fault_words.h"
+#include "inject/own_disk.h"
 #include "kernel/controllers.h"
 
 namespace rose::inject {
@@ -57,7 +57,8 @@ struct Limits::InForce {
   std::uint64_t met_before = 0;  // number of times that the limit was met before the fault began
   std::uint64_t met = 0;         // number of times since then
   std::uint64_t count = 0;       // processes that were limited; times that the limit took effect
-  std::uint64_t bytes = 0;       // disk-full: used bytes of the disk
+  std::uint64_t bytes = 0;       // disk-full: used bytes of the disks
+  std::vector<dev_t> devices;    // disk-full: the disks
   std::uint64_t at_first = 0;    // memory: usage of the node when the fault began, if it was larger than the limit
   std::atomic<bool> unsettled{false};
 };
@@ -77,13 +78,6 @@ struct Limits::Node {
     std::uint64_t held_at = 0;  // memory: that usage
   };
   std::map<FaultKind, Group> groups;  // for memory and cpu
-  struct Volume {
-    const deploy::Volume* own = nullptr;
-    std::uint64_t bytes = 0;  // the size of the file system when it is not full
-    dev_t device = 0;
-    bool full = false;
-  };
-  std::map<std::string, Volume> volumes;
 };
 
 Result<void> check_limit(const Fault& fault, const config::Node& node) {
@@ -100,7 +94,7 @@ Result<void> check_limit(const Fault& fault, const config::Node& node) {
     return fail(ErrorKind::environment, fmt::format("node '{}' was not started by rose: {}", node.name, what),
                 "start it with `command`; \"descriptors\" works for attached nodes too");
   }
-  if (fault.kind == FaultKind::disk_full) return {};
+  if (fault.kind == FaultKind::disk_full) return check_folder(fault, node);
   ROSE_TRY([[maybe_unused]] const auto place, kernel::find_controller(controller_of(fault.kind)));
   return {};
 }
@@ -121,12 +115,13 @@ Result<void> Limits::prepare(deploy::Deployment& deployment) {
     node->attached = plan_.attached[i];
     nodes_.push_back(std::move(node));
   }
+  std::map<std::size_t, std::set<std::string>> folders;  // by node: those that may get full
   for (std::size_t f = 0; f < faults_.size(); ++f) {
     if (!faults_[f]) continue;
     const Fault& fault = plan_.schedule.faults[f];
     for (const auto& node : nodes_) {
       if (!Plan::may_be(plan_.chains[f].data.node, node->index)) continue;
-      if (fault.kind == FaultKind::disk_full) node->volumes.try_emplace(fault.resource.folder);
+      if (fault.kind == FaultKind::disk_full) folders[node->index].insert(fault.resource.folder);
       // Processes in nodes that rose started end when rose is killed, so their previous limits need not be noted.
       if (fault.kind == FaultKind::descriptors && !node->attached)
         ROSE_CHECK(deployment.note("ends", deployment.nodes()[node->index].cgroup.string()));
@@ -136,14 +131,8 @@ Result<void> Limits::prepare(deploy::Deployment& deployment) {
     }
   }
   for (const auto& node : nodes_) {
-    // The volumes are sorted by name, so outer folders come first.
-    for (auto& [folder, volume] : node->volumes) {
-      ROSE_TRY(volume.own, deployment.add_volume(node->index, folder));
-      ROSE_TRY(const auto room, volume.own->room());
-      volume.bytes = room.bytes;
-      ROSE_TRY(volume.device, volume.own->device());
-      ROSE_CHECK(programs_.watch_disk(volume.device));
-    }
+    // The folders are sorted by name, so outer folders come first.
+    for (const std::string& folder : folders[node->index]) ROSE_CHECK(deployment.add_volumes(node->index, folder));
     for (auto& [kind, group] : node->groups) {
       if (group.place.v2) {
         group.folder = deployment.nodes()[node->index].cgroup;
@@ -254,28 +243,44 @@ Result<bool> Limits::tighten(Node& node) {
   return false;
 }
 
-Result<void> Limits::set_volume(Node& node, const std::string& folder) {
-  Node::Volume& volume = node.volumes.at(folder);
-  std::vector<std::size_t> faults;
-  for (const std::size_t f : node.on) {
-    const Fault& fault = plan_.schedule.faults[f];
-    if (fault.kind == FaultKind::disk_full && fault.resource.folder == folder) faults.push_back(f);
+// Call with the fault's mutex.
+Result<void> Limits::fill(std::size_t f, const Node& node) {
+  InForce& limit = *faults_[f];
+  const auto volumes = deployment_->volumes(node.index, plan_.schedule.faults[f].resource.folder);
+  limit.devices.clear();
+  for (const deploy::Volume* volume : volumes) {
+    ROSE_TRY(const dev_t device, volume->device());
+    ROSE_CHECK(programs_.watch_disk(device));
+    limit.devices.push_back(device);
   }
-  if (faults.empty()) {
-    if (!std::exchange(volume.full, false)) return {};
-    return volume.own->resize(volume.bytes);
-  }
-  if (!volume.full) {
-    ROSE_CHECK(volume.own->fill());
-    volume.full = true;
-  }
-  ROSE_TRY(const auto room, volume.own->room());
-  for (const std::size_t f : faults) {
-    const std::lock_guard lock(faults_[f]->mutex);
-    faults_[f]->bytes = room.bytes;
-    faults_[f]->count = 1;
+  limit.met_before = met(f);
+  limit.bytes = 0;
+  limit.count = volumes.size();
+  const std::lock_guard lock(full_mutex_);
+  for (const deploy::Volume* volume : volumes) {
+    Full& full = full_[volume];
+    const bool first = full.by.empty();
+    if (first) {
+      ROSE_TRY(const auto room, volume->room());
+      full.bytes = room.bytes;
+    }
+    full.by.insert(f);
+    if (first) ROSE_CHECK(volume->fill());
+    ROSE_TRY(const auto room, volume->room());
+    limit.bytes += room.bytes;
   }
   return {};
+}
+
+Result<void> Limits::make_room(std::size_t f, const Node& node) {
+  const std::lock_guard lock(full_mutex_);
+  Result<void> done;
+  for (const deploy::Volume* volume : deployment_->volumes(node.index, plan_.schedule.faults[f].resource.folder)) {
+    const auto full = full_.find(volume);
+    if (full == full_.end() || full->second.by.erase(f) == 0 || !full->second.by.empty()) continue;
+    if (auto resized = volume->resize(full->second.bytes); !resized && done) done = std::move(resized);
+  }
+  return done;
 }
 
 Result<void> Limits::begin(std::size_t f, std::size_t index) {
@@ -293,16 +298,21 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
     }
     if (const auto group = node.groups.find(fault.kind); group != node.groups.end())
       limit.felt_before = kernel::times_felt(group->second.folder, controller_of(fault.kind), group->second.place.v2);
-    limit.met_before = met(f);
+    if (fault.kind != FaultKind::disk_full) limit.met_before = met(f);
   }
   node.on.push_back(f);
   note_limiting(node, fault.kind);
-  auto done = fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind);
+  const auto put = [&]() -> Result<void> {
+    if (fault.kind != FaultKind::disk_full) return set(node, fault.kind);
+    const std::lock_guard own(faults_[f]->mutex);
+    return fill(f, node);
+  };
+  auto done = put();
   if (done) return {};
   // If the limit could be set only in part, it is removed.
   std::erase(node.on, f);
   note_limiting(node, fault.kind);
-  (void)(fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind));
+  (void)(fault.kind == FaultKind::disk_full ? make_room(f, node) : set(node, fault.kind));
   const std::lock_guard own(faults_[f]->mutex);
   faults_[f]->on = false;
   return done;
@@ -322,7 +332,7 @@ std::uint64_t Limits::met(std::size_t f) const {
   const Node& node = *nodes_[*faults_[f]->node];
   switch (fault.kind) {
     case FaultKind::descriptors: return programs_.descriptors_lacked(node.index);
-    case FaultKind::disk_full: return programs_.room_lacked(node.index, node.volumes.at(fault.resource.folder).device);
+    case FaultKind::disk_full: return programs_.room_lacked(node.index, faults_[f]->devices);
     case FaultKind::memory:
     case FaultKind::cpu: {
       const auto group = node.groups.find(fault.kind);
@@ -377,7 +387,7 @@ Result<void> Limits::end(std::size_t f) {
     return {};
   }
   note_limiting(node, fault.kind);
-  return fault.kind == FaultKind::disk_full ? set_volume(node, fault.resource.folder) : set(node, fault.kind);
+  return fault.kind == FaultKind::disk_full ? make_room(f, node) : set(node, fault.kind);
 }
 
 bool Limits::unsettled(std::size_t f) const { return faults_[f] && faults_[f]->unsettled; }
@@ -422,7 +432,7 @@ std::string Limits::no_effect(std::size_t f) const {
   const Fault& fault = plan_.schedule.faults[f];
   const InForce& limit = *faults_[f];
   if (fault.kind == FaultKind::disk_slow)
-    return effect(f).second > 0 ? "" : "no request reached the disk during the fault";
+    return effect(f).second > 0 ? "" : "no request reached the disk during the fault" + slow_.elsewhere(f);
   const std::lock_guard own(limit.mutex);
   if (!limit.node || (limit.on ? met(f) - limit.met_before : limit.met) > 0) return {};
   // The kernel may have acted on the limit although its counter of attempts did not change: with cgroup v1, the limit
@@ -435,7 +445,9 @@ std::string Limits::no_effect(std::size_t f) const {
     case FaultKind::descriptors: return fmt::format("no call of {} reached the limit", name);
     case FaultKind::memory: return fmt::format("{} never reached the limit", name);
     case FaultKind::cpu: return fmt::format("{} never had to wait for a processor", name);
-    default: return fmt::format("no call of {} failed for lack of disk space", name);
+    default:
+      return fmt::format("no call of {} failed for lack of disk space{}", name,
+                         elsewhere_words(plan_.in_container[*limit.node], fault));
   }
 }
 
@@ -464,9 +476,7 @@ std::pair<std::string, std::uint64_t> Limits::effect(std::size_t f) const {
                           fault.resource.share, count),
               count};
     default:
-      return {fmt::format("{} is full with {}",
-                          fault.resource.folder.empty() ? name : fmt::format("{}/{}", name, fault.resource.folder),
-                          format_size(limit.bytes)),
+      return {fmt::format("{} is full with {}", place_words(name, fault.resource.folder), format_size(limit.bytes)),
               count};
   }
 }

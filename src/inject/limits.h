@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,7 +55,8 @@ class Limits {
   struct InForce;
   Result<void> set(Node& node, schedule::FaultKind kind, bool again = false);
   Result<void> set_controller(Node& node, schedule::FaultKind kind);
-  Result<void> set_volume(Node& node, const std::string& folder);
+  Result<void> fill(std::size_t fault, const Node& node);
+  Result<void> make_room(std::size_t fault, const Node& node);
   Result<bool> tighten(Node& node);
   void note_limiting(const Node& node, schedule::FaultKind kind);
   void look(std::size_t fault);
@@ -64,6 +68,12 @@ class Limits {
   deploy::Deployment* deployment_ = nullptr;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<InForce>> faults_;  // by fault; null for faults of other kinds
+  struct Full {
+    std::uint64_t bytes = 0;   // its size when it is not full
+    std::set<std::size_t> by;  // faults in effect
+  };
+  std::mutex full_mutex_;
+  std::map<const deploy::Volume*, Full> full_;  // several nodes may use one
   SlowDisks slow_;
 };
 

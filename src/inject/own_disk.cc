@@ -26,16 +26,31 @@ bool has_own_disk(const Fault& fault) {
 
 }  // namespace
 
+Result<void> check_folder(const Fault& fault, const config::Node& node) {
+  if (!fault.resource.folder.starts_with('/') || node.container) return {};
+  return fail(
+      ErrorKind::input,
+      fmt::format("its path '{}' is absolute, but node '{}' is not a container", fault.resource.folder, node.name),
+      "name a folder in the node's folder, such as \"data\", or leave 'path' out for the whole folder");
+}
+
+std::string place_words(const std::string& node, const std::string& folder) {
+  if (folder.empty()) return node;
+  return folder.starts_with('/') ? fmt::format("{} of {}", folder, node) : fmt::format("{}/{}", node, folder);
+}
+
+std::string elsewhere_words(bool container, const Fault& fault) {
+  if (!container || !fault.resource.folder.empty()) return "";
+  return "; files of a container that are in no volume are not affected, unless 'path' names their folder in it";
+}
+
 Result<void> check_own_disk(const schedule::Schedule& schedule, const Fault& fault, const config::Node& node,
                             std::string_view otherwise) {
   if (node.attach)
     return fail(ErrorKind::environment,
                 fmt::format("node '{}' was not started by rose: its files are not on a disk of rose", node.name),
                 fmt::format("start it with `command`, or {}", otherwise));
-  if (node.container)
-    return fail(ErrorKind::environment,
-                fmt::format("node '{}' is a container: its files are not on a disk of rose", node.name),
-                fmt::format("start it with `command` alone, or {}", otherwise));
+  ROSE_CHECK(check_folder(fault, node));
   for (const Fault& other : schedule.faults) {
     if (&other == &fault || !may_meet(fault, other) || !overlap(fault.resource.folder, other.resource.folder)) continue;
     const bool full = other.kind == FaultKind::disk_full;

@@ -89,6 +89,7 @@ Result<void> Planner::make() {
   plan_.on_host = config_.deployment.network == config::Network::host;
   for (const auto& node : config_.nodes) {
     plan_.attached.push_back(node.attach.has_value());
+    plan_.in_container.push_back(node.container.has_value());
     plan_.enters.push_back(node.attach && node.attach->exec);
   }
   plan_.chains.resize(faults.size());

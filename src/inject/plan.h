@@ -83,11 +83,12 @@ struct Plan {
   // describes a call on a node that rose did not start: such a call requires the override backend
   std::string unsupervised;
   BackendChoice backend;
-  bool on_host = false;           // nodes share the host's network
-  std::vector<bool> attached;     // by node: rose did not start it
-  std::vector<bool> enters;       // by node: it starts through `rose exec`
-  std::uint32_t stacks = 0;       // stacks recorded per fault
-  std::vector<bool> java_stacks;  // by node: its JVMs report stacks; empty: no node's JVMs do
+  bool on_host = false;            // nodes share the host's network
+  std::vector<bool> attached;      // by node: rose did not start it
+  std::vector<bool> in_container;  // by node: rose starts it in a container
+  std::vector<bool> enters;        // by node: it starts through `rose exec`
+  std::uint32_t stacks = 0;        // stacks recorded per fault
+  std::vector<bool> java_stacks;   // by node: its JVMs report stacks; empty: no node's JVMs do
 
   Plan() = default;
   Plan(const Plan&) = delete;

@@ -44,7 +44,7 @@ Result<void> PowerLosses::prepare(const Plan& plan, deploy::Deployment& deployme
     const Fault& fault = plan.schedule.faults[f];
     for (std::size_t node = 0; node < plan.nodes.size(); ++node) {
       if (!Plan::may_be(plan.chains[f].data.node, node)) continue;
-      ROSE_TRY(disks_[std::pair(node, fault.resource.folder)], deployment.add_disk(node, fault.resource.folder));
+      ROSE_CHECK(deployment.add_disks(node, fault.resource.folder, false));
     }
   }
   return {};
@@ -60,8 +60,19 @@ Result<std::string> PowerLosses::lose(const Plan& plan, std::size_t f, std::size
   }
   deploy::Torn torn;
   if (fault.lose != Loss::unsynced) torn = {fault.keep, fault.lose == Loss::torn};
-  ROSE_TRY(const deploy::PowerLoss loss, disks_.at(std::pair(node, fault.resource.folder))->lose(torn));
-  return described(loss);
+  const std::vector<deploy::Disk*> disks = deployment_->disks(node, fault.resource.folder);
+  if (disks.empty()) return "nothing was lost" + elsewhere_words(plan.in_container[node], fault);
+  deploy::PowerLoss all;
+  for (deploy::Disk* disk : disks) {
+    if (disk->keeps_power()) continue;
+    ROSE_TRY(const deploy::PowerLoss loss, disk->lose(torn));
+    all.gone += loss.gone;
+    all.shorter += loss.shorter;
+    all.older += loss.older;
+    all.torn += loss.torn;
+    all.bytes += loss.bytes;
+  }
+  return described(all);
 }
 
 }  // namespace rose::inject

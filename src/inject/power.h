@@ -2,9 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <string>
-#include <utility>
 
 #include "base/result.h"
 #include "config/config.h"
@@ -27,7 +25,6 @@ class PowerLosses {
 
  private:
   deploy::Deployment* deployment_ = nullptr;
-  std::map<std::pair<std::size_t, std::string>, deploy::Disk*> disks_;  // by node and folder
 };
 
 }  // namespace rose::inject

@@ -391,11 +391,15 @@ class LoadedPrograms final : public Programs {
     return __atomic_load_n(&nodes_.as<rose_node_state>()[node].descriptors_lacked, __ATOMIC_ACQUIRE);
   }
 
-  std::uint64_t room_lacked(std::size_t node, dev_t device) const override {
-    const std::uint32_t key = kernel_device(device);
-    std::uint64_t calls = 0;
-    (void)bpf_map_lookup_elem(bpf_map__fd(inject_->maps.rose_full_disks), &key, &calls);
-    return calls + __atomic_load_n(&nodes_.as<rose_node_state>()[node].room_lacked, __ATOMIC_ACQUIRE);
+  std::uint64_t room_lacked(std::size_t node, const std::vector<dev_t>& disks) const override {
+    std::uint64_t all = 0;
+    for (const dev_t device : disks) {
+      const std::uint32_t key = kernel_device(device);
+      std::uint64_t calls = 0;
+      (void)bpf_map_lookup_elem(bpf_map__fd(inject_->maps.rose_full_disks), &key, &calls);
+      all += calls;
+    }
+    return all + __atomic_load_n(&nodes_.as<rose_node_state>()[node].room_lacked, __ATOMIC_ACQUIRE);
   }
 
   void set_limiting(std::size_t node, schedule::FaultKind kind, std::optional<std::size_t> chain) override {

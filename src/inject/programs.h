@@ -76,7 +76,7 @@ class Programs {
   [[nodiscard]] virtual Result<void> watch_disk(dev_t device) = 0;
   // How often calls of the node failed for lack of a descriptor, or of disk space; only if the plan watches_limits().
   [[nodiscard]] virtual std::uint64_t descriptors_lacked(std::size_t node) const = 0;
-  [[nodiscard]] virtual std::uint64_t room_lacked(std::size_t node, dev_t device) const = 0;
+  [[nodiscard]] virtual std::uint64_t room_lacked(std::size_t node, const std::vector<dev_t>& disks) const = 0;
   // Sets the fault that now limits this resource of the node; none if the resource is not limited. The stacks of the
   // first threads that meet the limit are recorded for this fault.
   virtual void set_limiting(std::size_t node, schedule::FaultKind kind, std::optional<std::size_t> chain) = 0;

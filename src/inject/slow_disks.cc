@@ -27,28 +27,33 @@ Result<void> check_slow(const schedule::Schedule& schedule, const Fault& fault, 
 }
 
 Result<void> SlowDisks::prepare(deploy::Deployment& deployment) {
+  deployment_ = &deployment;
   for (std::size_t f = 0; f < plan_.schedule.faults.size(); ++f) {
     const Fault& fault = plan_.schedule.faults[f];
     if (fault.kind != FaultKind::disk_slow) continue;
     for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
       if (!Plan::may_be(plan_.chains[f].data.node, node)) continue;
-      ROSE_TRY(deploy::Disk* const disk, deployment.add_disk(node, fault.resource.folder, true));
-      ROSE_ASSERT(disk->pace() != nullptr);
-      disks_[std::pair(node, fault.resource.folder)] = disk->pace();
+      ROSE_CHECK(deployment.add_disks(node, fault.resource.folder, true));
     }
   }
   return {};
 }
 
-deploy::PacedFile& SlowDisks::disk(std::size_t f) const {
-  return *disks_.at(std::pair(slow_.at(f).node, plan_.schedule.faults[f].resource.folder));
+deploy::PacedFile::Counters SlowDisks::counters(const Slow& slow) {
+  deploy::PacedFile::Counters all;
+  for (const deploy::PacedFile* disk : slow.disks) {
+    const deploy::PacedFile::Counters one = disk->counters();
+    all.requests += one.requests;
+    all.bytes += one.bytes;
+  }
+  return all;
 }
 
 // Sets the pace that results from all faults in effect.
 void SlowDisks::set(deploy::PacedFile& paced) {
   deploy::Pace pace;
   for (const auto& [f, slow] : slow_) {
-    if (!slow.on || &disk(f) != &paced) continue;
+    if (!slow.on || std::find(slow.disks.begin(), slow.disks.end(), &paced) == slow.disks.end()) continue;
     const schedule::Resource& wanted = plan_.schedule.faults[f].resource;
     pace.rate = narrower(pace.rate, wanted.rate);
     pace.iops = narrower(pace.iops, wanted.iops);
@@ -62,16 +67,21 @@ void SlowDisks::begin(std::size_t f, std::size_t node) {
   Slow& slow = slow_[f];
   slow.node = node;
   slow.on = true;
-  slow.before = disk(f).counters();
-  set(disk(f));
+  slow.disks.clear();
+  for (const deploy::Disk* disk : deployment_->disks(node, plan_.schedule.faults[f].resource.folder)) {
+    ROSE_ASSERT(disk->pace() != nullptr);
+    slow.disks.push_back(disk->pace());
+  }
+  slow.before = counters(slow);
+  for (deploy::PacedFile* disk : slow.disks) set(*disk);
 }
 
 void SlowDisks::end(std::size_t f) {
   const std::lock_guard lock(mutex_);
   const auto at = slow_.find(f);
   if (at == slow_.end() || !std::exchange(at->second.on, false)) return;
-  at->second.after = disk(f).counters();
-  set(disk(f));
+  at->second.after = counters(at->second);
+  for (deploy::PacedFile* disk : at->second.disks) set(*disk);
 }
 
 std::pair<std::string, std::uint64_t> SlowDisks::effect(std::size_t f) const {
@@ -80,13 +90,18 @@ std::pair<std::string, std::uint64_t> SlowDisks::effect(std::size_t f) const {
   const auto at = slow_.find(f);
   if (at == slow_.end()) return {"", 0};
   const Slow& slow = at->second;
-  const deploy::PacedFile::Counters now = slow.on ? disk(f).counters() : slow.after;
+  const deploy::PacedFile::Counters now = slow.on ? counters(slow) : slow.after;
   const std::uint64_t requests = now.requests - slow.before.requests;
-  const std::string& name = plan_.nodes[slow.node];
   return {
       fmt::format("{} requests with {} waited at the disk of {}", requests, format_size(now.bytes - slow.before.bytes),
-                  fault.resource.folder.empty() ? name : fmt::format("{}/{}", name, fault.resource.folder)),
+                  place_words(plan_.nodes[slow.node], fault.resource.folder)),
       requests};
+}
+
+std::string SlowDisks::elsewhere(std::size_t f) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = slow_.find(f);
+  return at == slow_.end() ? "" : elsewhere_words(plan_.in_container[at->second.node], plan_.schedule.faults[f]);
 }
 
 }  // namespace rose::inject

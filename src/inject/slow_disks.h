@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "config/config.h"
@@ -30,20 +30,23 @@ class SlowDisks {
   void end(std::size_t fault);
   // A description, and the number of delayed requests.
   [[nodiscard]] std::pair<std::string, std::uint64_t> effect(std::size_t fault) const;
+  // As elsewhere_words(), for the node on which it began.
+  [[nodiscard]] std::string elsewhere(std::size_t fault) const;
 
  private:
   struct Slow {
     std::size_t node = 0;
     bool on = false;
-    deploy::PacedFile::Counters before, after;  // counters of the disk when the fault began and ended
+    std::vector<deploy::PacedFile*> disks;
+    deploy::PacedFile::Counters before, after;  // sums over the disks when the fault began and ended
   };
-  [[nodiscard]] deploy::PacedFile& disk(std::size_t fault) const;
+  [[nodiscard]] static deploy::PacedFile::Counters counters(const Slow& slow);
   void set(deploy::PacedFile& disk);
 
   const Plan& plan_;
+  deploy::Deployment* deployment_ = nullptr;
   mutable std::mutex mutex_;
-  std::map<std::pair<std::size_t, std::string>, deploy::PacedFile*> disks_;  // by node and folder
-  std::map<std::size_t, Slow> slow_;                                         // by fault: those that have begun
+  std::map<std::size_t, Slow> slow_;  // by fault: those that have begun
 };
 
 }  // namespace rose::inject

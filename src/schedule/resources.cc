@@ -23,10 +23,10 @@ constexpr double kLeastIops = 0.1;
 constexpr std::int64_t kLeastDiskDelay = 100'000;
 constexpr std::int64_t kMostDiskDelay = 60'000'000'000;
 
-// True for a relative path that stays below the node's folder.
-bool stays_inside(const std::string& text) {
+// True for a relative path that stays below the node's folder, and for an absolute one, of a container.
+bool names_folder(const std::string& text) {
   const std::filesystem::path path(text);
-  if (text.empty() || text.size() > kMostFolder || path.is_absolute()) return false;
+  if (text.empty() || text.size() > kMostFolder || path.lexically_normal() != path) return false;
   for (const unsigned char c : text)
     if (c < ' ' || c == 0x7f) return false;
   for (const auto& part : path)
@@ -89,10 +89,14 @@ std::string speed_words(const Resource& resource) {
 }  // namespace
 
 void read_folder(toml::Table& table, Resource& resource) {
-  if (table.string("path", resource.folder) && !stays_inside(resource.folder))
+  if (table.string("path", resource.folder) && !names_folder(resource.folder))
     table.wrong(
-        "path", fmt::format("{} is not a folder below the node's own, such as \"data\"", toml::quoted(resource.folder)),
-        "no '/' at the beginning or end and no '.' or '..' in it; without 'path' it is the node's whole folder");
+        "path",
+        fmt::format(
+            "{} is neither a folder below the node's own, such as \"data\", nor an absolute path in its container",
+            toml::quoted(resource.folder)),
+        "no '/' at the end and no '.' or '..' in it; without 'path' it is the node's whole folder, and all its "
+        "volumes");
 }
 
 void read_resource(toml::Table& table, Fault& fault) {

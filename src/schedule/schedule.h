@@ -70,7 +70,9 @@ struct ClockChange {
 struct Resource {
   std::int64_t limit = 0;  // descriptors: open ones per process; memory: bytes for all processes together
   double share = 0;        // cpu: fraction of one processor
-  std::string folder;  // disk-full, disk-slow, crash with power loss: relative to the node's folder; "": that folder
+  // disk-full, disk-slow, crash with power loss: relative to the node's folder, or absolute, in its container; "": the
+  // node's folder and its container's volumes
+  std::string folder;
   std::uint64_t rate = 0;     // disk-slow: bytes per second; 0: unlimited
   double iops = 0;            // disk-slow: requests per second
   std::int64_t delay_ns = 0;  // disk-slow: added to each request

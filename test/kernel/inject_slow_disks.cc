@@ -142,9 +142,13 @@ TEST_CASE("slow disks are refused where they are not supported", "[disks]") {
   node.attach = config::Attach{"x.pid", {}, {}, {}};
   attached.config.nodes.push_back(node);
   CHECK(refusal(attached, "").kind == ErrorKind::environment);
-  Rig contained;
-  contained.add({"print", "up"}).container = config::Container{};
-  CHECK(refusal(contained, "").message.find("'n1' is a container") != std::string::npos);
+  Rig bare;
+  bare.add({"print", "up"});
+  const auto refused =
+      bare.try_prepare("[[fault]]\nid = \"slow\"\nkind = \"disk-slow\"\nnode = \"n1\"\npath = \"/data\"\niops = 10\n");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("path '/data' is absolute, but node 'n1' is not a container") !=
+        std::string::npos);
   Rig rig;
   rig.add({"print", "up"});
   CHECK(refusal(rig, "[[fault]]\nid = \"full\"\nkind = \"disk-full\"\nnode = \"n1\"\n").message ==

@@ -127,6 +127,9 @@ TEST_CASE("an image's command is read from the output of either engine") {
   CHECK(docker->user == "redis");
   CHECK(docker->stop_signal == "SIGQUIT");
   const auto bare = parse_image(R"([{"Config": {"Entrypoint": null, "Cmd": null}}])");
+  const auto database = parse_image(R"([{"Config": {"Cmd": ["x"], "Volumes": {"/var/lib/db": {}}}}])");
+  REQUIRE(database.has_value());
+  CHECK(database->volumes == Words{"/var/lib/db"});
   REQUIRE(bare.has_value());
   CHECK((bare->entrypoint.empty() && bare->command.empty() && bare->user.empty()));
   for (const char* other : {"", "[]", "{}", "[1]", "[{}]", R"([{"Config": 7}])", "[{"})

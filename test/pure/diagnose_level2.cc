@@ -249,7 +249,8 @@ TEST_CASE("a crash that needs a power loss is found at its time or after the nod
   const std::vector<Act> acts{calls(2, "n1", "rename", "/run/n1/log.1"), calls(5, "n1", "unlink", "/run/n1/log.0"),
                               enters(6, "n1", "serve")};
   for (const bool after_last : {false, true}) {
-    const auto config = two_levels();
+    auto config = two_levels();
+    if (after_last) config.nodes[0].container = config::Container{};
     Play play(acts, [&](const std::vector<Hit>& hits, int) {
       return hits.size() == 1 && hits[0].fault->lose == schedule::Loss::unsynced && (!after_last || hits[0].act == 1);
     });

@@ -154,6 +154,25 @@ TEST_CASE("if all failed paths lie in one subfolder, a disk for that subfolder a
   }));
 }
 
+TEST_CASE("in a container, the disks of all volumes are filled") {
+  Dump dump;
+  dump.scf(3, "n1", "write", ENOSPC, "/tmp/runs/7/n1/data/log.1");
+  dump.scf(3.1, "n1", "openat", ENOSPC, "/tmp/runs/7/n1/data/index");
+  dump.ends(30);
+  config::Config config = deployment(3);
+  config.nodes[0].container = config::Container{};
+  Play play({makes(3, "n1", "write", "/data/log.1")},
+            [&](const std::vector<Hit>& hits, int) { return only(hits, FaultKind::disk_full); });
+  Inputs inputs = inputs_of(config, {dump});
+  inputs.limits = kAll;
+  const auto d = diagnose::diagnose(inputs, play, {});
+  REQUIRE(d);
+  INFO(d->reason);
+  CHECK(d->target_reached);
+  for (const Schedule& made : play.made)
+    for (const Fault& fault : made.faults) CHECK(fault.resource.folder.empty());
+}
+
 TEST_CASE("if one EMFILE reproduces the bug too rarely, a descriptor limit is tried next") {
   Dump dump;
   dump.scf(3, "n1", "openat", EMFILE, "/data/n1/log.1");

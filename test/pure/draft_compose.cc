@@ -300,3 +300,25 @@ services:
   REQUIRE(!services.around.doubts.empty());
   CHECK(has(services.around.doubts.front(), "nothing shows when sensor, cluster, backup, setup, replicas are ready"));
 }
+
+TEST_CASE("examples for databases log in with the password that the service was given, which is not copied") {
+  for (const auto& [image, variable, login] : {std::tuple{"postgres:16", "POSTGRES_PASSWORD", "PGPASSWORD"},
+                                               {"mariadb:11", "MARIADB_ROOT_PASSWORD", "MYSQL_PWD"}}) {
+    const auto made = [](const std::string& text) {
+      const auto taken = config::read_compose(text, "/nowhere/compose.yaml", variables);
+      REQUIRE(taken);
+      const Drafted services = draft_services(*taken, {"compose.yaml"}, Host());
+      return write_draft({"compose.yaml"}, services.nodes, services.around, example_for(services.nodes), Host());
+    };
+    const Draft draft =
+        made(fmt::format("services:\n  my-db: {{ image: \"{}\", environment: {{ {}: s3cret }} }}\n", image, variable));
+    INFO(draft.text);
+    CHECK(
+        has(draft.text, fmt::format("#: export {}=$(tr '\\0' '\\n' < /proc/$(cat $ROSE_PIDFILE_my_db)/environ | sed -n "
+                                    "'s/^{}=//p')\n",
+                                    login, variable)));
+    CHECK(!has(draft.text, "s3cret"));
+    const Draft open = made(fmt::format("services:\n  db: {{ image: \"{}\" }}\n", image));
+    CHECK(!has(open.text, login));
+  }
+}

@@ -168,6 +168,7 @@ TEST_CASE("PostgreSQL as a Deployment: variables, secrets and the service's port
   const config::Node& node = all.config.nodes[0];
   CHECK((node.env.at("POSTGRES_DB") == "topdb" && node.env.at("PGDATA") == "/var/lib/postgresql/data/pgdata"));
   CHECK_FALSE(in_text(all.draft.text, "topsecret-password"));
+  CHECK(in_text(all.draft.text, "#: export PGPASSWORD=$(tr"));
   CHECK(node.command == config::Command{"-c", "max_connections=50"});
   CHECK(has(node.container->volumes, "${dir}/data/pg:/var/lib/postgresql/data"));
   CHECK(says(all.draft.doubts, "clients of the Service postgres use port 5432 instead of 15432"));

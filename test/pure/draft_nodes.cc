@@ -338,13 +338,34 @@ TEST_CASE("unusual command lines give questions or valid TOML") {
 }
 
 TEST_CASE("the draft of every known system is valid") {
-  for (const char* name : {"redis-server", "valkey-server", "postgres", "nginx", "etcd", "memcached", "mosquitto"}) {
+  for (const char* name :
+       {"redis-server", "valkey-server", "postgres", "mariadbd", "nginx", "etcd", "memcached", "mosquitto"}) {
     INFO(name);
     Seen seen = program({fmt::format("/usr/bin/{}", name), "-p", "77"}, {{"0.0.0.0", 7001}});
     const Draft draft = drafted({seen});
     CHECK(holds(draft.text, "#: command = "));
     CHECK(holds(draft.text, "#: [oracle]"));
   }
+}
+
+TEST_CASE("MariaDB gets an empty database, and a Galera node receives at its own address") {
+  Seen seen = program({"/usr/sbin/mariadbd", "--no-defaults", "--datadir=/srv/db", "--log-error=/srv/db.log",
+                       "--port=3307", "--bind-address=127.0.0.1", "--wsrep_node_address=127.0.0.1:4567",
+                       "--wsrep_provider_options=base_port=4567;ist.recv_addr=127.0.0.1:4568;evs.version=1",
+                       "--wsrep-sst-receive-address=127.0.0.1:4444"},
+                      {{"127.0.0.1", 3307}, {"127.0.0.1", 4567}});
+  seen.written = {"/srv/db/ibdata1", "/srv/db.log"};
+  const NodeDraft node = one(seen);
+  REQUIRE(node.command.size() > 4);
+  CHECK(holds(node.command[2], "mariadb-install-db --no-defaults --datadir=\"$PWD/data\""));
+  const std::string command = fmt::format("{}", fmt::join(node.command, "|"));
+  INFO(command);
+  for (const char* part :
+       {"|/usr/sbin/mariadbd|--no-defaults|", "|--datadir=${dir}/data", "|--wsrep_node_address=${ip}:4567",
+        "=base_port=4567;ist.recv_addr=${ip}:4568;evs.version=1", "|--wsrep-sst-receive-address=${ip}:4444"})
+    CHECK(holds(command, part));
+  CHECK(!holds(command, "/srv/db"));
+  CHECK(!holds(command, "lay_over"));
 }
 
 TEST_CASE("nginx's command line is read from its process title") {

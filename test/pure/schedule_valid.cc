@@ -555,6 +555,8 @@ TEST_CASE("faults are described in plain words") {
         "let the disk of n1 be full until n1 has logged \"gave up\", when the workload begins");
   CHECK(limit("\"disk-full\"\npath = \"data\"\nduration = \"2s\"\n") ==
         "let the disk that holds data of n1 be full for 2s, when the workload begins");
+  CHECK(limit("\"disk-full\"\npath = \"/var/lib/kv\"\nduration = \"2s\"\n") ==
+        "let the disk that holds /var/lib/kv of n1 be full for 2s, when the workload begins");
   CHECK(limit("\"disk-slow\"\ndelay = \"20ms\"\n") ==
         "slow the disk of n1 down to 20ms more for each request to the end of the run, when the workload begins");
   CHECK(limit("\"disk-slow\"\npath = \"wal\"\nrate = \"1.5MiB/s\"\niops = 0.5\nduration = \"2s\"\n") ==

@@ -86,8 +86,14 @@ class LimitTrials {
         std::find_if(nodes.begin(), nodes.end(), [&](const auto& other_node) { return other_node.name == name; });
     if (node == nodes.end() || !world_.inputs->limits.contains(kind)) return false;
     if (kind == FaultKind::descriptors) return node->user.empty() || node->user == "root";
-    if (node->attach) return false;
-    return kind == FaultKind::memory || !node->container;
+    return !node->attach;
+  }
+
+  // In a container, such a path is none of the node's folder, and the node's disks are those of its volumes.
+  [[nodiscard]] bool in_container(const std::string& name) const {
+    const auto& nodes = world_.config->nodes;
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [&](const config::Node& node) { return node.name == name && node.container; });
   }
 
   // Adds a trial. If a lead is refined, the limit replaces the faults of the candidates `instead` in its schedule.
@@ -140,7 +146,8 @@ class LimitTrials {
                                                      calls.size(), first.error)
                                        : fmt::format("{} of its calls fail with {}", calls.size(), first.error);
     propose(fault, yield, fmt::format("{}, to the end of the run: {}", what, seen), calls);
-    if (const std::string folder = kind == FaultKind::disk_full ? common_folder(calls) : ""; !folder.empty()) {
+    const bool one_folder = kind == FaultKind::disk_full && !in_container(first.node);
+    if (const std::string folder = one_folder ? common_folder(calls) : ""; !folder.empty()) {
       Fault there = fault;
       there.resource.folder = folder;
       propose(std::move(there), kNextStep * yield,

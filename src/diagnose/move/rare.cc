@@ -240,7 +240,7 @@ class RareTrials {
     const auto node =
         std::find_if(nodes.begin(), nodes.end(), [&](const auto& other_node) { return other_node.name == c.node; });
     if (!world_.inputs->power || c.own_end || c.fault.signal != SIGKILL || c.fault.scope != schedule::Scope::all ||
-        node == nodes.end() || node->attach || node->container || machine_continued(c))
+        node == nodes.end() || node->attach || machine_continued(c))
       return;
     Fault fault = c.fault;
     fault.after.clear();
