@@ -114,7 +114,8 @@ no_volumes() {
   local left
   left=$(podman volume ls -q)
   [ -z "$left" ] || fail "volumes left $1: $left"
-  left=$(grep -E "$store|$work" /proc/self/mountinfo | grep -v ' /run/netns' | grep -E ' - (tmpfs|ext4|overlay) rose' || true)
+  left=$(grep -E "$store|$work" /proc/self/mountinfo | grep -v ' /run/netns' |
+    grep -E ' - (tmpfs|ext4|overlay) rose' || true)
   [ -z "$left" ] || fail "file systems left $1: $left"
 }
 full="No space left on device in (short|long)"

@@ -53,14 +53,16 @@ run=$(json 'j["run_results"][0]["directory"]')
 
 # It ends until a file is there, which the workload of this test makes when the report has come.
 sed -e 's|test: .*|test: ["CMD", "true"], interval: 100ms, retries: 1000 }|' -e '/post_start/,+1d' \
-  -e '0,/image:.*/s||&\n    restart: always\n    volumes: ["./may:/may:ro"]\n    command: ["sh", "-c", "cat /may/start \&\& exec sleep 1000"]|' \
+  -e '0,/image:.*/s||&\n    restart: always\n    volumes: ["./may:/may:ro"]|' \
+  -e '0,/volumes:.*/s||&\n    command: ["sh", "-c", "cat /may/start \&\& exec sleep 1000"]|' \
   compose.yaml > loop.yaml
 sed -i 's|\["CMD", "true"\]|["CMD", "test", "-e", "/may/start"]|' loop.yaml
 mkdir may
 sed 's|compose.yaml|loop.yaml|; s|"./workload.sh"|"true"|' rose.toml > loop.toml
 "$rose" replay stall.toml -c loop.toml --runs 1 > loop.out 2> loop.err &
 pid=$!
-until_true 60 grep -q "node app is not ready yet; its restart policy started it [0-9]* times, and it last exited with status 1" loop.err ||
+report="node app is not ready yet; its restart policy started it [0-9]* times, and it last exited with status 1"
+until_true 60 grep -q "$report" loop.err ||
   cat loop.err >&2
 says ../"$(basename "$work")"/loop.err "cat: can't open '/may/start'"
 touch may/start

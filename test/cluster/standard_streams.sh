@@ -51,12 +51,14 @@ sys.exit(command.wait())
 PY
 
 # The workload looks at the standard descriptors of rose, its parent: they are what they were, or the null device.
-sed -i 's|^command = ."/bin/true".*|command = ["/bin/sh", "-c", "for n in 0 1 2; do readlink /proc/$PPID/fd/$n; done > '"$work"'/seen"]|' rose.toml
+look='for n in 0 1 2; do readlink /proc/$PPID/fd/$n; done > '"$work/seen"
+sed -i 's|^command = ."/bin/true".*|command = ["/bin/sh", "-c", "'"$look"'"]|' rose.toml
 for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
   status=0
   eval "replay < rose.toml > out 2> err $closed" || status=$?
   [ $status -eq 0 ] || fail "exit $status with $closed"
-  ! grep -vE "^(/dev/null|$work/(rose.toml|out|err))\$" seen || fail "rose uses standard descriptors for other files with $closed"
+  ! grep -vE "^(/dev/null|$work/(rose.toml|out|err))\$" seen ||
+    fail "rose uses standard descriptors for other files with $closed"
 done
 nothing_left "with closed descriptors"
 
