@@ -144,6 +144,9 @@ void conclude(ReplayReport& report) {
   } else if (!counts.empty() && !any) {
     report.reason = fmt::format("the bug did not occur, but no fault was effective in any run: '{}': {}",
                                 counts.front().id, counts.front().reason());
+  } else if (counts.empty() && report.schedule.order.empty()) {
+    report.reason =
+        "the bug did not occur, but the schedule plans neither a fault nor an order, which a fix could withstand";
   } else if (failed && !report.usual_work) {
     report.reason =
         "the bug did not occur, but the workload failed in every run, and no profile says that it does its "

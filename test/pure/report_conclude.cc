@@ -89,9 +89,13 @@ TEST_CASE("a build is fixed only if the faults were effective and the workload d
                  "the bug did not occur, but no fault was effective in any run: 'cut': no packet was stopped", 4);
   optional.run(miss, {outcome("cut", true, kSilent), outcome("late", true)})
       .concludes(Verdict::not_reproduced, fixed, 0);
-  // If no fault was planned, none must be effective.
+  // Runs of a schedule that plans nothing say nothing about a fix. An order alone may cause a bug, too.
   Made none(true);
   none.report.schedule.faults.clear();
+  none.run(miss, {}).concludes(
+      Verdict::inconclusive,
+      "the bug did not occur, but the schedule plans neither a fault nor an order, which a fix could withstand", 4);
+  none.report.schedule.order = "first before second";
   none.run(miss, {}).concludes(Verdict::not_reproduced, "the bug did not occur in any run; no fault was planned", 0);
 }
 
