@@ -72,7 +72,8 @@ def offset_of(broker, topic, which, timeout=4.0):
 def leads(controller, timeout=1.0):
     """Does this controller claim to lead the others? Only a leader answers this request without an error."""
     topic = b"__cluster_metadata"
-    # one topic with one partition, 0; the zeros that follow are tags, of which there are none
+    # The request asks for one topic with one partition. Of the zeros, the first four bytes are the partition's number,
+    # and the last three say that the partition, the topic and the request have no tagged fields.
     body = bytes([2, len(topic) + 1]) + topic + bytes([2, 0, 0, 0, 0, 0, 0, 0])
     try:
         answer = ask(controller, 9093, DESCRIBE_QUORUM, 0, body, timeout, header_end=b"\0")

@@ -627,7 +627,8 @@ Command diagnose_command() {
               {.names = "--without",
                .slot = &options->without,
                .value = "PART",
-               .help = "Disable a source of evidence, an ordering rule or a part of the search, to measure its effect",
+               .help = "Disable a source of evidence, a rule of ranking or a part of the search, to measure its effect "
+                       "(--show-weights --json says what each of them does)",
                .by_commas = true,
                .choices = parts_of_the_search()},
               {.names = "--weights",

@@ -512,12 +512,13 @@ Command trace_command() {
           "It traces a system in production at very low cost, and keeps the last events in memory: system calls that "
           "failed, connections that fell silent, processes that crashed, exited or were paused, rare state-changing "
           "calls, and rare functions. It prints one line when it is ready. At SIGUSR1, 'rose dump' and the triggers "
-          "below, it writes the window and continues; at SIGINT and SIGTERM, it writes the window and ends.\n\nUnits, "
-          "containers and cgroups are followed by path, also through restarts, and may be given before they run. "
-          "--pid follows a process and its descendants. All targets without a name form one node, which has the name "
-          "of the host.\n\nWith -c it needs no production: it starts the deployment and its workload, traces every "
-          "node, runs the incident in parallel to the workload, runs the oracle at the end, and always writes the "
-          "dump.\n\nTracing running processes does not need root: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are enough. "
+          "below, it writes the window and continues; at SIGINT and SIGTERM, it writes the window and ends.\n\n"
+          "--unit, --container and --cgroup select a cgroup by its path: tracing continues when the unit or container "
+          "is restarted, and they may be given before it runs. --pid follows a process and its descendants. All "
+          "targets without a name form one node, which has the name of the host.\n\nWith -c it needs no production: it "
+          "starts the deployment and its workload, traces every node, runs the incident in parallel to the workload, "
+          "runs the oracle at the end, and always writes the dump.\n\nTracing running processes does not need root: "
+          "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are enough. "
           "Once attached, it drops the capabilities that it no longer needs.",
       .examples = {"rose trace --unit my-database -o dump.bin",
                    "rose trace --pid $(pidof redis-server) -o dump.bin --dump-on-crash",
@@ -589,8 +590,9 @@ Command trace_command() {
               {.names = "--binary",
                .slot = &options->binaries,
                .value = "FILE",
-               .help = "Files that contain the functions of --function, or those of --profile if its own path is not "
-                       "on this host",
+               .help =
+                   "Files that contain the functions of --function. For --profile: files to search if the program's "
+                   "path in the profile does not exist on this host",
                .completes = Completes::file},
               {.names = "--function",
                .slot = &options->functions,

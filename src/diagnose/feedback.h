@@ -19,11 +19,11 @@ namespace rose::diagnose {
 [[nodiscard]] std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error);
 [[nodiscard]] std::string sign_of_end(std::string_view node);
 
-// The messages that report a problem, occur only in the failure's logs, and did not occur in the runs of a schedule
-// that reproduced the bug. Messages that also occur in runs without faults, or that precede the workload, do not count.
+// Compares the failure's logs with the runs of a schedule that reproduced the bug. Messages that report a problem in
+// these logs are expected in the runs, unless they also occur in runs without faults or precede the workload.
 struct MissingMessages {
-  std::vector<std::string> words;  // empty if enough of them occurred
-  std::size_t of = 0;              // the number of such messages
+  std::vector<std::string> words;  // expected messages that did not occur; empty if enough of them did
+  std::size_t of = 0;              // number of expected messages
 };
 [[nodiscard]] MissingMessages messages_missing(const std::vector<Observable>& of_logs, const Diagnosis& diagnosis,
                                                const Tried& tried);

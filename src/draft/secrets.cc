@@ -166,7 +166,7 @@ std::string Secrets::masked(std::string_view name, std::string_view value) {
   if (plain_value(value)) return std::string(value);
   const bool spaces = value.find_first_of(" \t\n") != std::string_view::npos;
   if (!name.empty() && names_secret(name)) {
-    // A number of tokens is not a token, but a password may be a number.
+    // A number is usually a count or a limit (MAX_TOKENS=4096) and is not masked, but a password may be a number.
     const auto parts = name_parts(name);
     const bool counts = all_numbers(value) && std::none_of(parts.begin(), parts.end(), [](const std::string& part) {
                           return part.find("pass") != std::string::npos || part == "pwd" || part == "pw";

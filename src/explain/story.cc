@@ -15,17 +15,16 @@ namespace {
 
 // next steps of a faulted thread, reported even if correct runs make them as well
 constexpr std::size_t kNextSteps = 3;
-constexpr std::size_t kMostSends =
-    3;  // of a faulted node: its next messages to others, reported even if correct runs send them as well
+// of a faulted node: its next messages to others, reported even if correct runs send them as well
+constexpr std::size_t kMostSends = 3;
 constexpr std::size_t kMostReactions = 2;  // next steps of the thread that received a message
 constexpr std::int64_t kReactionNs = 1'000'000'000;
 constexpr std::size_t kMostMessageBytes = 200;
 constexpr std::size_t kMostFrames = 3;
-constexpr std::size_t kMostMissing = 4,
-                      // of one node; less if its process ended, because it then does nothing more
-    kMostMissingOfDead = 2;
-constexpr std::size_t kMostUsual =
-    2;  // of one node: steps that correct runs make earlier, and steps that the fault repeats, harmful or not
+// of one node: steps that it did not make; fewer if its process ended, because it then does nothing more
+constexpr std::size_t kMostMissing = 4, kMostMissingOfDead = 2;
+// of one node: steps that correct runs make earlier, and that the fault causes even in runs without the bug
+constexpr std::size_t kMostUsual = 2;
 constexpr double kUsual = 0.5;
 constexpr std::string_view kOnlyBug = ": only with the bug", kOnlyFault = ": only with the fault";
 

@@ -29,7 +29,8 @@ struct PlaceRequest {
   std::string pattern;
   std::string throws;  // the class of an exception to throw; "": none
   std::string message;
-  bool noted = false;  // record the thread's stack before the visit, because the process may end there
+  // Record the thread's stack before the location is reported to the BPF program, which may kill the process.
+  bool noted = false;
 };
 
 // The methods of a node whose entries are watched.

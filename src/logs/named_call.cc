@@ -57,8 +57,8 @@ std::string_view call_of_native(std::string_view method) {
   return found == kNatives.end() ? std::string_view() : found->second;
 }
 
-// The operation of the first method of sun.nio among the next frames that corresponds to one: the trace of a
-// UnixException names no native method. Methods as in the JDK's sources (sun.nio.fs, sun.nio.ch).
+// The operation of the first of the next frames whose sun.nio method is in kMethods. Needed because the trace of a
+// UnixException contains no native method. The names are those in the JDK's sources (sun.nio.fs, sun.nio.ch).
 Operation operation_of_jdk(std::string_view frames) {
   constexpr std::size_t kFrames = 8;
   struct Method {

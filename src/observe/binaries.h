@@ -41,9 +41,9 @@ class Binaries {
     return copies_.contains(name(binary)) ? name(binary) : path(binary);
   }
 
-  // The files in which to look up functions that a profile found in `wanted` on another host. These are that path, and
-  // files with the same name that were given with the target or are executed by its processes. If there are none, these
-  // are all files given with the target, or else all programs that its processes execute.
+  // The files in which to look up functions that a profile from another host found in `wanted`: the file at this path
+  // on this host, and files of the same name that were given with the target or that its processes execute or map. If
+  // none exists: all files given with the target, or, if none were given, all programs that its processes execute.
   [[nodiscard]] std::vector<int> substitutes(const Target& target, const std::filesystem::path& wanted);
 
  private:

@@ -19,8 +19,8 @@
 
 namespace rose::profile {
 
-// If, in fault-free runs, a call did not find this many names with one extension (such as ".class"), it is normal that
-// it does not find another one.
+// If, in fault-free runs, a call looked for at least this many names with one extension (such as ".class") that did not
+// exist, it is normal that a further name does not exist.
 inline constexpr std::size_t kManyLookups = 20;
 
 // If a name was not found in this many folders, it was searched for along a path, as Erlang and Python search for

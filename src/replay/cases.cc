@@ -75,7 +75,8 @@ Result<std::vector<Found>> search(const fs::path& root, const CaseQuery& query) 
   return found;
 }
 
-// The nearest configuration, because each test has its own.
+// The first configuration on the way from the schedule's folder up to the folder that the user named, because each test
+// may have its own configuration. Otherwise the one in the working directory.
 Result<fs::path> config_of(const Found& found, const std::string& config) {
   if (found.root.empty() || config.find('/') != std::string::npos) return fs::path(config);
   const fs::path& top = found.root;

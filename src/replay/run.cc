@@ -491,7 +491,8 @@ class OneRun {
     if (!hit) let_faults_run_out();
     if (hit || !config_.oracle || !options_.traced_answer_ns) capture();
     run_.completed = true;
-    // Checked before and after the oracle, which may write something as well.
+    // Whether the disk is full is checked here, before the oracle, and in doubt_work(), after it, because the oracle
+    // may also fill the disk.
     if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
     if (hit) {
       run_.result.oracle = schedule::OracleAnswer::hit;

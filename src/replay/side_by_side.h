@@ -21,8 +21,8 @@ struct TimingRange {
 
   // Widens the range to include this run.
   void add(const RunLoad& load);
-  // Why the run is outside the range; "" if it is inside. Faults may slow a workload down, so only runs without them
-  // are compared with it.
+  // Why the run is outside the range; "" if it is inside. The duration of the workload is compared only if `faults` is
+  // false, because faults may slow a workload down; the time until the nodes are ready is always compared.
   [[nodiscard]] std::string outside(const RunLoad& load, bool faults) const;
 };
 

@@ -202,7 +202,8 @@ void before_death(int signal) {
   struct sigaction plain{};
   plain.sa_handler = SIG_DFL;
   ::sigaction(signal, &plain, nullptr);
-  // A fault occurs again when this returns, and abort() raises its signal again. Other signals are raised again here.
+  // Ends the process by this signal, with the default action. SIGSEGV and the like, and the signal of abort(), would
+  // also recur when the handler returns, but a signal that was sent would not.
   ::raise(signal);
 }
 

@@ -95,7 +95,8 @@ says err 'node side shares the network and the address of app'
 nothing_left "after a restart"
 no_containers "after a restart"
 
-# A partition of side is one of app, and is undone for both; the two still reach each other.
+# The nodes 'side' and 'app' share a network, so a partition of 'side' also cuts off 'app', and its end reconnects both.
+# During the partition the two still reach each other.
 part <<'SH'
 other() {
   timeout 0.5 ip netns exec "$ROSE_NETNS_other" bash -c "exec 3<>/dev/tcp/$ROSE_IP_app/$1; cat <&3" 2>&- || echo nothing

@@ -155,8 +155,8 @@ const Failure* followed(const FailedCall& group, const Moments& serious) {
   return always ? last : nullptr;
 }
 
-// The event that the failure always follows, and so is a consequence of: a start of its node, or a more serious
-// failure; "" if there is none.
+// The event that precedes every occurrence of the failure, and therefore probably causes it: a start of its node, or a
+// more serious failure; "" if there is none.
 std::string what_it_follows(const Failure& failure, const Given& given, const Facts& facts,
                             const std::vector<Moments>& serious) {
   const FailedCall& group = *failure.group;

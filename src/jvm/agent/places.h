@@ -18,7 +18,7 @@ struct Watched;
 struct Visit {
   std::vector<std::uint32_t> entries;  // roles, conditions, exceptions
   std::vector<const Throw*> throws;    // in the order of `entries`
-  bool noted = false;                  // record the thread's stack before the visit
+  bool noted = false;                  // record the thread's stack before reporting, because the process may be killed
 };
 
 struct Place {

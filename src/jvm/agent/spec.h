@@ -28,7 +28,7 @@ struct PlaceSpec {
   const Throw* thrown = nullptr;
   NamePattern pattern;
   std::string escaping = {};  // instead of a location: whenever an exception of this class leaves the method
-  bool noted = false;         // record the thread's stack before the visit
+  bool noted = false;         // record the thread's stack before reporting a visit (Visit::noted)
   bool method_seen = false;   // a class had such a method
   bool placed = false;        // ... with this location in it
   bool reported = false;      // its location was reported to rose

@@ -28,8 +28,8 @@ struct PlacedQuery {
 // True for objects, including arrays.
 [[nodiscard]] inline bool is_object(char type) { return type == 'L' || type == '['; }
 
-// Reports a variable of the topmost frame of the calling thread. `missing`: why the value cannot be read in any object
-// of this type, or "".
+// Reports a variable of the topmost frame of the calling thread. Sets `missing` to the reason if the requested field
+// cannot exist (the class has no such field, or the value is no object); otherwise leaves it empty.
 void report_variable(Jvmti jvmti, Jni jni, const PlacedQuery& asking, std::string& missing);
 // Reports the caller of the method that the thread enters.
 void report_caller(Jvmti jvmti, Jni jni, const PlacedQuery& asking);

@@ -36,8 +36,8 @@ constexpr double kUnnamedOfSeveral = 0.25;  // factor: as kUnnamedOfTwo, of more
 constexpr double kOwnInterface = 0.7;
 constexpr double kUnresolved = 0.4;  // a name is not resolved: the name server is missing, or the name was removed
 constexpr double kUnresolvedWithOthers = 0.3;  // several names are not resolved: the node of one of them is missing
-constexpr double kUnclean = 0.5;               // the previous life of the writer did not stop in order
-// Data that the writer reads are damaged: its previous life was interrupted, or the disk returned wrong data.
+constexpr double kUnclean = 0.5;               // the writer's previous process did not shut down cleanly
+// Data that the writer reads are damaged: its previous process was interrupted, or the disk returned wrong data.
 constexpr double kTorn = 0.4, kTornRead = 0.25;
 // The other nodes excluded the writer: it was partitioned, or paused for about kOutcastPauseLength (assumed).
 constexpr double kOutcast = 0.5, kOutcastPause = 0.45;
