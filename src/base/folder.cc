@@ -723,9 +723,9 @@ bool is_own_folder(const fs::path& folder) {
 
 namespace {
 
-// The first folder on the way to `folder`, following all links, that `replaceable` selects: it is called with the
-// folder, its status, and that of the entry in it that leads further. Parts that do not exist end the way: they are
-// selected if `missing`.
+// The first folder on the path to `folder`, following all links, for which `replaceable` returns true. It is called
+// with the folder, the folder's status, and the status of the next component of the path. The first component that does
+// not exist ends the search; with `missing`, the folder that lacks it is returned.
 using Replaceable = std::function<bool(const fs::path& at, const struct stat& above, const struct stat& entry)>;
 std::optional<fs::path> first_on_the_way(const fs::path& folder, const Replaceable& replaceable, bool missing) {
   std::error_code error;
@@ -752,7 +752,7 @@ std::optional<fs::path> first_on_the_way(const fs::path& folder, const Replaceab
     struct stat entry{}, above{};
     if (::stat(at.c_str(), &above) != 0) return at;
     if (::lstat(next.c_str(), &entry) != 0) {
-      // What is made there next belongs to this user.
+      // This user will create the component, so its owner will be this user.
       if (errno == ENOENT && !missing) entry.st_uid = ::geteuid();
       else return at;
       return replaceable(at, above, entry) ? std::optional(at) : std::nullopt;

@@ -131,8 +131,8 @@ struct UserGroups {
 // path. Nothing if the path can be trusted.
 [[nodiscard]] std::optional<std::filesystem::path> exchangeable_by(const UserGroups& user,
                                                                    const std::filesystem::path& folder);
-// The same for everybody except these users. The way may end early, where nothing exists yet. Members of groups that
-// may write to a folder are trusted as its owner is.
+// The first folder on the path in which a user who is not in `trusted` may replace the next component. The path may end
+// in components that do not exist yet. Members of groups that may write to a folder are trusted like its owner.
 [[nodiscard]] std::optional<std::filesystem::path> exchangeable_by_others(const std::vector<uid_t>& trusted,
                                                                           const std::filesystem::path& folder);
 

@@ -20,7 +20,7 @@ inline constexpr std::size_t kMostCallersAsked = 48;  // functions whose callers
 // runs, so one round fits, and two do if they are fast.
 inline constexpr double kDefaultDepth = 1.25;
 
-// The time that rounds may take, and that one is expected to take, in seconds.
+// The time that all rounds may take, and the expected time of one round, in seconds.
 struct Depth {
   std::optional<double> most;  // none: only the number of rounds is limited
   double expected = 0;

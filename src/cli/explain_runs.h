@@ -13,8 +13,8 @@ namespace rose::cli {
 struct Compared {
   replay::Contrast made;
   explain::Input input;
-  std::vector<std::uint32_t> questions;      // where each query is in input.questions
-  std::set<std::uint32_t> unasked;           // of input.questions: those that only earlier runs were asked
+  std::vector<std::uint32_t> questions;      // the position of each query in input.questions
+  std::set<std::uint32_t> unasked;           // positions of the queries that only earlier runs were asked
   std::vector<replay::JavaAnswer> refusals;  // from JVMs: why they cannot answer a query
   bool comparable = false;                   // there are both failing and correct runs
   double seconds = 0;                        // wall-clock time in total
@@ -32,7 +32,7 @@ class ComparedRuns {
   ComparedRuns& operator=(const ComparedRuns&) = delete;
 
   // Makes runs in which `asked` is recorded; the result refers to it. If differences may be noise, makes a few more
-  // runs of each side. The runs of `before` are compared with the new ones; the story is that of a new one.
+  // runs of each side. Compares the runs of `before` together with the new runs. The story is that of a new run.
   [[nodiscard]] Result<Compared> make(const replay::ValueQueries& asked, std::size_t besides,
                                       explain::Input before = {});
   // Records callers (`asked`) from the first fault on, in runs of the schedule until one of a few reproduces the bug.

@@ -101,8 +101,8 @@ struct FaultPlace {
   std::vector<Disk*> disks;
 };
 
-// Removes places whose faults do not concern `what`, a volume or folder that so many nodes mount. True if it may lose
-// power. An error if the rest cannot share a file system.
+// Removes the places whose faults do not concern `what`, a volume or folder that `nodes` nodes mount. Returns true if
+// it may lose power, an error if the faults of the remaining places cannot share a file system.
 [[nodiscard]] Result<bool> settle_uses(std::vector<FaultPlace*>& places, std::size_t nodes, const std::string& what);
 
 // True if a node's command or environment has the placeholder.
@@ -335,11 +335,11 @@ class Cluster final : public Deployment {
   std::string holder_image_;
   std::vector<std::string> run_volumes_;  // the engine's volumes of this run
   std::set<std::string> shared_volumes_;  // volumes among them that several nodes use
-  // Volumes among them that faults concern.
+  // The volumes of the run that faults concern.
   struct HeldVolume {
     std::string name;                 // as in the configuration, for messages
-    std::set<std::size_t> nodes;      // that mount it
-    std::vector<FaultPlace*> places;  // whose faults concern it
+    std::set<std::size_t> nodes;      // the nodes that mount it
+    std::vector<FaultPlace*> places;  // the places whose faults concern it
     std::filesystem::path folder;     // the engine's folder, once a file system is mounted there
   };
   std::map<std::string, HeldVolume> held_volumes_;

@@ -155,9 +155,8 @@ class Deployment {
   // Every living process of the node.
   [[nodiscard]] virtual std::vector<pid_t> processes(std::size_t node) const = 0;
   [[nodiscard]] virtual int starts(std::size_t node) const = 0;
-  // What this machine refused to do for the nodes since they were ready, in a sentence: the run is not what was
-  // planned.
-  // "" if nothing.
+  // A sentence about what this machine refused to do for the nodes since they were ready, so that the run was not as
+  // planned; "" if it refused nothing.
   [[nodiscard]] virtual std::string trouble() const = 0;
   // Sends `signal`. SIGKILL with Scope::all uses cgroup.kill, which no fork can escape. The restart policy applies
   // after such an end, too.

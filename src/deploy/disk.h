@@ -48,13 +48,13 @@ class Disk {
   // The path at which it was created.
   [[nodiscard]] const std::filesystem::path& folder() const { return at_.path(); }
 
-  // Writes everything to it, so that a power loss takes none of it.
+  // Syncs the disk, so that a power loss loses nothing that was written until now.
   [[nodiscard]] Result<void> sync() const;
 
   // Controls its speed; null if it was not created with `paced`.
   [[nodiscard]] PacedFile* pace() const { return paced_.get(); }
 
-  // For a disk that other nodes use too: it is spared by power losses.
+  // Excludes the disk from power losses, because other nodes use it, too.
   void keep_power() { keeps_power_ = true; }
   [[nodiscard]] bool keeps_power() const { return keeps_power_; }
 

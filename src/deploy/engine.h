@@ -90,7 +90,7 @@ struct ContainerSpec {
 [[nodiscard]] std::vector<std::string> remove_words(const Engine& engine, const std::vector<std::string>& names,
                                                     bool joined = false);
 [[nodiscard]] std::vector<std::string> make_volume_words(const Engine& engine, const std::string& name);
-// Prints the folder of this machine that holds its files.
+// The engine's command that prints the folder of this machine in which the volume's files are.
 [[nodiscard]] std::vector<std::string> find_volume_words(const Engine& engine, const std::string& name);
 [[nodiscard]] std::vector<std::string> remove_volume_words(const Engine& engine, const std::string& name);
 

@@ -129,7 +129,8 @@ void Cluster::run_timers() {
   }
 }
 
-// A program that cannot be executed any more is what the system itself has done (ErrorKind::input).
+// Records that a restart failed, so that the run is not judged. A program that can no longer be executed
+// (ErrorKind::input) does not count, because the system itself caused that.
 void Cluster::not_restarted(const Error& error) {
   log::warning("restart of {}", error.message);
   if (error.kind == ErrorKind::input) return;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kUnnamed = "at";  // begins the names of volumes that have none in the configuration
+constexpr std::string_view kUnnamed = "at";  // prefix of the names that rose gives to unnamed volumes
 constexpr std::int64_t kVolumeTimeout = 60 * kSecond;
 
 template <typename T>
@@ -37,7 +37,8 @@ fs::path normal(const fs::path& path) {
 
 }  // namespace
 
-// A power loss of a whole node spares what others share with it: they would keep the file system that is gone.
+// A power loss of a whole node does not affect volumes that other nodes share, because these nodes continue to run and
+// would keep using the file system that was replaced.
 Result<bool> settle_uses(std::vector<FaultPlace*>& places, std::size_t nodes, const std::string& what) {
   const bool shared = nodes > 1;
   for (const FaultPlace* one : places)
@@ -89,13 +90,13 @@ Result<void> Cluster::take_place(std::size_t node, const fs::path& inside, bool 
   const auto folder = in_node_folder(node, inside);
   if (!folder || (folder->empty() && !fills && keeps_elsewhere(node))) return {};  // see name_volumes()
   ROSE_TRY(OpenFolder at, volume_folder(node, *folder));
-  ROSE_CHECK(note_end(node));  // its files move when this is unmounted
+  ROSE_CHECK(note_end(node));  // heal() must end the node before it unmounts this and moves the files
   std::vector<std::string> outside;
   if (folder->empty() && !fills) outside = {"stdout.log", "stderr.log"};
   return mount_for({place}, std::move(at), outside, true);
 }
 
-// Relative to the node's folder; none if it is elsewhere, in the container.
+// `inside` relative to the node's folder; nothing if it is not in the node's folder but elsewhere in the container.
 std::optional<fs::path> Cluster::in_node_folder(std::size_t node, const fs::path& inside) const {
   const auto& container = config_.nodes[node].container;
   if (inside.is_relative()) return inside;
@@ -112,7 +113,7 @@ std::optional<fs::path> Cluster::in_node_folder(std::size_t node, const fs::path
   return std::nullopt;
 }
 
-// True if the container has nothing of the node's folder, in which there is only its output then.
+// True if no part of the node's folder is visible in the container. The folder then contains only the node's output.
 bool Cluster::keeps_elsewhere(std::size_t node) const {
   const config::Node& config = config_.nodes[node];
   if (!config.container || mentions(config, "${dir}") || mentions(config, "${run_dir}")) return false;
@@ -123,7 +124,7 @@ bool Cluster::keeps_elsewhere(std::size_t node) const {
   });
 }
 
-// The places that contain this path of the node's container.
+// The node's fault places that contain the path `target` of its container.
 std::vector<FaultPlace*> Cluster::places_at(std::size_t node, const fs::path& target) const {
   std::vector<FaultPlace*> found;
   const fs::path path = normal(target);
@@ -134,7 +135,7 @@ std::vector<FaultPlace*> Cluster::places_at(std::size_t node, const fs::path& ta
   return found;
 }
 
-// One file system for all of them. A folder that has one keeps it.
+// Mounts one file system on the folder `at` for all these places, or uses the one that is already mounted there.
 Result<void> Cluster::mount_for(const std::vector<FaultPlace*>& places, OpenFolder at,
                                 const std::vector<std::string>& outside, bool may_lose_power) {
   const fs::path path = at.path();
@@ -163,8 +164,8 @@ Result<void> Cluster::mount_for(const std::vector<FaultPlace*>& places, OpenFold
   return {};
 }
 
-// Volumes without a name, which the engine would create with the container, get one if faults concern them. So do
-// folders of the container that faults name and that are no volume.
+// Gives a name to each unnamed volume that faults concern, because the engine would otherwise create it together with
+// the container. Also makes a named volume of each folder that a fault names and that is no volume.
 Result<void> Cluster::name_volumes(std::size_t node, const Image& image, std::vector<std::string>& volumes) {
   if (std::none_of(places_.begin(), places_.end(), [&](const auto& one) { return one->node == node; })) return {};
   std::vector<std::string>& options = states_[node]->container->spec.options;
@@ -239,15 +240,15 @@ Result<void> Cluster::mount_volumes() {
                               folder.empty() ? "an unknown place" : printable(folder)),
                   "disk faults need an engine that runs on this machine");
     ROSE_TRY(OpenFolder at, OpenFolder::open(folder));
-    ROSE_CHECK(identity_.note("ends", cgroup_.string()));  // all that may use it
+    ROSE_CHECK(identity_.note("ends", cgroup_.string()));  // all nodes, because any may use the volume
     held.folder = folder;
     ROSE_CHECK(mount_for(held.places, std::move(at), {}, may_lose_power));
   }
   return {};
 }
 
-// What the engine and rose have copied into volumes was there long before the node runs: a power loss does not concern
-// it.
+// Syncs the files that the engine and rose have copied into the node's volumes, so that a power loss does not lose
+// them: in production they were there long before the failure.
 Result<void> Cluster::sync_disks(std::size_t node) {
   for (const auto& place : places_) {
     if (place->node != node || !place->loses_power) continue;
@@ -256,7 +257,8 @@ Result<void> Cluster::sync_disks(std::size_t node) {
   return {};
 }
 
-// Their files go with the volumes. The engine cannot remove a volume in which a file system is mounted.
+// Unmounts the file systems on volumes, because the engine cannot remove a volume on which one is mounted. Their files
+// are not copied back, because the volumes are removed anyway.
 void Cluster::drop_volumes() {
   const auto is_held = [&](const fs::path& folder) {
     return std::any_of(held_volumes_.begin(), held_volumes_.end(),

@@ -241,7 +241,7 @@ class Mariadb : public System {
     making.node.port = lowest_port(making.seen());
     if (making.node.port != 0 && making.node.port != usual_port() && !words.has({"-P", "--port"}))
       words.append("--port=" + port);
-    // Of Galera: addresses at which it listens only while a node copies all data from another.
+    // Addresses of Galera at which the node listens only while it receives data from another node.
     for (std::size_t i = 0; i < words.size(); ++i) {
       std::string text = words[i].text;
       for (const char* key : {"ist.recv_addr=", "--wsrep-sst-receive-address=", "--wsrep_sst_receive_address="}) {

@@ -42,13 +42,13 @@ class System {
   virtual void adapt(Making&) const {}
   // Called at the end, for preparations by a shell.
   virtual void finish(Making&) const {}
-  // Variables of its images that set the password of the user that example() uses, the most usual first.
+  // Variables of the system's images that set the password of the user in example(), the most usual first.
   [[nodiscard]] virtual std::vector<std::string> password_variables() const { return {}; }
   [[nodiscard]] virtual Example example(const NodeDraft&) const { return {}; }
 };
 
-// Lets examples log in with the password that the node's environment gives the server, if `has` a variable for it.
-// Secrets are not copied: an example reads what the server was given.
+// Lets examples log in with the server's password if `has` returns true for a variable that sets it. Secrets are not
+// copied to the draft: an example reads the password from the environment of the running server.
 void take_password(NodeDraft& node, const std::function<bool(const std::string& variable)>& has);
 
 // Null if rose does not know it.

@@ -133,7 +133,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
         of.begin(), of.end(), [&](const Call* one) { return one->caller == call.caller && one->line == call.line; });
     if (may_be_suspect(call) && !again && of.size() < kMostCallers) of.push_back(&call);
   }
-  // A closure is called where it was handed to. The function that contains it decided that, if it is on the stack.
+  // A closure is called by the function that it was passed to. But if the function that contains the closure is on the
+  // stack, that function made the decision.
   const auto handed_by = [&](const Call& call) -> const Call& {
     for (const Call* one = &call;; ++one) {
       if (is_closure_in(call.function, one->caller)) return *one;
@@ -143,9 +144,9 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
   // The first such call after the fault may be a decision, and later ones may be its consequences.
   struct Decision {
     const Call* call;  // of the function that only these runs enter
-    const Call* by;    // the same, or the call in the function that decided, further out on the stack
+    const Call* by;    // the same call, or that of an outer function on the stack, which made the decision
   };
-  std::vector<Decision> decisions;  // the first that each function took, by time
+  std::vector<Decision> decisions;  // the first decision of each function, by time
   for (const Call& inner : calls) {
     const Call& call = handed_by(inner);
     const auto caller = find_suspect(suspects, call.caller);

@@ -390,10 +390,10 @@ std::vector<Silenced> silenced(const Input& input, const Run& run) {
   return out;
 }
 
-// The functions that handle the messages of which a fault deprives the program: what must notice that they are missing
-// is in these functions or near them, and a program that handles events waits for them nowhere else. Runs may not
-// differ in these functions, and many are too busy to be watched all the time, but they are recorded at the beginning
-// of a run.
+// The functions that handle the messages that a fault withholds from the program. The code that should notice that they
+// are missing is in these functions or near them, and an event-driven program waits for messages nowhere else. The
+// sides may not differ in these functions, and many are entered too often to be watched during the whole run, but they
+// are recorded at the beginning of a run.
 void from_messages(const Input& input, std::size_t failing, Evidences& out) {
   for (const Run& run : input.runs) {
     if (run.group != Group::failing || run.exchanged.empty()) continue;

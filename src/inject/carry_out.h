@@ -33,7 +33,7 @@ struct CarriedFile {
 // false, the result is -EINTR.
 [[nodiscard]] std::int64_t carry_out(NotifiedCall& call, const CarriedFile& file, std::int64_t most,
                                      const std::function<bool()>& alive);
-// True if the result `done` is due to `most`: without it, the call would have gone on.
+// True if the call would have transferred more than `done` bytes without the limit `most`.
 [[nodiscard]] bool was_cut(const NotifiedCall& call, std::int64_t most, std::int64_t done);
 
 }  // namespace rose::inject

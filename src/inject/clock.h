@@ -54,7 +54,8 @@ class NodeClocks {
   // Sets a function that is called when processes of the node first read a clock that the fault has made wrong. Call
   // on_read() and on_reader() before all other methods. The callbacks may be called by any thread.
   void on_read(std::function<void(std::size_t fault)> callback) { on_read_ = std::move(callback); }
-  // The same for each of the first `most` threads that read such a clock. The thread is held in the call meanwhile.
+  // Sets a function that is called for each of the first `most` threads that read a wrong clock. Until it returns, the
+  // thread is held in its call.
   struct Reader {
     NotifiedCall& call;
     // See ROSE_CLOCK_READ. 0: the program itself made the call.

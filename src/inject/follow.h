@@ -25,7 +25,7 @@ struct Follow {
   std::atomic<bool> lost{false};
   std::atomic<bool> paused{false};
   std::atomic<bool> crashed{false};
-  // number of calls that were answered, executed in part or delayed; for clocks: readings while it was wrong
+  // number of calls that were answered, executed in part or delayed; for clocks: readings of the wrong clock
   std::atomic<std::uint64_t> changed{0};
   std::atomic<bool> passed_over{false};  // a call continued without the fault, because rose does not act on its file
   std::atomic<bool> same{false};         // a call would have had the result of the fault anyway

@@ -84,7 +84,8 @@ class Injector : public deploy::NodeObserver {
   [[nodiscard]] virtual Result<void> step(const std::string& name, StepPart part) = 0;
   // What the injector did; final after disarm().
   [[nodiscard]] virtual InjectionRecord record() const = 0;
-  // What this machine refused to do for the schedule, in a sentence: the run is not what was planned. "" if nothing.
+  // A sentence about what this machine refused to do for the schedule, so that the run was not as planned; "" if it
+  // refused nothing.
   [[nodiscard]] virtual std::string trouble() const = 0;
   // True once every fault has fired (or was withdrawn) and ended.
   [[nodiscard]] virtual bool finished() const = 0;

@@ -69,11 +69,11 @@ class Limits {
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<InForce>> faults_;  // by fault; null for faults of other kinds
   struct Full {
-    std::uint64_t bytes = 0;   // its size when it is not full
-    std::set<std::size_t> by;  // faults in effect
+    std::uint64_t bytes = 0;   // the volume's size while no fault is in effect
+    std::set<std::size_t> by;  // the faults that are in effect on it
   };
   std::mutex full_mutex_;
-  std::map<const deploy::Volume*, Full> full_;  // several nodes may use one
+  std::map<const deploy::Volume*, Full> full_;  // several nodes may share a volume
   SlowDisks slow_;
 };
 

@@ -1,5 +1,5 @@
-// Code shared by faults of disks: which file systems they concern. Crashes with power loss and slow disks need separate
-// disks (deploy/disk.h).
+// Code shared by disk faults: determines which file systems a fault concerns. Crashes with power loss and slow disks
+// need separate disks (deploy/disk.h).
 #pragma once
 
 #include <string>
@@ -11,12 +11,13 @@
 
 namespace rose::inject {
 
-// Checks the fault's `path`: only containers have folders of their own at absolute paths.
+// Checks the fault's `path`, which may be absolute only for a node in a container.
 [[nodiscard]] Result<void> check_folder(const schedule::Fault& fault, const config::Node& node);
 // "n1", "n1/data", "/data of n1"
 [[nodiscard]] std::string place_words(const std::string& node, const std::string& folder);
 
-// What to append where a fault of the disks of a container changed nothing; "" if its `path` says what it concerns.
+// What a message appends when a disk fault changed nothing: that it affects a container only in volumes. "" if the node
+// is in no container or the fault has a `path`.
 [[nodiscard]] std::string elsewhere_words(bool container, const schedule::Fault& fault);
 
 // Checks that the fault's folder can have a separate disk, given the rest of the schedule. `otherwise`: an alternative

@@ -44,7 +44,8 @@ std::string thread_name(pid_t pid, pid_t tid) {
   return name;
 }
 
-// Puts the caller of the code that stored this frame record in place of that code. `stack`: the caller's stack pointer.
+// Replaces the registers by those of the caller of the function that stored the frame record at `record`. `stack`: the
+// caller's stack pointer. Returns false if the record contains no return address.
 bool go_out(pid_t tid, std::uint64_t record, std::uint64_t stack, symbols::Snapshot& snapshot) {
   std::array<std::uint64_t, 2> words{};  // the caller's frame pointer, and the return address
   iovec mine{words.data(), sizeof words}, theirs{reinterpret_cast<void*>(record), sizeof words};

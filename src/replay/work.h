@@ -35,11 +35,11 @@ struct NodeEnd {
   std::int64_t ended_ns = 0;  // since the workload began; negative: before
 };
 
-// What a run shows of its nodes.
+// What is known after a run about its nodes.
 struct NodeEnds {
   std::vector<NodeEnd> ends;             // by time
   std::set<std::string> down;            // nodes that did not run when the workload had ended
-  bool machine_short_of_memory = false;  // the kernel ended processes for lack of memory during the run
+  bool machine_short_of_memory = false;  // the kernel killed processes for lack of memory during the run
 };
 
 // What fault-free runs do, as far as it is known from a profile.
@@ -49,7 +49,7 @@ struct Usual {
 };
 [[nodiscard]] Usual usual_of(const profile::Profile& profile);
 
-// True if some data came back; if fault-free runs never receive any, if some was sent.
+// True if the workload received data, or only sent some if it never receives any in fault-free runs.
 [[nodiscard]] bool exchanged_data(const observe::Exchanged& exchanged,
                                   const std::optional<profile::WorkloadUse>& usual);
 
@@ -60,11 +60,11 @@ struct Usual {
 [[nodiscard]] std::string doubt_of(const Work& work, const std::optional<profile::WorkloadUse>& usual,
                                    const schedule::Schedule& schedule, const schedule::RunResult& result);
 
-// Why a run with planned faults in which the oracle found nothing does not count, because of its nodes; "" if it does.
-// Both are no reason if they happen in fault-free runs as well.
+// Why a run with planned faults in which the oracle found nothing does not count, because of its nodes; "" if it
+// counts. There are two reasons, unless the same happens in fault-free runs:
 // - A node that failed by itself before any fault fired, and was down at the end, was not tested: its program cannot be
-//   started, or lacks a file. Ends with status 0, and by signals that workloads send (SIGKILL, SIGTERM, SIGINT), may be
-//   intended.
+//   started, or lacks a file. An end with status 0, or by a signal that workloads send (SIGKILL, SIGTERM, SIGINT),
+//   may be intended.
 // - A node that got SIGKILL while the machine was short of memory was ended by the kernel, not by a fault.
 [[nodiscard]] std::string doubt_of(const NodeEnds& nodes, const Usual& usual, const schedule::Schedule& schedule,
                                    const schedule::RunResult& result);
@@ -73,10 +73,11 @@ struct Usual {
 // if there is space.
 [[nodiscard]] std::string full_disk(const std::filesystem::path& run_dir);
 
-// From this profile, or from profile.json beside the configuration if there is one.
+// Reads the file `profile`, or profile.json beside the configuration if `profile` is empty and that file exists.
 [[nodiscard]] Result<Usual> usual_of(const config::Config& config, const std::string& profile);
 
-// Processes that the kernel has ended for lack of memory since the machine was started; nothing: unknown.
+// The number of processes that the kernel has killed for lack of memory since the machine was started; nothing if
+// unknown.
 [[nodiscard]] std::optional<std::uint64_t> out_of_memory_kills();
 
 }  // namespace rose::replay

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Faults of disks reach what containers keep in volumes: named ones, also when two services share one, those that the
-# image declares, folders of the user, and any folder of the container that a fault names. Volumes still begin with what
-# the image has there. Nothing is left behind, even if rose is killed.
+# Disk faults affect what containers keep in volumes: named volumes (also one that two services share), volumes that the
+# image declares, folders of the user, and any folder of the container that a fault names. Volumes still begin with the
+# files that the image has there. Nothing is left behind, even if rose is killed.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 cd "$work"
@@ -132,7 +132,7 @@ until = [ { log = "/user .* No space" }, { log = "/memory .* ok" } ]
 TOML
 cat > after.sh <<'SH'
 #!/bin/sh
-# Until the disk was full and has room again.
+# Waits until the disk was full and has room again.
 until awk '/^\/data .*No space/ { full = 1 } full && /^\/data .* ok/ { found = 1 } END { exit !found }' db/stdout.log
 do sleep 0.05; done
 SH
@@ -143,7 +143,7 @@ json_is '[f["effective"] for f in j["faults"]]' '[1]'
 for folder in /data /declared /unnamed /user /shared; do had db "$folder [0-9]+ $full"; done
 for folder in /layer /memory; do had_not db "$folder [0-9]+ $full"; done
 had db "/data [0-9]+ ok in (short|long)"
-# What the image and the user have there, with owner and mode.
+# The files of the image and of the user are there, with owner and mode.
 had db "/data belongs to 4321 with mode 750 and holds seed: of the image"
 had db "/declared belongs to 4321 with mode 755 and holds seed: of the image"
 had db "/user belongs to 4321 with mode 755 and holds seed: of the user"
@@ -184,7 +184,7 @@ json_is '[f["effective"] for f in j["faults"]]' '[1]'
 had db "/data [0-9]+ ok in long"
 had db "/user belongs to 4321 with mode 755 and holds seed: of the user"
 
-# After the restart. (Before it, the other service may or may not have written the file already.)
+# Checked after the restart, because before it the other service may or may not have written the file.
 keeps_shared() {
   grep '^/shared .* unsynced: ' "$run/db/stdout.log" | tail -1 | grep -q 'fresh$' ||
     fail "what two services share lost something: $(grep '^/shared .* unsynced' "$run/db/stdout.log")"
@@ -210,7 +210,7 @@ sed 's|^    restart: always|&\n    environment: [NEVER_SYNCS=1]|' compose.yaml >
 config=twice.toml runs 0 power.toml
 [ "$(grep -c '^/data belongs to 4321 with mode 750 and holds seed: of the image$' "$run/db/stdout.log")" = 2 ] ||
   fail "the volume lost what the image has there: $(grep seed "$run/db/stdout.log")"
-# /data has lost it, the other volumes have not.
+# /data has lost the file that was not synced, the other volumes have not.
 [ "$(grep -c '^/data .* unsynced: nothing$' "$run/db/stdout.log")" = 2 ] || fail "/data lost nothing"
 keeps_shared
 
@@ -222,7 +222,7 @@ done
 keeps_shared
 had db "/user belongs to 4321 with mode 755 and holds seed: of the user"
 
-# --- what cannot be is refused in words
+# --- impossible faults are refused with a reason
 sed 's|"/data"|"/shared"|' power.toml > refused.toml
 UNTIL=began expect 2 "$rose" replay refused.toml -c rose.toml --runs 1
 says err 'volume shared at /shared is mounted in 2 nodes: it cannot lose power while one of them runs'

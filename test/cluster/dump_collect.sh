@@ -136,7 +136,8 @@ until_true 60 eval "\"$rose\" dump --control west -o seen.bin --quiet && \"$rose
 [ "$(grep -c ': wrote ' west.err)" = 1 ] || { fail "west wrote again"; cat west.err; }
 [ "$(ls shared/*-together.bin | wc -l)" = 1 ] || fail "the tracers did not write one set of dumps: $(ls shared)"
 rm shared/rose-other-*
-# Pipes and folders by such names, which anybody who may write there can make: others' dumps are collected.
+# Anybody who may write to the shared folder can create pipes and folders with the names of dumps. The dumps of
+# the other hosts are still collected.
 mkfifo shared/rose-pipe-20990101T000000Z-crash.bin
 mkdir shared/rose-folder-20990101T000000Z-crash.bin
 expect 0 timeout -s KILL 60 "$rose" dump collect ./shared/ -o folder.bin

@@ -132,7 +132,8 @@ expect 4 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed --json
 json_is '[r["verdict"] for r in j["run_results"]]' "['not-reproduced', 'not-reproduced']"
 says out 'no profile says that it does its work without faults'
 
-# Nodes that cannot start, or end by themselves, before any fault; with a profile that knows it, that is usual.
+# Nodes that cannot start, or that end by themselves before any fault. This is no reason if the profile shows that it
+# also happens in fault-free runs.
 configuration '"sleep", "0.3"'
 sed -i '/^ready/d; s/^command = ."sh", "-c", "trap.*/command = ["sh", "-c", "exec no-such-server"]/' rose.toml
 fault 'kind = "pause"\nduration = "50ms"\nwhen = [ { elapsed = "100ms" } ]'
@@ -143,12 +144,12 @@ says err '^(rose: )?.*no-such-server'
 expect 0 "$rose" profile -c rose.toml
 expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
 rm profile.json
-# A workload that does nothing until its time is up.
+# A workload that does nothing until it times out.
 configuration '"sleep", "1000"'
 sed -i 's/timeout = "30s"/timeout = "500ms"/' rose.toml
 no_work 'the workload did no work: it timed out after 500ms and exchanged no data with any node'
 
-# While a node is down, rose has no descriptors to start it again.
+# rose has used up its descriptors, so it cannot restart a node that is down.
 fault 'kind = "crash"'
 cat > starve.sh <<'SH'
 #!/bin/sh
@@ -163,7 +164,7 @@ sed -i '0,/^ready/s//restart = { delay = "500ms", max = 5 }\n&/' rose.toml
 expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
 json_is 'j["run_results"][0]["reason"].startswith("restart of node n1")' True
 
-# A node that the kernel ends for lack of memory, after the fault.
+# The kernel kills a node for lack of memory, after the fault.
 if memory=$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' /proc/mounts) && [ -n "$memory" ]; then
   mkdir "$memory/expect-fixed-$$"
   echo 16M > "$memory/expect-fixed-$$/memory.limit_in_bytes"
@@ -200,7 +201,7 @@ sed -i 's/^command = \["sh", "-c", "trap.*/command = ["sh", "-c", "echo up; exec
 TMPDIR=$work/small expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
 json_is '"was full: what was written may be cut short" in j["run_results"][0]["reason"]' True
 umount -l "$work/small"
-# Somebody fills the disk for a while.
+# Another process fills the disk for a while.
 mount -t tmpfs -o size=8M,mode=711 rose-no-proof small
 configuration '"sh", "-c", "until [ $(df --output=avail . | tail -1) = 0 ]; do sleep 0.05; done; sleep 2; rm n2/fill"'
 sed -i 's/^command = \["sh", "-c", "trap.*/command = ["sh", "-c", "echo up; yes > fill; exec sleep 1000"]/' rose.toml

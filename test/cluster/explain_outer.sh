@@ -123,7 +123,7 @@ json_is "sorted(s for s in $decided if s[1] > 0)" "[('main.main', 0.67), ('main.
 json_is 'any(s["function"] == "main.count" and s["features"].get("differs", 0) > 0 for s in j["suspects"])' True
 outer='next(s["why"] for s in j["suspects"] if s["function"] == "main.order")'
 json_is "\"on the stack of that call: it calls main.settle (shop.go:\" in $outer" True
-# A parameter without a name cannot be asked for; the function's other queries are made.
+# A parameter without a name cannot be queried, but the function's other parameters are.
 json_is 'len(j["rounds"]) == 1 and "main.write" in j["rounds"][0]["functions"]' True
 json_is 'any("invalid query" in limit for limit in j["not_told"])' False
 cp "$work/out" "$work/first.json"

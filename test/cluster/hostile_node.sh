@@ -398,7 +398,7 @@ chown nobody theirs
 expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/report
 says err 'may replace entries of .*theirs'
 
-# --- a user who is not the node's has prepared the report folder, or what leads to it
+# --- another user than the node's has prepared the report folder, or a folder on the path to it
 mkdir -m 1777 public
 as_daemon() { setpriv --reuid daemon --clear-groups sh -c "$1"; }
 as_daemon "mkdir public/report; ln -s $work/roots/closed public/report/traces"
@@ -416,7 +416,8 @@ ln -s "$work/roots/closed" mixed/traces
 expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report mixed
 says err 'others may write to .*mixed/traces'
 unharmed "a report folder of another user"
-# Where only root and the sticky bit are on the way, a report is made; the owner of rose.toml is trusted.
+# A report is written if all folders on the path belong to root, also with a sticky bit. The owner of rose.toml is
+# trusted.
 expect 1 "$rose" replay schedule.toml -c rose.toml --runs 1 --report public/own
 as_daemon "mkdir public/theirs"
 chown daemon rose.toml

@@ -199,8 +199,8 @@ for round in $(seq "$kills"); do
 done
 echo "$round kills; the guardian took $longest ms at most (${slowest:-}) until all was undone, and this test had seen it"
 
-# At any moment of a command, also before and after its runs, with its guardian or alone. What it writes is complete or
-# absent.
+# Rose is killed at any moment of a command, also before and after its runs, with its guardian or alone. Each file that
+# the command writes is complete or absent.
 echo 0.2 > lasts
 whole() {
   local dump

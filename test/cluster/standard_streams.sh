@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Results that cannot be printed: the exit code says so. Closed standard descriptors are never used for files of rose,
-# and a limit on the size of files is an error, not the end of rose.
+# If a result cannot be printed, the exit code reports it. If a standard descriptor is closed, no file of rose gets its
+# number. A write that exceeds the limit on the size of files is an error, and rose does not end without cleaning up.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 export TMPDIR=$work
@@ -17,7 +17,7 @@ TOML
 printf 'version = 1\n[[fault]]\nid = "f"\nnode = "n1"\nkind = "pause"\nduration = "10ms"\n' > s.toml
 replay() { "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --no-stacks "$@"; }
 
-# full STATUS COMMAND...: its result goes to a full device.
+# full STATUS COMMAND...: runs the command with stdout on a full device.
 full() {
   local wanted=$1 status=0
   shift
@@ -33,7 +33,7 @@ full 2 "$rose" doctor --json
 status=0
 replay 2> err | true || status=${PIPESTATUS[0]}
 [ $status -eq 0 ] || fail "exit $status when the reader has closed the pipe: $(cat err)"
-# A pipe that somebody made non-blocking: the whole result arrives.
+# If another process made the pipe non-blocking, the whole result still arrives.
 python3 - "$rose" <<'PY' || fail "a result in a non-blocking pipe is cut"
 import os, subprocess, sys
 read, write = os.pipe()
@@ -50,7 +50,8 @@ json.loads(text)
 sys.exit(command.wait())
 PY
 
-# The workload looks at the standard descriptors of rose, its parent: they are what they were, or the null device.
+# The workload looks at the standard descriptors of its parent, rose: each is unchanged, or the null device if it was
+# closed.
 look='for n in 0 1 2; do readlink /proc/$PPID/fd/$n; done > '"$work/seen"
 sed -i 's|^command = ."/bin/true".*|command = ["/bin/sh", "-c", "'"$look"'"]|' rose.toml
 for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
