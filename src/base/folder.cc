@@ -223,7 +223,7 @@ void copy_attributes(int from, int to) {
   }
 }
 
-// A new file inherits the default access list of its folder. Somebody else may have set that list meanwhile, and
+// A new file inherits the default access list of its folder. Another user may have set that list meanwhile, and
 // setting the file's mode later would put the entries of that list into effect.
 void drop_access_lists(int fd) {
   (void)::fremovexattr(fd, "system.posix_acl_access");

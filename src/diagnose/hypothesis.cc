@@ -279,7 +279,8 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
   }
   std::vector<std::pair<Rival, double>> rivals;
   for (const auto& [hypothesis, other] : others) {
-    // Skip it if a part of it is a rival as well: the simpler hypothesis explains the same.
+    // Skip a hypothesis if a subset of its candidates is also a rival, because the simpler one explains the failure,
+    // too.
     if (std::any_of(others.begin(), others.end(), [&, &key = hypothesis](const auto& smaller) {
           return smaller.first.size() < key.size() && contains(key, smaller.first);
         }))

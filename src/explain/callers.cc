@@ -42,7 +42,8 @@ void unwrap(Call& call) {
 }
 
 // Parses a caller in a value of "store:callers". The function that started a goroutine counts as the caller of the
-// goroutine's function. So does a function that handed it to a library, to be run by a thread or as a callback.
+// goroutine's function. So does the function that passed a function to a library, which runs it in a thread or
+// as a callback.
 Call read_call(std::string callee, const std::string& node, std::string_view text) {
   Call call;
   call.function = std::move(callee);

@@ -30,7 +30,7 @@ class SlowDisks {
   void end(std::size_t fault);
   // A description, and the number of delayed requests.
   [[nodiscard]] std::pair<std::string, std::uint64_t> effect(std::size_t fault) const;
-  // As elsewhere_words(), for the node on which it began.
+  // Returns elsewhere_words() for the node on which the fault began.
   [[nodiscard]] std::string elsewhere(std::size_t fault) const;
 
  private:

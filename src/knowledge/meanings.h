@@ -46,7 +46,7 @@ enum class Says : std::uint8_t {
   lookup,     // a host name was not resolved
   clock,      // a clock is wrong; Entry::name has the details
   torn,       // data read from a file differ from the data written to it
-  unclean,    // the previous life of the process did not stop in order
+  unclean,    // the node's previous process did not shut down cleanly
   reunited,   // partitioned parts of the cluster are connected again
   relayed,    // the words after it were received from another node
   answered,   // the error or stop after it is that of the mentioned node

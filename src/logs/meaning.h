@@ -69,7 +69,7 @@ struct Meaning {
   std::optional<ClockWords> clock;  // a clock is reported as wrong
   std::string_view call;     // the system call of a native method of the JDK that threw the error; "" if none is named
   bool torn = false;         // data read from a file differ from the data written to it
-  bool unclean = false;      // the previous life of the process did not stop in order
+  bool unclean = false;      // the node's previous process did not shut down cleanly
   bool reunited = false;     // partitioned nodes are connected again
   bool stopping = false;     // an orderly stop begins or is done
   std::size_t stop_end = 0;  // the offset after the words that report a stop; 0: none

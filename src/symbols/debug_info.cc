@@ -178,8 +178,8 @@ std::optional<FunctionDie> DebugInfo::function_at(std::uint64_t address) const {
 
 namespace {
 
-// The same names as full_name(), for many functions of a unit. Functions that no other unit sees have no linkage name:
-// their namespaces and classes follow from their position in the tree.
+// Returns the names that full_name() returns, but for many functions of a unit. Functions that no other unit sees have
+// no linkage name: their namespaces and classes follow from their position in the tree.
 class Names {
  public:
   [[nodiscard]] std::string of(Dwarf_Die& function) {

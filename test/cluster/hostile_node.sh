@@ -293,7 +293,7 @@ when = [ { elapsed = "700ms" } ]'
   unmounted "a renamed folder ($way)"
   [ "$(cat $n1/old/b/file)" = x ] || fail "$way: the node's file was not restored"
   [ "$(stat -c %U $n1/old/b/file)" = nobody ] || fail "$way: the node's file does not belong to the node's user"
-  # The same must hold after kill -9 during the run.
+  # After kill -9 during the run, heal must also restore the node's file and change nothing of another user.
   rm -rf report
   "$rose" replay schedule.toml -c rose.toml --runs 1 --report report > out 2> err &
   pid=$!

@@ -32,7 +32,7 @@ if "ROSE_RUN_DIR" in os.environ:
     if not os.path.exists(work + "/victim/tool"): print("taken", flush=True)
     if open(work + "/kind").read() == "layers":
         attack(lambda: os.symlink(work + "/victim", own + ".over/layers/1/changes/run"))
-        # The same attack through the overlay.
+        # Exchange a folder for a link through the overlay, instead of in its layer.
         attack(lambda: os.rename("data", "data.aside"))
         attack(lambda: os.symlink(work + "/victim/tool", "data"))
     else:

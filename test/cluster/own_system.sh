@@ -82,7 +82,7 @@ server=$!
 until_true 20 grep -q up server.log
 expect 0 "$rose" init --pid $server -o server.toml --json
 cp ../out server.json
-# The same process as a unit, with a replacement for systemctl.
+# The server as a systemd unit, with a replacement for systemctl.
 mkdir tools
 printf '#!/bin/sh\nprintf "Id=kv.service\\nLoadState=loaded\\nControlGroup=/rose-none\\nMainPID=%s\\nRestart=on-failure\\nRestartUSec=250ms\\n"\n' $server > tools/systemctl
 chmod +x tools/systemctl

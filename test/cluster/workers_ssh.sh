@@ -36,7 +36,7 @@ stop_sshd() {
 trap 'status=$?; stop_sshd; (exit $status); finish' EXIT
 until_true 60 bash -c "exec 3<>/dev/tcp/127.0.0.1/$port" || { cat "$work/ssh/log" >&2; exit 1; }
 
-# The same configuration, with hosts.
+# The configuration above, with workers on a host.
 options="\"-F\", \"none\", \"-p\", \"$port\", \"-i\", \"$work/ssh/key\", \"-o\", \"UserKnownHostsFile=$work/ssh/known\", \"-o\", \"StrictHostKeyChecking=yes\""
 sed -i "s|^exclude = .*|&\nhosts = [\"127.0.0.1\"]\nworker = \"$rose\"\nengine_options = [$options]|" rose.toml
 

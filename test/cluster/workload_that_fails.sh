@@ -42,7 +42,7 @@ says err '^cannot connect'
 says err 'warning: run 1: the oracle could not decide: the oracle exited with status 3'
 says err '^who knows'
 
-# The same for a node that ends by itself: without `ready` nothing waits for it.
+# A node that ends by itself is reported, too. Without `ready`, rose does not wait for the node.
 configuration 'exit 0'
 sed -i 's/^command = \["sleep", "1000"\]/command = ["sh", "-c", "echo no such option; exit 7"]/' rose.toml
 configured=$(cat rose.toml)

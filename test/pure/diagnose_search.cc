@@ -479,7 +479,7 @@ TEST_CASE("promising schedules that missed are repeated after all first trials")
   REQUIRE(d.found);
   CHECK(d.found->faults.size() == 1);
   CHECK(d.schedules > 1);
-  // The same schedule is listed once among those tested.
+  // Each schedule is listed only once among the tested ones.
   std::set<std::string> seen;
   for (const Tried& tried : d.tried) CHECK(seen.insert(schedule::fingerprint(tried.schedule)).second);
 }

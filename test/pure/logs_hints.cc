@@ -328,14 +328,14 @@ TEST_CASE("a line without a timestamp after an ordinary message is read separate
   CHECK(call->error == EACCES);
   CHECK(call->path == "/srv/n1/data/state.json");
   CHECK(call->weight > 0.9);
-  // The same message occurs earlier without such a line, so the first occurrence does not decide for all.
+  // If the message occurred earlier without a line that states the error, that occurrence does not decide for all.
   const Hinted later({begin + begin + refused}, {begin + begin});
   REQUIRE(later.find(Hint::Kind::call, "n1") != nullptr);
   CHECK(later.find(Hint::Kind::call, "n1")->weight > 0.9);
-  // The same with an exception.
+  // An exception may follow the message instead.
   const std::string trace = "org.x.BadSumException: block 8\n\tat org.x.Store.check(Store.java:40)\n";
   REQUIRE(Hinted({begin + trace}, {begin}).find(Hint::Kind::thrown, "n1") != nullptr);
-  // If runs without faults have it as well, it is weak evidence.
+  // A message that also occurs in runs without faults is weak evidence.
   const Hinted usual({begin + refused}, {begin + refused});
   CHECK((usual.find(Hint::Kind::call, "n1") == nullptr || usual.find(Hint::Kind::call, "n1")->weight < 0.2));
 }

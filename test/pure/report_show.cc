@@ -208,7 +208,7 @@ TEST_CASE("a summary with a profile lists what differs from it", "[show]") {
   CHECK(parsed["rows"].size() == summarise(trace, {}, &profile).rows.size());
   CHECK(parsed["rows"][0]["normal"] == "new");
 
-  // The same failures, far more often than in the profile.
+  // Failures that the profile contains, but that are far more frequent in the trace.
   const Trace same = sample();
   for (const auto& event : same.events) {
     if (event.type != EventType::scf || event.err != 2) continue;

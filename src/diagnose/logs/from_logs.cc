@@ -166,9 +166,9 @@ class FromLogs {
     });
   }
 
-  // One supervisor restarts all nodes, always after the same delay. The delay is at most the shortest time between a
-  // last message and the first message of the next life. A node that was silent for longer was therefore still running
-  // at the beginning of its silence.
+  // One supervisor restarts all nodes, always after the same delay. The delay is at most the shortest time between the
+  // last message of a process and the first message of the next process of its node. A node that was silent for longer
+  // was therefore still running at the beginning of its silence.
   void find_restart_delay() {
     std::set<std::string> ended;
     std::int64_t shortest = 0;
@@ -278,7 +278,7 @@ class FromLogs {
     if (hint.helper && alive_.insert(node).second) out_.put_context(start(node, std::min(case_.first(), gone - 1)));
     end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) |
                                                  (hint.out_of_memory ? trace::kOutOfMemory : 0));
-    // It is inferred from a silence, from the node's next life, or from a message that names no node.
+    // It is inferred from a silence, from the node's next start, or from a message that names no node.
     const bool inferred = (!hint.reported && !hint.itself) || hint.unnamed;
     out_.put(end, {weight, hint.words, since, false, inferred});
     if (hint.until_ns != kNoTime)

@@ -496,8 +496,9 @@ const Schedule* base_of(const World& world, const std::string& id, bool alone) {
   return best;
 }
 
-// The probability factor that the other faults of the schedule are needed as well: less than 1 if one of them has a far
-// lower weight than the candidate, because it is then probably unrelated.
+// A factor for the probability that the other faults of the schedule are needed in addition to the candidate. It is
+// less than 1 if one of these faults has a far lower weight than the candidate, because that fault is then probably
+// unrelated.
 double others_count(const World& world, const Candidate& c, const Schedule& base) {
   double least = c.weight;
   for (const Fault& fault : base.faults)

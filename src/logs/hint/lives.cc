@@ -16,7 +16,7 @@ namespace rose::logs {
 namespace {
 
 constexpr std::size_t kBannerMessages = 12;  // messages within which a program logs that it starts
-constexpr std::size_t kOpening = 3;  // consecutive messages that identify a new life if there is no run without faults
+constexpr std::size_t kOpening = 3;  // consecutive messages that identify a new start if there is no run without faults
 constexpr std::uint64_t kMostLives = 20;     // if these messages occur more often, they belong to a periodic task
 constexpr std::int64_t kLeastGap = kSecond;  // shorter gaps are never taken for a pause
 constexpr std::int64_t kGapFactor = 4;       // times the longest gap in the run without faults
@@ -24,8 +24,8 @@ constexpr std::int64_t kGapFactor = 4;       // times the longest gap in the run
 constexpr std::size_t kGapsForUsual = 3;
 constexpr std::int64_t kLongerThanUsual = 2;
 constexpr double kRestarted = 0.9;  // the process started again, and no message states why
-// Factor: the process only logged its start before it started again. It cannot start, usually because of something
-// earlier.
+// Factor: the process logged only its start before it started again. It cannot start, usually because of an earlier
+// fault.
 constexpr double kNeverStarted = 0.3;
 constexpr double kPanicked = 0.6;          // the process ended itself; the cause is usually elsewhere
 constexpr double kSelfInflicted = 0.7;     // factor: the process ended itself
@@ -144,7 +144,7 @@ bool restarts_helpers(const Findings& found, const NodeLog& here, std::size_t be
   return false;
 }
 
-// Adds the end of a life that another one follows; message `i` is the first one of the next life.
+// Adds the end of a process after which the node was started again; message `i` is the first one after that start.
 void add_life(Findings& found, std::size_t n, std::size_t begin, std::size_t i) {
   if (i == begin || restarts_helpers(found, found.node(n), begin, i)) return;
   const bool ordered = stops_in_order(found.failure, found.names, found.node(n), begin, i),

@@ -127,7 +127,7 @@ class NodeReports {
   Report longest_;                         // the longest pause that the node reports
   Report cut_off_;                         // its own interface is down
   Report outcast_;                         // it was excluded from the cluster
-  Report torn_, unclean_;                  // traces of its previous life
+  Report torn_, unclean_;                  // data or marks left by a previous process that did not shut down cleanly
   Report unresolved_;                      // the first name that was not resolved
   std::set<std::string> names_looked_up_;  // the nodes whose names were not resolved
   // The slowest disk operation; key: the node that the message names besides the writer, "" none.
