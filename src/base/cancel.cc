@@ -64,7 +64,7 @@ Result<void> install(bool dump_signal) {
   if (g_fd < 0) return fail_errno(ErrorKind::environment, "eventfd", errno);
   if (dump_signal) g_dump_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);  // a file that reaches its limit is an error of the write
+  ::signal(SIGXFSZ, SIG_IGN);  // write() then returns an error at the limit of a file's size
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   std::thread([set] {
     for (;;) {

@@ -35,10 +35,11 @@ namespace rose::cli {
 // Prints the help of all commands in `program`, which must outlive the command.
 [[nodiscard]] Command help_command(const Program& program);
 
-// Prints a result to stdout in one write. If that fails, printed() reports it when the command is over.
+// Prints a result to stdout in one write. If that fails, printed() returns the error at the end of the command.
 void print(std::string_view text);
-// ErrorKind::input if a result could not be printed completely. A reader that closes the pipe early (`rose dump show |
-// head`) has what it wants, so that is no error.
+// Returns ErrorKind::input if a result could not be printed completely. It is no error if a reader closes the pipe
+// early
+// (`rose dump show | head`), because that reader has what it wants.
 [[nodiscard]] Result<void> printed();
 
 // Parses a duration such as "5s". The error names the option.

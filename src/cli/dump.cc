@@ -148,7 +148,7 @@ Result<void> keep(std::vector<Brought>& brought, const CollectCommand& options,
   return {};
 }
 
-// Of a file in a folder that others may write, which may have been replaced by a pipe by now.
+// Reads a dump from a folder to which others may write. The file may have been replaced by a pipe meanwhile.
 Result<trace::ReadDump> read_regular(const std::filesystem::path& path) {
   ROSE_TRY(const std::string content, read_inside({}, path, kMostFileBytes));
   return trace::parse_dump(std::as_bytes(std::span(content)), path.string());

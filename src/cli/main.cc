@@ -89,8 +89,8 @@ int run(int argc, char** argv) {
   return told ? *code : complain(told.error());
 }
 
-// If a standard descriptor is closed, the next file that is opened gets its number, and messages or results are written
-// into that file: a report, a lock file, a descriptor of the kernel.
+// Opens /dev/null for each standard descriptor that is closed. Otherwise the next file that rose opens, for example a
+// report or a lock file, would get the number of that descriptor, and messages or results would be written into it.
 void open_standard_descriptors() {
   int fd = -1;
   do {

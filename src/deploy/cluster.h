@@ -195,7 +195,7 @@ class Cluster final : public Deployment {
   Result<void> make_nodes();
   Result<void> check_commands();
   Result<void> make_containers();
-  // A folder for the PATH of commands, with a program of the engine's name; it may not exist.
+  // The folder that commands have in PATH, with a program that has the engine's name. It exists only if it is needed.
   [[nodiscard]] std::filesystem::path engine_commands() const { return run_dir_ / kEnterFolders / ".commands"; }
   Result<void> place_engine_command();
   Result<void> create_containers(const std::vector<std::size_t>& later);

@@ -15,7 +15,7 @@ struct CommandLimits {
   // Time that the command has after Ctrl-C, because teardown must run even then. A further Ctrl-C ends it at once.
   std::int64_t after_cancel_ns = 0;
   std::uint64_t most_output = 0;   // bytes that its log may grow by; 0: any number
-  bool sees_machine = false;       // this machine's names and mounts instead of the run's: for commands of the engine
+  bool sees_machine = false;       // use this machine's names and mounts, not the run's: for the engine's commands
   bool leave_descendants = false;  // after success, keep the processes that it started (setup may start the system)
 };
 

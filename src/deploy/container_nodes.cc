@@ -111,10 +111,10 @@ Result<void> Cluster::make_containers() {
   return {};
 }
 
-// Podman looks into a container's files, for example for the number of a user, where their overlay is mounted. It keeps
-// such mounts private to its own mount namespace, so in that of the run's names `podman exec --user NAME` would find no
-// user, and `podman cp` no file. Commands therefore find a podman that enters this machine's namespace first. (The
-// daemon of docker is in no namespace of a run.)
+// Podman looks up a container's files, for example for the number of a user, where the container's overlay is mounted.
+// These mounts are visible only in this machine's mount namespace. In the mount namespace of the run's names, `podman
+// exec --user NAME` would therefore find no user, and `podman cp` no file. So commands find a podman in PATH that first
+// enters this machine's namespace. (Docker's daemon is in no namespace of a run, so docker needs none of this.)
 Result<void> Cluster::place_engine_command() {
   if (!engine_->podman || !names_) return {};
   const std::filesystem::path program = engine_->command.front();
@@ -351,7 +351,8 @@ Result<void> Cluster::make_data() {
         if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(place);
     }
     ROSE_TRY(const bool may_lose_power, settle_uses(places, sharing.size(), source.string()));
-    // Faults must reach all of the data, not only what an overlay holds of it, which is what nodes have changed.
+    // With disk faults, the folder is copied, because an overlay contains only what nodes have changed, and faults must
+    // affect all of the data.
     const bool plain = !places.empty() && std::filesystem::is_directory(source, error);
     if (plain) {
       ROSE_TRY(OpenFolder at, run.make(std::filesystem::path(folder) / shown.filename(), std::nullopt));
@@ -418,7 +419,7 @@ Result<void> Cluster::place_folders(std::size_t node, const Image& image) {
     const std::filesystem::path source = parts.front();
     if (const auto held = config.container->tmpfs.find(parts.front()); held != config.container->tmpfs.end()) {
       ROSE_TRY(const std::filesystem::path folder, memory_volume(held->first, held->second));
-      // A full disk leaves it alone, unless a fault names it.
+      // A disk fault affects a volume in memory only if its `path` names the volume.
       for (FaultPlace* place : places_at(node, parts[1])) {
         if (place->inside != parts[1]) continue;
         if (!place->fills)

@@ -29,8 +29,9 @@
 namespace rose::deploy {
 namespace {
 
-// A node that ends so often before it is ready will probably never be: its user should not wait for the timeout, which
-// is minutes for some health checks, to learn why. Some services do end once or twice until others are there.
+// A node that ends this often before it is ready will probably never be ready. rose then reports why it ended, so that
+// the user need not wait for the timeout, which is minutes for some health checks. Some services end once or twice
+// until the services that they need are available.
 constexpr int kTellingRestarts = 3;
 constexpr std::int64_t kStopGrace = 2 * kSecond;       // at the end of a run
 constexpr std::int64_t kCancelledGrace = kSecond / 2;  // after Ctrl-C

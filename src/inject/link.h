@@ -25,7 +25,7 @@ struct HoldCounts {
   std::uint64_t held = 0;
   std::uint64_t ahead = 0;      // packets that overtook others (reorder)
   std::uint64_t overflown = 0;  // dropped because the queue of a slow link was full
-  std::uint64_t at_once = 0;    // hardly delayed, because a limited rate was not reached
+  std::uint64_t at_once = 0;    // packets that were hardly delayed, because they did not reach the limited rate
 };
 
 class PacketHold {

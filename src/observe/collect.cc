@@ -69,7 +69,7 @@ void from_folder(const DumpSource& source, std::vector<Collected>& out) {
   for (std::filesystem::directory_iterator it(source.folder, error), end; !error && it != end; it.increment(error)) {
     const auto name = parse_dump_name(it->path().filename().string());
     std::error_code gone;
-    // Others write there, too: opening a pipe would wait for ever.
+    // Others may write to this folder, and opening a pipe that they created would wait for ever.
     if (!name || !it->is_regular_file(gone)) continue;
     auto& [when, best] = newest[name->host];
     const auto this_one = std::pair(name->stamp, name->trigger);

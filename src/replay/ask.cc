@@ -248,7 +248,7 @@ QueryFinder::QueryFinder(QueryFinder&&) noexcept = default;
 QueryFinder::~QueryFinder() = default;
 
 std::vector<std::string> QueryFinder::about(const std::string& function) {
-  // Not every parameter has a name that a query can contain: Go's compiler calls those without one "~p2".
+  // A query cannot contain the name of every parameter: Go's compiler names unnamed parameters "~p2".
   const auto possible = [](std::vector<std::string> questions) {
     std::erase_if(questions, [](const std::string& text) { return !symbols::parse_query(text); });
     return questions;

@@ -466,7 +466,7 @@ class OneRun {
     if (workload) {
       ROSE_TRY(hit, watch(*workload, [&] {
                  if (exchange && workload_cgroup != 0) note_exchange(exchange->of(workload_cgroup));
-                 // Who filled it may free it again, but what others could not write meanwhile stays lost.
+                 // The disk may have room again later, but what could not be written to it until then stays lost.
                  if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
                }));
       if (hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;

@@ -8,7 +8,7 @@ using namespace rose::test;
 
 namespace {
 
-// More bytes than the one page that may remain free in a file system that was empty when it was filled.
+// More than one page, because one page may remain free in a full file system that was empty before.
 const std::string kPages(1 << 16, 'x');
 
 struct Row {

@@ -333,7 +333,7 @@ TEST_CASE("a path that anybody but trusted users could replace is detected", "[b
   REQUIRE(::chown((top / "a").c_str(), kStranger, 0) == 0);
   CHECK(exchangeable_by_others(root, top / "a/b") == top / "a");
   CHECK(exchangeable_by_others(root, top / "a/new") == top / "a");
-  CHECK_FALSE(exchangeable_by_others(root, top / "a"));  // itself; what is in it, is not asked for
+  CHECK_FALSE(exchangeable_by_others(root, top / "a"));  // checks the path to the folder, not its content
   CHECK_FALSE(exchangeable_by_others(both, top / "a/b/new"));
   REQUIRE(::chown((top / "a").c_str(), 0, 7) == 0);
   REQUIRE(::chmod((top / "a").c_str(), 0775) == 0);
@@ -345,7 +345,7 @@ TEST_CASE("a path that anybody but trusted users could replace is detected", "[b
   CHECK_FALSE(exchangeable_by_others(root, top / "a/new"));
   REQUIRE(::chown((top / "a/b").c_str(), kStranger, 0) == 0);
   CHECK(exchangeable_by_others(root, top / "a/b") == top / "a");
-  // A link that another user made there.
+  // A link that another user made on the path.
   fs::create_symlink(top / "a", top / "a/link");
   CHECK_FALSE(exchangeable_by_others(root, top / "a/link/new"));
   REQUIRE(::lchown((top / "a/link").c_str(), kStranger, 0) == 0);

@@ -78,7 +78,8 @@ TEST_CASE("a value that only failing runs have is reported with its first occurr
 }
 
 TEST_CASE("a value counts only in the runs that were asked for it, a step in all runs", "[explain]") {
-  // Two rounds: only the second one was asked. The runs of each round alone differ in another function by chance.
+  // Two rounds, of which only the second has the query. The runs of each single round also differ in another function
+  // by chance.
   Case one;
   one.input.questions = {{"store:return", "store", "int", "", {}}};
   for (int i = 0; i < 6; ++i) {

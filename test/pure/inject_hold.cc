@@ -132,12 +132,12 @@ TEST_CASE("packets that a limited rate hardly delays pass unchanged") {
   std::int64_t now = 0;
   REQUIRE(queue.take(frame(0, 800), now));
   CHECK(queue.counts(0).at_once == 1);
-  // Two more at once: they wait for the first one.
+  // Two more packets at the same time wait for the first one.
   REQUIRE(queue.take(frame(0, 800), now));
   REQUIRE(queue.take(frame(0, 800), now));
   CHECK(queue.counts(0).at_once == 1);
   CHECK(queue.counts(0).held == 3);
-  // A short delay was asked for.
+  // Here the rule requires a short delay.
   REQUIRE(queue.take(frame(1, 100), now));
   CHECK(queue.counts(1).at_once == 0);
 }

@@ -120,7 +120,7 @@ TEST_CASE("the usual amount of work comes from a profile or is unknown") {
   CHECK_FALSE(usual_of(config, "")->work);
   profile::Profile made;
   REQUIRE(profile::write_profile(made, folder / "profile.json"));
-  CHECK_FALSE(usual_of(config, "")->work);  // an older rose's
+  CHECK_FALSE(usual_of(config, "")->work);  // profiles of an older rose have no workload
   profile::learn_workload(made, false, 300, 40);
   profile::learn_workload(made, true, 200, 50);
   REQUIRE(profile::write_profile(made, folder / "profile.json"));
@@ -167,10 +167,10 @@ TEST_CASE("a miss says nothing if a node failed before any fault, or was ended b
   const Row rows[] = {
       {failed, true, false, {}, "node n1 exited with status 7" + before},
       {crashed, true, false, {}, "node n1 was killed by signal 9" + before},
-      {failed, false, false, {}, ""},  // it was started again
-      {late, true, false, {}, ""},     // perhaps because of the fault
+      {failed, false, false, {}, ""},  // fine: the node was started again
+      {late, true, false, {}, ""},     // fine: the fault may be the reason
       {orderly, true, false, {}, ""},
-      {killed, true, false, {}, ""},  // perhaps by the workload
+      {killed, true, false, {}, ""},  // fine: the workload may have sent the signal
       {failed, true, false, {}, "", hit},
       {failed, true, false, {same}, ""},
       {failed, true, false, {others, helper, signal}, "node n1 exited with status 7" + before},

@@ -89,7 +89,8 @@ class LimitTrials {
     return !node->attach;
   }
 
-  // In a container, such a path is none of the node's folder, and the node's disks are those of its volumes.
+  // True if the node is in a container. The paths of its calls are then not in the node's folder, and its disks are
+  // those of its volumes.
   [[nodiscard]] bool in_container(const std::string& name) const {
     const auto& nodes = world_.config->nodes;
     return std::any_of(nodes.begin(), nodes.end(),
