@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "base/ascii.h"
@@ -14,6 +17,7 @@
 #include "base/units.h"
 #include "logs/line/header.h"
 #include "logs/line/lines.h"
+#include "logs/line/time_parts.h"
 #include "logs/line/wrap.h"
 #include "logs/meaning.h"
 #include "logs/time_keeper.h"
@@ -215,6 +219,7 @@ class Sink {
       last_kind_ = parts_.time->kind;
       out_.source.time_kind = std::max(out_.source.time_kind, last_kind_);
       out_.source.zoned = out_.source.zoned || parts_.time->zoned;
+      out_.source.dated = out_.source.dated || last_kind_ == TimeKind::date_time;
     }
     kind_of_time_ = last_kind_;
     if (out_.source.host.empty() && !parts_.host.empty()) out_.source.host = parts_.host;
@@ -393,6 +398,7 @@ class FileReader {
       form_ = Form::choose(first_lines, custom_, is_node);
       if (is_node) find_writer(first_lines, is_node);
       source_.form = form_->words();
+      find_year(first_lines, is_node);
       add_sink("", "");
       if (form_->is_journal_export()) {
         read_journal();
@@ -462,6 +468,20 @@ class FileReader {
 
   // True if the lines of this file may come from several nodes.
   [[nodiscard]] bool names_nodes() const { return options_.node_of && source_.node.empty(); }
+
+  // Several programs may write into one file, some of them without a year: then it is that of the others' lines.
+  void find_year(const std::vector<std::string>& sample, const IsNode& is_node) {
+    bool yearless = false;
+    std::int64_t dated = kNoTime;
+    Form form = Form::choose(sample, custom_, is_node);
+    for (const std::string& line : sample) {
+      Parts parts;
+      if (form.take(line, parts) != LineRole::message || !parts.time) continue;
+      if (parts.time->kind == TimeKind::date_time && dated == kNoTime) dated = parts.time->ns;
+      yearless = yearless || parts.time->kind == TimeKind::no_year;
+    }
+    if (yearless && dated != kNoTime) clock_.near(dated);
+  }
 
   // Determines which part of a line names the node that wrote it: the part that contains a node's name in most lines of
   // the sample. Only if no layer names the host.
@@ -737,34 +757,126 @@ void add_file(FileResult& file, Logs& logs, Templates& templates,
   logs.texts.push_back(std::move(file.texts));
 }
 
-// Aligns files without zones. If the times of such a file do not overlap those of the files with zones, but do after a
-// shift by whole quarters of an hour, its clock has another zone. The shift is applied and reported.
-void align_zones(Logs& logs) {
-  constexpr std::int64_t kQuarter = 900 * kSecond;
-  constexpr std::int64_t kMostZone = 14 * 3600 * kSecond;
-  constexpr std::int64_t kSlack = 60 * kSecond;
-  std::int64_t first = kNoTime, last = kNoTime;
-  for (const Source& source : logs.sources) {
-    if (source.first_ns == kNoTime || !source.zoned) continue;
-    first = first == kNoTime ? source.first_ns : std::min(first, source.first_ns);
-    last = last == kNoTime ? source.last_ns : std::max(last, source.last_ns);
-  }
-  if (first == kNoTime) return;
+void move_source(Logs& logs, std::size_t i, std::int64_t by) {
+  logs.sources[i].first_ns += by;
+  logs.sources[i].last_ns += by;
+  for (NodeLog& node : logs.nodes)
+    for (Message& message : node.messages)
+      if (message.source == i && message.ts_ns != kNoTime) message.ts_ns += by;
+}
+
+// Logs of one incident are of the same days. Files whose times have no year get the one in which they end closest to
+// the end of the files that state it.
+void align_years(Logs& logs) {
+  std::int64_t last = kNoTime;
+  for (const Source& source : logs.sources)
+    if (source.last_ns != kNoTime && source.dated) last = std::max(last, source.last_ns);
+  if (last == kNoTime) return;
   for (std::size_t i = 0; i < logs.sources.size(); ++i) {
     Source& source = logs.sources[i];
-    if (source.first_ns == kNoTime || source.zoned) continue;
-    if (source.last_ns >= first - kSlack && source.first_ns <= last + kSlack) continue;
-    const std::int64_t apart = last - source.last_ns;  // logs of one incident end at about the same time
-    const std::int64_t shift = (apart >= 0 ? apart + kQuarter / 2 : apart - kQuarter / 2) / kQuarter * kQuarter;
-    if (shift == 0 || shift > kMostZone || shift < -kMostZone) continue;
-    if (source.last_ns + shift < first - kSlack || source.first_ns + shift > last + kSlack) continue;
-    source.shifted_ns = shift;
-    source.first_ns += shift;
-    source.last_ns += shift;
-    for (NodeLog& node : logs.nodes) {
-      for (Message& message : node.messages) {
-        if (message.source == i && message.ts_ns != kNoTime) message.ts_ns += shift;
+    if (source.last_ns == kNoTime || source.dated || source.time_kind != TimeKind::no_year) continue;
+    int year = 0, other_year = 0;
+    unsigned month = 0, day = 0, ignored = 0;
+    date_of(last / kDay, other_year, ignored, ignored);
+    date_of(source.last_ns / kDay, year, month, day);
+    std::int64_t best = 0;
+    for (const int candidate : {other_year - 1, other_year, other_year + 1}) {
+      const std::int64_t by = (days_of(candidate, month, day) - days_of(year, month, day)) * kDay;
+      if (std::abs(source.last_ns + by - last) < std::abs(source.last_ns + best - last)) best = by;
+    }
+    if (best == 0) continue;
+    move_source(logs, i, best);
+    source.year_of_others = true;
+  }
+}
+
+// Aligns files without zones: their clocks may have another zone than those of the other files.
+// Assumptions: logs of one incident cover about the same time, and zones differ by whole quarters of an hour.
+// Goal: a log is not moved because its node stopped early or was started late.
+// Derivation: it is moved if its times do not overlap those of the other files but do after the move (one end of it
+// decides how far), or if both its first and its last time are away from theirs by the same number of quarters. Two
+// ends that are each within kSlack of the same quarter by chance have a probability of about (2 * 120 / 900)^2 * 1/112.
+constexpr std::int64_t kQuarter = 900 * kSecond;
+constexpr std::int64_t kMostZone = 14 * 3600 * kSecond;
+constexpr std::int64_t kSlack = 60 * kSecond;
+constexpr std::int64_t kSlackOfEnds = 120 * kSecond;
+constexpr std::int64_t kLeastZone = 2 * kQuarter;  // no two zones are closer
+
+std::int64_t in_quarters(std::int64_t apart) {
+  return (apart >= 0 ? apart + kQuarter / 2 : apart - kQuarter / 2) / kQuarter * kQuarter;
+}
+
+// The files of one log (rotated), and the time that they cover.
+struct Covered {
+  std::vector<std::size_t> sources;
+  std::int64_t first = kNoTime, last = kNoTime;
+  bool zoned = false;
+  void add(std::int64_t begin, std::int64_t end) {
+    first = first == kNoTime ? begin : std::min(first, begin);
+    last = last == kNoTime ? end : std::max(last, end);
+  }
+  [[nodiscard]] bool overlaps(const Covered& other, std::int64_t moved = 0) const {
+    return last + moved >= other.first - kSlack && first + moved <= other.last + kSlack;
+  }
+};
+
+// `stated`: the others state their zone; a log apart from them is moved to end with them, more or less.
+std::int64_t zone_shift(const Covered& log, const Covered& others, bool stated) {
+  const std::int64_t at_end = others.last - log.last, at_begin = others.first - log.first;
+  const auto moves = [&](std::int64_t by) {
+    return std::abs(by) >= kLeastZone && std::abs(by) <= kMostZone && log.overlaps(others, by);
+  };
+  const std::int64_t by = in_quarters(at_end);
+  if (by == in_quarters(at_begin) && moves(by) && std::abs(at_end - by) <= kSlackOfEnds &&
+      std::abs(at_begin - by) <= kSlackOfEnds)
+    return by;
+  if (log.overlaps(others)) return 0;
+  // A node that ended early, or started late, has only one end in common with the others.
+  const std::int64_t of_begin = in_quarters(at_begin);
+  if (std::abs(at_begin - of_begin) <= kSlackOfEnds && std::abs(at_end - by) > kSlackOfEnds && moves(of_begin))
+    return of_begin;
+  return moves(by) && (stated || std::abs(at_end - by) <= kSlackOfEnds) ? by : 0;
+}
+
+void align_zones(Logs& logs) {
+  std::map<std::pair<std::string, std::string>, Covered> by_log;
+  for (std::size_t i = 0; i < logs.sources.size(); ++i) {
+    const Source& source = logs.sources[i];
+    if (source.first_ns == kNoTime) continue;
+    Covered& log = by_log[{source.node.empty() ? source.host : source.node, source.log}];
+    log.sources.push_back(i);
+    log.add(source.first_ns, source.last_ns);
+    log.zoned = log.zoned || source.zoned;
+  }
+  // The files that state their zone are right. If there are none, most files are.
+  Covered right;
+  for (const auto& [name, log] : by_log)
+    if (log.zoned) right.add(log.first, log.last);
+  const bool stated = right.first != kNoTime;
+  std::set<const Covered*> kept;
+  if (!stated) {
+    for (const auto& [name, log] : by_log) {
+      std::set<const Covered*> same;
+      Covered all;
+      for (const auto& [other_name, other] : by_log) {
+        if (std::abs(other.first - log.first) > kSlackOfEnds && std::abs(other.last - log.last) > kSlackOfEnds)
+          continue;
+        same.insert(&other);
+        all.add(other.first, other.last);
       }
+      if (same.size() <= kept.size()) continue;
+      kept = std::move(same);
+      right = all;
+    }
+  }
+  if (right.first == kNoTime) return;
+  for (const auto& [name, log] : by_log) {
+    if (log.zoned || kept.contains(&log)) continue;
+    const std::int64_t shift = zone_shift(log, right, stated);
+    if (shift == 0) continue;
+    for (const std::size_t i : log.sources) {
+      move_source(logs, i, shift);
+      logs.sources[i].shifted_ns = shift;
     }
   }
 }
@@ -863,6 +975,7 @@ Logs put_together(std::vector<std::deque<FileResult>>& files, Templates& templat
     }
   }
   for (NodeLog& node : logs.nodes) node.counts.resize(templates.size());
+  align_years(logs);
   align_zones(logs);
   logs.jumps = undo_clock_jumps(logs);
   merge_by_time(logs);
@@ -918,7 +1031,8 @@ std::string words(const Source& source) {
   if (source.timed != 0 && source.time_kind == TimeKind::no_date)
     out += "; times have no date: it follows from when the file was written";
   if (source.timed != 0 && source.time_kind == TimeKind::no_year)
-    out += "; times have no year: it follows from when the file was written";
+    out += source.year_of_others ? "; times have no year: it follows from the other files"
+                                 : "; times have no year: it follows from when the file was written";
   if (source.timed != 0 && source.time_kind == TimeKind::since_boot)
     out += "; times count from a start: dates follow from when the file was written";
   if (source.timed != 0 && !source.zoned && source.time_kind != TimeKind::since_boot)

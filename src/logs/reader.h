@@ -59,6 +59,8 @@ struct Source {
   bool zoned = false;                        // the timestamps state their zone
   bool newest_first = false;                 // the newest line came first, and the order was reversed
   TimeKind time_kind = TimeKind::date_time;  // the least complete kind of timestamp in the file
+  bool dated = false;                        // at least one timestamp states its year
+  bool year_of_others = false;               // the timestamps have no year, and got that of the other files
   std::int64_t shifted_ns = 0;  // added to the timestamps to align them with those of other files; see align_zones()
   std::int64_t first_ns = kNoTime, last_ns = kNoTime;
 };

@@ -1,6 +1,7 @@
 #include "logs/time_keeper.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "logs/line/time_parts.h"
 
@@ -21,9 +22,12 @@ std::int64_t TimeKeeper::with_year(std::int64_t ns) {
   if (year_ == 0) {
     int now = 0;
     unsigned ignored = 0;
-    date_of(written_ns_ / kDay, now, ignored, ignored);
+    date_of((near_ns_ != kNoTime ? near_ns_ : written_ns_) / kDay, now, ignored, ignored);
     // Allow one more day, because the writer's clock or zone may be ahead.
-    year_ = in_year(now) <= written_ns_ + kDay ? now : now - 1;
+    year_ = near_ns_ == kNoTime && in_year(now) > written_ns_ + kDay ? now - 1 : now;
+    for (const int other : {now - 1, now + 1})
+      if (near_ns_ != kNoTime && std::abs(in_year(other) - near_ns_) < std::abs(in_year(year_) - near_ns_))
+        year_ = other;
   } else if (last_yearless_ != kNoTime && in_year(year_) < last_yearless_ - 182 * kDay) {
     ++year_;
   } else if (last_yearless_ != kNoTime && in_year(year_) > last_yearless_ + 182 * kDay) {

@@ -8,14 +8,18 @@
 
 namespace rose::logs {
 
-// Completes the timestamps of one file. A missing year is chosen so that the first line without a year is at or before
-// `written_ns`, when the file was last written; a missing date, so that the last line is. Between them, the order of
-// the lines decides: a timestamp that is more than half a year or half a day before its predecessor begins the next
-// year or day.
+// Completes the timestamps of one file. A missing year is chosen so that the first line without a year is closest to a
+// line of the file that has one (near()); if none has, so that it is at or before `written_ns`, when the file was last
+// written. A missing date is chosen so that the last line is at or before `written_ns`. Between them, the order of the
+// lines decides: a timestamp that is more than half a year or half a day before its predecessor begins the next year or
+// day.
 class TimeKeeper {
  public:
   // `zone_ns`: ns east of Greenwich, for timestamps without a zone.
   TimeKeeper(std::int64_t zone_ns, std::int64_t written_ns) : zone_ns_(zone_ns), written_ns_(written_ns) {}
+
+  // A time from this file that states its year: several programs may write into one file.
+  void near(std::int64_t ns) { near_ns_ = ns; }
 
   // UTC in ns. For timestamps without a date and for those since a start, add offset(kind) after the last line was
   // read.
@@ -27,6 +31,7 @@ class TimeKeeper {
 
   std::int64_t zone_ns_;
   std::int64_t written_ns_;
+  std::int64_t near_ns_ = kNoTime;
   int year_ = 0;  // the year of the last timestamp without one
   std::int64_t last_yearless_ = kNoTime;
   std::int64_t days_ = 0;  // days added to timestamps without a date

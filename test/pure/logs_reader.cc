@@ -232,6 +232,53 @@ TEST_CASE("timestamps without zone, year or date are read") {
   CHECK(span("<02.01.2026 03:04:05> a\n<02.01.2026 03:05:05> b\n", custom) == 60 * kSecond);
 }
 
+TEST_CASE("a missing year is that of other times in the line, the file or the other files") {
+  // 2024-03-11 10:00:00
+  constexpr std::int64_t kMorning = 1'710'151'200 * kSecond;
+  const Read wrapped(
+      "Mar 11 10:00:00 n1 kvd[9]: 2024-03-11 10:00:00,123 - kv - INFO - ready\n"
+      "Mar 11 10:00:01 n1 kvd[9]: 2024-03-11 10:00:01,123 - kv - INFO - ready\n");
+  CHECK(wrapped.messages()[0].ts_ns == kMorning);
+  const Read mixed(
+      "I0311 10:00:00.000000    49 gc.cpp:95] freed a folder\n"
+      "2024-03-11 10:00:01,000:49(0x7f):ZOO_INFO@log_env@726: connected\n"
+      "I0311 10:00:02.000000    49 gc.cpp:95] freed a folder\n");
+  CHECK(mixed.messages()[0].ts_ns == kMorning);
+  CHECK(mixed.messages()[2].ts_ns == kMorning + 2 * kSecond);
+  rose::test::Folder folder;
+  std::ofstream(folder / "1.log") << "Mar 11 10:00:00 n1 kvd[9]: ready\n";
+  std::ofstream(folder / "2.log") << "2024-03-11 10:00:00 INFO ready\n";
+  Templates kinds;
+  const Logs both = read_files({{folder / "1.log", "n1"}, {folder / "2.log", "n2"}}, kinds);
+  CHECK(both.nodes[0].messages[0].ts_ns == kMorning);
+  CHECK(words(both.sources[0]).find("it follows from the other files") != std::string::npos);
+}
+
+TEST_CASE("a log whose clock has another zone is moved, one of a node that ended early is not") {
+  const auto log = [](int from_minute, int to_minute) {
+    std::string text;
+    for (int minute = from_minute; minute < to_minute; ++minute)
+      text += fmt::format("2024-03-11 {:02}:{:02}:00 INFO answered a client\n", 6 + minute / 60, minute % 60);
+    return text;
+  };
+  const auto shift_of_last = [](const std::vector<std::string>& texts) {
+    rose::test::Folder folder;
+    std::vector<Input> inputs;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      inputs.push_back({folder / fmt::format("{}.log", i), fmt::format("n{}", i)});
+      std::ofstream(inputs.back().path) << texts[i];
+    }
+    Templates kinds;
+    return read_files(inputs, kinds).sources.back().shifted_ns / (60 * kSecond);
+  };
+  CHECK(shift_of_last({log(0, 70), log(0, 70), log(60, 130)}) == -60);    // overlaps
+  CHECK(shift_of_last({log(0, 70), log(0, 70), log(300, 370)}) == -300);  // does not
+  CHECK(shift_of_last({log(0, 70), log(0, 70), log(300, 330)}) == -300);  // ended early as well
+  CHECK(shift_of_last({log(0, 70), log(0, 70), log(0, 10)}) == 0);
+  CHECK(shift_of_last({log(0, 70), log(0, 70), log(60, 70)}) == 0);
+  CHECK(shift_of_last({log(0, 70), log(0, 70), log(60, 123)}) == 0);
+}
+
 TEST_CASE("files of one node are one log in order of time, compressed or not") {
   const rose::test::Folder folder;
   const std::string older = "2026-01-02 03:04:05 INFO one\n2026-01-02 03:04:06 INFO two\n";

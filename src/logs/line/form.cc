@@ -399,6 +399,25 @@ Form::Form(Form&&) noexcept = default;
 Form& Form::operator=(Form&&) noexcept = default;
 Form::~Form() = default;
 
+namespace {
+// The collector's time, with the year that the program's own time states: the one in which both are closest.
+TimeStamp with_year_of(TimeStamp yearless, const TimeStamp& dated) {
+  constexpr std::int64_t kDayNs = 86'400'000'000'000;
+  int stated = 0, standing_in = 0;
+  unsigned month = 0, day = 0;
+  date_of(dated.ns / kDayNs, stated, month, day);
+  date_of(yearless.ns / kDayNs, standing_in, month, day);
+  std::int64_t best = 0;
+  for (const int year : {stated, stated - 1, stated + 1}) {
+    const std::int64_t ns = days_of(year, month, day) * kDayNs + yearless.ns % kDayNs;
+    if (best == 0 || std::abs(ns - dated.ns) < std::abs(best - dated.ns)) best = ns;
+  }
+  yearless.ns = best;
+  yearless.kind = TimeKind::date_time;
+  return yearless;
+}
+}  // namespace
+
 LineRole Form::take(std::string_view line, Parts& parts) {
   Inner& in = *inner_;
   LayerFields all;
@@ -433,7 +452,9 @@ LineRole Form::take(std::string_view line, Parts& parts) {
     return LineRole::rest;
   }
   const LineRole took = in.take_inner(all.text, parts);
-  if (all.time) parts.time = all.time;
+  if (all.time && all.time->kind == TimeKind::no_year && parts.time && parts.time->kind == TimeKind::date_time)
+    parts.time = with_year_of(*all.time, *parts.time);
+  else if (all.time) parts.time = all.time;
   if (parts.level == Level::none) parts.level = all.level;
   if (parts.logger.empty()) parts.logger = all.logger;
   if (parts.host.empty()) parts.host = all.host;
