@@ -368,7 +368,8 @@ void MessageReader::read_end() {
     meaning_.ended = true;
     meaning_.signal = signal > 0 && signal < 65 ? signal : SIGKILL;
   }
-  meaning_.helper = meaning_.ended && has(Says::helper) && !has(Says::no_helper);
+  meaning_.main = meaning_.ended && has(Says::no_helper);
+  meaning_.helper = meaning_.ended && has(Says::helper) && !meaning_.main;
   // "server process (PID 88) was terminated by signal 6: Aborted": the writer itself survives.
   if (meaning_.helper) meaning_.panic = false;
   if (meaning_.out_of_memory) {

@@ -51,6 +51,7 @@ struct Meaning {
   int exit_code = -1;
   bool ended = false;      // a process was ended, or ends itself, by `signal`, `exit_code` or a panic
   bool helper = false;     // ended: it is a child of the writer
+  bool main = false;       // ended: the message says that it is a service, a container or a main process
   bool panic = false;      // the writer ends: a panic, an abort, an uncaught exception
   bool traceback = false;  // contains a traceback of Python: if the exception was not caught, this was the last output
   bool out_of_memory = false;

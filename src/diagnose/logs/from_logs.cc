@@ -279,7 +279,7 @@ class FromLogs {
     end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) |
                                                  (hint.out_of_memory ? trace::kOutOfMemory : 0));
     // It is inferred from a silence, from the node's next start, or from a message that names no node.
-    const bool inferred = (!hint.reported && !hint.itself) || hint.unnamed;
+    const bool inferred = (!hint.reported && !hint.itself) || hint.unnamed || hint.passing;
     out_.put(end, {weight, hint.words, since, false, inferred});
     if (hint.until_ns != kNoTime)
       out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), {weight, hint.words});
@@ -359,7 +359,7 @@ class FromLogs {
         begin = gone + kMessageToEnd;
     }
     const std::int64_t end = std::max(hint.until_ns != kNoTime ? hint.until_ns : begin, begin + kLeastSilence);
-    out_.put_silence(node, hint.peer, begin, end, weight, hint.words, hint.unnamed);
+    out_.put_silence(node, hint.peer, begin, end, weight, hint.words, hint.unnamed || hint.passing);
   }
 
   // Adds a failed call for each system call and file that the message may mean. The most likely one comes first; each
@@ -402,7 +402,7 @@ class FromLogs {
             hint.count > 1 ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hint.count - 1, 100'000)) : 1;
         // It is inferred if the message names no file, so that `path` is one of the files that the node uses, or if it
         // names no failed call, so that `call` is one of those that lose a peer.
-        const bool inferred = (!path.empty() && hint.path.empty()) || hint.unnamed;
+        const bool inferred = (!path.empty() && hint.path.empty()) || hint.unnamed || hint.passing;
         out_.put(failed, {weight, hint.words, 0, false, inferred});
         if (hint.count > 1) {
           failed.ts_ns = std::max(failed.ts_ns + 1, hint.until_ns != kNoTime ? hint.until_ns : ts);

@@ -2,6 +2,7 @@
 // after the other, and a later one may change the weights of earlier hints.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -61,6 +62,13 @@ struct Findings {
   // True if there is no run without faults, and messages of this kind occur from the beginning of the log to its end.
   [[nodiscard]] bool occurs_throughout(std::size_t n, TemplateId kind) const { return throughout_[n].contains(kind); }
 
+  // The same, in the logs of all nodes, of which there are at least two: a fault rarely hits all of them, and all the
+  // time.
+  [[nodiscard]] bool occurs_throughout_all(TemplateId kind) const {
+    return throughout_.size() > 1 &&
+           std::ranges::all_of(throughout_, [&](const std::set<TemplateId>& kinds) { return kinds.contains(kind); });
+  }
+
   // The lines without a timestamp that follow the message; any program may have written them. A program that ends
   // reports that on the same output, without a timestamp, after one of its usual messages. "" if messages of this kind
   // are also followed by such lines in runs without faults.
@@ -96,6 +104,7 @@ struct Findings {
   std::vector<Hint> hints;
   std::vector<std::size_t> silences;  // indices of hints whose only evidence is that a log is silent
   bool reunited = false;              // a message reports that partitioned nodes are connected again
+  bool everything = false;            // also read what occurs throughout the logs of all nodes
   bool debug_only = false;            // only messages at the level "debug" are read; see NodeReports
 
  private:

@@ -55,6 +55,89 @@ void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& si
   }
 }
 
+// The hints by time: those at most kTogether apart form a group.
+class Groups {
+ public:
+  explicit Groups(const std::vector<Hint>& hints) : group_of_(hints.size(), kNoNode) {
+    constexpr std::int64_t kTogether = 180 * kSecond;
+    std::vector<std::size_t> by_time;
+    for (std::size_t i = 0; i < hints.size(); ++i)
+      if (hints[i].ts_ns != kNoTime) by_time.push_back(i);
+    std::stable_sort(by_time.begin(), by_time.end(),
+                     [&](std::size_t a, std::size_t b) { return hints[a].ts_ns < hints[b].ts_ns; });
+    std::int64_t until = kNoTime;
+    for (const std::size_t i : by_time) {
+      if (messages_.empty() || hints[i].ts_ns - until > kTogether) messages_.emplace_back();
+      until = std::max(until, hints[i].ts_ns);
+      messages_.back().insert({hints[i].log, hints[i].message});
+      group_of_[i] = messages_.size() - 1;
+    }
+    for (const auto& group : messages_) most_ = std::max(most_, group.size());
+  }
+
+  // The number of different messages in the group of hint `i`; 0: it has no time.
+  [[nodiscard]] std::size_t size_of(std::size_t i) const {
+    return group_of_[i] == kNoNode ? 0 : messages_[group_of_[i]].size();
+  }
+  [[nodiscard]] std::size_t most() const { return most_; }
+
+ private:
+  std::vector<std::set<std::pair<std::size_t, std::uint32_t>>> messages_;  // of each group
+  std::vector<std::size_t> group_of_;
+  std::size_t most_ = 0;
+};
+
+// Assumption: an outage leaves several messages at about the same time; in hours of logs there are also single errors
+// from which the programs recover. Goal: such an error does not rank before the outage. Derivation: if one group of
+// hints comes from kCluster different messages or more, a group with a third of them or less is half as likely to be
+// the cause; it stays a candidate, because a cause may be long before its effects.
+void weigh_isolated(std::vector<Hint>& hints, const Logs& failure) {
+  constexpr std::size_t kCluster = 3, kLongLogs = 500;
+  constexpr double kIsolated = 0.5;
+  std::size_t messages = 0;
+  for (const NodeLog& node : failure.nodes) messages += node.messages.size();
+  const Groups groups(hints);
+  if (messages < kLongLogs || groups.most() < kCluster) return;
+  for (std::size_t i = 0; i < hints.size(); ++i)
+    if (const std::size_t size = groups.size_of(i); size != 0 && size * 3 <= groups.most())
+      hints[i].weight *= kIsolated;
+}
+
+// Assumption: a client that goes away, a peer that answers late once, a task that fails are everyday events of a system
+// that runs for hours. Goal: such an event is no statement about an outage. Derivation: it is one if nothing else is
+// reported around it, by any node, and its writer logs kGoesOn messages after it, for kGoesOnFor or longer. Errors of
+// disks and resources, lies of clocks and ends by a signal are never everyday.
+void weigh_passing(std::vector<Hint>& hints, const Logs& failure) {
+  constexpr std::size_t kLongLog = 200, kGoesOn = 100;
+  constexpr std::int64_t kGoesOnFor = 300 * kSecond;
+  constexpr std::uint64_t kMostTimes = 2;
+  constexpr double kPassing = 0.5;
+  const Groups groups(hints);
+  std::vector<bool> dropped(hints.size());
+  for (std::size_t i = 0; i < hints.size(); ++i) {
+    Hint& hint = hints[i];
+    if (groups.size_of(i) != 1 || hint.count > kMostTimes || hint.log >= failure.nodes.size()) continue;
+    const std::vector<Message>& all = failure.nodes[hint.log].messages;
+    if (all.size() < kLongLog || all.size() - hint.message <= kGoesOn || all.back().ts_ns - hint.ts_ns < kGoesOnFor)
+      continue;
+    const bool everyday = hint.kind == Hint::Kind::silence ||
+                          (hint.kind == Hint::Kind::call && !kernel::resource_error(hint.error)) ||
+                          (hint.kind == Hint::Kind::end && ((hint.reported && hint.signal == 0) || hint.missed)) ||
+                          (hint.kind == Hint::Kind::stop && failure.nodes[hint.log].node != hint.node);
+    if (!everyday) continue;
+    hint.passing = true;
+    hint.weight *= kPassing;
+    if (hint.kind == Hint::Kind::call && !hint.syscalls.empty()) hint.syscalls.resize(1);
+    // That any of the other nodes was missed is a guess, if the message also reports a failed call.
+    dropped[i] = hint.kind != Hint::Kind::call && hint.unnamed &&
+                 std::any_of(hints.begin(), hints.end(), [&](const Hint& other) {
+                   return other.kind == Hint::Kind::call && other.log == hint.log && other.message == hint.message;
+                 });
+  }
+  std::size_t i = 0;
+  std::erase_if(hints, [&](const Hint&) { return dropped[i++]; });
+}
+
 // A wrong clock differs from the clocks of all other nodes, and those differ only from it.
 void weigh_clocks(std::vector<Hint>& hints) {
   std::map<std::string, std::set<std::string>>
@@ -193,6 +276,10 @@ std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Diff
   if (found.hints.empty()) find_silent_node(found);
   if (found.hints.empty()) find_lone_stop(found);
   if (found.hints.empty()) {
+    found.everything = true;
+    for (std::size_t n = 0; n < failure.nodes.size(); ++n) find_reports(found, n);
+  }
+  if (found.hints.empty()) {
     found.debug_only = true;
     for (std::size_t n = 0; n < failure.nodes.size(); ++n) find_reports(found, n);
   }
@@ -200,6 +287,8 @@ std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Diff
   weigh_echoes(found.hints);
   weigh_silences(found.hints, found.silences);
   weigh_clocks(found.hints);
+  weigh_isolated(found.hints, failure);
+  if (normal.nodes.empty()) weigh_passing(found.hints, failure);
   std::stable_sort(found.hints.begin(), found.hints.end(),
                    [](const Hint& a, const Hint& b) { return a.weight > b.weight; });
   if (found.hints.size() > kMostHints) found.hints.resize(kMostHints);

@@ -48,6 +48,7 @@ struct Hint {
   bool itself = false;             // end: caused by the process itself
   bool reported = false;   // end: a message reports it; false: the hint's message is the last one before the end
   bool unnamed = false;    // silence, end: the message does not name the peer; call: it names no failed call
+  bool passing = false;    // a single error after which everything went on as before
   bool missed = false;     // end, stop: the only evidence is that other nodes miss the node
   bool timed_out = false;  // silence: a timeout expired; a peer that is only reported as gone may have left on request
   bool ended_early = false;    // end: the only evidence is that the node logs nothing more

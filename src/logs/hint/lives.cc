@@ -191,7 +191,9 @@ bool add_panic(Findings& found, std::size_t n, std::size_t since) {
   const std::size_t end = here.messages.size();
   if (restarts_helpers(found, here, since, end)) return false;
   for (std::size_t i = tail_of(since, end); i < end; ++i) {
-    if (!is_fatal(found, here.messages[i], i + 1 == end) || found.is_normal(n, here.messages[i].kind)) continue;
+    const TemplateId kind = here.messages[i].kind;
+    if (found.is_normal(n, kind) || found.occurs_throughout(n, kind)) continue;
+    if (!is_fatal(found, here.messages[i], i + 1 == end)) continue;
     Hint& hint = found.add(Hint::Kind::end, n, here.messages[i], kPanicked);
     hint.itself = true;
     hint.signal = SIGABRT;

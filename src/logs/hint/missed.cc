@@ -41,6 +41,20 @@ bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
          all[all.size() - 2].ts_ns > ts + kNoticedTogether;
 }
 
+// Assumption: the gaps between the messages of a long log vary within their own range. Goal: one node that misses
+// another suffices if the log of that one has a gap at that time which it has at no other time. Derivation: the log has
+// at least kLongLog messages, so the next longest gap is the extreme of hundreds; a gap several times as long is none
+// of them.
+bool is_unusual_gap(const NodeLog& log, std::size_t after) {
+  constexpr std::size_t kLongLog = 200;
+  constexpr std::int64_t kTimesTheLongest = 3;
+  if (log.messages.size() < kLongLog || after == 0) return false;
+  std::int64_t longest = kSecond;
+  for (std::size_t i = 1; i < log.messages.size(); ++i)
+    if (i != after) longest = std::max(longest, log.messages[i].ts_ns - log.messages[i - 1].ts_ns);
+  return log.messages[after].ts_ns - log.messages[after - 1].ts_ns >= kTimesTheLongest * longest;
+}
+
 // The number of nodes that the same node misses at about that time. Several nodes rarely end at once.
 std::size_t missed_together(const Findings& found, const Hint& silence) {
   std::set<std::string> all;
@@ -131,7 +145,7 @@ void find_missed(Findings& found) {
         hint.kind == Hint::Kind::silence && hint.weight >= kLogGap && hint.ts_ns != kNoTime)
       missed[hint.peer].emplace(hint.node, i);
   for (const auto& [name, by] : missed) {
-    if (by.size() + 1 < found.names.size()) continue;
+    if (by.empty()) continue;
     // The machine of a paused node answers, so an unreachable node was not paused.
     if (std::any_of(by.begin(), by.end(), [&](const auto& entry) { return found.hints[entry.second].unreachable; }))
       continue;
@@ -146,6 +160,9 @@ void find_missed(Findings& found) {
     if (next == here->messages.begin() || next == here->messages.end()) continue;
     const std::int64_t since = std::max((next - 1)->ts_ns, first.ts_ns - kNoticeTime);
     if (next->ts_ns - since < kLeastSilentTime) continue;
+    if (by.size() + 1 < found.names.size() &&
+        !is_unusual_gap(*here, static_cast<std::size_t>(next - here->messages.begin())))
+      continue;
     const auto begins = [&](Hint& hint, std::int64_t earliest) {
       hint.ts_ns = std::max(earliest, first.ts_ns - kNoticedWithin);
       if (earliest < hint.ts_ns) hint.since_ns = earliest;

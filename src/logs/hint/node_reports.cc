@@ -19,7 +19,7 @@ namespace rose::logs {
 namespace {
 
 constexpr std::uint64_t kMostRead = 500;  // messages of one kind that are read individually
-constexpr std::size_t kLongLog = 500;     // messages: a log this long shows by itself which messages are normal
+constexpr std::size_t kLongLog = 200;     // messages: a log this long shows by itself which messages are normal
 constexpr std::size_t kHeading = 32;      // longest first line, in characters, that is only the heading of a message
 constexpr std::size_t kErrorAlone = 60;   // characters of a message that only states the error of the message before it
 
@@ -37,6 +37,9 @@ constexpr double kOwnInterface = 0.7;
 constexpr double kUnresolved = 0.4;  // a name is not resolved: the name server is missing, or the name was removed
 constexpr double kUnresolvedWithOthers = 0.3;  // several names are not resolved: the node of one of them is missing
 constexpr double kUnclean = 0.5;               // the writer's previous process did not shut down cleanly
+// The same, and other nodes missed the writer at most so long before.
+constexpr double kConfirmedEnd = 0.9;
+constexpr std::int64_t kConfirmedWithin = 300 * kSecond;
 // Data that the writer reads are damaged: its previous process was interrupted, or the disk returned wrong data.
 constexpr double kTorn = 0.4, kTornRead = 0.25;
 // The other nodes excluded the writer: it was partitioned, or paused for about kOutcastPauseLength (assumed).
@@ -46,11 +49,36 @@ constexpr std::int64_t kOutcastPauseLength = 15 * kSecond;
 constexpr double kRefused = 0.6, kRefusedByFirewall = 0.25;
 constexpr double kLogContinues = 0.2;  // factor for kRefused: the peer's log continues without a new start
 
+// Assumption: a process that logs kLivesOn messages soon after it reported an exit status, and no new start, lives on:
+// the status is that of a command, a task or a child that it ran, however the message calls it. Goal: such an exit does
+// not count as an end of the node. Derivation: programs that end print a few lines more (the tail of an end has 6).
+constexpr std::size_t kLivesOn = 12;
+constexpr std::int64_t kLivesOnWithin = 300 * kSecond;
+// Pauses that a program reports all the time differ by less than this factor from their median.
+constexpr std::int64_t kUnusualPause = 3;
+
 // True if the log has messages before the first report and well after it.
 bool logs_around(const NodeLog* log, const Repeated& report) {
   if (log == nullptr || !is_timed(*log) || report.first->ts_ns == kNoTime) return false;
   return log->messages.front().ts_ns < report.first->ts_ns &&
          log->messages.back().ts_ns > report.first->ts_ns + kEarlyEnd;
+}
+
+// True if the peer's log shows that it began a new life within a minute after the report: it starts, accepts requests
+// again, or finds that it had not stopped in order.
+bool begins_anew(const Findings& found, const NodeLog* log, const Repeated& report) {
+  constexpr std::int64_t kWithin = 60 * kSecond;
+  constexpr std::ptrdiff_t kMostLooked = 300;
+  if (log == nullptr || !is_timed(*log) || report.first->ts_ns == kNoTime) return false;
+  const auto from = std::lower_bound(log->messages.begin(), log->messages.end(), report.first->ts_ns,
+                                     [](const Message& message, std::int64_t ts) { return message.ts_ns < ts; });
+  const auto until = from + std::min(kMostLooked, log->messages.end() - from);
+  const auto n = static_cast<std::size_t>(log - found.failure.nodes.data());
+  return std::any_of(from, until, [&](const Message& message) {
+    if (message.ts_ns - report.first->ts_ns > kWithin || found.occurs_throughout(n, message.kind)) return false;
+    const Meaning meaning = found.meaning(message);
+    return meaning.starting || meaning.serving || meaning.unclean;
+  });
 }
 
 // If the next message only states an error ("Error: Is a directory."), uses it as the error of this message; returns
@@ -109,6 +137,8 @@ class NodeReports {
   void add_last_end();
   void add_outcast();
   void add_standstill();
+  [[nodiscard]] bool is_usual_pause() const;
+  [[nodiscard]] bool lives_on_after(const Message& message) const;
   void add_processes();
   void add_clocks();
   void add_slow_disk();
@@ -124,7 +154,8 @@ class NodeReports {
   std::map<std::pair<std::string, int>, Report> processes_;               // key: node, and signal or 1000 + exit code
   // Key: the node whose clock is wrong, or differs from the writer's; "" unknown.
   std::map<std::string, Report> clocks_;
-  Report longest_;                         // the longest pause that the node reports
+  Report longest_;  // the longest pause that the node reports
+  std::unordered_map<TemplateId, std::vector<std::int64_t>> pauses_;
   Report cut_off_;                         // its own interface is down
   Report outcast_;                         // it was excluded from the cluster
   Report torn_, unclean_;                  // data or marks left by a previous process that did not shut down cleanly
@@ -165,6 +196,8 @@ void NodeReports::read() {
     if (kind.meaning.reports_anything()) keep(message, kind, following_call);
   }
   fold_paths(calls_);
+  for (std::map<std::string, Report>* reports : {&peers_, &refusing_, &unnamed_})
+    for (auto& [other, report] : *reports) settle(report);
 }
 
 std::optional<FailedCall> NodeReports::read_following_lines(const Message& message) {
@@ -189,11 +222,13 @@ bool NodeReports::read_message(const Message& message, Kind& kind) {
 // True if the message reports no problem: it is logged for debugging, belongs to a successful start, or occurs
 // throughout the log.
 bool NodeReports::reports_nothing(const Message& message, const Meaning& meaning) const {
-  if (meaning.ended || meaning.panic || (kernel::resource_error(meaning.error) && !meaning.vague)) return false;
+  const bool throughout = here_.messages.size() >= kLongLog && found_.occurs_throughout(n_, message.kind);
+  if (meaning.ended || meaning.panic) return false;
+  if (kernel::resource_error(meaning.error) && !meaning.vague)
+    return throughout && !found_.everything && found_.occurs_throughout_all(message.kind);
   if (found_.belongs_to_start(n_, message)) return true;
   if (meaning.clock || meaning.own_pause_ns != 0) return false;
-  return message.level == Level::debug || message.level == Level::trace ||
-         (here_.messages.size() >= kLongLog && found_.occurs_throughout(n_, message.kind));
+  return message.level == Level::debug || message.level == Level::trace || throughout;
 }
 
 // True if the message reports, at a level for debugging, that a named node is missing or that a disk is slow.
@@ -234,6 +269,7 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
   keep_failure(message, kind, weight * weight_of(message.level), following_call);
   if (meaning.clock) keep_clock(message, kind, weight);
   else if (misses && !for_a_reason) keep_missing(message, kind, weight);
+  if (meaning.own_pause_ns >= kLeastPause) pauses_[message.kind].push_back(meaning.own_pause_ns);
   if (meaning.own_pause_ns >= kLeastPause &&
       (longest_.first == nullptr || meaning.own_pause_ns > longest_.meaning.own_pause_ns)) {
     longest_ = {};
@@ -271,14 +307,14 @@ void NodeReports::keep_missing(const Message& message, const Kind& kind, double 
   const std::vector<NodeName>& names = found_.names;
   if (kind.meaning.closed && !kind.other.empty()) answered_.insert(kind.other);
   if (!kind.other.empty())
-    put((kind.meaning.error == ECONNREFUSED ? refusing_ : peers_)[kind.other], message, kind.meaning, weight);
+    put_episode((kind.meaning.error == ECONNREFUSED ? refusing_ : peers_)[kind.other], message, kind.meaning, weight);
   else if ((kind.meaning.peer.empty() || kind.meaning.peer.starts_with("127.")) && !here_.node.empty() &&
            (names.size() == 2 || kind.meaning.lost))
     // With more than two nodes, any of the others may be the missing one.
     for (const NodeName& other : names)
       if (other.node != here_.node)
-        put(unnamed_[other.node], message, kind.meaning,
-            weight * (names.size() == 2 ? kUnnamedOfTwo : kUnnamedOfSeveral));
+        put_episode(unnamed_[other.node], message, kind.meaning,
+                    weight * (names.size() == 2 ? kUnnamedOfTwo : kUnnamedOfSeveral));
 }
 
 void NodeReports::keep_clock(const Message& message, const Kind& kind, double weight) {
@@ -336,8 +372,10 @@ void NodeReports::add_refusal(const std::string& other, const Report& report, bo
   if (std::any_of(found_.hints.begin(), found_.hints.end(),
                   [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == other; }))
     return;
-  Hint& hint = found_.add(Hint::Kind::end, n_, *report.first,
-                          kRefused * report.weight * (logs_around(found_.log_of(other), report) ? kLogContinues : 1));
+  const NodeLog* log = found_.log_of(other);
+  const bool continues = logs_around(log, report) && !begins_anew(found_, log, report);
+  Hint& hint =
+      found_.add(Hint::Kind::end, n_, *report.first, kRefused * report.weight * (continues ? kLogContinues : 1));
   hint.node = other;
   hint.signal = SIGKILL;
   hint.count = report.count;
@@ -370,6 +408,12 @@ void NodeReports::add_unresolved() {
 void NodeReports::add_last_end() {
   const Report& report = unclean_.first != nullptr ? unclean_ : torn_;
   if (report.first == nullptr || here_.node.empty()) return;
+  // Others missed it, and it had not stopped in order: both report the same end.
+  if (unclean_.first != nullptr)
+    for (Hint& hint : found_.hints)
+      if (hint.kind == Hint::Kind::end && hint.node == here_.node && hint.log != n_ && hint.ts_ns != kNoTime &&
+          hint.ts_ns <= report.first->ts_ns && report.first->ts_ns - hint.ts_ns <= kConfirmedWithin)
+        hint.weight = std::max(hint.weight, kConfirmedEnd * report.weight);
   const bool seen = std::any_of(found_.hints.begin(), found_.hints.end(), [&](const Hint& hint) {
     const bool ends = hint.kind == Hint::Kind::end || hint.kind == Hint::Kind::call || hint.kind == Hint::Kind::limit;
     return ends && hint.node == here_.node && (hint.ts_ns == kNoTime || hint.ts_ns < report.first->ts_ns);
@@ -403,8 +447,17 @@ void NodeReports::add_outcast() {
   hint.ts_ns -= kOutcastPauseLength;
 }
 
+// True if the node reports pauses throughout its log, and the longest is not much longer than the others.
+bool NodeReports::is_usual_pause() const {
+  const TemplateId kind = longest_.first->kind;
+  if (!found_.occurs_throughout(n_, kind)) return false;
+  std::vector<std::int64_t> all = pauses_.at(kind);
+  std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+  return longest_.meaning.own_pause_ns < kUnusualPause * all[all.size() / 2];
+}
+
 void NodeReports::add_standstill() {
-  if (longest_.first == nullptr) return;
+  if (longest_.first == nullptr || is_usual_pause()) return;
   Hint& hint = found_.add(Hint::Kind::stop, n_, *longest_.first, kReportsPause * longest_.weight);
   hint.took_ns = longest_.meaning.own_pause_ns;
   if (hint.ts_ns == kNoTime) return;
@@ -447,6 +500,16 @@ void NodeReports::add_slow_disk() {
     add(*own, has_place(found_.names, here_.node, found_.failure.text(*own->first)) ? kOtherDisk : kExplicit);
 }
 
+bool NodeReports::lives_on_after(const Message& message) const {
+  const Message* const end = here_.messages.data() + here_.messages.size();
+  const Message* next = &message + 1;
+  for (; next != end && next <= &message + kLivesOn; ++next) {
+    if (next->ts_ns != kNoTime && next->ts_ns - message.ts_ns > kLivesOnWithin) return false;
+    if (found_.meaning(*next).starting) return false;
+  }
+  return next > &message + kLivesOn;
+}
+
 void NodeReports::add_processes() {
   // A child process that crashes after a failed call is a consequence of that call.
   const auto by_itself = [](int signal) {
@@ -454,8 +517,11 @@ void NodeReports::add_processes() {
   };
   for (const auto& [key, report] : processes_) {
     if (report.meaning.helper && by_itself(report.meaning.signal) && !calls_.empty()) continue;
-    Hint& hint = found_.add(Hint::Kind::end, n_, *report.first, kExplicit * report.weight);
+    const bool of_child =
+        report.meaning.signal == 0 && !report.meaning.main && key.first == here_.node && lives_on_after(*report.first);
+    Hint& hint = found_.add(Hint::Kind::end, n_, *report.first, (of_child ? kLogContinues : kExplicit) * report.weight);
     hint.node = key.first;
+    hint.unnamed = of_child;
     hint.signal = report.meaning.signal;
     hint.exit_code = report.meaning.exit_code;
     hint.itself = report.meaning.signal == 0;

@@ -15,11 +15,17 @@ constexpr double kResourceItself = 0.35;
 constexpr double kUnstatedFailure = 0.28;  // an operation on a file failed without a stated reason
 constexpr double kNextError = 0.5;         // factor of the second most frequent error to the most frequent one
 
+constexpr std::int64_t kEpisode = 600 * kSecond;
+
 }  // namespace
 
 void put(Report& report, const Message& message, const Meaning& meaning, double weight) {
   if (weight * kClearlyMore <= report.weight) return;
-  if (weight >= report.weight * kClearlyMore) report = {};
+  if (weight >= report.weight * kClearlyMore) {
+    std::vector<Report> earlier = std::move(report.earlier);
+    report = {};
+    report.earlier = std::move(earlier);
+  }
   if (report.first == nullptr) {
     report.first = &message;
     report.meaning = meaning;
@@ -27,6 +33,27 @@ void put(Report& report, const Message& message, const Meaning& meaning, double 
   report.last = &message;
   ++report.count;
   report.weight = std::max(report.weight, weight);
+}
+
+// Assumption: while a peer is missing, those that miss it say so again within kEpisode; retries and timeouts that need
+// longer are rare. Goal: a timeout of the morning and an outage in the evening are not one silence of ten hours.
+void put_episode(Report& report, const Message& message, const Meaning& meaning, double weight) {
+  if (report.first != nullptr && report.last->ts_ns != kNoTime && message.ts_ns != kNoTime &&
+      message.ts_ns - report.last->ts_ns > kEpisode) {
+    settle(report);
+    Report over = std::move(report);
+    report = {};
+    report.earlier.push_back(std::move(over));
+  }
+  put(report, message, meaning, weight);
+}
+
+void settle(Report& report) {
+  if (report.earlier.empty()) return;
+  Report before = std::move(report.earlier.back());
+  report.earlier.clear();
+  const bool better = report.weight != before.weight ? report.weight > before.weight : report.count > before.count;
+  if (!better) report = std::move(before);
 }
 
 void fold_paths(std::map<FailedCall, Report>& calls) {

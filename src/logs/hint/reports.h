@@ -5,13 +5,15 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "logs/hint/findings.h"
 
 namespace rose::logs {
 
 struct Report : Repeated {
-  Meaning meaning;  // of the first message
+  Meaning meaning;              // of the first message
+  std::vector<Report> earlier;  // put_episode(): the best of the episodes that are over; at most one
 };
 
 using FailedCall = std::tuple<int, std::string, std::string>;  // error, path, peer
@@ -19,6 +21,11 @@ using FailedCall = std::tuple<int, std::string, std::string>;  // error, path, p
 // Adds a message to the report. The greater of two clearly different weights wins: a message that also occurs in runs
 // without faults neither begins nor extends a report whose messages only the failure has.
 void put(Report& report, const Message& message, const Meaning& meaning, double weight);
+// Adds a message to the report that a peer is missing. Messages that are far apart belong to different episodes.
+void put_episode(Report& report, const Message& message, const Meaning& meaning, double weight);
+// Replaces the report by its best episode: the one with the greatest weight, of those the one with the most messages,
+// of those the first. Call it after the last put_episode().
+void settle(Report& report);
 // Merges reports of the same failure: the layers of a program log it one after the other, each with the part of the
 // path that it knows ("/srv/n1/data/db", "data/db").
 void fold_paths(std::map<FailedCall, Report>& calls);

@@ -35,13 +35,24 @@ std::size_t first_minute(const NodeLog& node) {
   return static_cast<std::size_t>(first_later - node.messages.begin());
 }
 
+// The messages up to the one that says that the program accepts requests from now on, if that is at the beginning of
+// the log: what it says before is its start, although it does not say so. 0 if there is no such message.
+std::size_t until_serving(const Logs& logs, const NodeLog& node) {
+  const std::size_t most = std::min({node.messages.size(), kLongStartWithin, first_minute(node)});
+  for (std::size_t i = 0; i < most; ++i)
+    if (read_meaning(logs.text(node.messages[i])).serving) return i + 1;
+  return 0;
+}
+
 }  // namespace
 
 std::size_t messages_of_start(const Logs& logs, const NodeLog& node) {
   const std::size_t all = node.messages.size();
-  if (all == 0 || !begins(logs, node)) return 0;
-  if (!is_timed(node)) return all < kLongUntimed ? 0 : std::min(all / kUntimedStart, kMostUntimedStart);
-  return node.messages.back().ts_ns - node.messages.front().ts_ns < kLongRun ? 0 : first_minute(node);
+  if (all == 0) return 0;
+  const bool says_so = begins(logs, node);
+  if (!is_timed(node)) return !says_so || all < kLongUntimed ? 0 : std::min(all / kUntimedStart, kMostUntimedStart);
+  if (node.messages.back().ts_ns - node.messages.front().ts_ns < kLongRun) return 0;
+  return says_so ? first_minute(node) : until_serving(logs, node);
 }
 
 bool logs_only_start(const Logs& logs, const NodeLog& node) {
