@@ -181,3 +181,30 @@ TEST_CASE("what precedes the message that a program is up belongs to its start",
       {hour({{1, "INFO loaded the plugin"}, {3, "INFO server up and running"}, {3500, torn}}), hour({}), hour({})});
   CHECK_FALSE(later.evidence.hints.empty());
 }
+
+TEST_CASE("a failure of its own before a gap or a start is an end, also if the log begins within a life", "[logs]") {
+  const std::string panic = "ERROR terminating due to java.lang.OutOfMemoryError: Java heap space";
+  const Long gap({hour({{2999, panic}}, 3000, 3050), hour({}), hour({})});
+  const Hint* end = gap.find(Hint::Kind::end, "n1");
+  REQUIRE(end != nullptr);
+  CHECK(end->itself);
+  const Long start({hour({{2999, panic}, {3001, "INFO starting server, version 1.2.3"}}), hour({}), hour({})});
+  CHECK(start.find(Hint::Kind::end, "n1") != nullptr);
+  const Long goes_on({hour({{2999, panic}}), hour({}), hour({})});
+  CHECK(goes_on.find(Hint::Kind::end, "n1") == nullptr);
+}
+
+TEST_CASE("of two programs in one log, one may have ended when it is refused", "[logs]") {
+  std::vector<std::pair<int, std::string>> service, until;
+  for (int seconds = 5; seconds < kHour; seconds += 20) {
+    service.emplace_back(seconds, "INFO the index merged a segment");
+    if (seconds < 3000) until.push_back(service.back());
+  }
+  const std::vector<std::pair<int, std::string>> refused = {
+      {3001, "WARN connect to 10.0.0.2:9200: Connection refused"}};
+  const Long ended({hour(refused), hour(until), hour({})}), alive({hour(refused), hour(service), hour({})});
+  REQUIRE(ended.find(Hint::Kind::end, "n2") != nullptr);
+  REQUIRE(alive.find(Hint::Kind::end, "n2") != nullptr);
+  CHECK(ended.find(Hint::Kind::end, "n2")->weight > 0.5);
+  CHECK(alive.find(Hint::Kind::end, "n2")->weight < 0.3);
+}

@@ -335,7 +335,7 @@ class FromLogs {
     const std::int64_t since = case_.time_of(hint);
     const std::int64_t until = hint.until_ns != kNoTime ? hint.until_ns : since + hint.took_ns;
     const std::int64_t earliest = hint.since_ns == kNoTime ? 0 : hint.since_ns;
-    put_stop(node, since, until, 0, {weight, hint.words, earliest, false, hint.missed});
+    put_stop(node, since, until, 0, {weight, hint.words, earliest, false, hint.missed || hint.passing});
   }
 
   void put_stop(const std::string& node, std::int64_t since, std::int64_t until, unsigned flags,

@@ -143,6 +143,8 @@ void find_lost_roles(Findings& found);
 
 // True if the messages have timestamps of their own.
 [[nodiscard]] bool is_timed(const NodeLog& node);
+// True if the node logs nothing before message `after` for far longer than ever else.
+[[nodiscard]] bool is_unusual_gap(const NodeLog& log, std::size_t after);
 // The first of the last messages before `end`: those that may state the cause of an end.
 [[nodiscard]] std::size_t tail_of(std::size_t begin, std::size_t end);
 // True if the last messages before `end` report an orderly stop.

@@ -72,16 +72,26 @@ class Groups {
       messages_.back().insert({hints[i].log, hints[i].message});
       group_of_[i] = messages_.size() - 1;
     }
-    for (const auto& group : messages_) most_ = std::max(most_, group.size());
+    for (std::size_t i = 0; i < messages_.size(); ++i) most_ = std::max(most_, support(i));
   }
 
   // The number of different messages in the group of hint `i`; 0: it has no time.
   [[nodiscard]] std::size_t size_of(std::size_t i) const {
     return group_of_[i] == kNoNode ? 0 : messages_[group_of_[i]].size();
   }
+  // The same, plus one for each further node that reports something: two nodes that agree are more than two messages.
+  [[nodiscard]] std::size_t support_of(std::size_t i) const {
+    return group_of_[i] == kNoNode ? 0 : support(group_of_[i]);
+  }
   [[nodiscard]] std::size_t most() const { return most_; }
 
  private:
+  [[nodiscard]] std::size_t support(std::size_t group) const {
+    std::set<std::size_t> logs;
+    for (const auto& [log, message] : messages_[group]) logs.insert(log);
+    return messages_[group].size() + logs.size() - 1;
+  }
+
   std::vector<std::set<std::pair<std::size_t, std::uint32_t>>> messages_;  // of each group
   std::vector<std::size_t> group_of_;
   std::size_t most_ = 0;
@@ -99,7 +109,7 @@ void weigh_isolated(std::vector<Hint>& hints, const Logs& failure) {
   const Groups groups(hints);
   if (messages < kLongLogs || groups.most() < kCluster) return;
   for (std::size_t i = 0; i < hints.size(); ++i)
-    if (const std::size_t size = groups.size_of(i); size != 0 && size * 3 <= groups.most())
+    if (const std::size_t size = groups.support_of(i); size != 0 && size * 3 <= groups.most())
       hints[i].weight *= kIsolated;
 }
 

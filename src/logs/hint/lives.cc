@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <set>
@@ -202,6 +203,41 @@ bool add_panic(Findings& found, std::size_t n, std::size_t since) {
   return false;
 }
 
+// Assumption: a process that reports its own failure, and then nothing for longer than ever else, or its start, has
+// ended. Goal: an end within a log is found although the log begins in the middle of a life, so that its first messages
+// show no start. Derivation: an exception from which the program recovers is followed by its everyday messages.
+void add_inner_panics(Findings& found, std::size_t n) {
+  constexpr std::uint64_t kRare = 5;
+  constexpr std::int64_t kSameEnd = 60 * kSecond;
+  const NodeLog& here = found.node(n);
+  if (!is_timed(here) || here.node.empty()) return;
+  std::map<TemplateId, bool> fatal;
+  for (std::size_t i = 0; i + 1 < here.messages.size(); ++i) {
+    const Message& message = here.messages[i];
+    const bool grave = message.level == Level::none || message.level >= Level::error;
+    if (!grave || here.counts[message.kind] > kRare || found.is_normal(n, message.kind) ||
+        found.belongs_to_start(n, message))
+      continue;
+    const auto [known, fresh] = fatal.try_emplace(message.kind, false);
+    if (fresh) known->second = is_fatal(found, message, false);
+    if (!known->second || restarts_helpers(found, here, 0, i + 1)) continue;
+    const std::size_t until = std::min(here.messages.size(), i + 1 + kBannerMessages);
+    const bool starts = std::any_of(
+        here.messages.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+        here.messages.begin() + static_cast<std::ptrdiff_t>(until),
+        [&](const Message& next) { return next.ts_ns - message.ts_ns <= kSameEnd && found.meaning(next).starting; });
+    if (!starts && !is_unusual_gap(here, i + 1)) continue;
+    const bool reported = std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
+      return hint.kind == Hint::Kind::end && hint.node == here.node && std::abs(hint.ts_ns - message.ts_ns) <= kSameEnd;
+    });
+    if (reported) continue;
+    Hint& hint = found.add(Hint::Kind::end, n, message, kPanicked);
+    hint.itself = true;
+    hint.signal = SIGABRT;
+    hint.until_ns = here.messages[i + 1].ts_ns;
+  }
+}
+
 // True if the other nodes were also silent for most of this time. Then there was probably nothing to log.
 bool others_were_silent(const Findings& found, std::size_t n, std::int64_t begin, std::int64_t end) {
   bool others = false;
@@ -274,6 +310,7 @@ bool is_missed_after_stop(const Findings& found, std::size_t n) {
 void find_ends(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   const std::size_t since = add_lives(found, n), end = here.messages.size();
+  add_inner_panics(found, n);
   if (end == 0 || add_panic(found, n, since) || !is_timed(here)) return;
   if (stops_in_order(found.failure, found.names, here, since, end) &&
       !last_stop(found.failure, found.names, here, since, end).gave_up) {

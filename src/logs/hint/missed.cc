@@ -41,20 +41,6 @@ bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
          all[all.size() - 2].ts_ns > ts + kNoticedTogether;
 }
 
-// Assumption: the gaps between the messages of a long log vary within their own range. Goal: one node that misses
-// another suffices if the log of that one has a gap at that time which it has at no other time. Derivation: the log has
-// at least kLongLog messages, so the next longest gap is the extreme of hundreds; a gap several times as long is none
-// of them.
-bool is_unusual_gap(const NodeLog& log, std::size_t after) {
-  constexpr std::size_t kLongLog = 200;
-  constexpr std::int64_t kTimesTheLongest = 3;
-  if (log.messages.size() < kLongLog || after == 0) return false;
-  std::int64_t longest = kSecond;
-  for (std::size_t i = 1; i < log.messages.size(); ++i)
-    if (i != after) longest = std::max(longest, log.messages[i].ts_ns - log.messages[i - 1].ts_ns);
-  return log.messages[after].ts_ns - log.messages[after - 1].ts_ns >= kTimesTheLongest * longest;
-}
-
 // The number of nodes that the same node misses at about that time. Several nodes rarely end at once.
 std::size_t missed_together(const Findings& found, const Hint& silence) {
   std::set<std::string> all;
@@ -92,6 +78,20 @@ void add_isolated(Findings& found) {
 }
 
 }  // namespace
+
+// Assumption: the gaps between the messages of a long log vary within their own range. Goal: one node that misses
+// another suffices if the log of that one has a gap at that time which it has at no other time. Derivation: the log has
+// at least kLongLog messages, so the next longest gap is the extreme of hundreds; a gap several times as long is none
+// of them.
+bool is_unusual_gap(const NodeLog& log, std::size_t after) {
+  constexpr std::size_t kLongLog = 200;
+  constexpr std::int64_t kTimesTheLongest = 3;
+  if (log.messages.size() < kLongLog || after == 0) return false;
+  std::int64_t longest = kSecond;
+  for (std::size_t i = 1; i < log.messages.size(); ++i)
+    if (i != after) longest = std::max(longest, log.messages[i].ts_ns - log.messages[i - 1].ts_ns);
+  return log.messages[after].ts_ns - log.messages[after - 1].ts_ns >= kTimesTheLongest * longest;
+}
 
 // A node that others miss, and that shows no sign of life afterwards, may have ended, or may have been partitioned or
 // paused.
