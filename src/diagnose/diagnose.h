@@ -94,6 +94,7 @@ struct ReportedLimit {
   std::uint64_t count = 1;                                    // number of messages
   double weight = 0;                                          // 0..1: how clearly the logs report it
   std::string words;                                          // for people: the message
+  bool inferred = false;                                      // everything went on as before
 };
 
 struct Inputs {

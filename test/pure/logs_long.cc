@@ -208,3 +208,19 @@ TEST_CASE("of two programs in one log, one may have ended when it is refused", "
   CHECK(ended.find(Hint::Kind::end, "n2")->weight > 0.5);
   CHECK(alive.find(Hint::Kind::end, "n2")->weight < 0.3);
 }
+
+TEST_CASE("what peers report while a node is restarted in order is no outage", "[logs]") {
+  const std::vector<std::pair<int, std::string>> restart = {{2000, "INFO received SIGTERM, shutting down"},
+                                                            {2020, "INFO starting server, version 1.2.3"},
+                                                            {2025, "INFO ready for connections"}};
+  const std::vector<std::pair<int, std::string>> refused = {{2005, "WARN connect to 10.0.0.2:7000: Connection refused"},
+                                                            {2010, "WARN no answer from n2"}};
+  const Long planned({hour(refused), hour(restart, 2000, 2020), hour({})});
+  for (const Hint& hint : planned.evidence.hints) CHECK(hint.weight < 0.3);
+  const Hint* end = planned.find(Hint::Kind::end, "n2");
+  REQUIRE(end != nullptr);
+  CHECK(end->signal == 15);
+  const Long killed({hour(refused), hour({restart.begin() + 1, restart.end()}, 2000, 2020), hour({})});
+  REQUIRE(killed.find(Hint::Kind::end, "n2") != nullptr);
+  CHECK(killed.find(Hint::Kind::end, "n2")->weight > 0.5);
+}

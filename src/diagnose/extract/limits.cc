@@ -29,7 +29,7 @@ Candidate limited(const Given& given, const ReportedLimit& reported, Ids& ids) {
   Candidate c = candidate_of(std::move(fault), reported.count, reported.at_ns);
   c.last_ts = reported.at_ns + reported.took_ns;
   c.plainness = reported.weight;
-  c.known = Known::stated;
+  c.known = reported.inferred ? Known::inferred : Known::stated;
   c.why = reported.words;
   return c;
 }

@@ -14,12 +14,12 @@
 namespace rose::diagnose {
 namespace {
 
-// The latest cause before the end, except planned stops and ends that processes caused themselves; nullptr if there is
-// none.
+// The latest cause before the end, except planned stops, ends that processes caused themselves, and guesses that no log
+// reports clearly; nullptr if there is none.
 const Cause* cause_before(const Candidate& own, const Causes& causes) {
   const Cause* cause = nullptr;
   for (const Cause& c : causes.list()) {
-    if (c.kind == CauseKind::ended_itself || c.kind == CauseKind::planned) continue;
+    if (c.kind == CauseKind::ended_itself || c.kind == CauseKind::planned || c.plainness < kLeastReported) continue;
     const std::int64_t slack = c.kind == CauseKind::partition ? kHeartbeat : 0;
     if (c.start + slack <= own.first_ts) cause = &c;
   }

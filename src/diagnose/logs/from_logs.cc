@@ -424,8 +424,8 @@ class FromLogs {
       }
       ROSE_BUG("a limit of a hint that is none");
     }();
-    inputs_.reported_limits.push_back(
-        {kind, node, std::max(case_.first(), case_.time_of(hint)), hint.took_ns, hint.count, weight, hint.words});
+    inputs_.reported_limits.push_back({kind, node, std::max(case_.first(), case_.time_of(hint)), hint.took_ns,
+                                       hint.count, weight, hint.words, hint.passing});
   }
 
   // Files that the node created or changed in the control run; those used shortly before `ts` first.

@@ -1,6 +1,7 @@
 #include "logs/hint/findings.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "logs/hint/mentions.h"
 #include "logs/quote.h"
@@ -64,6 +65,8 @@ Findings::Findings(const Logs& failed, const Logs& sound, const Difference& betw
     start_.push_back(normal.nodes.empty() ? messages_of_start(failure, log) : 0);
   }
   find_throughout();
+  restarts_.resize(failure.nodes.size());
+  for (std::size_t n = 0; n < failure.nodes.size(); ++n) find_restarts(n);
 }
 
 // A log usually begins before the fault. A message that occurs in most parts of the log, including the first one, is
@@ -78,6 +81,36 @@ void Findings::find_throughout() {
     for (std::size_t i = 0; i < all.size(); ++i) parts[all[i].kind].insert(i * kParts / all.size());
     for (const auto& [kind, in] : parts)
       if (*in.begin() == 0 && in.size() >= kMostParts) throughout_[n].insert(kind);
+  }
+}
+
+// Assumption: a node that stops in order within a long log, and starts again soon, was restarted by its operators.
+// Goal: what its peers report meanwhile is no outage of its own. Derivation: the stop and the start are messages that
+// occur a few times; between them, nothing is logged that the node logs all the time (a component that is restarted
+// leaves the others running), and no process reports a failure; a start follows within kMostDown. Connections close
+// kBefore the last message and open again kAfter the first ones.
+void Findings::find_restarts(std::size_t n) {
+  constexpr std::size_t kLongLog = 200;
+  constexpr std::uint64_t kFew = 6;
+  constexpr std::int64_t kMostDown = 600 * kSecond, kBefore = 5 * kSecond, kAfter = 30 * kSecond;
+  const NodeLog& log = failure.nodes[n];
+  if (!normal.nodes.empty() || !is_timed(log) || log.messages.size() < kLongLog ||
+      log.messages.back().ts_ns - log.messages.front().ts_ns < kLongRun)
+    return;
+  const Message* stop = nullptr;
+  for (const Message& message : log.messages) {
+    if (occurs_throughout(n, message.kind) || (stop != nullptr && message.ts_ns - stop->ts_ns > kMostDown))
+      stop = nullptr;
+    if (log.counts[message.kind] > kFew || belongs_to_start(n, message)) continue;
+    const std::string_view text = failure.text(message);
+    const Meaning meaning = read_meaning(text);
+    const bool asked = meaning.signal == SIGTERM || meaning.signal == SIGINT;
+    if ((meaning.ended && !asked) || meaning.panic || meaning.gave_up) stop = nullptr;
+    else if (meaning.stopping && !is_of_another(names, log, meaning, text)) stop = stop != nullptr ? stop : &message;
+    else if (stop != nullptr && meaning.starting) {
+      restarts_[n].push_back({stop, stop->ts_ns - kBefore, message.ts_ns + kAfter});
+      stop = nullptr;
+    }
   }
 }
 
@@ -110,7 +143,11 @@ bool Findings::has_expected_absence(std::size_t by, std::string_view of, std::in
   const NodeLog* log = log_of(of);
   if (log == nullptr) return false;
   const auto other = static_cast<std::size_t>(log - failure.nodes.data());
-  return is_starting(other, ts_ns) || has_stopped(other);
+  return is_starting(other, ts_ns) || has_stopped(other) || is_restarted(other, ts_ns);
+}
+
+bool Findings::is_restarted(std::size_t n, std::int64_t ts_ns) const {
+  return std::ranges::any_of(restarts_[n], [&](const Restart& one) { return ts_ns >= one.begin && ts_ns <= one.end; });
 }
 
 bool Findings::logged_only_start(std::size_t n) const {

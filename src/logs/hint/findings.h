@@ -62,6 +62,14 @@ struct Findings {
   // True if there is no run without faults, and messages of this kind occur from the beginning of the log to its end.
   [[nodiscard]] bool occurs_throughout(std::size_t n, TemplateId kind) const { return throughout_[n].contains(kind); }
 
+  // The times for which the node was stopped in order to start again; with what its peers notice before and after.
+  struct Restart {
+    const Message* stop = nullptr;
+    std::int64_t begin = kNoTime, end = kNoTime;
+  };
+  [[nodiscard]] bool is_restarted(std::size_t n, std::int64_t ts_ns) const;
+  [[nodiscard]] const std::vector<Restart>& restarts(std::size_t n) const { return restarts_[n]; }
+
   // The same, in the logs of all nodes, of which there are at least two: a fault rarely hits all of them, and all the
   // time.
   [[nodiscard]] bool occurs_throughout_all(TemplateId kind) const {
@@ -111,8 +119,10 @@ struct Findings {
   std::vector<std::map<TemplateId, const Observed*>> observed_;  // indexed by node
   std::vector<knowledge::NamesOfNodes> names_of_nodes_;          // indexed by the node that logs the message
   void find_throughout();
+  void find_restarts(std::size_t n);
 
   std::vector<std::set<TemplateId>> throughout_;  // indexed by node
+  std::vector<std::vector<Restart>> restarts_;    // indexed by node
   std::set<TemplateId> with_following_lines_;     // kinds with such lines after them in runs without faults
   std::vector<std::int64_t> serves_from_;         // indexed by node; serves_from() of each
   std::vector<std::size_t> start_;                // indexed by node; messages_of_start() of each

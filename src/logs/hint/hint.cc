@@ -131,6 +131,7 @@ void weigh_passing(std::vector<Hint>& hints, const Logs& failure) {
     if (all.size() < kLongLog || all.size() - hint.message <= kGoesOn || all.back().ts_ns - hint.ts_ns < kGoesOnFor)
       continue;
     const bool everyday = hint.kind == Hint::Kind::silence ||
+                          (hint.kind == Hint::Kind::limit && hint.limit == Hint::Limit::disk_slow) ||
                           (hint.kind == Hint::Kind::call && !kernel::resource_error(hint.error)) ||
                           (hint.kind == Hint::Kind::end && ((hint.reported && hint.signal == 0) || hint.missed)) ||
                           (hint.kind == Hint::Kind::stop && failure.nodes[hint.log].node != hint.node);

@@ -238,6 +238,26 @@ void add_inner_panics(Findings& found, std::size_t n) {
   }
 }
 
+// A restart by operators is rarely the cause, and cannot be excluded.
+void add_restarts(Findings& found, std::size_t n) {
+  constexpr double kPlanned = 0.1;
+  for (const Findings::Restart& restart : found.restarts(n)) {
+    bool reported = false;
+    for (Hint& hint : found.hints) {
+      if (hint.kind != Hint::Kind::end || hint.node != found.node(n).node || hint.ts_ns < restart.begin ||
+          hint.ts_ns > restart.end)
+        continue;
+      reported = true;
+      if (hint.signal == SIGTERM) hint.weight = std::min(hint.weight, kPlanned);
+    }
+    if (reported) continue;
+    Hint& hint = found.add(Hint::Kind::end, n, *restart.stop, kPlanned);
+    hint.signal = SIGTERM;
+    hint.until_ns = restart.end;
+    hint.words += " (it was stopped in order, and started again)";
+  }
+}
+
 // True if the other nodes were also silent for most of this time. Then there was probably nothing to log.
 bool others_were_silent(const Findings& found, std::size_t n, std::int64_t begin, std::int64_t end) {
   bool others = false;
@@ -311,6 +331,7 @@ void find_ends(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   const std::size_t since = add_lives(found, n), end = here.messages.size();
   add_inner_panics(found, n);
+  add_restarts(found, n);
   if (end == 0 || add_panic(found, n, since) || !is_timed(here)) return;
   if (stops_in_order(found.failure, found.names, here, since, end) &&
       !last_stop(found.failure, found.names, here, since, end).gave_up) {

@@ -292,6 +292,10 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
                       (meaning.lost || meaning.late);
   const bool for_a_reason = misses && found_.has_expected_absence(n_, kind.other, message.ts_ns);
   if (for_a_reason) weight = std::min(weight, kAlsoNormal);
+  const NodeLog* peer = for_a_reason ? found_.log_of(kind.other) : nullptr;
+  if (peer != nullptr && !kernel::resource_error(meaning.error) &&
+      found_.is_restarted(static_cast<std::size_t>(peer - found_.failure.nodes.data()), message.ts_ns))
+    return;
   keep_failure(message, kind, weight * weight_of(message.level), following_call);
   if (meaning.clock) keep_clock(message, kind, weight);
   else if (misses && !for_a_reason) keep_missing(message, kind, weight);

@@ -142,10 +142,13 @@ std::optional<TimeStamp> numbers_only(TimeCursor cursor) {
   const int second = cursor.short_number(31);
   if (!cursor.ok()) return std::nullopt;
   if (cursor.peek() != mark) {
-    cursor.need(mark == '-' && (cursor.peek() == ' ' || cursor.peek() == '|'));  // '|': geth
+    // '|': geth; "03/11 09:40:00.123456": TDengine, HTCondor before version 8
+    cursor.need((mark == '-' && (cursor.peek() == ' ' || cursor.peek() == '|')) ||
+                (mark == '/' && cursor.peek() == ' '));
     moment.kind = TimeKind::no_year;
-    moment.month = static_cast<unsigned>(first);
-    moment.day = static_cast<unsigned>(second);
+    const bool month_first = mark == '-' || first <= 12;
+    moment.month = static_cast<unsigned>(month_first ? first : second);
+    moment.day = static_cast<unsigned>(month_first ? second : first);
   } else {
     cursor.skip(1);
     const std::size_t digits = cursor.digits();
