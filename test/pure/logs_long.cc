@@ -224,3 +224,16 @@ TEST_CASE("what peers report while a node is restarted in order is no outage", "
   REQUIRE(killed.find(Hint::Kind::end, "n2") != nullptr);
   CHECK(killed.find(Hint::Kind::end, "n2")->weight > 0.5);
 }
+
+TEST_CASE("a gap like no other is a weak hint at a pause, or one at an end if the node then starts", "[logs]") {
+  const Long gap({hour({}, 3000, 3060), hour({}), hour({})});
+  const Hint* stop = gap.find(Hint::Kind::stop, "n1");
+  REQUIRE(stop != nullptr);
+  CHECK(stop->until_ns - stop->ts_ns == 70 * kSecond);
+  CHECK(stop->weight < 0.3);
+  const Long start({hour({{3060, "INFO starting server, version 1.2.3"}}, 3000, 3060), hour({}), hour({})});
+  REQUIRE(start.find(Hint::Kind::end, "n1") != nullptr);
+  CHECK(start.find(Hint::Kind::stop, "n1") == nullptr);
+  const Long all({hour({}, 3000, 3060), hour({}, 3000, 3060), hour({}, 3000, 3060)});
+  CHECK(all.evidence.hints.empty());
+}

@@ -208,11 +208,13 @@ bool add_panic(Findings& found, std::size_t n, std::size_t since) {
 // show no start. Derivation: an exception from which the program recovers is followed by its everyday messages.
 void add_inner_panics(Findings& found, std::size_t n) {
   constexpr std::uint64_t kRare = 5;
+  constexpr std::size_t kMostChecked = 40;  // each check reads the whole log
   constexpr std::int64_t kSameEnd = 60 * kSecond;
   const NodeLog& here = found.node(n);
   if (!is_timed(here) || here.node.empty()) return;
   std::map<TemplateId, bool> fatal;
-  for (std::size_t i = 0; i + 1 < here.messages.size(); ++i) {
+  std::size_t checked = 0;
+  for (std::size_t i = 0; i + 1 < here.messages.size() && checked < kMostChecked; ++i) {
     const Message& message = here.messages[i];
     const bool grave = message.level == Level::none || message.level >= Level::error;
     if (!grave || here.counts[message.kind] > kRare || found.is_normal(n, message.kind) ||
@@ -221,6 +223,7 @@ void add_inner_panics(Findings& found, std::size_t n) {
     const auto [known, fresh] = fatal.try_emplace(message.kind, false);
     if (fresh) known->second = is_fatal(found, message, false);
     if (!known->second || restarts_helpers(found, here, 0, i + 1)) continue;
+    ++checked;
     const std::size_t until = std::min(here.messages.size(), i + 1 + kBannerMessages);
     const bool starts = std::any_of(
         here.messages.begin() + static_cast<std::ptrdiff_t>(i) + 1,
@@ -415,11 +418,51 @@ void find_lone_stop(Findings& found) {
   hint.words += " is the last (it was stopped in order)";
 }
 
+// Without a run without faults, only the gap of a long log that is like no other is evidence, while others go on: of an
+// end if the node starts after it, else a weak one of a pause.
+void find_unusual_gap(Findings& found, std::size_t n) {
+  constexpr double kStartsAfter = 0.5, kAlone = 0.25;
+  const NodeLog& here = found.node(n);
+  if (!is_timed(here) || here.node.empty() || here.messages.size() < 2 || !found.normal.nodes.empty()) return;
+  std::size_t after = 1;
+  for (std::size_t i = 2; i < here.messages.size(); ++i)
+    if (here.messages[i].ts_ns - here.messages[i - 1].ts_ns >
+        here.messages[after].ts_ns - here.messages[after - 1].ts_ns)
+      after = i;
+  const Message &before = here.messages[after - 1], &next = here.messages[after];
+  // Without another log, nothing shows that there was something to do.
+  const bool others = std::any_of(found.failure.nodes.begin(), found.failure.nodes.end(), [&](const NodeLog& other) {
+    return &other != &here && is_timed(other) && other.messages.front().ts_ns < before.ts_ns &&
+           other.messages.back().ts_ns > next.ts_ns;
+  });
+  if (!others || !is_unusual_gap(here, after) || found.is_restarted(n, next.ts_ns) ||
+      is_end(found, here.node, before.ts_ns) || others_were_silent(found, n, before.ts_ns, next.ts_ns))
+    return;
+  const bool ended = std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
+    return hint.kind == Hint::Kind::end && hint.node == here.node && hint.ts_ns >= before.ts_ns - kEarlyEnd &&
+           hint.ts_ns <= next.ts_ns;
+  });
+  if (ended) return;
+  const std::size_t until = std::min(here.messages.size(), after + kBannerMessages);
+  bool starts = false;
+  for (std::size_t i = after; i < until && here.messages[i].ts_ns - next.ts_ns <= 10 * kSecond && !starts; ++i)
+    starts = !found.occurs_throughout(n, here.messages[i].kind) && found.meaning(here.messages[i]).starting;
+  Hint& hint = found.add(starts ? Hint::Kind::end : Hint::Kind::stop, n, before, starts ? kStartsAfter : kAlone);
+  hint.until_ns = next.ts_ns;
+  if (starts) hint.signal = SIGKILL;
+  else hint.passing = true;
+  hint.words += fmt::format(", and then nothing for {}, as at no other time{}",
+                            format_duration((next.ts_ns - before.ts_ns) / 1'000'000 * 1'000'000),
+                            starts ? "; then it starts" : "");
+  found.silences.push_back(found.hints.size() - 1);
+}
+
 // A gap is a pause if it is much longer than the longest one in the run without faults, and than the usual gap of this
-// log. Without a run without faults, gaps are no evidence.
+// log.
 void find_gaps(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   const NodeLog* other = found.normal_log(n);
+  find_unusual_gap(found, n);
   if (!is_timed(here) || other == nullptr || other->messages.size() < 4) return;
   const std::int64_t usually = std::max(kLeastGap, kGapFactor * longest_gap(*other)), own_gap = usual_gap(here);
   const std::int64_t most = own_gap >= usually ? kLongerThanUsual * own_gap : usually;

@@ -399,9 +399,17 @@ void NodeReports::add_hints() {
 
 void NodeReports::add_refusal(const std::string& other, const Report& report, bool unnamed) {
   if (!peers_.contains(other)) add_silence(found_, n_, other, report, kRefusedByFirewall, unnamed);
-  if (std::any_of(found_.hints.begin(), found_.hints.end(),
-                  [&](const Hint& hint) { return hint.kind == Hint::Kind::end && hint.node == other; }))
-    return;
+  bool ended = false;
+  for (Hint& hint : found_.hints) {
+    if (hint.kind != Hint::Kind::end || hint.node != other) continue;
+    ended = true;
+    // Refused while the node logs nothing: both show the same end.
+    const std::int64_t ts = report.first->ts_ns;
+    if (!hint.reported && ts != kNoTime && hint.ts_ns != kNoTime && hint.until_ns != kNoTime && ts >= hint.ts_ns &&
+        ts <= hint.until_ns)
+      hint.weight = std::max(hint.weight, kRefused * report.weight);
+  }
+  if (ended) return;
   const NodeLog* log = found_.log_of(other);
   const bool continues =
       logs_around(log, report) && !begins_anew(found_, log, report) && !part_fell_silent(log, report);
