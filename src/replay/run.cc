@@ -257,11 +257,11 @@ class OneRun {
   }
 
   void doubt_nodes() {
-    const std::optional<std::uint64_t> kills = out_of_memory_kills();
-    nodes_.machine_short_of_memory = kills && memory_kills_ && *kills > *memory_kills_;
+    const std::set<pid_t> out_of_memory = memory_kills_ ? memory_kills_->pids() : std::set<pid_t>();
     for (const auto& [index, end, at_ns] : observers_.ends())
       nodes_.ends.push_back({.node = config_.nodes[index].name,
                              .signalled = end.signalled,
+                             .out_of_memory = out_of_memory.contains(end.pid),
                              .code = end.code,
                              .note = deploy::describe(end),
                              .ended_ns = at_ns - began_ns_});
@@ -318,7 +318,7 @@ class OneRun {
       observers_.connect(tracer_.get());
     }
     if (jvms_) ROSE_CHECK(jvms_->write());
-    memory_kills_ = out_of_memory_kills();
+    memory_kills_.emplace();
     const std::int64_t starting_ns = monotonic_ns();
     ROSE_CHECK(deployment_->start());
     run_.load.ready_ns = monotonic_ns() - starting_ns;
@@ -687,8 +687,8 @@ class OneRun {
   std::unique_ptr<deploy::Deployment> deployment_;
   Run run_;
   NodeEnds nodes_;
-  std::string trouble_;                        // what this machine refused to do
-  std::optional<std::uint64_t> memory_kills_;  // of the machine before the nodes started; nothing: unknown
+  std::string trouble_;                      // what this machine refused to do
+  std::optional<MemoryKills> memory_kills_;  // since before the nodes started
   std::string oracle_note_;
   std::int64_t began_ns_ = 0;     // start of the workload, monotonic clock; 0: not started
   std::int64_t wall_offset_ = 0;  // of the trace's clock

@@ -1,10 +1,14 @@
 #include "replay/work.h"
 
+#include <fcntl.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
 #include <csignal>
-#include <cstdlib>
 
 #include "base/file.h"
 #include "base/text.h"
@@ -16,7 +20,8 @@ namespace {
 // A file system that a writer has filled may have a little free space again, because a file was closed or a log was
 // truncated.
 constexpr std::uint64_t kLeastRoom = 64 << 10;
-constexpr std::size_t kMostCounts = 1 << 20;
+constexpr std::size_t kMostRecord = 8192;  // bytes of a record of the kernel's log (CONSOLE_EXT_LOG_MAX)
+constexpr std::size_t kMostRecords = 100'000;
 
 // A fault whose only conditions are times counts from its planned time, however late a busy machine injected it.
 std::int64_t fired_ns(const schedule::Schedule& schedule, const schedule::FaultOutcome& outcome) {
@@ -89,9 +94,8 @@ std::string doubt_of(const NodeEnds& nodes, const Usual& usual, const schedule::
   if (result.oracle != schedule::OracleAnswer::miss) return {};
   for (const NodeEnd& end : nodes.ends) {
     if (is_usual(usual, end)) continue;
-    const bool by_kernel = nodes.machine_short_of_memory && end.signalled && end.code == SIGKILL;
-    if (by_kernel && !may_kill(schedule, end.node))
-      return fmt::format("node {} {} while the kernel ended processes for lack of memory", end.node, end.note);
+    if (end.out_of_memory && !may_kill(schedule, end.node))
+      return fmt::format("node {} {}: the kernel ended it for lack of memory", end.node, end.note);
     if (has_failed(end) && nodes.down.contains(end.node) && !fired_by(schedule, result, end.ended_ns))
       return fmt::format("node {} {} before any fault fired, and was down at the end", end.node, end.note);
   }
@@ -121,13 +125,32 @@ Result<Usual> usual_of(const config::Config& config, const std::string& profile)
   return usual_of(read);
 }
 
-std::optional<std::uint64_t> out_of_memory_kills() {
-  constexpr std::string_view kName = "oom_kill ";
-  const Result<std::string> counts = read_file("/proc/vmstat", kMostCounts);
-  if (!counts) return std::nullopt;
-  for (const std::string& line : split(*counts, '\n'))
-    if (line.starts_with(kName)) return std::strtoull(line.c_str() + kName.size(), nullptr, 10);
-  return std::nullopt;
+// "6,1034,9872341,-;Memory cgroup out of memory: Killed process 4711 (redis) total-vm:1200kB, ..."
+std::optional<pid_t> killed_for_memory(std::string_view record) {
+  constexpr std::string_view kKilled = "ut of memory: Killed process ";
+  const std::size_t at = record.find(kKilled);
+  if (at == std::string_view::npos || record.find(';') > at) return std::nullopt;
+  const std::string_view number = record.substr(at + kKilled.size());
+  pid_t pid = 0;
+  const auto read = std::from_chars(number.data(), number.data() + number.size(), pid);
+  if (read.ec != std::errc() || pid <= 0) return std::nullopt;
+  return pid;
+}
+
+MemoryKills::MemoryKills() : log_(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+  if (log_ && ::lseek(log_.get(), 0, SEEK_END) < 0) log_ = Fd();
+}
+
+std::set<pid_t> MemoryKills::pids() const {
+  std::set<pid_t> out;
+  std::array<char, kMostRecord> record{};
+  for (std::size_t seen = 0; log_ && seen < kMostRecords; ++seen) {
+    const ssize_t got = ::read(log_.get(), record.data(), record.size());
+    if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // EPIPE: records were overwritten
+    if (got <= 0) break;
+    if (const auto pid = killed_for_memory({record.data(), static_cast<std::size_t>(got)})) out.insert(*pid);
+  }
+  return out;
 }
 
 }  // namespace rose::replay

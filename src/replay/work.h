@@ -1,13 +1,18 @@
-// Whether a run did its work: finds reasons to doubt any verdict, regardless of the oracle. Pure.
+// Whether a run did its work: finds reasons to doubt any verdict, regardless of the oracle. Pure,
+// except for full_disk(), usual_of() and MemoryKills.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "config/config.h"
 #include "observe/exchange.h"
@@ -30,16 +35,16 @@ struct Work {
 struct NodeEnd {
   std::string node;
   bool signalled = false;
-  int code = 0;               // exit status or signal number
-  std::string note;           // "exited with status 7"
-  std::int64_t ended_ns = 0;  // since the workload began; negative: before
+  bool out_of_memory = false;  // the kernel killed it for lack of memory
+  int code = 0;                // exit status or signal number
+  std::string note;            // "exited with status 7"
+  std::int64_t ended_ns = 0;   // since the workload began; negative: before
 };
 
 // What is known after a run about its nodes.
 struct NodeEnds {
-  std::vector<NodeEnd> ends;             // by time
-  std::set<std::string> down;            // nodes that did not run when the workload had ended
-  bool machine_short_of_memory = false;  // the kernel killed processes for lack of memory during the run
+  std::vector<NodeEnd> ends;   // by time
+  std::set<std::string> down;  // nodes that did not run when the workload had ended
 };
 
 // What fault-free runs do, as far as it is known from a profile.
@@ -65,7 +70,7 @@ struct Usual {
 // - A node that failed by itself before any fault fired, and was down at the end, was not tested: its program cannot be
 //   started, or lacks a file. An end with status 0, or by a signal that workloads send (SIGKILL, SIGTERM, SIGINT),
 //   may be intended.
-// - A node that got SIGKILL while the machine was short of memory was ended by the kernel, not by a fault.
+// - A node that the kernel killed for lack of memory was not ended by a fault.
 [[nodiscard]] std::string doubt_of(const NodeEnds& nodes, const Usual& usual, const schedule::Schedule& schedule,
                                    const schedule::RunResult& result);
 
@@ -76,8 +81,17 @@ struct Usual {
 // Reads the file `profile`, or profile.json beside the configuration if `profile` is empty and that file exists.
 [[nodiscard]] Result<Usual> usual_of(const config::Config& config, const std::string& profile);
 
-// The number of processes that the kernel has killed for lack of memory since the machine was started; nothing if
-// unknown.
-[[nodiscard]] std::optional<std::uint64_t> out_of_memory_kills();
+// The processes that the kernel kills for lack of memory from now on, as it reports them in its log.
+class MemoryKills {
+ public:
+  MemoryKills();
+  // Their ids. None if this process may not read the kernel's log, or if the kernel has overwritten the messages.
+  [[nodiscard]] std::set<pid_t> pids() const;
+
+ private:
+  Fd log_;
+};
+// The id in a record of the kernel's log that reports such a process; nothing for other records.
+[[nodiscard]] std::optional<pid_t> killed_for_memory(std::string_view record);
 
 }  // namespace rose::replay

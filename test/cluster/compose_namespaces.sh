@@ -48,7 +48,7 @@ services:
   leaver:
     image: localhost/rosens:1
     pid: service:app
-    command: ["sh", "-c", "sleep 9876 & sleep 0.5; exit 3"]
+    command: ["sh", "-c", "sleep 9876 & sleep 0.5; exit 0"]
   other:
     image: localhost/rosens:1
     pid: host

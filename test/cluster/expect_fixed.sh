@@ -188,7 +188,7 @@ SH
   fault 'kind = "pause"\nduration = "50ms"'
   expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
   json_is 'j["run_results"][0]["reason"]' \
-    "node n2 was killed by signal 9 (Killed) while the kernel ended processes for lack of memory"
+    "node n2 was killed by signal 9 (Killed): the kernel ended it for lack of memory"
   rmdir "$memory/expect-fixed-$$"
 fi
 

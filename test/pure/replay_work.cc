@@ -147,7 +147,7 @@ TEST_CASE("a miss says nothing if a node failed before any fault, or was ended b
   NodeEnd late = failed;
   late.ended_ns = 30 * kMs;
   const std::string before = " before any fault fired, and was down at the end";
-  const std::string memory = "node n1 was killed by signal 9 while the kernel ended processes for lack of memory";
+  const std::string memory = "node n1 was killed by signal 9: the kernel ended it for lack of memory";
   const profile::ProcessKind same{.node = "n1", .state = "exited", .signal = "", .exit_code = 7, .main = true};
   const profile::ProcessKind signal{.node = "n1", .state = "crashed", .signal = "SIGKILL", .main = true};
   profile::ProcessKind others = same;
@@ -157,7 +157,7 @@ TEST_CASE("a miss says nothing if a node failed before any fault, or was ended b
   struct Row {
     NodeEnd end;
     bool down = true;
-    bool short_of_memory = false;
+    bool out_of_memory = false;
     std::vector<profile::ProcessKind> usual;
     std::string doubt;
     schedule::OracleAnswer oracle = miss;
@@ -180,7 +180,6 @@ TEST_CASE("a miss says nothing if a node failed before any fault, or was ended b
       {killed, true, true, {}, memory, miss, schedule::FaultKind::crash, "n2"},
       {killed, true, true, {}, "", miss, schedule::FaultKind::crash, "n1"},
       {killed, true, true, {}, "", miss, schedule::FaultKind::memory, "@leader"},
-      {orderly, true, true, {}, ""},
   };
   for (const Row& row : rows) {
     schedule::Schedule plan;
@@ -195,10 +194,17 @@ TEST_CASE("a miss says nothing if a node failed before any fault, or was ended b
     result.faults[0].id = "f";
     result.faults[0].fired = true;
     result.faults[0].fired_ns = 20 * kMs;
-    NodeEnds nodes{.ends = {row.end}, .down = {}, .machine_short_of_memory = row.short_of_memory};
+    NodeEnds nodes{.ends = {row.end}, .down = {}};
+    nodes.ends[0].out_of_memory = row.out_of_memory;
     if (row.down) nodes.down = {"n1"};
     INFO(row.end.note << " " << row.doubt);
     CHECK(doubt_of(nodes, {{}, row.usual}, plan, result) == row.doubt);
   }
-  CHECK(out_of_memory_kills());
+  CHECK(killed_for_memory("3,1034,98,-;Memory cgroup out of memory: Killed process 4711 (redis) total-vm:1kB") == 4711);
+  CHECK(killed_for_memory("3,9,98,-;Out of memory: Killed process 7 (a b) total-vm:1kB\n SUBSYSTEM=x") == 7);
+  CHECK_FALSE(killed_for_memory("3,9,98,-;Out of memory: Killed process -7 (a)"));
+  CHECK_FALSE(killed_for_memory("3,9,98,-;Out of memory: Killed process "));
+  CHECK_FALSE(killed_for_memory("6,9,98,-;oom_reaper: reaped process 4711 (redis)"));
+  CHECK_FALSE(killed_for_memory(""));
+  CHECK(MemoryKills().pids().empty());
 }

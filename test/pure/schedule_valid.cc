@@ -339,7 +339,7 @@ TEST_CASE("the reference schedule contains every key") {
   CHECK(cut.protocol == "tcp");
   CHECK(cut.duration_ns == 12 * kSecond);
   CHECK(cut.when.at(0).elapsed_ns == 5 * kSecond);
-  CHECK(cut.line == 16);
+  CHECK(cut.line == 17);
   REQUIRE(read->find_event("created") != nullptr);
   CHECK(read->find_event("created")->timeout_ns == 10 * kSecond);
   CHECK(read->find("cut-until")->until.at(0).node == "n2");
