@@ -66,6 +66,7 @@ class TcpSilences {
     // answered). asked_ns: time of the last sample that contained one.
     std::int64_t asking_since_ns = 0, asked_ns = 0;
     std::uint32_t attempts = 0;  // number of attempts
+    std::uint32_t quiet = 0;     // number of samples since the last one that contained one
     bool asked_now = false;      // this sample contains an attempt
   };
   struct Connection {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <fstream>
 
+#include "base/units.h"
 #include "folder.h"
 #include "logs/evidence.h"
 
