@@ -210,8 +210,8 @@ void in_netns(int netns_fd, const std::function<void()>& work);
 
 // Undoes what killed rose processes left: for each lock file /run/rose/<id>.lock that is no longer held, exactly what
 // the file lists. Other things with rose's names (rose-*) are left alone and reported. `names`: ids and names that are
-// undone on request, whoever created them. All code that creates such things must first take an Identity
-// (deploy/identity.h). Returns ErrorKind::usage for a name that rose cannot have created.
+// undone on request, no matter who created them. All code that creates such things must first take an
+// Identity (deploy/identity.h). Returns ErrorKind::usage for a name that rose cannot have created.
 struct Healed {
   std::vector<std::string> undone;     // one line each: "cgroup rose-1f3a9c: ended 3 processes, removed"
   std::vector<std::string> alive;      // deployments of running rose processes, which are left alone

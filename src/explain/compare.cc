@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -103,7 +104,8 @@ std::unordered_set<std::uint32_t> kinds_before(const Run& run, const Merged& mer
 struct Condensed {
   const Run* run = nullptr;
   Firsts firsts;
-  Firsts later;  // of correct and harmless runs: steps that are certainly later than the cut of failing runs
+  // Of correct and harmless runs: steps that are certainly later than the cut of failing runs. Nothing: all are.
+  std::optional<Firsts> later;
   Firsts ahead;  // of failing runs: steps shortly before the cut, which correct runs may have after their cut
   std::unordered_set<std::uint32_t> before;  // of correct runs
 };
@@ -129,12 +131,12 @@ Groups grouped(const std::vector<Condensed>& runs, std::uint32_t question = kNoK
         break;
       case Group::sound:
         groups.sound.push_back(&one.firsts);
-        groups.later_sound.push_back(&one.later);
+        groups.later_sound.push_back(one.later ? &*one.later : &one.firsts);
         groups.before.push_back(&one.before);
         break;
       case Group::near:
         groups.near.push_back(&one.firsts);
-        groups.later_near.push_back(&one.later);
+        groups.later_near.push_back(one.later ? &*one.later : &one.firsts);
         break;
       case Group::shorter: groups.shorter.push_back(&one.firsts); break;
     }
@@ -288,8 +290,8 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
       if (!one.firsts.contains(pair_key(merged[kind], kNoKind))) unknown.insert(merged[kind]);
     if (run.group == Group::failing) one.ahead = firsts_of(run, kinds, merged, run.known_ns, run.cut_ns);
     if (run.group == Group::sound) one.before = kinds_before(run, merged);
-    if (run.group == Group::sound || run.group == Group::near)
-      one.later = known_before == 0 ? one.firsts : firsts_of(run, kinds, merged, run.cut_ns + known_before, run.end_ns);
+    if ((run.group == Group::sound || run.group == Group::near) && known_before != 0)
+      one.later = firsts_of(run, kinds, merged, run.cut_ns + known_before, run.end_ns);
   }
   const Groups all = grouped(condensed);
   out.enough = all.enough();
