@@ -69,21 +69,23 @@ std::vector<std::string> parts_of_the_search() {
 std::vector<report::Source> incident_of(const diagnose::Inputs& inputs,
                                         const std::shared_ptr<const diagnose::NodeMap>& nodes) {
   std::vector<report::Source> incident;
-  for (std::size_t i = 0; i < inputs.traces.size(); ++i)
-    incident.push_back({&inputs.traces[i], [nodes, i](const trace::Event& event) {
-                          const int node = nodes->of(i, event);
-                          return node >= 0 ? nodes->name(node) : nodes->dump_name(i, event);
-                        }});
+  for (std::size_t i = 0; i < inputs.sources.size(); ++i)
+    incident.emplace_back(inputs.sources[i], inputs.sources[i].observations).node = [nodes,
+                                                                                     i](const trace::Event& event) {
+      const int node = nodes->of(i, event);
+      return node >= 0 ? nodes->name(node) : nodes->dump_name(i, event);
+    };
   return incident;
 }
 
-std::string describe_dump(const std::string& file, const trace::Trace& trace) {
-  std::string text = fmt::format("{}: {} events", file, trace.events.size());
-  if (!trace.meta.host.empty()) text += " of " + trace.meta.host;
-  if (!trace.events.empty())
-    text += fmt::format(", {} to {}", wall_clock(trace.events.front().ts_ns), wall_clock(trace.events.back().ts_ns));
-  if (trace.meta.lost != 0) text += fmt::format(", {} lost", trace.meta.lost);
-  if (!trace.meta.trigger.empty()) text += ", written by " + trace.meta.trigger;
+std::string describe_dump(const std::string& file, const evidence::Source& dump) {
+  std::string text = fmt::format("{}: {} events", file, dump.observations.size());
+  if (!dump.meta.host.empty()) text += " of " + dump.meta.host;
+  if (!dump.observations.empty())
+    text += fmt::format(", {} to {}", wall_clock(dump.observations.front().ts_ns),
+                        wall_clock(dump.observations.back().ts_ns));
+  if (dump.meta.lost != 0) text += fmt::format(", {} lost", dump.meta.lost);
+  if (!dump.meta.trigger.empty()) text += ", written by " + dump.meta.trigger;
   return text;
 }
 
@@ -145,7 +147,7 @@ Result<std::string> diagnosis_page(const report::DiagnosisReport& report, const 
                                    const DiagnoseOptions& options, const config::Config& config) {
   report::PageContext context = page_context(config.node_names());
   for (std::size_t i = 0; i < options.traces.size(); ++i)
-    context.environment.emplace_back(i == 0 ? "Dump" : "", describe_dump(options.traces[i], inputs.traces[i]));
+    context.environment.emplace_back(i == 0 ? "Dump" : "", describe_dump(options.traces[i], inputs.sources[i]));
   for (std::size_t i = 0; i < options.logs.size(); ++i)
     context.environment.emplace_back(i == 0 ? "Log" : "", options.logs[i]);
   context.environment.emplace_back("Profile", options.profile.empty() ? "none" : options.profile);
@@ -283,7 +285,8 @@ Result<Given> read_given(const DiagnoseOptions& options, const config::Config& c
     return fail(ErrorKind::usage, "neither --trace nor --log is given: there is nothing to diagnose",
                 "give a dump of the failure (--trace dump.bin), its logs (--log n1=server.log), or both");
   for (const std::string& file : options.traces) {
-    ROSE_TRY(inputs.traces.emplace_back(), load_trace(file));
+    ROSE_TRY(trace::Trace dump, load_trace(file));
+    inputs.sources.push_back(evidence::of_dump(std::move(dump)));
   }
   diagnose::leave_out_evidence(inputs);
   if (!options.logs.empty()) {
@@ -421,7 +424,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   if (options.plan) {
     if (logs) logs->add_to(inputs, nullptr);
     ROSE_TRY(const diagnose::Plan plan, diagnose::make_plan(inputs));
-    print(common.json ? report::plan_json(plan, files_of(logs.get())) : report::plan_text(plan, inputs.only_logs()));
+    print(common.json ? report::plan_json(plan, files_of(logs.get())) : report::plan_text(plan, !inputs.recorded()));
     return 0;
   }
 
@@ -435,7 +438,7 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
 
   ROSE_TRY(ReportFolder folder, ReportFolder::make(options.report, options.redact));
   if (Redactor* redactor = folder.redactor(); redactor != nullptr) {
-    for (const trace::Trace& one : inputs.traces) redactor->add_host(one.meta.host);
+    for (const evidence::Source& one : inputs.sources) redactor->add_host(one.meta.host);
     for (const auto& [host, node] : inputs.host_to_node) redactor->add_host(host);
     if (logs)
       for (const std::string& host : logs->hosts()) redactor->add_host(host);

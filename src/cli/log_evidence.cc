@@ -148,9 +148,9 @@ void LogEvidence::add_to(diagnose::Inputs& inputs, const trace::Trace* control) 
   evidence_.hints = logs::find_hints(evidence_.failure, evidence_.normal, evidence_.difference,
                                      diagnose::node_names_in_logs(config_, host_to_node_));
   matcher_ = std::make_unique<logs::ObservableMatcher>(evidence_, kinds_, how_);
-  for (const trace::Trace& dump : inputs.traces) {
+  for (const evidence::Source& dump : inputs.sources) {
     dump_hosts_.insert(dump.meta.host);
-    for (const std::string& name : trace::node_names(dump)) dump_hosts_.insert(name);
+    for (const std::string& name : evidence::node_names(dump)) dump_hosts_.insert(name);
   }
   diagnose::add_logs(inputs, evidence_, control);
   for (std::string& one : notes()) inputs.log_notes.push_back(std::move(one));

@@ -24,7 +24,7 @@ bool workload_ended_early(const Diagnosis& diagnosis, const Tried& tried) {
 }
 
 bool resembles_incident(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried) {
-  if (!inputs.only_logs()) return ends_missing(diagnosis.plan, tried).empty();
+  if (inputs.recorded()) return ends_missing(diagnosis.plan, tried).empty();
   return messages_missing(inputs.log_observables, diagnosis, tried).words.empty() &&
          !workload_ended_early(diagnosis, tried);
 }
@@ -32,7 +32,7 @@ bool resembles_incident(const Inputs& inputs, const Diagnosis& diagnosis, const 
 void Conclusion::nothing_to_try() {
   d_.verdict = Verdict::inconclusive;
   d_.reason = d_.plan.failures == 0
-                  ? std::string(inputs_.log_evidence.empty()
+                  ? std::string(!inputs_.reported()
                                     ? "the dump contains no failure: nothing failed, fell silent or ended in its window"
                                     : "neither the logs nor the run without faults contain anything to try: no message "
                                       "names a failure, and no call of the nodes precedes one")
@@ -63,7 +63,7 @@ std::string Conclusion::consequence(const Schedule& schedule) const {
 // one. "" if enough occurred.
 std::string Conclusion::missing_messages(const Tried& found) const {
   auto [missing, of] = messages_missing(inputs_.log_observables, d_, found);
-  if (of == 0 && inputs_.only_logs())
+  if (of == 0 && !inputs_.recorded())
     return "But the failure's logs contain no message that a run without faults does not contain: only the oracle "
            "shows that this is the same failure.";
   if (missing.empty()) return {};
@@ -78,7 +78,7 @@ std::string Conclusion::missing_messages(const Tried& found) const {
 }
 
 std::string Conclusion::missing_ends(const Tried& found) const {
-  if (inputs_.only_logs()) return {};
+  if (!inputs_.recorded()) return {};
   const std::vector<std::string> missing = ends_missing(d_.plan, found);
   if (missing.empty()) return {};
   return fmt::format(

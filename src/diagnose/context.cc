@@ -76,7 +76,7 @@ std::string steady(std::string_view path) {
 
 // Identifies the call by its path, or by both if it has two. The first path of a rename is often a temporary name, of
 // which only the constant part is kept.
-void narrow_to_paths(const trace::Trace& trace, const trace::Event& event, const kernel::SyscallInfo& info,
+void narrow_to_paths(const trace::TraceBase& trace, const trace::Event& event, const kernel::SyscallInfo& info,
                      std::string_view node, schedule::CallMatch& call) {
   const auto glob_of = [&](trace::StringId path) {
     std::string glob = path == 0 ? std::string{} : path_glob(trace.str(path), node);
@@ -96,7 +96,7 @@ void narrow_to_paths(const trace::Trace& trace, const trace::Event& event, const
 }
 
 // Identifies the call by the port of a service: addresses and ephemeral ports differ between deployments.
-void narrow_to_socket(const trace::Trace& trace, const trace::Event& event, const kernel::SyscallInfo& info,
+void narrow_to_socket(const trace::TraceBase& trace, const trace::Event& event, const kernel::SyscallInfo& info,
                       std::string_view node, schedule::CallMatch& call) {
   if (event.peer == 0) return;
   const std::string_view text = trace.str(event.peer);
@@ -110,7 +110,7 @@ void narrow_to_socket(const trace::Trace& trace, const trace::Event& event, cons
   }
 }
 
-bool path_meets(const trace::Trace& trace, trace::StringId path, const std::string& glob) {
+bool path_meets(const trace::TraceBase& trace, trace::StringId path, const std::string& glob) {
   return path != 0 && glob_match(glob, trace.str(path));
 }
 
@@ -120,7 +120,7 @@ bool address_meets(std::string_view pattern, std::string_view address) {
   return colon != std::string_view::npos && glob_match(pattern, address.substr(colon));
 }
 
-bool call_meets(const trace::Trace& trace, const trace::Event& event, const kernel::SyscallInfo& info,
+bool call_meets(const trace::TraceBase& trace, const trace::Event& event, const kernel::SyscallInfo& info,
                 const schedule::CallMatch& call) {
   if (info.name != call.syscall) return false;
   if (call.path2) {
@@ -144,7 +144,8 @@ bool call_meets(const trace::Trace& trace, const trace::Event& event, const kern
 
 std::uint64_t times_of(const trace::Event& event) { return std::max<std::uint32_t>(1, event.count); }
 
-std::optional<ContextEvent> context_event(const trace::Trace& trace, const trace::Event& event, std::string_view node) {
+std::optional<ContextEvent> context_event(const trace::TraceBase& trace, const trace::Event& event,
+                                          std::string_view node) {
   ContextEvent found;
   Condition& condition = found.condition;
   if (event.type == EventType::af) {
@@ -170,7 +171,7 @@ std::optional<ContextEvent> context_event(const trace::Trace& trace, const trace
   return found;
 }
 
-bool meets(const trace::Trace& trace, const trace::Event& event, const Condition& condition) {
+bool meets(const trace::TraceBase& trace, const trace::Event& event, const Condition& condition) {
   if (condition.kind == ConditionKind::function)
     return event.type == EventType::af && trace.str(event.function) == condition.function;
   if (condition.kind != ConditionKind::syscall || event.type != EventType::sys) return false;
@@ -196,14 +197,14 @@ ContextIndex::ContextIndex(const Inputs& inputs, const NodeMap& nodes)
   std::unordered_map<std::string_view, std::uint32_t> hosts;
   std::int64_t first = 0;
   std::int64_t last = 0;
-  for (std::size_t source = 0; source < inputs.traces.size(); ++source) {
-    const trace::Trace& trace = inputs.traces[source];
+  for (std::size_t source = 0; source < inputs.sources.size(); ++source) {
+    const evidence::Source& observed = inputs.sources[source];
     // Equal strings and flags give equal conditions, so each condition is built once and not once per event.
     std::map<std::tuple<int, EventType, int, std::uint32_t, trace::StringId, trace::StringId, trace::StringId,
                         trace::StringId>,
              std::size_t>
         known;
-    for (const trace::Event& event : trace.events) {
+    for (const evidence::Observation& event : observed.observations) {
       if (event.type != EventType::af && event.type != EventType::sys) continue;
       const int node = nodes.of(source, event);
       if (node < 0) continue;
@@ -215,7 +216,7 @@ ContextIndex::ContextIndex(const Inputs& inputs, const NodeMap& nodes)
                                        event.path, event.path2, event.peer, event.function),
                             kNone);
       if (fresh) {
-        if (std::optional<ContextEvent> made = context_event(trace, event, nodes.name(node))) {
+        if (std::optional<ContextEvent> made = context_event(observed, event, nodes.name(node))) {
           const auto [kind, first_of_key] = by_key[at].try_emplace(made->key, kinds_[at].size());
           if (first_of_key) {
             bool frequent = false;
@@ -223,19 +224,19 @@ ContextIndex::ContextIndex(const Inputs& inputs, const NodeMap& nodes)
               frequent = frequent_functions.contains({nodes.name(node), made->condition.function}) ||
                          frequent_functions.contains({"*", made->condition.function});
             } else if (normal && profiled_seconds > 0) {
-              const profile::CallKind* usual = normal->find(trace, event);
+              const profile::CallKind* usual = normal->find(observed, event);
               frequent = usual != nullptr && static_cast<double>(usual->count) / profiled_seconds > below;
             }
             kinds_[at].push_back({*std::move(made), 0, frequent});
           }
           it->second = shapes_[at].size();
-          shapes_[at].push_back({&trace, &event, kind->second});
+          shapes_[at].push_back({&observed, &event, kind->second});
         }
       }
       if (it->second == kNone) continue;
       kinds_[at][shapes_[at][it->second].kind].count += times_of(event);
       const auto [host, new_host] =
-          hosts.try_emplace(std::string_view(trace.str(event.node)), static_cast<std::uint32_t>(hosts.size()));
+          hosts.try_emplace(std::string_view(observed.str(event.node)), static_cast<std::uint32_t>(hosts.size()));
       seen_[at].push_back({event.ts_ns, static_cast<std::uint32_t>(it->second), host->second, times_of(event)});
     }
   }

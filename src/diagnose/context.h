@@ -24,12 +24,13 @@ struct ContextEvent {
 };
 
 // The event as a condition for runs on `node`; nothing for events that cannot be part of a context.
-[[nodiscard]] std::optional<ContextEvent> context_event(const trace::Trace& trace, const trace::Event& event,
+[[nodiscard]] std::optional<ContextEvent> context_event(const trace::TraceBase& trace, const trace::Event& event,
                                                         std::string_view node);
 // The number of equal events that the record represents.
 [[nodiscard]] std::uint64_t times_of(const trace::Event& event);
 // True if the event meets the condition. Checks only what happened, neither the condition's node nor its count.
-[[nodiscard]] bool meets(const trace::Trace& trace, const trace::Event& event, const schedule::Condition& condition);
+[[nodiscard]] bool meets(const trace::TraceBase& trace, const trace::Event& event,
+                         const schedule::Condition& condition);
 
 class ContextIndex {
  public:
@@ -44,7 +45,7 @@ class ContextIndex {
  private:
   // A set of events that no condition distinguishes.
   struct Shape {
-    const trace::Trace* trace = nullptr;
+    const trace::TraceBase* trace = nullptr;
     const trace::Event* event = nullptr;  // the first event of this shape
     std::size_t kind = 0;
   };

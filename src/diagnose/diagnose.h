@@ -21,18 +21,15 @@
 #include "diagnose/code.h"
 #include "diagnose/features.h"
 #include "diagnose/logs/throw_sites.h"
+#include "evidence/observation.h"
 #include "profile/profile.h"
 #include "schedule/outcome.h"
 #include "schedule/rate.h"
 #include "schedule/schedule.h"
-#include "trace/event.h"
 
 namespace rose::diagnose {
 
-// The source of the knowledge about a fault: the kernel recorded it, a message states it, or it is inferred from a gap,
-// a silence, a restart or a failure that it caused.
-enum class Known { seen, stated, inferred };
-[[nodiscard]] std::string_view known_name(Known known);
+using evidence::Known;
 
 // An event or message that the evidence contains and fault-free runs do not: the right schedule causes it again.
 struct Observable {
@@ -40,20 +37,6 @@ struct Observable {
   std::string node;
   std::int64_t first_ts = 0;
   std::string words{};  // for a message that reports a problem: its position in the log and its text; otherwise ""
-};
-
-// The messages from which the events of a trace were inferred.
-struct LogEvidence {
-  struct OfEvent {
-    double weight = 0;          // 0..1: how clearly the logs report the event
-    std::string words;          // for people: the message
-    std::int64_t since_ns = 0;  // the event happened between this time and its timestamp; 0: at its timestamp
-    bool guessed = false;       // no message mentions it
-    bool inferred = false;      // from a gap, a silence or a restart, or from a message that does not name it
-    std::string by{};           // of a silence: the node whose log reports it
-  };
-  std::size_t trace = 0;                  // index into Inputs::traces
-  std::map<std::size_t, OfEvent> events;  // by index into its events
 };
 
 // An exception that a log reports.
@@ -98,18 +81,17 @@ struct ReportedLimit {
 };
 
 struct Inputs {
-  std::vector<trace::Trace> traces;
+  std::vector<evidence::Source> sources;  // one for each dump, then one for all logs
   std::optional<profile::Profile> profile;
   const config::Config* config = nullptr;           // not nullptr; the search uses its nodes and [diagnose]
   std::map<std::string, std::string> host_to_node;  // --map: node by host
   bool simplify = true;                             // make the found schedule simpler before it is reported
   StopAfter stop_after = StopAfter::minimised;
-  bool power = false;                     // the machine of the runs can simulate the power loss of a node's disk
-  std::set<schedule::FaultKind> limits;   // kinds of limits that it can set
-  bool overrides = false;                 // its kernel can make calls fail in nodes that rose does not start
-  CodeMap* code = nullptr;                // places inside functions, for level 3; may be nullptr
-  std::vector<LogEvidence> log_evidence;  // this and the next five come from logs: from_logs.h
-  std::vector<ReportedException> exceptions;
+  bool power = false;                         // the machine of the runs can simulate the power loss of a node's disk
+  std::set<schedule::FaultKind> limits;       // kinds of limits that it can set
+  bool overrides = false;                     // its kernel can make calls fail in nodes that rose does not start
+  CodeMap* code = nullptr;                    // places inside functions, for level 3; may be nullptr
+  std::vector<ReportedException> exceptions;  // this and the next four come from logs: from_logs.h
   std::vector<ReportedClockStep> clock_steps;
   std::vector<ReportedLimit> reported_limits;
   std::vector<Observable> log_observables;
@@ -118,8 +100,10 @@ struct Inputs {
       ruled_out;  // --rule-out: ids of candidates and rivals that, as the user has checked, did not happen
   std::set<std::string> without;  // --without: names of parts() that are switched off, to measure what they contribute
 
-  // True if the evidence contains no dump.
-  [[nodiscard]] bool only_logs() const { return !log_evidence.empty() && log_evidence.size() == traces.size(); }
+  // True if a tracer recorded what happened to nodes: what its dump does not contain did not happen to them.
+  [[nodiscard]] bool recorded() const;
+  // True if messages of logs are evidence, too.
+  [[nodiscard]] bool reported() const;
 };
 
 // A part of the method that --without can switch off, to measure what it contributes.
@@ -176,8 +160,8 @@ struct Candidate {
   bool first = false;          // a disk or resource error that precedes all other faults
   bool fatal = false;          // SCF: the node ended itself right after it
   double plainness = 1;        // 0..1: how clearly the evidence states it; 1: recorded by a tracer
-  bool guessed = false;        // no message mentions it; it is only close in time to logged events
   Known known = Known::seen;
+  bool assumed = false;            // nothing mentions it; it would only explain what was observed
   double weight = 0;               // probability that it belongs to the cause; the weights of a plan add up to 1
   std::vector<std::string> nodes;  // all nodes that the fault affects; set by make_plan()
   Features features{};             // the basis of its weight and rank

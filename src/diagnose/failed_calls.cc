@@ -155,7 +155,7 @@ class Reader {
         causes_(causes),
         service_ports_(service_ports(given.config())),
         call_names_(static_cast<std::size_t>(kernel::kMostSyscalls)) {
-    for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) read(s);
+    for (std::size_t s = 0; s < given.inputs.sources.size(); ++s) read(s);
   }
 
   [[nodiscard]] FailedCalls result(const Facts& facts) && {
@@ -177,21 +177,21 @@ class Reader {
   // Caches what the strings of one dump mean.
   class Texts {
    public:
-    Texts(Reader& reader, const trace::Trace& trace)
+    Texts(Reader& reader, const Source& source)
         : reader_(reader),
-          trace_(trace),
-          pattern_of_(trace.strings.size() + 1, UINT32_MAX),
-          own_of_(trace.strings.size() + 1, -1),
-          peer_of_(trace.strings.size() + 1, -1) {}
+          source_(source),
+          pattern_of_(source.strings.size() + 1, UINT32_MAX),
+          own_of_(source.strings.size() + 1, -1),
+          peer_of_(source.strings.size() + 1, -1) {}
 
     std::uint32_t pattern(trace::StringId id) {
       if (id == 0 || id >= pattern_of_.size()) return 0;
-      if (pattern_of_[id] == UINT32_MAX) pattern_of_[id] = reader_.patterns_.id(profile::path_pattern(trace_.str(id)));
+      if (pattern_of_[id] == UINT32_MAX) pattern_of_[id] = reader_.patterns_.id(profile::path_pattern(source_.str(id)));
       return pattern_of_[id];
     }
     bool own_folder(trace::StringId id) {
       if (id == 0 || id >= own_of_.size()) return false;
-      if (own_of_[id] < 0) own_of_[id] = run_folder(trace_.str(id), reader_.given_.config()) ? 1 : 0;
+      if (own_of_[id] < 0) own_of_[id] = run_folder(source_.str(id), reader_.given_.config()) ? 1 : 0;
       return own_of_[id] == 1;
     }
     const Peer& peer(trace::StringId id) {
@@ -199,14 +199,14 @@ class Reader {
       if (id == 0 || id >= peer_of_.size()) return kNoPeer;
       if (peer_of_[id] < 0) {
         peer_of_[id] = static_cast<std::int32_t>(peers_.size());
-        peers_.push_back(reader_.read_peer(trace_.str(id)));
+        peers_.push_back(reader_.read_peer(source_.str(id)));
       }
       return peers_[static_cast<std::size_t>(peer_of_[id])];
     }
 
    private:
     Reader& reader_;
-    const trace::Trace& trace_;
+    const Source& source_;
     std::vector<std::uint32_t> pattern_of_;
     std::vector<std::int8_t> own_of_;
     std::vector<std::int32_t> peer_of_;
@@ -222,7 +222,7 @@ class Reader {
 
   [[nodiscard]] Endings endings(std::size_t s) const {
     Endings found;
-    for (const Event& event : given_.inputs.traces[s].events) {
+    for (const Observation& event : given_.inputs.sources[s].observations) {
       if (event.type != EventType::ps || event.pid == 0 || end_began(event) >= event.ts_ns) continue;
       found[{given_.nodes.of(s, event), event.pid}].push_back(
           {end_began(event), event.ts_ns, event.state == ProcessState::exited});
@@ -242,12 +242,12 @@ class Reader {
   }
 
   void read(std::size_t s) {
-    const trace::Trace& trace = given_.inputs.traces[s];
-    Texts texts(*this, trace);
+    const evidence::Source& source = given_.inputs.sources[s];
+    Texts texts(*this, source);
     const Endings ending = endings(s);
-    const std::vector<bool> searched = search_steps(trace);
-    for (std::size_t i = 0; i < trace.events.size(); ++i) {
-      const Event& event = trace.events[i];
+    const std::vector<bool> searched = search_steps(source);
+    for (std::size_t i = 0; i < source.observations.size(); ++i) {
+      const Observation& event = source.observations[i];
       if (event.type != EventType::scf && event.type != EventType::sys) continue;
       const int node = given_.nodes.of(s, event);
       if (event.type == EventType::sys) {
@@ -257,7 +257,7 @@ class Reader {
       } else if (dying(event, node, ending)) {
         left_out_[static_cast<std::size_t>(LeftOut::dying)] += weight_of(event);
       } else {
-        failure(trace, event, node, searched[i], texts);
+        failure(source, event, node, searched[i], texts);
       }
     }
   }
@@ -277,7 +277,7 @@ class Reader {
       created_.try_emplace(file(node, renames ? texts.pattern(event.path2) : pattern), event.ts_ns);
   }
 
-  void failure(const trace::Trace& trace, const Event& event, int node, bool searched, Texts& texts) {
+  void failure(const Source& source, const Observation& event, int node, bool searched, Texts& texts) {
     if (const std::optional<LeftOut> why = left_out(event, node, texts)) {
       left_out_[static_cast<std::size_t>(*why)] += weight_of(event);
       return;
@@ -304,7 +304,7 @@ class Reader {
       group.peer = to;
       group.cause = cause;
       group.foreign = foreign;
-      group.trace = &trace;
+      group.source = &source;
       group.first = &event;
       group.first_ts = group.last_ts = event.ts_ns;
     }
@@ -314,7 +314,7 @@ class Reader {
     if (event.ts_ns < group.first_ts) {
       group.first_ts = event.ts_ns;
       group.first = &event;
-      group.trace = &trace;
+      group.source = &source;
       group.cause = cause;
     }
     group.last_ts = std::max(group.last_ts, event.ts_ns);

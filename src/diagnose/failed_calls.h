@@ -29,9 +29,9 @@ struct FailedCall {
       0;                // if `err` is 0: the number of bytes requested; 0: an access to a mapped file ended in SIGBUS
   std::string pattern;  // pattern of its path
   Peer peer;
-  const Cause* cause = nullptr;  // the event that explains it; nullptr: none
-  const trace::Trace* trace = nullptr;
-  const Event* first = nullptr;
+  const Cause* cause = nullptr;    // the event that explains it; nullptr: none
+  const Source* source = nullptr;  // of its first event
+  const Observation* first = nullptr;
   std::uint64_t count = 0;
   std::int64_t first_ts = 0;
   std::int64_t last_ts = 0;

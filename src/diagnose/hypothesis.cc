@@ -207,8 +207,8 @@ std::string hypothesis_id(const Hypothesis& hypothesis) { return fmt::format("{}
 
 bool is_certain(const Candidate& c) {
   const bool network = c.kind == FaultKind::partition || c.kind == FaultKind::network;
-  return c.known == Known::seen && c.plainness >= 1 && !c.guessed && !c.symptom && !c.own_end && !c.profiled &&
-         !c.follows && c.usual >= 1 && c.ordinariness <= kFewOrdinary && !(network && c.other_length);
+  return c.known == Known::seen && c.plainness >= 1 && !c.symptom && !c.own_end && !c.profiled && !c.follows &&
+         c.usual >= 1 && c.ordinariness <= kFewOrdinary && !(network && c.other_length);
 }
 
 std::set<std::string> certain_faults(const Plan& plan, const Schedule& schedule) {

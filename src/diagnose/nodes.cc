@@ -86,11 +86,11 @@ std::string default_name_of(const trace::Meta& meta) {
   return meta.nodes.size() == 1 ? meta.nodes[0] : std::string{};
 }
 
-void collect_mentioned(const trace::Trace& trace, Mentioned& mentioned) {
-  std::vector<bool> is_node(trace.strings.size() + 1, false);
-  std::vector<bool> is_address(trace.strings.size() + 1, false);
+void collect_mentioned(const evidence::Source& source, Mentioned& mentioned) {
+  std::vector<bool> is_node(source.strings.size() + 1, false);
+  std::vector<bool> is_address(source.strings.size() + 1, false);
   bool unnamed = false;
-  for (const trace::Event& event : trace.events) {
+  for (const trace::Event& event : source.observations) {
     if (event.node == 0) unnamed = true;
     if (event.node < is_node.size()) is_node[event.node] = true;
     if (event.type == trace::EventType::nd) {
@@ -99,13 +99,13 @@ void collect_mentioned(const trace::Trace& trace, Mentioned& mentioned) {
     }
   }
   for (std::size_t id = 1; id < is_node.size(); ++id) {
-    const std::string_view text = trace.str(static_cast<trace::StringId>(id));
+    const std::string_view text = source.str(static_cast<trace::StringId>(id));
     if (is_node[id]) mentioned.names.emplace(text);
     if (is_address[id]) mentioned.addresses.emplace(plain_address(text));
   }
-  for (const std::string& name : trace.meta.nodes) mentioned.names.insert(name);
-  if (unnamed) mentioned.names.insert(default_name_of(trace.meta));
-  for (const std::string& entry : trace.meta.addresses) {
+  for (const std::string& name : source.meta.nodes) mentioned.names.insert(name);
+  if (unnamed) mentioned.names.insert(default_name_of(source.meta));
+  for (const std::string& entry : source.meta.addresses) {
     const auto [name, address] = split_address(entry);
     if (!address.empty()) mentioned.addresses.insert(address);
   }
@@ -134,10 +134,10 @@ Result<void> take_mapped(const Inputs& inputs, const std::vector<std::string>& n
     }
     // It may be the host in the header of a dump whose events all name another node.
     bool taken = false;
-    for (std::size_t i = 0; i < inputs.traces.size(); ++i) {
-      const trace::Trace& trace = inputs.traces[i];
-      if (trace.meta.host != host && trace.meta.node != host) continue;
-      const std::vector<std::string> of_trace = trace::node_names(trace);
+    for (std::size_t i = 0; i < inputs.sources.size(); ++i) {
+      const evidence::Source& source = inputs.sources[i];
+      if (source.meta.host != host && source.meta.node != host) continue;
+      const std::vector<std::string> of_trace = evidence::node_names(source);
       if (of_trace.size() > 1)
         return fail(ErrorKind::input,
                     fmt::format("--map {}={}: the dump of host '{}' contains several nodes", host, node, host),
@@ -145,7 +145,7 @@ Result<void> take_mapped(const Inputs& inputs, const std::vector<std::string>& n
       if (of_trace.size() == 1) by_name[of_trace[0]] = index;
       taken = true;
     }
-    if (taken || !inputs.log_evidence.empty()) continue;  // it may be a name in logs, which the reader of logs checks
+    if (taken || inputs.reported()) continue;  // it may be a name in logs, which the reader of logs checks
     std::vector<std::string> words = known;
     words.insert(words.end(), mentioned.addresses.begin(), mentioned.addresses.end());
     const std::string slip = did_you_mean(host, words);
@@ -165,8 +165,8 @@ void match_labels(const Inputs& inputs, const std::vector<std::string>& names, c
       "service", "pod", "name", "unit"};  // other labels have the same value on many nodes
   std::map<std::string, std::map<int, std::string>>
       claims;  // by host: the nodes that it may correspond to, each with the label
-  for (const trace::Trace& trace : inputs.traces)
-    for (const std::string& line : trace.meta.labels) {
+  for (const evidence::Source& source : inputs.sources)
+    for (const std::string& line : source.meta.labels) {
       const std::optional<trace::Label> label = trace::to_label(line);
       if (!label || !mentioned.names.contains(label->node) ||
           std::find(kNaming.begin(), kNaming.end(), label->key) == kNaming.end())
@@ -200,8 +200,8 @@ void match_names(const Inputs& inputs, const std::vector<std::string>& names,
     const auto found = std::find(names.begin(), names.end(), name);
     if (found != names.end()) by_name[name] = static_cast<int>(found - names.begin());
   }
-  for (const trace::Trace& trace : inputs.traces) {
-    for (const std::string& entry : trace.meta.addresses) {
+  for (const evidence::Source& source : inputs.sources) {
+    for (const std::string& entry : source.meta.addresses) {
       const auto [name, address] = split_address(entry);
       if (address.empty() || !mentioned.names.contains(name) || by_name.contains(name)) continue;
       for (int i = 0; i < static_cast<int>(names.size()); ++i)
@@ -297,11 +297,9 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
                       node.name, node.network_of, node.network_of));
   }
   Mentioned mentioned;
-  for (const trace::Trace& trace : inputs.traces) {
-    collect_mentioned(trace, mentioned);
-    Source source;
-    source.default_name = default_name_of(trace.meta);
-    map.sources_.push_back(std::move(source));
+  for (const evidence::Source& source : inputs.sources) {
+    collect_mentioned(source, mentioned);
+    map.sources_.emplace_back().default_name = default_name_of(source.meta);
   }
   ROSE_CHECK(take_mapped(inputs, map.names_, mentioned, map.by_name_, map.by_address_));
   match_names(inputs, map.names_, map.test_addresses_, mentioned, map.by_name_, map.notes_);
@@ -321,8 +319,8 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
     if (!fresh && it->second != node && firm) it->second = kShared;
   };
   const auto mapped_by_user = map.by_address_;
-  for (const trace::Trace& trace : inputs.traces)
-    for (const std::string& entry : trace.meta.addresses) {
+  for (const evidence::Source& source : inputs.sources)
+    for (const std::string& entry : source.meta.addresses) {
       const auto [name, address] = split_address(entry);
       if (mapped_by_user.contains(address)) continue;
       if (const auto it = map.by_name_.find(name); it != map.by_name_.end()) claim(address, it->second, true);
@@ -334,25 +332,25 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
   }
   // A tracer records packets at their receiver, so the node of an ND event owns the address `dst`.
   std::map<std::string, int> learned;
-  for (std::size_t s = 0; s < inputs.traces.size(); ++s) {
-    const trace::Trace& trace = inputs.traces[s];
-    Source& source = map.sources_[s];
-    source.by_string.assign(trace.strings.size() + 1, kNone);
-    for (std::size_t id = 1; id < source.by_string.size(); ++id)
-      if (const auto it = map.by_name_.find(trace.str(static_cast<trace::StringId>(id))); it != map.by_name_.end())
-        source.by_string[id] = it->second;
-    if (const auto it = map.by_name_.find(source.default_name); it != map.by_name_.end())
-      source.default_node = it->second;
-    for (const trace::Event& event : trace.events) {
+  for (std::size_t s = 0; s < inputs.sources.size(); ++s) {
+    const evidence::Source& source = inputs.sources[s];
+    Names& names = map.sources_[s];
+    names.by_string.assign(source.strings.size() + 1, kNone);
+    for (std::size_t id = 1; id < names.by_string.size(); ++id)
+      if (const auto it = map.by_name_.find(source.str(static_cast<trace::StringId>(id))); it != map.by_name_.end())
+        names.by_string[id] = it->second;
+    if (const auto it = map.by_name_.find(names.default_name); it != map.by_name_.end())
+      names.default_node = it->second;
+    for (const trace::Event& event : source.observations) {
       const int node = map.of(s, event);
       if (node < 0) continue;
       map.watched_[static_cast<std::size_t>(node)] = true;
       if (event.type != trace::EventType::nd || event.dst == 0) continue;
       const int network = map.network_of(node);
-      const auto [it, fresh] = learned.emplace(std::string(plain_address(trace.str(event.dst))), network);
+      const auto [it, fresh] = learned.emplace(std::string(plain_address(source.str(event.dst))), network);
       if (!fresh && it->second != network) it->second = kShared;
     }
-    for (const std::string& name : trace.meta.nodes)
+    for (const std::string& name : source.meta.nodes)
       if (const auto it = map.by_name_.find(name); it != map.by_name_.end())
         map.watched_[static_cast<std::size_t>(it->second)] = true;
   }
@@ -362,13 +360,13 @@ Result<NodeMap> NodeMap::make(const Inputs& inputs) {
 }
 
 int NodeMap::of(std::size_t source, const trace::Event& event) const {
-  const Source& s = sources_[source];
+  const Names& s = sources_[source];
   if (event.node == 0) return s.default_node;
   return event.node < s.by_string.size() ? s.by_string[event.node] : kNone;
 }
 
 std::string NodeMap::dump_name(std::size_t source, const trace::Event& event) const {
-  return event.node == 0 ? sources_[source].default_name : std::string(inputs_->traces[source].str(event.node));
+  return event.node == 0 ? sources_[source].default_name : std::string(inputs_->sources[source].str(event.node));
 }
 
 int NodeMap::of_address(std::string_view address) const {

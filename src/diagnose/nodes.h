@@ -28,7 +28,7 @@ class NodeMap {
     return test_addresses_[static_cast<std::size_t>(node)];
   }
 
-  // The node of an event of inputs.traces[source].
+  // The node of an event of inputs.sources[source].
   [[nodiscard]] int of(std::size_t source, const trace::Event& event) const;
   // The name of the event's node in the dump.
   [[nodiscard]] std::string dump_name(std::size_t source, const trace::Event& event) const;
@@ -57,7 +57,7 @@ class NodeMap {
   [[nodiscard]] const std::string& unmatched() const { return unmatched_; }
 
  private:
-  struct Source {
+  struct Names {               // of one source
     std::string default_name;  // of events without a node
     int default_node = kNone;
     std::vector<int> by_string;  // StringId -> node
@@ -66,7 +66,7 @@ class NodeMap {
   std::vector<std::string> names_;
   std::vector<std::string> test_addresses_;
   std::vector<int> networks_;  // by node
-  std::vector<Source> sources_;
+  std::vector<Names> sources_;
   std::map<std::string, int, std::less<>> by_name_;  // names in the dumps
   std::map<std::string, int, std::less<>> by_address_;
   std::vector<bool> watched_;

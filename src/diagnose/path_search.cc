@@ -38,13 +38,13 @@ void end_search(PathSearch& search, std::vector<bool>& out) {
 
 std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-std::vector<bool> search_steps(const trace::Trace& trace) {
-  std::vector<bool> out(trace.events.size());
+std::vector<bool> search_steps(const evidence::Source& source) {
+  std::vector<bool> out(source.observations.size());
   std::unordered_map<std::uint64_t, PathSearch> searches;  // by node and thread
-  for (std::size_t i = 0; i < trace.events.size(); ++i) {
-    const trace::Event& event = trace.events[i];
+  for (std::size_t i = 0; i < source.observations.size(); ++i) {
+    const trace::Event& event = source.observations[i];
     if (!may_be_step(event)) continue;
-    const std::string_view path = trace.str(event.path), name = name_in(path);
+    const std::string_view path = source.str(event.path), name = name_in(path);
     PathSearch& search = searches[(std::uint64_t{event.node} << 32) | static_cast<std::uint32_t>(event.tid)];
     if (name != search.name || event.ts_ns - search.last_ns > kNextFolder) end_search(search, out);
     search.name = name;

@@ -27,7 +27,7 @@ void leave_out_evidence(Inputs& inputs) {
     }
     return false;
   };
-  for (trace::Trace& trace : inputs.traces) std::erase_if(trace.events, left_out);
+  for (evidence::Source& source : inputs.sources) std::erase_if(source.observations, left_out);
 }
 
 namespace {

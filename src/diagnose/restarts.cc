@@ -40,7 +40,7 @@ std::optional<Schedule> planned_restart(const Inputs& inputs, const Plan& plan, 
 Result<RestartRuns> survey_restarts(const Inputs& inputs, const Plan& plan, Lab& lab, std::int64_t workload_ns) {
   RestartRuns runs;
   if (inputs.profile) runs.restarts = inputs.profile->restarts;
-  if (inputs.without.contains("restarts") || inputs.only_logs()) return runs;
+  if (inputs.without.contains("restarts") || !inputs.recorded()) return runs;
   std::vector<std::size_t> tried;
   std::vector<std::string> nodes;
   for (const RestartSeen& seen : plan.restarts) {

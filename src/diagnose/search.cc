@@ -726,7 +726,7 @@ class Search {
       return;
     // The call that was made to fail causes messages itself, whenever it fails, so they do not show that the moment was
     // right.
-    if (inputs_.only_logs()) observables = 0;
+    if (!inputs_.recorded()) observables = 0;
     std::string moment = schedule::fingerprint(trial.what.schedule);
     if (world_.uses("moments"))
       if (std::optional<std::string> found = moment_of(trial.what.schedule, trial.result)) moment = *std::move(found);
@@ -746,7 +746,7 @@ class Search {
     if (doubted_until_ == 0) {
       doubted_until_ = d_.runs + std::min(kMostOthers, lab_.left() / 3);
       for (const Candidate& c : d_.plan.candidates)
-        if (inputs_.only_logs() && !c.guessed && c.plainness >= kLeastReported) {
+        if (!inputs_.recorded() && c.plainness >= kLeastReported) {
           lead_factors_[c.fault.id] = kLeadFactor;
           world_.factors[c.fault.id] = kLeadFactor;
         }
@@ -868,7 +868,7 @@ class Search {
   // runs), looks for a schedule that reproduces production's.
   Result<void> find_more_similar(Lead& found) {
     const auto similar = [&](const Lead& lead) { return resembles_incident(inputs_, d_, d_.tried[lead.tried]); };
-    if (!world_.uses("doubt") || inputs_.only_logs() || similar(found)) return {};
+    if (!world_.uses("doubt") || !inputs_.recorded() || similar(found)) return {};
     doubted_.clear();
     std::erase_if(waiting_, [&](const Lead& lead) { return !similar(lead); });
     return look_for(Purpose::more_similar, std::max(0, std::min(kMostSimilar, lab_.left() - options_.confirm_runs)),

@@ -130,25 +130,25 @@ Connections connections_among(const Inputs& inputs) {
     return it->second;
   };
   Addresses addresses;
-  for (const trace::Trace& trace : inputs.traces)
-    for (const std::string& entry : trace.meta.addresses)
+  for (const evidence::Source& source : inputs.sources)
+    for (const std::string& entry : source.meta.addresses)
       if (const std::size_t equals = entry.rfind('='); equals != std::string::npos)
         addresses.add(plain_address(std::string_view(entry).substr(equals + 1)),
                       number_of(std::string_view(entry).substr(0, equals)));
   Connections found;
-  for (const trace::Trace& trace : inputs.traces) {
+  for (const evidence::Source& source : inputs.sources) {
     std::set<std::pair<std::uint64_t, trace::StringId>>
         seen;  // pairs of a host's call and its peer, because each pair counts once
-    for (const trace::Event& event : trace.events) {
+    for (const trace::Event& event : source.observations) {
       if (event.type != trace::EventType::sys || event.peer == 0 || event.node == 0) continue;
       if (!seen.emplace((std::uint64_t{event.node} << 16) | static_cast<std::uint16_t>(event.syscall), event.peer)
                .second)
         continue;
-      const Endpoint peer = parse_endpoint(trace.str(event.peer));
+      const Endpoint peer = parse_endpoint(source.str(event.peer));
       const int other = addresses.owner(peer.address);
-      if (other < 0 || names[static_cast<std::size_t>(other)] == trace.str(event.node)) continue;
+      if (other < 0 || names[static_cast<std::size_t>(other)] == source.str(event.node)) continue;
       const std::string syscall = kernel::syscall_name(event.syscall);
-      const std::string host(trace.str(event.node)), other_host(names[static_cast<std::size_t>(other)]);
+      const std::string host(source.str(event.node)), other_host(names[static_cast<std::size_t>(other)]);
       found.behaviours[host].insert(behaviour_towards(syscall, peer.port));
       found.behaviours[other_host].insert(behaviour_from(syscall, peer.port));
       found.connected[host].insert(other_host);
@@ -181,14 +181,14 @@ std::map<std::string, Host, std::less<>> behaviours_of_hosts(const Inputs& input
     if (const auto to_others = among.behaviours.find(name); to_others != among.behaviours.end())
       for (const std::string& behaviour : to_others->second) does(host, behaviours.of(behaviour));
   }
-  for (const trace::Trace& trace : inputs.traces) {
-    std::vector<Host*> host_of(trace.strings.size() + 1, nullptr);
+  for (const evidence::Source& source : inputs.sources) {
+    std::vector<Host*> host_of(source.strings.size() + 1, nullptr);
     for (std::size_t id = 1; id < host_of.size(); ++id)
-      if (const auto it = hosts.find(trace.str(static_cast<trace::StringId>(id))); it != hosts.end())
+      if (const auto it = hosts.find(source.str(static_cast<trace::StringId>(id))); it != hosts.end())
         host_of[id] = &it->second;
     // by call and path, or by function: the number of the behaviour, so that its text is built once
     std::unordered_map<std::uint64_t, std::uint32_t> numbers;
-    for (const trace::Event& event : trace.events) {
+    for (const trace::Event& event : source.observations) {
       Host* host = event.node < host_of.size() ? host_of[event.node] : nullptr;
       if (host == nullptr) continue;
       if (event.type == trace::EventType::scf || event.type == trace::EventType::ps) ++host->failures;
@@ -206,8 +206,8 @@ std::map<std::string, Host, std::less<>> behaviours_of_hosts(const Inputs& input
       const auto [number, fresh] = numbers.try_emplace(key, 0);
       if (fresh)
         number->second =
-            behaviours.of(call ? behaviour_of_call(kernel::syscall_name(event.syscall), trace.str(event.path))
-                               : std::string(trace.str(event.function)) + "()");
+            behaviours.of(call ? behaviour_of_call(kernel::syscall_name(event.syscall), source.str(event.path))
+                               : std::string(source.str(event.function)) + "()");
       const std::uint32_t behaviour = number->second;
       // Hundreds of kinds of calls fail on a busy production host. Those that no node's profile contains are not
       // typical of any node.

@@ -95,8 +95,7 @@ Questions questions(const World& world) {
 void drop_uncalled_guesses(World& world) {
   if (!world.survey.made) return;
   std::erase_if(world.plan.candidates, [&](const Candidate& c) {
-    if (!c.guessed || c.kind != schedule::FaultKind::syscall || c.known != Known::inferred || world.inputs->only_logs())
-      return false;
+    if (!c.assumed || c.kind != schedule::FaultKind::syscall || !world.inputs->recorded()) return false;
     Fault plain = c.fault;
     plain.when.clear();
     const Answer* answer = world.survey.find({plain.node, {}, visit_condition(plain)});

@@ -33,7 +33,7 @@ std::string what(const Candidate& c) {
 // The most likely candidates, without symptoms, guesses and everyday errors.
 std::vector<const Candidate*> likeliest(const Plan& plan) {
   std::vector<const Candidate*> all = by_weight(plan);
-  std::erase_if(all, [](const Candidate* c) { return c->symptom || c->ordinariness > 1 || c->guessed; });
+  std::erase_if(all, [](const Candidate* c) { return c->symptom || c->ordinariness > 1 || c->assumed; });
   if (all.size() > kMostLooked) all.resize(kMostLooked);
   return all;
 }
@@ -81,7 +81,7 @@ void warn_of_idle_end(const config::Config& config, const profile::WorkloadUse& 
 // Warns of calls that failed in production and are never made here.
 void warn_of_missing_calls(const World& world, std::vector<std::string>& warnings) {
   // Do not check logs, because a message may refer to many calls, most of which are never made.
-  if (!world.survey.made || world.inputs->only_logs()) return;
+  if (!world.survey.made || !world.inputs->recorded()) return;
   std::vector<std::string> never;
   for (const Candidate* c : likeliest(world.plan)) {
     if (!hits_by_count(c->kind)) continue;
@@ -136,7 +136,7 @@ std::vector<std::string> warnings_of_plan(const Inputs& inputs, const Plan& plan
   const profile::WorkloadUse* use = inputs.profile && inputs.profile->workload ? &*inputs.profile->workload : nullptr;
   if (workload_ns <= 0 && use != nullptr) workload_ns = use->longest_ms * kMillisecond;
   // In logs the start of the workload is only estimated.
-  if (!inputs.only_logs()) warn_of_late_faults(plan, workload_ns, warnings);
+  if (inputs.recorded()) warn_of_late_faults(plan, workload_ns, warnings);
   if (use == nullptr) return warnings;
   warn_of_oracle(*use, warnings);
   warn_of_idle_end(*inputs.config, *use, warnings);

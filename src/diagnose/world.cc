@@ -70,13 +70,12 @@ std::string_view part_name(Part::Of of) {
   return "";
 }
 
-std::string_view known_name(Known known) {
-  switch (known) {
-    case Known::seen: return "seen";
-    case Known::stated: return "stated";
-    case Known::inferred: return "inferred";
-  }
-  return "";
+bool Inputs::recorded() const {
+  return std::any_of(sources.begin(), sources.end(), [](const evidence::Source& source) { return source.complete; });
+}
+
+bool Inputs::reported() const {
+  return std::any_of(sources.begin(), sources.end(), [](const evidence::Source& source) { return !source.complete; });
 }
 
 bool World::level(int of) const {

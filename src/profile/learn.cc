@@ -19,7 +19,7 @@ std::string key_of(const Parts&... parts) {
   return key;
 }
 
-std::string node_of(const trace::Trace& trace, const trace::Event& event) {
+std::string node_of(const trace::TraceBase& trace, const trace::Event& event) {
   const std::string_view node = trace.str(event.node);
   return std::string(node.empty() ? std::string_view(trace.meta.node) : node);
 }
@@ -95,7 +95,7 @@ std::string error_name(const trace::Event& event) {
   return kernel::errno_name(event.err);
 }
 
-CallKind call_of(const trace::Trace& trace, const trace::Event& event) {
+CallKind call_of(const trace::TraceBase& trace, const trace::Event& event) {
   CallKind call;
   call.node = node_of(trace, event);
   call.syscall = kernel::syscall_name(event.syscall);
@@ -439,7 +439,7 @@ void BenignIndex::add(const CallKind& kind) {
   if (!kind.path.empty()) by_tail_.emplace(key_of(kind.syscall, kind.error, tail_pattern(kind.path)), &kind);
 }
 
-const CallKind* BenignIndex::find(const trace::Trace& trace, const trace::Event& event) const {
+const CallKind* BenignIndex::find(const trace::TraceBase& trace, const trace::Event& event) const {
   if (!is_call(event)) return nullptr;
   const CallKind call = call_of(trace, event);
   const CallKind* found = nullptr;

@@ -175,7 +175,7 @@ class BenignIndex {
   // deployment use different folders, so it is sufficient if the path pattern or its tail is the same. For the same
   // reason, peers match if they are equal or differ only in the address. A name that was searched for in many folders
   // matches in any folder. Returns nullptr if there is no match.
-  [[nodiscard]] const CallKind* find(const trace::Trace& trace, const trace::Event& event) const;
+  [[nodiscard]] const CallKind* find(const trace::TraceBase& trace, const trace::Event& event) const;
 
  private:
   void add(const CallKind& kind);

@@ -456,20 +456,17 @@ std::string replay_html(const ReplayReport& report, const std::vector<schedule::
 
 std::string dump_html(const trace::Trace& trace, const ShowFilter& filter, const std::string& file,
                       const PageContext& context) {
-  trace::Trace chosen;
-  chosen.meta = trace.meta;
-  chosen.strings = trace.strings;
-  std::copy_if(trace.events.begin(), trace.events.end(), std::back_inserter(chosen.events),
-               [&](const trace::Event& e) { return matches(filter, trace, e); });
+  Source chosen(trace);
+  std::erase_if(chosen.events, [&](const trace::Event* e) { return !matches(filter, trace, *e); });
   Panel panel;
   panel.title = chosen.events.size() == trace.events.size()
                     ? "The window"
                     : fmt::format("{} of the window's {} events", chosen.events.size(), trace.events.size());
-  panel.sources.push_back({&chosen, {}});
   const trace::Meta& meta = trace.meta;
   panel.zero_ns = meta.workload_ts != 0   ? meta.workload_ts
                   : chosen.events.empty() ? meta.begin_ns
-                                          : chosen.events.front().ts_ns;
+                                          : chosen.events.front()->ts_ns;
+  panel.sources.push_back(std::move(chosen));
   if (meta.workload_ts != 0) panel.boundaries.push_back({0, "workload begins", false});
   const Stretch whole = widened(extent(panel), 0.02);
   PageContext with_nodes = context;

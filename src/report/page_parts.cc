@@ -223,7 +223,7 @@ std::string timeline_section(const std::vector<Panel>& panels, const PageContext
 Panel run_panel(const schedule::Schedule& schedule, const schedule::RunResult& run, std::string title) {
   Panel panel;
   panel.title = std::move(title);
-  if (!run.trace.events.empty()) panel.sources.push_back({&run.trace, {}});
+  if (!run.trace.events.empty()) panel.sources.emplace_back(run.trace);
   panel.zero_ns = run.trace.meta.workload_ts != 0 ? run.trace.meta.workload_ts : run.trace.meta.begin_ns;
   if (panel.zero_ns == 0 && !run.trace.events.empty()) panel.zero_ns = run.trace.events.front().ts_ns;
   for (const schedule::FaultOutcome& outcome : run.faults) {

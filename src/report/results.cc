@@ -52,7 +52,7 @@ std::string plan_json(const diagnose::Plan& plan, const std::vector<PlanFile>& f
                           {"count", candidate->count},
                           {"first_ts", candidate->first_ts},
                           {"why", candidate->why},
-                          {"known", diagnose::known_name(candidate->known)},
+                          {"known", evidence::known_name(candidate->known)},
                           {"probability", candidate->weight},
                           {"features", std::move(features)},
                           {"symptom", candidate->symptom},

@@ -19,7 +19,6 @@ namespace rose::report {
 using trace::Event;
 using trace::EventType;
 using trace::ProcessState;
-using trace::Trace;
 
 namespace {
 
@@ -202,12 +201,12 @@ class Drawing {
   void collect() {
     for (std::size_t s = 0; s < panel_.sources.size(); ++s) {
       const Source& source = panel_.sources[s];
-      const Trace& trace = *source.trace;
+      const trace::TraceBase& trace = *source.trace;
       constexpr std::uint32_t kUnasked = std::numeric_limits<std::uint32_t>::max();
       std::vector<std::uint32_t> lanes(trace.strings.size() + 1, kUnasked);
       address_names_.merge(nodes_by_address(trace.meta));
-      for (std::size_t i = 0; i < trace.events.size(); ++i) {
-        const Event& e = trace.events[i];
+      for (std::size_t i = 0; i < source.events.size(); ++i) {
+        const Event& e = *source.events[i];
         const std::int64_t end = e.ts_ns - panel_.zero_ns;
         if (end < stretch_.from_ns) {
           ++before_;
@@ -230,7 +229,7 @@ class Drawing {
                          [&](const Reference& a, const Reference& b) { return event(a).ts_ns < event(b).ts_ns; });
   }
 
-  const Event& event(const Reference& r) const { return panel_.sources[r.source].trace->events[r.index]; }
+  const Event& event(const Reference& r) const { return *panel_.sources[r.source].events[r.index]; }
 
   // Reducing the number of marks
 
@@ -381,7 +380,7 @@ class Drawing {
 
   std::string describe_event(const Reference& r) const {
     const Event& e = event(r);
-    const Trace& trace = *panel_.sources[r.source].trace;
+    const trace::TraceBase& trace = *panel_.sources[r.source].trace;
     std::string text = describe(trace, e);
     if (e.type == EventType::nd) {
       const auto name = [&](trace::StringId id) {
@@ -689,7 +688,7 @@ Stretch extent(const Panel& panel) {
     stretch.to_ns = std::max(stretch.to_ns, end);
   };
   for (const Source& source : panel.sources)
-    for (const Event& e : source.trace->events) take(e.ts_ns - duration_of(e) - panel.zero_ns, e.ts_ns - panel.zero_ns);
+    for (const Event* e : source.events) take(e->ts_ns - duration_of(*e) - panel.zero_ns, e->ts_ns - panel.zero_ns);
   for (const Moment& moment : panel.moments) take(moment.begin_ns, std::max(moment.begin_ns, moment.end_ns));
   for (const Boundary& boundary : panel.boundaries) take(boundary.at_ns, boundary.at_ns);
   if (stretch.from_ns > stretch.to_ns) return {0, 0};
@@ -729,7 +728,8 @@ std::vector<KeyMoment> key_moments(const Panel& panel, const TimelineOptions& op
   for (int rank = 1; rank <= 3; ++rank)
     for (const Source& source : panel.sources) {
       std::map<trace::StringId, std::string> names;
-      for (const Event& e : source.trace->events) {
+      for (const Event* event : source.events) {
+        const Event& e = *event;
         if (rank != key_rank(e)) continue;
         const std::int64_t begin = e.ts_ns - duration_of(e) - panel.zero_ns;
         if (!within(begin) && !within(e.ts_ns - panel.zero_ns)) continue;

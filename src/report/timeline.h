@@ -36,8 +36,18 @@ struct Boundary {
   bool alarm = false;
 };
 
+// Events to draw, of one trace.
 struct Source {
-  const trace::Trace* trace = nullptr;
+  // `events`: a range of them, sorted by time. Both must outlive the source.
+  template <typename Events>
+  Source(const trace::TraceBase& of, const Events& range) : trace(&of) {
+    events.reserve(range.size());
+    for (const trace::Event& event : range) events.push_back(&event);
+  }
+  explicit Source(const trace::Trace& of) : Source(of, of.events) {}
+
+  const trace::TraceBase* trace;
+  std::vector<const trace::Event*> events;
   // The lane of an event; called once for each name in the trace. By default the event's node.
   std::function<std::string(const trace::Event&)> node;
 };

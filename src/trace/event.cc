@@ -117,24 +117,30 @@ void sort_by_time(Trace& trace) {
   while (b > 0) events[--to] = a > 0 && events[a - 1].ts_ns > late[b - 1].ts_ns ? events[--a] : late[--b];
 }
 
-std::vector<std::string> node_names(const Trace& trace) {
-  std::vector<std::string> names;
-  std::unordered_set<std::string_view> seen;
-  const auto add = [&](std::string_view name) {
-    if (!name.empty() && seen.insert(name).second) names.emplace_back(name);
-  };
+NodeNames::NodeNames(const TraceBase& trace) : trace_(trace), known_(trace.strings.size()) {
   for (const std::string& name : trace.meta.nodes) add(name);
-  std::vector<bool> known(trace.strings.size());
-  bool nameless = false;
-  for (const Event& event : trace.events) {
-    if (event.node == 0) nameless = true;
-    if (event.node >= known.size() || known[event.node]) continue;
-    known[event.node] = true;
-    add(trace.str(event.node));
-  }
-  // Events without a node belong to the tracer's own node.
-  if (nameless) add(trace.meta.node);
-  return names;
+}
+
+void NodeNames::add(std::string_view name) {
+  if (!name.empty() && seen_.insert(name).second) names_.emplace_back(name);
+}
+
+void NodeNames::add(const Event& event) {
+  if (event.node == 0) nameless_ = true;
+  if (event.node >= known_.size() || known_[event.node]) return;
+  known_[event.node] = true;
+  add(trace_.str(event.node));
+}
+
+std::vector<std::string> NodeNames::list() && {
+  if (nameless_) add(trace_.meta.node);
+  return std::move(names_);
+}
+
+std::vector<std::string> node_names(const Trace& trace) {
+  NodeNames names(trace);
+  for (const Event& event : trace.events) names.add(event);
+  return std::move(names).list();
 }
 
 std::string_view type_name(EventType type) {

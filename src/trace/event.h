@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace rose::trace {
@@ -157,19 +158,38 @@ struct Meta {
   std::vector<std::string> clock;
 };
 
-struct Trace {
+// What the events of a trace refer to.
+struct TraceBase {
   Meta meta;
   StringTable strings;
-  std::vector<Event> events;  // sorted by time
 
   [[nodiscard]] std::string_view str(StringId id) const { return strings[id]; }
+};
+
+struct Trace : TraceBase {
+  std::vector<Event> events;  // sorted by time
 };
 
 // Sorts stably by time.
 void sort_by_time(Trace& trace);
 
-// Every node in the trace: those of the header first, then others in the order of their first event. Events without a
-// node belong to meta.node.
+// Collects every node of a trace: those of the header first, then others in the order of their first event. Events
+// without a node belong to meta.node.
+class NodeNames {
+ public:
+  explicit NodeNames(const TraceBase& trace);  // must outlive this object
+  void add(const Event& event);
+  [[nodiscard]] std::vector<std::string> list() &&;
+
+ private:
+  void add(std::string_view name);
+
+  const TraceBase& trace_;
+  std::vector<std::string> names_;
+  std::unordered_set<std::string_view> seen_;
+  std::vector<bool> known_;  // by StringId
+  bool nameless_ = false;
+};
 [[nodiscard]] std::vector<std::string> node_names(const Trace& trace);
 // A parsed entry of Meta::labels; nothing if it has another form.
 struct Label {

@@ -1243,7 +1243,7 @@ TEST_CASE("a dump with only the fields of the contract can be planned") {
   const auto config = deployment();
   Inputs inputs;
   inputs.config = &config;
-  inputs.traces.push_back(*trace);
+  inputs.sources.push_back(evidence::of_dump(*trace));
   const Result<Plan> plan = make_plan(inputs);
   REQUIRE(plan);
   REQUIRE(plan->candidates.size() == 4);
@@ -1391,10 +1391,8 @@ TEST_CASE("the events that any dump's plan accounts for add up") {
     Inputs inputs;
     const auto config = deployment();
     inputs.config = &config;
-    inputs.traces.push_back(trace::test::random_trace(seed, 300));
-    inputs.traces.push_back(trace::test::random_trace(seed + 1000, 50));
     // Some of it on existing nodes, otherwise nothing passes the first filter.
-    for (trace::Trace& trace : inputs.traces) {
+    for (trace::Trace trace : {trace::test::random_trace(seed, 300), trace::test::random_trace(seed + 1000, 50)}) {
       const trace::StringId names[] = {trace.strings.intern("n1"), trace.strings.intern("n2"),
                                        trace.strings.intern("n3")};
       const trace::StringId ips[] = {trace.strings.intern("10.77.0.1"), trace.strings.intern("10.77.0.2"),
@@ -1405,6 +1403,7 @@ TEST_CASE("the events that any dump's plan accounts for add up") {
         if (i % 7 != 0) trace.events[i].dst = ips[(i / 3) % 3];
         trace.events[i].duration_ms = trace.events[i].duration_ms > 0 ? trace.events[i].duration_ms % 40000 : -1;
       }
+      inputs.sources.push_back(evidence::of_dump(std::move(trace)));
     }
     const Result<Plan> plan = make_plan(inputs);
     REQUIRE(plan);

@@ -38,7 +38,7 @@ struct LogInputs {
             const trace::Trace* control = nullptr, std::vector<trace::Trace> dumps = {})
       : config(std::move(with)) {
     inputs.config = &config;
-    inputs.traces = std::move(dumps);
+    for (trace::Trace& dump : dumps) inputs.sources.push_back(evidence::of_dump(std::move(dump)));
     if (!usual.empty()) evidence.normal = logs::read_text(usual, {"n2.log", "n2"}, {}, kinds);
     evidence.failure = logs::read_text(failed, {"n2.log", "n2"}, {}, kinds);
     weigh(evidence, kinds, config);

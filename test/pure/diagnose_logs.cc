@@ -143,9 +143,8 @@ TEST_CASE("a message that matches many calls and files gives at most a dozen fau
       line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint failed: No space left on device"),
       usual_log(), &control);
   std::size_t faults = 0;
-  for (const auto& [at, of] : given.inputs.log_evidence.back().events)
-    faults +=
-        given.inputs.traces.back().events[at].type == trace::EventType::scf && of.words.find("n2.log:3") == 0 ? 1 : 0;
+  for (const evidence::Observation& observation : given.inputs.sources.back().observations)
+    faults += observation.type == trace::EventType::scf && observation.how().words.starts_with("n2.log:3") ? 1 : 0;
   CHECK(faults == 12);
 }
 
@@ -241,10 +240,10 @@ TEST_CASE("events of the fault-free run are mapped to the incident's time line")
                   line(0, "opening the store") + line(10, "saved table one") + line(20, "checkpoint") +
                       line(30, "closed") + line(31, "odd"),
                   usual_log(), &control);
-  REQUIRE(given.inputs.traces.size() == 1);
+  REQUIRE(given.inputs.sources.size() == 1);
   std::int64_t first = 0, rename = 0;
   const int number = kernel::find_syscall("rename")->number;
-  for (const trace::Event& event : given.inputs.traces[0].events)
+  for (const evidence::Observation& event : given.inputs.sources[0].observations)
     if (event.type == trace::EventType::sys && event.syscall == number) rename = event.ts_ns;
   first = given.evidence.failure.nodes[0].messages[0].ts_ns;
   CHECK(rename - first == 19'000'000'000);
@@ -358,7 +357,7 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
   const trace::Trace whole = seen("n2", 30);
   Inputs alone;
   alone.config = &config;
-  alone.traces = {whole};
+  alone.sources = {evidence::of_dump(whole)};
   const Result<Plan> before = make_plan(alone);
   REQUIRE(before);
   LogInputs both(config, failed, line(3, "store 3 is starting"), nullptr, {whole});
@@ -405,7 +404,7 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
     evidence.hints = {end};
     Inputs inputs;
     inputs.config = &config;
-    inputs.traces = {whole};
+    inputs.sources = {evidence::of_dump(whole)};
     add_logs(inputs, evidence, nullptr);
     const Result<Plan> plan = make_plan(inputs);
     REQUIRE(plan);
@@ -602,7 +601,7 @@ TEST_CASE("failed calls that no log reports do not determine the time of reporte
                   line(0, "opening the store") + line(1, "saved table one") + line(2, "closed"), &control);
   const Plan plan = given.plan();
   CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(),
-                    [](const Candidate& c) { return c.guessed && c.error == "ENOSPC"; }));
+                    [](const Candidate& c) { return c.assumed && c.error == "ENOSPC"; }));
   const auto of_store = [](const schedule::Fault& fault) {
     return fault.call.path.value_or("").find("store.db") != std::string::npos;
   };
@@ -815,15 +814,16 @@ TEST_CASE("a schedule whose runs lack the failure's messages is accepted only af
   for (const bool another : {false, true}) {
     CAPTURE(another);
     Inputs inputs = inputs_of(config, {dump});
-    LogEvidence evidence;
-    for (std::size_t i = 0; i < inputs.traces[0].events.size(); ++i) {
-      const bool names = inputs.traces[0].events[i].type == trace::EventType::scf;
-      evidence.events[i] = {
-          .weight = names ? 0.7 : 0.9,
-          .words = names ? "n1.log:7 of n1: 'cannot save: I/O error'" : "n1.log:9 of n1: 'n2 is gone'",
-          .guessed = !names};
+    evidence::Source& logs = inputs.sources[0];
+    logs.complete = false;
+    for (evidence::Observation& observation : logs.observations) {
+      const bool names = observation.type == trace::EventType::scf;
+      logs.set_origin(observation,
+                      {.known = names ? Known::stated : Known::inferred,
+                       .reliability = names ? 0.7 : 0.9,
+                       .words = names ? "n1.log:7 of n1: 'cannot save: I/O error'" : "n1.log:9 of n1: 'n2 is gone'",
+                       .assumed = !names});
     }
-    inputs.log_evidence = {evidence};
     inputs.log_observables = {{"n1 says 1", "n1", 0, "n1.log:7 of n1: 'cannot save: I/O error'"}};
     std::vector<Act> writes;
     for (int i = 1; i <= 6; ++i) {

@@ -91,7 +91,7 @@ TEST_CASE("a large dump is planned in seconds") {
   const auto config = deployment(20);
   Inputs inputs;
   inputs.config = &config;
-  inputs.traces.push_back(large_dump(events));
+  inputs.sources.push_back(evidence::of_dump(large_dump(events)));
   profile::Profile profile;
   profile.runs = 3;
   profile.seconds = 60;
@@ -206,7 +206,7 @@ TEST_CASE("a million events of three hundred hosts are planned in seconds and ha
   profile::Profile profile;
   profile.runs = 1;
   profile.seconds = 60;
-  inputs.traces.push_back(fleet_dump(events, 300, profile));
+  inputs.sources.push_back(evidence::of_dump(fleet_dump(events, 300, profile)));
   inputs.profile = profile;
   struct Planned {
     double seconds = 0;

@@ -112,7 +112,7 @@ TEST_CASE("a rule that is left out does not affect ranks") {
   dump.ends(20);
   const auto symptoms = [&](const std::set<std::string>& without) {
     diagnose::Inputs inputs;
-    inputs.traces = {dump.take()};
+    inputs.sources = {evidence::of_dump(dump.take())};
     inputs.config = &config;
     inputs.without = without;
     diagnose::leave_out_evidence(inputs);

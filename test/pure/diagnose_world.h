@@ -135,7 +135,7 @@ inline config::Config deployment(int nodes = 3) {
 inline Inputs inputs_of(const config::Config& config, const std::vector<Dump>& dumps) {
   Inputs inputs;
   inputs.config = &config;
-  for (const Dump& dump : dumps) inputs.traces.push_back(dump.take());
+  for (const Dump& dump : dumps) inputs.sources.push_back(evidence::of_dump(dump.take()));
   return inputs;
 }
 

@@ -248,7 +248,7 @@ when = [ { function = "Raft::install_snapshot" }, { function = "flush_log", offs
     context.environment = {{"Machine", "test, Linux 6.18"}, {"Dump", "dump.bin"}};
   }
 
-  [[nodiscard]] std::vector<Source> sources() const { return {{&incident, {}}}; }
+  [[nodiscard]] std::vector<Source> sources() const { return {Source(incident)}; }
   [[nodiscard]] std::string page() const { return diagnosis_html(report, sources(), &run, context); }
 
  private:
@@ -612,7 +612,7 @@ TEST_CASE("the page of a large trace is bounded in size and counts combined mark
   Story story;
   const trace::Trace large = trace::test::realistic_trace(3, trace::test::big());
   story.diagnosis.plan.workload_ts = large.events.front().ts_ns;
-  const std::string page = diagnosis_html(story.report, {{&large, {}}}, &story.run, story.context);
+  const std::string page = diagnosis_html(story.report, {Source(large)}, &story.run, story.context);
   check_page(page);
 
   const std::string alone = dump_html(large, {}, "large", story.context);

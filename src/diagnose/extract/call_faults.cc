@@ -73,13 +73,13 @@ Fault call_fault(const Given& given, const Times& times, const Failure& failure,
   }
   const kernel::SyscallInfo* info = kernel::find_syscall(group.syscall);
   if (!group.without_name && matches_path(info))
-    if (std::string glob = path_glob(group.trace->str(group.first->path), node); !glob.empty())
+    if (std::string glob = path_glob(group.source->str(group.first->path), node); !glob.empty())
       fault.call.path = std::move(glob);
   if (matches_peer(info) && kernel::names_own_address(failure.syscall)) {
     // For bind, listen and accept the address is that of the node itself. The port of a bind is never ephemeral,
     // however high it is, because the program has chosen it.
     const int port =
-        failure.syscall == "bind" ? parse_endpoint(group.trace->str(group.first->peer)).port : group.peer.port;
+        failure.syscall == "bind" ? parse_endpoint(group.source->str(group.first->peer)).port : group.peer.port;
     if (group.peer.id != 0 && port != 0) fault.call.local = fmt::format(":{}", port);
   } else if (matches_peer(info)) {
     if (std::string peer = peer_glob(group.peer, given.nodes); !peer.empty()) fault.call.peer = std::move(peer);
@@ -123,17 +123,16 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   if (with_shapes || shapes.empty()) shape(fault.times, !often);
   if (!with_shapes) return shapes;
   // A message reports one failed call. If the error usually lasts, others may have failed without a message.
-  if (fault.times == 1 && given.log_evidence(*group.first) != nullptr && lasting_error(group.err)) shape(-1, true);
+  if (fault.times == 1 && !group.first->seen() && lasting_error(group.err)) shape(-1, true);
   if (fault.times != 1) {
     shape(1, often);
     shape(1, !often);
   }
   // The error may have lasted after the end of the dump. Not for calls from logs, which do not show later successes.
-  const bool lasts = given.log_evidence(*group.first) == nullptr && !group.recovered &&
-                     (lasting_error(group.err) || group.err == EACCES);
+  const bool lasts = group.first->seen() && !group.recovered && (lasting_error(group.err) || group.err == EACCES);
   if ((failed_until_end(group, times) || lasts) && fault.times > 0) shape(-1, often);
   if (!fault.call.path) return shapes;
-  if (std::string wide = path_glob(group.trace->str(group.first->path), given.name(group.node), true);
+  if (std::string wide = path_glob(group.source->str(group.first->path), given.name(group.node), true);
       wide != *fault.call.path) {
     Fault f = shapes.front();
     f.call.path = std::move(wide);
@@ -145,11 +144,10 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
 // Sets Candidate::why.
 void set_why(Candidate& c, const Given& given, const Times& times, const Failure& failure) {
   const FailedCall& group = *failure.group;
-  const LogEvidence::OfEvent* evidence = given.log_evidence(*group.first);
   if (group.err == 0) c.why = fmt::format("{} ({}), ", failure.syscall, how_failed(group));
   c.why += fmt::format("failed {}, first {}; ", group.count == 1 ? "once" : fmt::format("{} times", group.count),
                        times.at(group.first_ts));
-  if (evidence != nullptr) from_log(c, evidence);
+  if (!group.first->seen()) set_origin(c, group.first->how());
   else if (failure.far_more)
     c.why += fmt::format("the profile contains it too, but only {:.1f} times a run", failure.normal);
   else if (given.inputs.profile) c.why += "the profile does not contain it";

@@ -57,7 +57,7 @@ class AfterRestarts {
   }
   [[nodiscard]] bool explain(const FailedCall& group) const {
     if (!known_ || learnt_ == 0 || group.first_ts < first_) return false;
-    const profile::CallKind* kind = known_->find(*group.trace, *group.first);
+    const profile::CallKind* kind = known_->find(*group.source, *group.first);
     if (kind == nullptr) return false;
     const double each = static_cast<double>(kind->count) / learnt_;
     return static_cast<double>(group.count) <= 10 * std::max(1.0, each) * static_cast<double>(seen_) + 20;
@@ -87,7 +87,7 @@ std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::
     Failure failure;
     failure.group = &group;
     failure.syscall = kernel::syscall_name(group.syscall);
-    if (const profile::CallKind* kind = normal_failures ? normal_failures->find(*group.trace, *group.first) : nullptr;
+    if (const profile::CallKind* kind = normal_failures ? normal_failures->find(*group.source, *group.first) : nullptr;
         kind != nullptr) {
       failure.normal = static_cast<double>(kind->count) / std::max(1, profile->runs);
       failure.far_more =
@@ -102,9 +102,9 @@ std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::
       continue;
     }
     failure.ordinariness =
-        ordinariness(group.err, failure.syscall, group.trace->str(group.first->path), group.first->peer != 0);
+        ordinariness(group.err, failure.syscall, group.source->str(group.first->path), group.first->peer != 0);
     if (failure.ordinariness == 2 && lookups &&
-        lookups->often(failure.syscall, kernel::errno_name(group.err), group.trace->str(group.first->path)))
+        lookups->often(failure.syscall, kernel::errno_name(group.err), group.source->str(group.first->path)))
       failure.ordinariness = 3;
     // A short transfer of a regular file is serious: it happens only if the file system cannot do more.
     if (group.err == 0) failure.ordinariness = 0;

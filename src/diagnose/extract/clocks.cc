@@ -20,23 +20,23 @@ namespace {
 
 // The dumps of one host, which have one clock, and their handshakes.
 struct DumpsOfHost {
-  std::vector<std::size_t> traces;
+  std::vector<std::size_t> sources;
   trace::HostHandshakes seen;
 };
 
-std::vector<DumpsOfHost> hosts_of_dumps(const std::vector<trace::Trace>& traces) {
+std::vector<DumpsOfHost> hosts_of_dumps(const std::vector<Source>& sources) {
   std::map<std::string, DumpsOfHost> by_name;
-  for (std::size_t i = 0; i < traces.size(); ++i) {
-    const trace::Meta& meta = traces[i].meta;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const trace::Meta& meta = sources[i].meta;
     DumpsOfHost& host = by_name[fmt::format("{}\n{}", meta.boot_id, meta.host.empty() ? meta.node : meta.host)];
-    host.traces.push_back(i);
+    host.sources.push_back(i);
     for (const std::string& line : meta.handshakes)
       if (const std::optional<trace::Handshake> handshake = trace::to_handshake(line))
         host.seen.handshakes.push_back(*handshake);
-    if (traces[i].events.empty()) continue;
-    const std::int64_t first = traces[i].events.front().ts_ns;
+    if (sources[i].observations.empty()) continue;
+    const std::int64_t first = sources[i].observations.front().ts_ns;
     host.seen.begin_ns = host.seen.begin_ns == 0 ? first : std::min(host.seen.begin_ns, first);
-    host.seen.end_ns = std::max(host.seen.end_ns, traces[i].events.back().ts_ns);
+    host.seen.end_ns = std::max(host.seen.end_ns, sources[i].observations.back().ts_ns);
   }
   std::vector<DumpsOfHost> hosts;
   for (auto& [name, host] : by_name) hosts.push_back(std::move(host));
@@ -70,7 +70,7 @@ Candidate wrong_clock(const Given& given, const Times& times, int node, std::int
 
 Extracted wrong_clocks(const Given& given, const Times& times, Ids& ids) {
   Extracted extracted;
-  const std::vector<DumpsOfHost> hosts = hosts_of_dumps(given.inputs.traces);
+  const std::vector<DumpsOfHost> hosts = hosts_of_dumps(given.inputs.sources);
   if (hosts.size() < 2) return extracted;
   std::vector<trace::HostHandshakes> seen;
   for (const DumpsOfHost& host : hosts) seen.push_back(host.seen);
@@ -88,13 +88,13 @@ Extracted wrong_clocks(const Given& given, const Times& times, Ids& ids) {
     const double off = (clocks[h].ahead_begin + clocks[h].ahead_end) / 2 - middle;
     if (std::abs(off) < kWrongClock + clocks[h].error_ns) continue;
     std::set<int> nodes;
-    for (const std::size_t trace : hosts[h].traces) nodes.insert(given.nodes.of(trace, Event{}));
+    for (const std::size_t source : hosts[h].sources) nodes.insert(given.nodes.of(source, Event{}));
     if (nodes.size() == 1 && *nodes.begin() >= 0)
       extracted.candidates.push_back(
           wrong_clock(given, times, *nodes.begin(), static_cast<std::int64_t>(off), two, ids));
     else
       extracted.notes.push_back(fmt::format("the clock of the host '{}' is {} {} the others', but its node is unknown",
-                                            given.inputs.traces[hosts[h].traces[0]].meta.host,
+                                            given.inputs.sources[hosts[h].sources[0]].meta.host,
                                             format_duration(rounded(static_cast<std::int64_t>(std::abs(off)))),
                                             off > 0 ? "ahead of" : "behind"));
   }
@@ -108,10 +108,10 @@ struct StepOf {
 };
 
 // Clock steps that the tracer of one dump recorded.
-std::vector<StepOf> seen_steps(const Given& given, const trace::Trace& trace, std::vector<std::string>& notes) {
+std::vector<StepOf> seen_steps(const Given& given, const Source& source, std::vector<std::string>& notes) {
   std::vector<StepOf> all;
   std::map<std::string, StepOf> last_of;  // by host: the last step, which a later one may undo
-  for (const std::string& sentence : trace.meta.clock) {
+  for (const std::string& sentence : source.meta.clock) {
     const std::optional<trace::ClockStep> step = trace::to_step(sentence);
     if (!step || static_cast<double>(std::abs(step->change_ns)) < kWrongClock) continue;
     const std::string host(step->host);
@@ -124,8 +124,8 @@ std::vector<StepOf> seen_steps(const Given& given, const trace::Trace& trace, st
       continue;
     }
     StepOf each_step;
-    if (host == (trace.meta.host.empty() ? trace.meta.node : trace.meta.host)) {
-      for (const std::string& name : trace::node_names(trace))
+    if (host == (source.meta.host.empty() ? source.meta.node : source.meta.host)) {
+      for (const std::string& name : evidence::node_names(source))
         if (const int node = given.nodes.of_address(name); node >= 0) each_step.nodes.push_back(node);
     } else if (const int node = given.nodes.of_address(host); node >= 0) {
       each_step.nodes.push_back(node);
@@ -177,8 +177,8 @@ Extracted set_clocks(const Given& given, Ids& ids) {
   std::vector<StepOf> all;
   for (const ReportedClockStep& reported : given.inputs.clock_steps)
     if (const int node = given.nodes.of_address(reported.node); node >= 0) all.push_back({{node}, reported});
-  for (const trace::Trace& trace : given.inputs.traces) {
-    std::vector<StepOf> seen = seen_steps(given, trace, extracted.notes);
+  for (const evidence::Source& source : given.inputs.sources) {
+    std::vector<StepOf> seen = seen_steps(given, source, extracted.notes);
     std::move(seen.begin(), seen.end(), std::back_inserter(all));
   }
   for (const auto& [nodes, step] : all)

@@ -56,8 +56,8 @@ int ending_signal(int signal) {
 class ActiveSpans {
  public:
   explicit ActiveSpans(const Given& given) : of_(static_cast<std::size_t>(given.nodes.count())) {
-    for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)
-      for (const Event& event : given.inputs.traces[s].events) {
+    for (std::size_t s = 0; s < given.inputs.sources.size(); ++s)
+      for (const Observation& event : given.inputs.sources[s].observations) {
         const int node = event.pid > 0 ? given.nodes.of(s, event) : -1;
         if (node < 0) continue;
         auto& span = of_[static_cast<std::size_t>(node)].try_emplace(event.pid, event.ts_ns, event.ts_ns).first->second;
@@ -131,14 +131,6 @@ Fault crash_fault(const std::string& node, int signal, Ids& ids) {
   return fault;
 }
 
-// For people: the process that sent the signal. Strings belong to the dump that contains the event.
-std::string sender_of(const Given& given, const Event& event) {
-  for (const trace::Trace& trace : given.inputs.traces)
-    if (!trace.events.empty() && &event >= &trace.events.front() && &event <= &trace.events.back())
-      return std::string(trace.str(event.by));
-  return "an unknown process";
-}
-
 // An end that came from outside.
 Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids& ids) {
   const ProcessEvent& p = *crash.lead;
@@ -152,9 +144,9 @@ Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids
                       crash.ended.size() > 1 ? fmt::format(", {} processes at once", crash.ended.size()) : "");
   c.out_of_memory = (p.event->flags & trace::kOutOfMemory) != 0;
   if (c.out_of_memory) c.why += ", by the kernel's OOM killer";
-  else if (p.event->by != 0) c.why += fmt::format(", sent by {}", sender_of(given, *p.event));
+  else if (p.event->by != 0) c.why += fmt::format(", sent by {}", given.inputs.sources[p.source].str(p.event->by));
   c.foreign = p.foreign;
-  from_log(c, given.log_evidence(*p.event));
+  set_origin(c, p.event->how());
   return c;
 }
 
@@ -169,7 +161,7 @@ Candidate ended_itself(const Given& given, const Times& times, const Crash& cras
   c.why = p.signal != 0      ? fmt::format("{} ended itself by {} {}", who, kernel::signal_name(p.signal), at)
           : p.exit_code >= 0 ? fmt::format("{} ended itself with status {} {}", who, p.exit_code, at)
                              : fmt::format("{} ended {}, its status is unknown", who, at);
-  from_log(c, given.log_evidence(*p.event));
+  set_origin(c, p.event->how());
   return c;
 }
 
@@ -200,7 +192,7 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
            partly,
            // after an orderly exit: the process used its disk until then
            p.event->state == ProcessState::exited ? p.event->ts_ns : 0,
-           given.plainness(*p.event),
+           p.event->how().reliability,
            !p.main_known});
       if (back < kNever && !given.config().nodes[static_cast<std::size_t>(node)].restart) found.came_back = true;
       continue;
@@ -215,7 +207,7 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
                             fmt::format("the end of {} ({})", who, facts.times.at(ts)),
                             partly,
                             p.event->ts_ns,
-                            given.plainness(*p.event),
+                            p.event->how().reliability,
                             !p.main_known});
     const auto [known, fresh] = own.try_emplace({p.foreign, p.signal != 0, p.signal, p.exit_code}, candidates.size());
     if (fresh) {

@@ -63,13 +63,13 @@ void add_unended_duration(Candidate& candidate, const Times& times, std::int64_t
   for (Fault& shape : candidate.alternatives) shape.duration_ns = longest_ns;
 }
 
-void from_log(Candidate& candidate, const LogEvidence::OfEvent* evidence) {
-  if (evidence == nullptr) return;
-  candidate.plainness = evidence->weight;
-  candidate.why = evidence->words;
-  candidate.since_ts = evidence->since_ns;
-  candidate.guessed = evidence->guessed;
-  candidate.known = evidence->guessed || evidence->inferred ? Known::inferred : Known::stated;
+void set_origin(Candidate& candidate, const evidence::Origin& origin) {
+  if (origin.known == Known::seen) return;
+  candidate.plainness = origin.reliability;
+  candidate.why = origin.words;
+  candidate.since_ts = origin.since_ns;
+  candidate.known = origin.known;
+  candidate.assumed = origin.assumed;
 }
 
 }  // namespace rose::diagnose

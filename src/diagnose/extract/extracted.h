@@ -48,8 +48,9 @@ class Ids {
 
 // A candidate for the fault, with `count` events and neutral values of its other properties.
 [[nodiscard]] Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t ts);
-// Sets the properties of a candidate that was inferred from a message; nullptr: it was not, so nothing changes.
-void from_log(Candidate& candidate, const LogEvidence::OfEvent* evidence);
+// Sets the properties of a candidate that follow from how its observation is known. Nothing changes for one that the
+// kernel recorded.
+void set_origin(Candidate& candidate, const evidence::Origin& origin);
 // For a fault that had not ended when the dump was written: adds the second duration to try. If the dump contains the
 // start of the workload, it ends with the run, so the fault is first tried until the end of the run, and then with the
 // observed duration; otherwise in the other order. `longest_ns`: the duration that lasts until the end of the run; 0:

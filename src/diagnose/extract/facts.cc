@@ -11,7 +11,7 @@ std::string Times::at(std::int64_t ts) const {
     return ts >= workload ? fmt::format("{} after the workload began", format_duration(ts - workload))
                           : fmt::format("{} before the workload began", format_duration(workload - ts));
   return fmt::format("{} into the {}", format_duration(std::max<std::int64_t>(0, ts - begin)),
-                     of_logs ? "logs" : "dump");
+                     recorded ? "dump" : "logs");
 }
 
 double Times::longer_than_a_run(const profile::Profile& profile) const {
@@ -44,7 +44,7 @@ Facts read_facts(const Given& given) {
   std::vector<std::pair<const Event*, int>> started;
   std::map<std::string, std::uint64_t> unmatched_hosts;
   // Reads a process event.
-  const auto process = [&](std::size_t s, const Event& event) {
+  const auto process = [&](std::size_t s, const Observation& event) {
     const bool start = event.state == ProcessState::started;
     const int node = given.nodes.of(s, event);
     if (node < 0) {
@@ -56,22 +56,23 @@ Facts read_facts(const Given& given) {
     if (start) started.emplace_back(&event, node);
     else
       facts.processes.push_back(
-          {&event, node, event.signal, event.exit_code, main, false, weight_of(event), end_began(event)});
+          {&event, s, node, event.signal, event.exit_code, main, false, weight_of(event), end_began(event)});
   };
 
   std::int64_t begin = kNever;
   Times& times = facts.times;
-  times.of_logs = given.inputs.only_logs();
-  for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) {
-    const trace::Trace& trace = given.inputs.traces[s];
-    if (trace.meta.begin_ns > 0) begin = std::min(begin, trace.meta.begin_ns);
-    times.end = std::max(times.end, trace.meta.end_ns);
-    if (trace.meta.workload_ts > 0 && (times.workload == 0 || trace.meta.workload_ts < times.workload))
-      times.workload = trace.meta.workload_ts;
-    if (trace.meta.lost > 0)
+  times.recorded = given.inputs.recorded();
+  for (std::size_t s = 0; s < given.inputs.sources.size(); ++s) {
+    const evidence::Source& source = given.inputs.sources[s];
+    if (source.meta.begin_ns > 0) begin = std::min(begin, source.meta.begin_ns);
+    times.end = std::max(times.end, source.meta.end_ns);
+    if (source.meta.workload_ts > 0 && (times.workload == 0 || source.meta.workload_ts < times.workload))
+      times.workload = source.meta.workload_ts;
+    if (source.meta.lost > 0)
       facts.notes.push_back(fmt::format("{} events were lost by the tracer of '{}': the cause may be among them",
-                                        trace.meta.lost, trace.meta.node.empty() ? trace.meta.host : trace.meta.node));
-    for (const Event& event : trace.events) {
+                                        source.meta.lost,
+                                        source.meta.node.empty() ? source.meta.host : source.meta.node));
+    for (const Observation& event : source.observations) {
       begin = std::min(begin, event.ts_ns - std::max<std::int64_t>(0, event.duration_ms) * kMillisecond);
       times.end = std::max(times.end, event.ts_ns);
       switch (event.type) {

@@ -18,7 +18,7 @@ struct Times {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::int64_t workload = 0;  // start of the workload; 0: unknown
-  bool of_logs = false;       // the evidence contains no dump
+  bool recorded = true;       // a tracer recorded events; false: there are only logs
 
   // For people: "3.2s after the workload began", "3.2s into the dump".
   [[nodiscard]] std::string at(std::int64_t ts) const;
@@ -30,7 +30,8 @@ struct Times {
 };
 
 struct ProcessEvent {
-  const Event* event = nullptr;
+  const Observation* event = nullptr;
+  std::size_t source = 0;  // index of the source that contains it
   int node = -1;
   int signal = 0;  // the signal that ended it; 0: it exited
   int exit_code = -1;
@@ -47,10 +48,10 @@ struct ProcessEvent {
 
 struct Facts {
   Times times;
-  std::vector<std::vector<std::int64_t>> starts;               // by node: starts of its main process, ascending
-  std::vector<ProcessEvent> processes;                         // ends and pauses, by time
-  std::vector<std::pair<std::size_t, const Event*>> silences;  // each with the index of its dump
-  std::uint64_t failures = 0;                                  // number of SCF, ND and PS events
+  std::vector<std::vector<std::int64_t>> starts;                     // by node: starts of its main process, ascending
+  std::vector<ProcessEvent> processes;                               // ends and pauses, by time
+  std::vector<std::pair<std::size_t, const Observation*>> silences;  // each with the index of its source
+  std::uint64_t failures = 0;                                        // number of SCF, ND and PS events
   Discards discards;
   std::vector<std::string> notes;
 

@@ -12,6 +12,9 @@
 
 namespace rose::diagnose {
 
+using evidence::Observation;
+using evidence::Origin;
+using evidence::Source;
 using trace::Event;
 using trace::EventType;
 using trace::ProcessState;
@@ -26,10 +29,6 @@ struct Given {
 
   [[nodiscard]] const config::Config& config() const { return *inputs.config; }
   [[nodiscard]] const std::string& name(int node) const { return nodes.name(node); }
-  // The message from which the event was inferred; nullptr if it comes from a dump.
-  [[nodiscard]] const LogEvidence::OfEvent* log_evidence(const Event& event) const;
-  // 0..1: how clearly the evidence states the event; 1 for events of a dump.
-  [[nodiscard]] double plainness(const Event& event) const;
   // The duration from which the tracer recorded pauses and silences, ns: from the header of a dump, otherwise from the
   // configuration.
   [[nodiscard]] std::int64_t pause_threshold() const;

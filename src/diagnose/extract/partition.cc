@@ -28,17 +28,18 @@ Fault fault_of(const Given& given, const Partition& partition, Ids& ids) {
 
 // The message that states most clearly that a connection of the partition was silent at that time, the first of equal
 // ones; nullptr if there is none.
-const LogEvidence::OfEvent* log_evidence_of(const Given& given, const Facts& facts, const Partition& partition) {
-  const LogEvidence::OfEvent* plainest = nullptr;
+const Origin* origin_of(const Given& given, const Facts& facts, const Partition& partition) {
+  const Origin* plainest = nullptr;
   for (const auto& [s, event] : facts.silences) {
-    const LogEvidence::OfEvent* evidence = given.log_evidence(*event);
     const bool then = event->ts_ns >= partition.start &&
                       event->ts_ns - std::max(event->duration_ms, 0) * kMillisecond <= partition.end;
-    if (evidence == nullptr || !then || (plainest != nullptr && evidence->weight <= plainest->weight)) continue;
-    const trace::Trace& trace = given.inputs.traces[s];
-    const int src = given.nodes.of_address(trace.str(event->src)), dst = given.nodes.of_address(trace.str(event->dst));
+    if (event->seen() || !then || (plainest != nullptr && event->how().reliability <= plainest->reliability)) continue;
+    const evidence::Source& source = given.inputs.sources[s];
+    const int src = given.nodes.of_address(source.str(event->src)),
+              dst = given.nodes.of_address(source.str(event->dst));
     const int other = src == partition.node ? dst : dst == partition.node ? src : -1;
-    if (std::find(partition.peers.begin(), partition.peers.end(), other) != partition.peers.end()) plainest = evidence;
+    if (std::find(partition.peers.begin(), partition.peers.end(), other) != partition.peers.end())
+      plainest = &event->how();
   }
   return plainest;
 }
@@ -99,9 +100,9 @@ Candidate partition_candidate(const Given& given, const Facts& facts, const Part
                         others, length, since);
   }
   if (partition.open) c.why += ", and still so when the dump was written";
-  if (const LogEvidence::OfEvent* evidence = log_evidence_of(given, facts, partition); evidence != nullptr) {
+  if (const Origin* origin = origin_of(given, facts, partition); origin != nullptr) {
     const std::string seen = c.why;
-    from_log(c, evidence);
+    set_origin(c, *origin);
     c.why = fmt::format("{}; {}", c.why, seen);
   }
   return c;

@@ -21,7 +21,7 @@ struct Pause {
   bool partly = false;   // only processes other than the main one were paused
   bool foreign = false;  // the test deployment does not run the programs of the paused processes
   bool blocked = false;  // uninterruptible wait, as for a stuck disk: mostly a consequence of another fault
-  const Event* event = nullptr;
+  const Observation* event = nullptr;
 };
 
 // `ends`: timestamps of ends of the node's processes, by pid.
@@ -98,7 +98,7 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
     add_unended_duration(c, times, longest_workload(given.config()));
     for (Fault& shape : c.alternatives) shape.duration_ns = 0;  // a partition may last until the end of the run
   }
-  from_log(c, given.log_evidence(*pause.event));
+  set_origin(c, pause.event->how());
   return c;
 }
 
@@ -130,7 +130,7 @@ ProcessFaults pauses_of(const Given& given, const Facts& facts, int node, const 
                             fmt::format("the pause of {} ({})", given.name(node), facts.times.at(pause.start)),
                             pause.partly,
                             0,
-                            given.plainness(*pause.event)});
+                            pause.event->how().reliability});
   }
   candidates = fold_usual(std::move(candidates), {stopped}, "stood still", facts.times, given.longest_ns);
   return found;

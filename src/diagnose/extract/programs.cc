@@ -27,13 +27,13 @@ Programs::Programs(const Given& given) {
   if (names_.empty() && patterns_.empty()) return;
   const int execve = kernel::syscall_number("execve").value_or(-1);
   const int execveat = kernel::syscall_number("execveat").value_or(-1);
-  for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) {
-    const trace::Trace& trace = given.inputs.traces[s];
-    for (const Event& event : trace.events) {
+  for (std::size_t s = 0; s < given.inputs.sources.size(); ++s) {
+    const evidence::Source& source = given.inputs.sources[s];
+    for (const Observation& event : source.observations) {
       if (event.type != EventType::sys || event.result != 0 || event.path == 0) continue;
       if (event.syscall != execve && event.syscall != execveat) continue;
       if (const int node = given.nodes.of(s, event); node >= 0)
-        started_[key_of(node, event.pid)].emplace_back(event.ts_ns, !known(trace.str(event.path)));
+        started_[key_of(node, event.pid)].emplace_back(event.ts_ns, !known(source.str(event.path)));
     }
   }
   for (auto& [process, starts] : started_) std::sort(starts.begin(), starts.end());

@@ -163,7 +163,7 @@ std::vector<Observable> observables(const Inputs& inputs, const std::vector<Cand
   std::vector<Observable> list;
   for (const Observable& observable : inputs.log_observables)
     if (list.size() < kMost) list.push_back(observable);
-  if (inputs.only_logs()) return list;  // no tracer recorded these candidates, so runs cannot be compared with them
+  if (!inputs.recorded()) return list;  // no tracer recorded these candidates, so runs cannot be compared with them
   for (const Candidate& c : candidates) {
     if (list.size() >= kMost) break;
     if (c.foreign) continue;  // runs of the test deployment have no such process

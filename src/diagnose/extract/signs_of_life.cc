@@ -23,7 +23,7 @@ TimesByNode sorted(TimesByNode times) {
 TimesByNode own_activity(const Given& given, const Facts& facts) {
   TimesByNode active(static_cast<std::size_t>(given.nodes.count()));
   for (const auto& [s, event] : facts.silences) {
-    const int src = event->src == 0 ? NodeMap::kNone : given.nodes.of_address(given.inputs.traces[s].str(event->src));
+    const int src = event->src == 0 ? NodeMap::kNone : given.nodes.of_address(given.inputs.sources[s].str(event->src));
     // With a shared address, another node may have sent the packets.
     if (src < 0 || event->duration_ms < 0 || given.nodes.shares_network(src)) continue;
     active[static_cast<std::size_t>(src)].push_back(
@@ -39,8 +39,8 @@ TimesByNode own_activity(const Given& given, const Facts& facts) {
 // By node: times at which any of its processes was active, at least kLastPacketAfter apart.
 TimesByNode any_activity(const Given& given) {
   TimesByNode any_activity(static_cast<std::size_t>(given.nodes.count()));
-  for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)
-    for (const Event& event : given.inputs.traces[s].events) {
+  for (std::size_t s = 0; s < given.inputs.sources.size(); ++s)
+    for (const Observation& event : given.inputs.sources[s].observations) {
       if (event.type != EventType::af && event.type != EventType::sys && event.type != EventType::scf) continue;
       const int node = given.nodes.of(s, event);
       if (node < 0) continue;

@@ -43,10 +43,10 @@ struct Sides {
 };
 
 // The two ends of the silence that the event records.
-Sides sides_of(std::size_t s, const Event& event, const Given& given) {
-  const trace::Trace& trace = given.inputs.traces[s];
-  const std::string_view src = trace.str(event.src);
-  const std::string_view dst = trace.str(event.dst);
+Sides sides_of(std::size_t s, const Observation& event, const Given& given) {
+  const Source& source = given.inputs.sources[s];
+  const std::string_view src = source.str(event.src);
+  const std::string_view dst = source.str(event.dst);
   const int receiver = given.nodes.network_of(given.nodes.of(s, event));
   Sides found;
   found.src = event.src == 0 ? NodeMap::kNone : given.nodes.network_of(given.nodes.of_address(src));
@@ -83,15 +83,15 @@ Sides sides_of(std::size_t s, const Event& event, const Given& given) {
 // lasted until the end of a run.
 enum class Usual { no, as_long, without_end };
 
-Usual usual_silence(const trace::Trace& trace, const Event& event, const Silence& silence, const Given& given) {
+Usual usual_silence(const Source& source, const Observation& event, const Silence& silence, const Given& given) {
   Usual usual = Usual::no;
-  if (!given.inputs.profile || given.log_evidence(event) != nullptr)
-    return usual;  // not for silences from logs: messages name a peer, not a connection
+  // A message names a peer, not a connection, so it cannot be compared with the connections of the profile.
+  if (!given.inputs.profile || !event.seen()) return usual;
   for (const profile::Silence& known : given.inputs.profile->silences) {
     // Compare silences of one service only: a pair's idle connections do not make its busy ones benign.
     if (!known.is_of(event.sport, event.dport)) continue;
     const bool by_name = known.src == given.name(silence.src) && known.dst == given.name(silence.dst);
-    const bool by_address = known.src == trace.str(event.src) && known.dst == trace.str(event.dst);
+    const bool by_address = known.src == source.str(event.src) && known.dst == source.str(event.dst);
     if (!by_name && !by_address) continue;
     // If it is unknown whether something was unanswered, compare with idle times as well.
     const std::int64_t longest =
@@ -126,17 +126,17 @@ std::optional<std::size_t> cause_of(const Silence& silence, double plainness, in
 }
 
 // The node whose log reports the silence of this event; kNone if none does.
-int reporter(const Given& given, const Event& event) {
-  const LogEvidence::OfEvent* evidence = given.log_evidence(event);
-  for (int i = 0; evidence != nullptr && i < given.nodes.count(); ++i)
-    if (given.config().nodes[static_cast<std::size_t>(i)].name == evidence->by) return i;
+int reporter(const Given& given, const Observation& event) {
+  const std::string& by = event.how().by;
+  for (int i = 0; !by.empty() && i < given.nodes.count(); ++i)
+    if (given.config().nodes[static_cast<std::size_t>(i)].name == by) return i;
   return NodeMap::kNone;
 }
 
-// A silence between two nodes, with the index of its dump and its event.
+// A silence between two nodes, with the index of its source, and its event.
 struct RecordedSilence {
-  std::size_t dump = 0;
-  const Event* event = nullptr;
+  std::size_t source = 0;
+  const Observation* event = nullptr;
   Silence silence;
 };
 
@@ -205,8 +205,8 @@ class Idle {
 // By node that owns a network: the time of the last event, except silences, of the nodes in it.
 std::vector<std::int64_t> last_active(const Given& given) {
   std::vector<std::int64_t> last(static_cast<std::size_t>(given.nodes.count()), 0);
-  for (std::size_t s = 0; s < given.inputs.traces.size(); ++s)
-    for (const Event& event : given.inputs.traces[s].events) {
+  for (std::size_t s = 0; s < given.inputs.sources.size(); ++s)
+    for (const Observation& event : given.inputs.sources[s].observations) {
       if (event.type == EventType::nd) continue;
       if (const int node = given.nodes.network_of(given.nodes.of(s, event)); node >= 0)
         last[static_cast<std::size_t>(node)] = std::max(last[static_cast<std::size_t>(node)], event.ts_ns);
@@ -234,7 +234,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       idle.add(recorded, given);
       continue;
     }
-    const Usual usual = silence.src >= 0 ? usual_silence(given.inputs.traces[s], *event, silence, given) : Usual::no;
+    const Usual usual = silence.src >= 0 ? usual_silence(given.inputs.sources[s], *event, silence, given) : Usual::no;
     if (usual == Usual::as_long) {
       sorted.discards.add("benign: the profile contains silences as long between these nodes", weight);
       continue;
@@ -244,7 +244,7 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       sorted.discards.add("idle: nothing was sent between these nodes in the whole dump", weight);
       continue;
     }
-    const std::optional<std::size_t> cause = cause_of(silence, given.plainness(*event), reporter(given, *event),
+    const std::optional<std::size_t> cause = cause_of(silence, event->how().reliability, reporter(given, *event),
                                                       heartbeat(*event, silence, times), causes, given.nodes);
     if (cause && causes[*cause].kind == CauseKind::planned) {
       sorted.discards.add("silences that a planned stop explains", weight);
@@ -256,8 +256,8 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       // The silence has not ended, and it is unknown whether something was unanswered. If all other activity of the two
       // nodes ended with it, the workload had probably ended.
       bool alone = true;
-      if (silence.open && (event->flags & (trace::kOutstanding | trace::kIdle)) == 0 &&
-          given.log_evidence(*event) == nullptr && silence.src >= 0) {
+      if (silence.open && (event->flags & (trace::kOutstanding | trace::kIdle)) == 0 && event->seen() &&
+          silence.src >= 0) {
         if (!active) active = last_active(given);
         const std::int64_t last = std::max((*active)[static_cast<std::size_t>(silence.src)],
                                            (*active)[static_cast<std::size_t>(silence.dst)]);

@@ -31,21 +31,22 @@ LastUsed last_used(const Given& given, int node, std::int64_t until) {
   LastUsed used;
   std::int64_t peer_ts = 0;
   std::vector<std::pair<std::int64_t, std::string>> files;
-  for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) {
-    const trace::Trace& trace = given.inputs.traces[s];
-    for (auto event = trace.events.rbegin(); event != trace.events.rend(); ++event) {
+  for (std::size_t s = 0; s < given.inputs.sources.size(); ++s) {
+    const evidence::Source& source = given.inputs.sources[s];
+    for (auto event = source.observations.rbegin(); event != source.observations.rend(); ++event) {
       if (event->type != EventType::sys || event->ts_ns > until || given.nodes.of(s, *event) != node) continue;
       const kernel::SyscallInfo* info = kernel::find_syscall(event->syscall);
       if (info == nullptr || event->ts_ns < until - kUsedLast) continue;
       if (info->name == "connect" && event->peer != 0 && event->ts_ns > peer_ts) {
-        if (const int port = parse_endpoint(trace.str(event->peer)).port; port > 0) {
+        if (const int port = parse_endpoint(source.str(event->peer)).port; port > 0) {
           used.peer = fmt::format("*:{}", port);
           peer_ts = event->ts_ns;
         }
       }
       const trace::StringId path = event->path2 != 0 ? event->path2 : event->path;
-      if (path == 0 || info->name == "execve" || !file_path(trace.str(path)) || system_path(trace.str(path))) continue;
-      if (std::string glob = path_glob(trace.str(path), given.name(node)); !glob.empty())
+      if (path == 0 || info->name == "execve" || !file_path(source.str(path)) || system_path(source.str(path)))
+        continue;
+      if (std::string glob = path_glob(source.str(path), given.name(node)); !glob.empty())
         files.emplace_back(event->ts_ns, std::move(glob));
     }
   }
@@ -108,8 +109,8 @@ class Guesses {
   Candidate guess(Fault fault, std::string_view what, double plainness) const {
     Candidate c = candidate_of(std::move(fault), 0, end_.first_ts);
     c.plainness = plainness;
-    c.guessed = true;
     c.known = Known::inferred;
+    c.assumed = true;
     c.why = fmt::format("{} ended itself and nothing in the dump explains it; {}", end_.node, what);
     return c;
   }
@@ -130,7 +131,7 @@ CallMatch on_path(std::string syscall, const std::string& path) {
 
 Extracted suspect_last_used(const Given& given, const Facts& facts, const std::vector<Candidate>& ends) {
   Extracted extracted;
-  if (given.inputs.only_logs() || given.inputs.without.contains("unexplained")) return extracted;
+  if (!given.inputs.recorded() || given.inputs.without.contains("unexplained")) return extracted;
   std::vector<const Candidate*> unexplained;
   for (const Candidate& c : ends)
     if (c.kind == FaultKind::crash && c.own_end && !c.symptom && !c.partly && !c.out_of_memory && c.plainness >= 1)

@@ -50,12 +50,12 @@ std::vector<Contact> contacts(const Given& given) {
   for (const char* call : {"connect", "accept", "accept4"})
     reaching.insert(static_cast<std::int16_t>(kernel::find_syscall(call)->number));
   std::vector<Contact> found;
-  for (std::size_t s = 0; s < given.inputs.traces.size(); ++s) {
-    const trace::Trace& trace = given.inputs.traces[s];
-    std::vector<int> peer_of(trace.strings.size() + 1, NodeMap::kNone - 2);  // kNone - 2: not determined yet
+  for (std::size_t s = 0; s < given.inputs.sources.size(); ++s) {
+    const evidence::Source& source = given.inputs.sources[s];
+    std::vector<int> peer_of(source.strings.size() + 1, NodeMap::kNone - 2);  // kNone - 2: not determined yet
     std::map<std::pair<std::int32_t, std::int32_t>, std::size_t>
         named;  // by process and descriptor: index of the last contact by a connect
-    for (const Event& event : trace.events) {
+    for (const Observation& event : source.observations) {
       const bool failed = event.type == EventType::scf && may_indicate_partition(event.err);
       const bool reached = event.type == EventType::sys && event.result >= 0 && reaching.contains(event.syscall);
       if ((!failed && !reached) || event.peer == 0 || event.peer >= peer_of.size() || event.syscall < 0) continue;
@@ -69,13 +69,13 @@ std::vector<Contact> contacts(const Given& given) {
       }
       int& peer = peer_of[event.peer];
       if (peer < NodeMap::kShared) {
-        const Endpoint endpoint = parse_endpoint(trace.str(event.peer));
+        const Endpoint endpoint = parse_endpoint(source.str(event.peer));
         peer = endpoint.address.empty() ? NodeMap::kNone : given.nodes.of_address(endpoint.address);
       }
       contact.to = peer;
       contact.from = given.nodes.network_of(given.nodes.of(s, event));
       if (contact.from < 0 || contact.to < 0 || contact.from == contact.to) continue;
-      if (failed && normal && normal->find(trace, event) != nullptr) continue;
+      if (failed && normal && normal->find(source, event) != nullptr) continue;
       const std::pair descriptor{event.pid, event.fd};
       if (reached && event.fd >= 0) {
         named[descriptor] = found.size();
@@ -113,7 +113,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
       answered_since.emplace(c.to, c.from);
       continue;
     }
-    const Event& event = *c.event;
+    const Observation& event = *c.event;
     if ((c.plain >= 1) != clearly || causes.explaining(event, c.from, c.to, true) != nullptr) continue;
     std::vector<Period>& periods = pairs[pair];
     const bool reached_itself = reached_since.erase(pair) > 0, reached_by_it = answered_since.erase(pair) > 0;
@@ -123,8 +123,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     Period& period = periods.back();
     period.last = event.ts_ns;
     period.calls += weight_of(event);
-    const LogEvidence::OfEvent* of = given.log_evidence(event);
-    period.plain = std::max(period.plain, of != nullptr ? c.plain * of->weight : c.plain);
+    period.plain = std::max(period.plain, c.plain * event.how().reliability);
     period.out = period.out && c.out;
   }
   std::vector<Silence> silences;

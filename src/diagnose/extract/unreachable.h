@@ -12,7 +12,7 @@ namespace rose::diagnose {
 
 // A call from one node to another that failed as unreachable, or that succeeded.
 struct Contact {
-  const Event* event = nullptr;
+  const Observation* event = nullptr;
   int from = -1;
   int to = -1;
   double plain = 0;  // 0..1: how clearly its error indicates a partition; 0: it succeeded

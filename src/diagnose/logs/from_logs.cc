@@ -12,8 +12,8 @@
 #include "diagnose/forms.h"
 #include "diagnose/logs/case.h"
 #include "diagnose/logs/guesses.h"
+#include "diagnose/logs/source.h"
 #include "diagnose/logs/throw_sites.h"
-#include "diagnose/logs/trace.h"
 #include "diagnose/nodes.h"
 #include "diagnose/thresholds.h"
 #include "kernel/syscalls.h"
@@ -23,6 +23,8 @@
 namespace rose::diagnose {
 namespace {
 
+using evidence::Observation;
+using evidence::Origin;
 using logs::Hint;
 using logs::kNoTime;
 using trace::Event;
@@ -60,11 +62,11 @@ bool is_process_call(std::string_view call) {
   return call.starts_with("clone") || call == "vfork" || call == "execve" || call == "mmap" || call == "brk";
 }
 
-// Converts the hints of the logs to events, and collects what the search needs besides the trace.
+// Converts the hints of the logs to observations, and collects what else the search needs.
 class FromLogs {
  public:
   FromLogs(Inputs& inputs, const logs::Evidence& evidence, const Trace* control)
-      : inputs_(inputs), case_(inputs, evidence, control), with_dumps_(!inputs.traces.empty()), out_(case_) {}
+      : inputs_(inputs), case_(inputs, evidence, control), with_dumps_(inputs.recorded()), out_(case_) {}
 
   void build() {
     if (with_dumps_) {
@@ -108,16 +110,17 @@ class FromLogs {
   void read_windows() {
     const Result<NodeMap> nodes = NodeMap::make(inputs_);
     if (!nodes) return;  // the plan will report the error
-    for (std::size_t i = 0; i < inputs_.traces.size(); ++i) {
-      const Trace& dump = inputs_.traces[i];
-      if (dump.events.empty()) continue;
+    for (std::size_t i = 0; i < inputs_.sources.size(); ++i) {
+      const evidence::Source& dump = inputs_.sources[i];
+      if (dump.observations.empty()) continue;
       if (dump.meta.end_ns != 0) last_end_ = std::max(last_end_, dump.meta.end_ns);
-      const bool full = dump.meta.window != 0 && dump.events.size() >= dump.meta.window;
-      const Window window{full || dump.meta.begin_ns == 0 ? dump.events.front().ts_ns : dump.meta.begin_ns,
-                          end_of(dump), dump.meta.lost == 0 && dump.meta.pairs_evicted == 0};
+      const bool full = dump.meta.window != 0 && dump.observations.size() >= dump.meta.window;
+      const Window window{full || dump.meta.begin_ns == 0 ? dump.observations.front().ts_ns : dump.meta.begin_ns,
+                          dump.meta.end_ns > 0 ? dump.meta.end_ns : dump.observations.back().ts_ns,
+                          dump.meta.lost == 0 && dump.meta.pairs_evicted == 0};
       std::set<int> players;
       StringId last = 0;
-      for (const Event& event : dump.events) {
+      for (const Observation& event : dump.observations) {
         if (event.type == EventType::nd || (event.type == EventType::ps && event.state == ProcessState::paused)) {
           const int node = nodes->of(i, event);
           silent_spans_.push_back({node >= 0 ? nodes->name(node) : std::string(),
@@ -263,6 +266,11 @@ class FromLogs {
     }
   }
 
+  // `since`: see Origin::since_ns.
+  static Origin origin_of(const Hint& hint, double weight, bool inferred, std::int64_t since = 0) {
+    return {inferred ? Known::inferred : Known::stated, weight, hint.words, since, {}, false};
+  }
+
   // Adds the end of a process, and the start of the next one if the logs show it.
   void add_end(const Hint& hint, const std::string& node, double weight) {
     // Place the end after everything else that the message reports, which may be the cause.
@@ -270,19 +278,20 @@ class FromLogs {
     std::int64_t gone = gone_at(hint, node);
     const std::int64_t since = gone > logged_ns + kMessageToEnd ? logged_ns : 0;
     if (gone == logged_ns) gone += kMessageToEnd;
-    Event end = out_.event(EventType::ps, node, gone);
+    Observation end = out_.observation(EventType::ps, node, gone);
     end.state = hint.signal != 0 ? ProcessState::crashed : ProcessState::exited;
     end.signal = static_cast<std::uint8_t>(hint.signal);
     end.exit_code = hint.exit_code;
-    // The trace must show which process is the main one.
+    // The observations must show which process is the main one.
     if (hint.helper && alive_.insert(node).second) out_.put_context(start(node, std::min(case_.first(), gone - 1)));
     end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) |
                                                  (hint.out_of_memory ? trace::kOutOfMemory : 0));
     // It is inferred from a silence, from the node's next start, or from a message that names no node.
     const bool inferred = (!hint.reported && !hint.itself) || hint.unnamed || hint.passing;
-    out_.put(end, {weight, hint.words, since, false, inferred});
+    const Origin origin = origin_of(hint, weight, inferred, since);
+    out_.put(end, origin);
     if (hint.until_ns != kNoTime)
-      out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), {weight, hint.words});
+      out_.put(start(node, std::max(hint.until_ns, end.ts_ns + 1'000'000)), origin_of(hint, weight, false));
     if (hint.weight >= kLeastHint) out_.cut_off(node, end.ts_ns);
   }
 
@@ -300,8 +309,8 @@ class FromLogs {
     return restart_delay_ != 0 ? std::max(gone, hint.until_ns - restart_delay_) : gone;
   }
 
-  Event start(const std::string& node, std::int64_t ts) {
-    Event start = out_.event(EventType::ps, node, ts);
+  Observation start(const std::string& node, std::int64_t ts) {
+    Observation start = out_.observation(EventType::ps, node, ts);
     start.state = ProcessState::started;
     start.flags = trace::kMain;
     return start;
@@ -328,23 +337,22 @@ class FromLogs {
     if (hint.itself || with_dumps_) return;
     const std::int64_t since = case_.time_of(hint);
     put_stop(node, since, std::max(since + 1'000'000, case_.last()), trace::kOpen,
-             {hangs ? weight : weight * kOtherInterpretation, hint.words, 0, false, true});
+             origin_of(hint, hangs ? weight : weight * kOtherInterpretation, true));
   }
 
   void add_stop(const Hint& hint, const std::string& node, double weight) {
     const std::int64_t since = case_.time_of(hint);
     const std::int64_t until = hint.until_ns != kNoTime ? hint.until_ns : since + hint.took_ns;
     const std::int64_t earliest = hint.since_ns == kNoTime ? 0 : hint.since_ns;
-    put_stop(node, since, until, 0, {weight, hint.words, earliest, false, hint.missed || hint.passing});
+    put_stop(node, since, until, 0, origin_of(hint, weight, hint.missed || hint.passing, earliest));
   }
 
-  void put_stop(const std::string& node, std::int64_t since, std::int64_t until, unsigned flags,
-                LogEvidence::OfEvent evidence) {
-    Event stop = out_.event(EventType::ps, node, until);
+  void put_stop(const std::string& node, std::int64_t since, std::int64_t until, unsigned flags, Origin origin) {
+    Observation stop = out_.observation(EventType::ps, node, until);
     stop.state = ProcessState::paused;
     stop.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((until - since) / 1'000'000, 3'600'000));
     stop.flags = static_cast<decltype(stop.flags)>(trace::kMain | flags);
-    out_.put(stop, std::move(evidence));
+    out_.put(stop, std::move(origin));
   }
 
   void add_silence(const Hint& hint, const std::string& node, double weight) {
@@ -359,7 +367,7 @@ class FromLogs {
         begin = gone + kMessageToEnd;
     }
     const std::int64_t end = std::max(hint.until_ns != kNoTime ? hint.until_ns : begin, begin + kLeastSilence);
-    out_.put_silence(node, hint.peer, begin, end, weight, hint.words, hint.unnamed || hint.passing);
+    out_.put_silence(node, hint.peer, begin, end, origin_of(hint, weight, hint.unnamed || hint.passing));
   }
 
   // Adds a failed call for each system call and file that the message may mean. The most likely one comes first; each
@@ -393,7 +401,7 @@ class FromLogs {
       for (const std::string& path : paths) {
         if (left == 0) break;
         --left;
-        Event failed = out_.event(EventType::scf, node, ts + 1000 * later++);
+        Observation failed = out_.observation(EventType::scf, node, ts + 1000 * later++);
         failed.syscall = static_cast<std::int16_t>(info->number);
         failed.err = static_cast<std::int16_t>(hint.error);
         if (!path.empty()) failed.path = out_.intern(path);
@@ -403,11 +411,11 @@ class FromLogs {
         // It is inferred if the message names no file, so that `path` is one of the files that the node uses, or if it
         // names no failed call, so that `call` is one of those that lose a peer.
         const bool inferred = (!path.empty() && hint.path.empty()) || hint.unnamed || hint.passing;
-        out_.put(failed, {weight, hint.words, 0, false, inferred});
+        out_.put(failed, origin_of(hint, weight, inferred));
         if (hint.count > 1) {
           failed.ts_ns = std::max(failed.ts_ns + 1, hint.until_ns != kNoTime ? hint.until_ns : ts);
           failed.count = 1;
-          out_.put(failed, {weight, hint.words, 0, false, inferred});
+          out_.put(failed, origin_of(hint, weight, inferred));
         }
         weight *= kNextCall;
       }
@@ -525,7 +533,7 @@ class FromLogs {
                                    hint.clock.either_way});
   }
 
-  // --- what the search needs besides the trace
+  // --- what else the search needs
 
   // Collects notes for the user: what could not be used, and which faults are tried although no message mentions them.
   void notes() {
@@ -574,7 +582,7 @@ class FromLogs {
   Inputs& inputs_;
   const LogCase case_;
   const bool with_dumps_;  // there are dumps, which provide sites and contexts
-  LogTrace out_;
+  LogSource out_;
   std::map<std::string, std::vector<Window>> windows_;  // the times that dumps cover; key: node
   std::vector<SilentSpan> silent_spans_;                // the silences and pauses that dumps contain
   bool no_dump_candidate_ = false;

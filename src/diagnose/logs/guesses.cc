@@ -14,6 +14,8 @@
 namespace rose::diagnose {
 namespace {
 
+using evidence::Known;
+using evidence::Observation;
 using logs::Hint;
 using logs::kNoTime;
 using trace::Event;
@@ -22,9 +24,14 @@ using trace::ProcessState;
 
 constexpr std::size_t kMostGuesses = 40;  // failed calls of one node
 
+// The origin of an observation that no message mentions. `since_ns`: see Origin.
+evidence::Origin assumed(double weight, std::string words, std::int64_t since_ns = 0) {
+  return {Known::inferred, weight, std::move(words), since_ns, {}, true};
+}
+
 }  // namespace
 
-Guesses::Guesses(const LogCase& log_case, LogTrace& out) : case_(log_case), evidence_(log_case.evidence()), out_(out) {
+Guesses::Guesses(const LogCase& log_case, LogSource& out) : case_(log_case), evidence_(log_case.evidence()), out_(out) {
   for (const Hint& hint : evidence_.hints)
     if (hint.kind != Hint::Kind::thrown) explicitness_ = std::max(explicitness_, hint.weight);
 }
@@ -100,7 +107,7 @@ void Guesses::add_calls_before(std::size_t n, const logs::Observed* anchor) {
       }))
     return;
   const std::string moment = fmt::format("no message names a cause; a moment{}", before);
-  Event end = out_.event(EventType::ps, name, ts);
+  Observation end = out_.observation(EventType::ps, name, ts);
   end.state = ProcessState::crashed;
   end.signal = 9;
   end.flags = trace::kMain;
@@ -108,7 +115,7 @@ void Guesses::add_calls_before(std::size_t n, const logs::Observed* anchor) {
   const std::int64_t before_ts = anchor == nullptr ? case_.first()
                                  : index > 0       ? node.messages[index - 1].ts_ns
                                                    : kNoTime;
-  out_.put(end, {kGuessedStop, moment, before_ts == kNoTime || before_ts >= ts ? 0 : before_ts, true});
+  out_.put(end, assumed(kGuessedStop, moment, before_ts == kNoTime || before_ts >= ts ? 0 : before_ts));
 }
 
 void Guesses::add_stops() {
@@ -141,13 +148,13 @@ void Guesses::add_stops() {
   for (const config::Node* other_node : nodes) {
     const config::Node& node = *other_node;
     const double weight = unaware(node) ? kGuessedUnaware : kGuessedPartition;
-    Event stop = out_.event(EventType::ps, node.name, first + duration);
+    Observation stop = out_.observation(EventType::ps, node.name, first + duration);
     stop.state = ProcessState::paused;
     stop.duration_ms = static_cast<std::int32_t>(duration / 1'000'000);
     stop.flags = trace::kMain;
-    out_.put(stop, {weight, words, 0, true});
+    out_.put(stop, assumed(weight, words));
     for (const config::Node& other : case_.inputs().config->nodes)
-      if (other.name != node.name) out_.put_silence(node.name, other.name, cut, cut + duration, weight, words);
+      if (other.name != node.name) out_.put_silence(node.name, other.name, cut, cut + duration, assumed(weight, words));
     cut += duration + kGuessSpacing;  // silences at the same time would be merged into one partition
   }
 }
@@ -180,13 +187,13 @@ void Guesses::add_failed_call(const Event* done, const std::string& node, std::i
     const kernel::SyscallInfo* info = kernel::find_syscall(what);
     const std::vector<int> errors = logs::errors_of(what);
     if (info == nullptr || errors.empty() || !case_.makes_call(node, what)) return;
-    Event scf = out_.event(EventType::scf, node, ts);
+    Observation scf = out_.observation(EventType::scf, node, ts);
     scf.syscall = static_cast<std::int16_t>(info->number);
     scf.err = static_cast<std::int16_t>(errors.front());
     if (done->path != 0) scf.path = out_.intern(case_.control()->str(done->path));
     if (done->path2 != 0) scf.path2 = out_.intern(case_.control()->str(done->path2));
     if (done->peer != 0) scf.peer = out_.intern(case_.control()->str(done->peer));
-    if (!out_.has_failed_call(scf)) out_.put(scf, {weight * share, words, 0, true});
+    if (!out_.has_failed_call(scf)) out_.put(scf, assumed(weight * share, words));
   };
   // A file that is opened for writing will be written; writes are too frequent to be recorded individually. Full disks
   // are far more common than files that cannot be opened, and a file that cannot be opened is not written.

@@ -6,14 +6,14 @@
 #include <string>
 
 #include "diagnose/logs/case.h"
-#include "diagnose/logs/trace.h"
+#include "diagnose/logs/source.h"
 
 namespace rose::diagnose {
 
 class Guesses {
  public:
   // Both must outlive this object.
-  Guesses(const LogCase& log_case, LogTrace& out);
+  Guesses(const LogCase& log_case, LogSource& out);
 
   // Adds failed calls: sites of the control run, ranked by the number of messages between the site and the node's first
   // observable, then by the number of calls that the site's thread made in between, as far as the trace shows.
@@ -35,7 +35,7 @@ class Guesses {
 
   const LogCase& case_;
   const logs::Evidence& evidence_;
-  LogTrace& out_;
+  LogSource& out_;
   double explicitness_ = 0;  // the greatest weight of a hint: how explicitly the logs name a cause
 };
 

@@ -229,7 +229,7 @@ Moves before_moves(const World& world) {
   Moves moves;
   const Inputs& inputs = *world.inputs;
   // Make no such guesses if there are dumps, because dumps show what preceded a fault.
-  if (!inputs.only_logs() || world.config->nodes.size() < 2 || !world.uses("before")) return moves;
+  if (inputs.recorded() || world.config->nodes.size() < 2 || !world.uses("before")) return moves;
   for (const Candidate* c : by_weight(world.plan)) {
     if (moves.size() >= kMostLoggedEnds) break;
     if (is_logged_end(*c)) moves.push_back(std::make_unique<BeforeMove>(world, *c));

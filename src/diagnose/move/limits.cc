@@ -71,8 +71,8 @@ class LimitTrials {
     }
     for (auto& [resource, calls] : by_resource) {
       // If some calls are logged, leave the guessed ones out, whose times are unknown.
-      if (std::any_of(calls.begin(), calls.end(), [](const Candidate* c) { return !c->guessed; }))
-        std::erase_if(calls, [](const Candidate* c) { return c->guessed; });
+      if (std::any_of(calls.begin(), calls.end(), [](const Candidate* c) { return !c->assumed; }))
+        std::erase_if(calls, [](const Candidate* c) { return c->assumed; });
       failed_calls(resource.second, calls);
     }
     return std::move(trials_);
@@ -137,7 +137,7 @@ class LimitTrials {
     }
     Fault fault = limit(kind, first);
     if (kind == FaultKind::descriptors) fault.resource.limit = kFewDescriptors;
-    const bool guessed = first.guessed;  // then all are guessed: build() removes guesses if there are others
+    const bool guessed = first.assumed;  // then all are guessed: build() removes guesses if there are others
     const double yield =
         prior((calls.size() > 1 ? kShareLimitOneCause : kShareLimit) * (guessed ? kShareGuessed : 1), weight);
     const std::string what =

@@ -53,7 +53,7 @@ class Builder {
     List clocks;
     for (const Candidate* candidate : by_weight(plan_)) {
       const Candidate& c = *candidate;
-      if (c.guessed && schedule::limits(c.kind) && !world_.inputs->limits.contains(c.kind)) continue;
+      if (c.assumed && schedule::limits(c.kind) && !world_.inputs->limits.contains(c.kind)) continue;
       if (call(c)) {
         if (calls.size() < kMostCalls) calls.push_back(&c);
       } else if (c.kind == FaultKind::clock) {
@@ -418,7 +418,7 @@ class Builder {
       if (kernel::resource_error(c->fault.error) && !c->profiled && !c->symptom) left.push_back(c);
     const auto alike = [](const Candidate& c, const Candidate& head) {
       // Guessed calls, whose times are unknown, are not mixed with logged ones.
-      return c.node == head.node && c.fault.error == head.fault.error && c.guessed == head.guessed &&
+      return c.node == head.node && c.fault.error == head.fault.error && c.assumed == head.assumed &&
              std::abs(c.first_ts - head.first_ts) <= kOneRootCause;
     };
     while (!left.empty()) {
@@ -443,7 +443,7 @@ class Builder {
       }
       if (lasting_error(head->fault.error) &&
           std::any_of(set.begin(), set.end(), [](const Candidate* c) { return c->fault.times == 1; }) &&
-          !world_.inputs->log_evidence.empty()) {
+          world_.inputs->reported()) {
         std::vector<Fault> lasting = faults;
         for (Fault& fault : lasting) fault.times = -1;
         propose(std::move(lasting), kShareOneCause * kNextStep * weight_of(set),

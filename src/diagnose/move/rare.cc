@@ -223,9 +223,9 @@ class RareTrials {
   // True if the machine kept running after the crash, because its tracer recorded the signal and later events. A
   // machine that loses power loses the tracer's window.
   bool machine_continued(const Candidate& c) const {
-    return std::any_of(world_.inputs->traces.begin(), world_.inputs->traces.end(), [&](const trace::Trace& dump) {
+    return std::any_of(world_.inputs->sources.begin(), world_.inputs->sources.end(), [&](const evidence::Source& dump) {
       if (dump.meta.host.empty() || dump.meta.end_ns < c.last_ts + kActiveAfterEnd) return false;
-      return std::any_of(dump.events.begin(), dump.events.end(), [&](const trace::Event& e) {
+      return std::any_of(dump.observations.begin(), dump.observations.end(), [&](const evidence::Observation& e) {
         return e.type == trace::EventType::ps && e.state == trace::ProcessState::crashed && e.signal == SIGKILL &&
                e.ts_ns >= c.first_ts && e.ts_ns <= c.last_ts;
       });

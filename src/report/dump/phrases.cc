@@ -16,7 +16,7 @@ using trace::EventType;
 using trace::ProcessState;
 using trace::Trace;
 
-std::string node_of(const Trace& trace, const Event& event) {
+std::string node_of(const trace::TraceBase& trace, const Event& event) {
   const std::string_view name = event.node == 0 ? std::string_view(trace.meta.node) : trace.str(event.node);
   return name.empty() ? "-" : printable(name);
 }
@@ -27,7 +27,7 @@ std::string offset_text(std::int64_t ns) {
   return fmt::format("{}{}.{:06}", before ? '-' : '+', us / 1'000'000, us % 1'000'000);
 }
 
-std::string endpoint(const Trace& trace, trace::StringId address, std::uint16_t port) {
+std::string endpoint(const trace::TraceBase& trace, trace::StringId address, std::uint16_t port) {
   std::string text = address == 0 ? "?" : printable(trace.str(address));
   if (port == 0) return text;
   return text.find(':') == std::string::npos ? fmt::format("{}:{}", text, port) : fmt::format("[{}]:{}", text, port);
@@ -76,7 +76,7 @@ static bool names_own_address(const Event& e) {
          (e.type == EventType::scf || !info->name.starts_with("accept"));
 }
 
-void append_place(std::string& out, const Trace& trace, const Event& e, std::string_view peers) {
+void append_place(std::string& out, const trace::TraceBase& trace, const Event& e, std::string_view peers) {
   if (e.path != 0) {
     out += ' ';
     if ((e.flags & trace::kTruncated) != 0) out += "...";

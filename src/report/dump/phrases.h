@@ -35,10 +35,10 @@ class Lines {
   std::string buffer_;
 };
 
-[[nodiscard]] std::string node_of(const trace::Trace& trace, const trace::Event& event);
+[[nodiscard]] std::string node_of(const trace::TraceBase& trace, const trace::Event& event);
 // "+1.234567", seconds.
 [[nodiscard]] std::string offset_text(std::int64_t ns);
-[[nodiscard]] std::string endpoint(const trace::Trace& trace, trace::StringId address, std::uint16_t port);
+[[nodiscard]] std::string endpoint(const trace::TraceBase& trace, trace::StringId address, std::uint16_t port);
 
 // Other names of nodes, one line each: "db: unit postgresql.service, cluster east". Limited to the first ones.
 [[nodiscard]] std::vector<std::string> label_lines(const trace::Meta& meta);
@@ -46,7 +46,7 @@ class Lines {
 // "openat ENOENT"
 void append_call(std::string& out, const trace::Event& e);
 // The object of a call: its paths, else its peer. `peers`: instead of the event's own peer; "" for that.
-void append_place(std::string& out, const trace::Trace& trace, const trace::Event& e, std::string_view peers = {});
+void append_place(std::string& out, const trace::TraceBase& trace, const trace::Event& e, std::string_view peers = {});
 // "crashed by SIGKILL"
 void append_state(std::string& out, const trace::Event& e);
 

@@ -91,7 +91,7 @@ bool matches(const ShowFilter& filter, const Trace& trace, const Event& event) {
   return true;
 }
 
-std::string describe(const Trace& trace, const Event& e) {
+std::string describe(const trace::TraceBase& trace, const Event& e) {
   std::string out;
   switch (e.type) {
     case EventType::scf:

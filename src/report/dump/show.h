@@ -36,7 +36,7 @@ struct ShowFilter {
 [[nodiscard]] bool matches(const ShowFilter& filter, const trace::Trace& trace, const trace::Event& event);
 
 // "openat ENOENT /var/lib/x/snapshot.0": one line without time, node and process.
-[[nodiscard]] std::string describe(const trace::Trace& trace, const trace::Event& event);
+[[nodiscard]] std::string describe(const trace::TraceBase& trace, const trace::Event& event);
 
 // Each of these calls `out` with complete lines.
 void show_text(const trace::Trace& trace, const ShowFilter& filter, const Output& out);

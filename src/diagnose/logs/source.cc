@@ -1,4 +1,4 @@
-#include "diagnose/logs/trace.h"
+#include "diagnose/logs/source.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,6 +8,9 @@
 namespace rose::diagnose {
 namespace {
 
+using evidence::Known;
+using evidence::Observation;
+using evidence::Origin;
 using trace::Event;
 using trace::EventType;
 using trace::ProcessState;
@@ -17,8 +20,9 @@ constexpr std::uint32_t kManyPackets = 1000;  // packets of an active connection
 
 }  // namespace
 
-LogTrace::LogTrace(const LogCase& log_case) : case_(log_case) {
+LogSource::LogSource(const LogCase& log_case) : case_(log_case) {
   const trace::Trace* control = case_.control();
+  out_.complete = false;
   out_.meta.host = "logs";
   out_.meta.begin_ns = case_.first();
   out_.meta.end_ns = case_.last();
@@ -30,50 +34,57 @@ LogTrace::LogTrace(const LogCase& log_case) : case_(log_case) {
   }
 }
 
-Event LogTrace::event(EventType type, const std::string& node, std::int64_t ts) {
-  Event event;
-  event.type = type;
-  event.ts_ns = ts;
-  event.node = intern(node);
-  return event;
+Observation LogSource::observation(EventType type, const std::string& node, std::int64_t ts) {
+  Observation observation;
+  observation.type = type;
+  observation.ts_ns = ts;
+  observation.node = intern(node);
+  return observation;
 }
 
-void LogTrace::put(const Event& event, LogEvidence::OfEvent evidence) {
-  made_.push_back({event, std::move(evidence)});
-  if (event.type == EventType::scf) failed_.insert(key_of(event));
+void LogSource::put(Observation observation, Origin origin) {
+  out_.set_origin(observation, std::move(origin));
+  if (observation.type == EventType::scf) failed_.insert(key_of(observation));
+  out_.observations.push_back(observation);
 }
 
-LogTrace::FailedCall LogTrace::key_of(const Event& failed) const {
+void LogSource::put_context(Observation observation) {
+  out_.set_origin(observation, {.known = Known::inferred});
+  out_.observations.push_back(observation);
+}
+
+LogSource::FailedCall LogSource::key_of(const Observation& failed) const {
   return {failed.node, failed.syscall, failed.err,
           failed.path == 0 ? std::string() : profile::path_pattern(out_.str(failed.path)), failed.peer};
 }
 
-void LogTrace::put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end,
-                           double weight, const std::string& words, bool inferred) {
+void LogSource::put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end,
+                            Origin origin) {
+  origin.by = node;
   for (const bool back : {false, true}) {
-    Event silence = event(EventType::nd, back ? peer : node, end);
+    Observation silence = observation(EventType::nd, back ? peer : node, end);
     silence.src = intern(back ? node : peer);
     silence.dst = intern(back ? peer : node);
     silence.protocol = trace::Protocol::tcp;
     silence.packets = kManyPackets;
     silence.duration_ms = static_cast<std::int32_t>(std::min<std::int64_t>((end - begin) / 1'000'000, 3'600'000));
-    put(silence, {weight, words, 0, false, inferred, node});
+    put(silence, origin);
   }
 }
 
-void LogTrace::cut_off(const std::string& node, std::int64_t ts) {
+void LogSource::cut_off(const std::string& node, std::int64_t ts) {
   const auto [known, fresh] = cut_.try_emplace(node, ts);
   if (!fresh) known->second = std::max(known->second, ts);
 }
 
-void LogTrace::put_control() {
+void LogSource::put_control() {
   const trace::Trace& control = *case_.control();
   for (const Event& control_event : control.events) {
     const bool start = control_event.type == EventType::ps && control_event.state == ProcessState::started;
     if (control_event.type != EventType::af && control_event.type != EventType::sys && !start) continue;
     if ((control_event.flags & trace::kInjected) != 0) continue;
     const std::string_view node = case_.name_in_control(control_event);
-    Event event = control_event;
+    Observation event(control_event);
     event.ts_ns = case_.to_incident(node, control_event.ts_ns);
     const auto cut = cut_.find(std::string(node));
     if (cut != cut_.end() && event.ts_ns > cut->second) continue;
@@ -86,17 +97,11 @@ void LogTrace::put_control() {
   out_.meta.addresses = control.meta.addresses;
 }
 
-void LogTrace::finish(Inputs& inputs) && {
-  std::stable_sort(made_.begin(), made_.end(),
-                   [](const Made& a, const Made& b) { return a.event.ts_ns < b.event.ts_ns; });
-  LogEvidence& evidence = inputs.log_evidence.emplace_back();
-  evidence.trace = inputs.traces.size();
-  for (Made& run : made_) {
-    if (!run.evidence.words.empty()) evidence.events.emplace(out_.events.size(), std::move(run.evidence));
-    out_.events.push_back(run.event);
-    out_.meta.end_ns = std::max(out_.meta.end_ns, run.event.ts_ns);
-  }
-  inputs.traces.push_back(std::move(out_));
+void LogSource::finish(Inputs& inputs) && {
+  std::stable_sort(out_.observations.begin(), out_.observations.end(),
+                   [](const Observation& a, const Observation& b) { return a.ts_ns < b.ts_ns; });
+  if (!out_.observations.empty()) out_.meta.end_ns = std::max(out_.meta.end_ns, out_.observations.back().ts_ns);
+  inputs.sources.push_back(std::move(out_));
 }
 
 }  // namespace rose::diagnose
