@@ -18,14 +18,14 @@
 #include "deploy/disk.h"
 #include "deploy/image_files.h"
 #include "diagnose/diagnose.h"
-#include "diagnose/nodes.h"
-#include "diagnose/weights.h"
 #include "engine/ahead.h"
 #include "engine/fleet.h"
+#include "evidence/nodes.h"
 #include "kernel/probe.h"
 #include "replay/repeat.h"
 #include "replay/side_by_side.h"
 #include "report/results.h"
+#include "weights/weights.h"
 
 namespace rose::cli {
 namespace {

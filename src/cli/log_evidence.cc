@@ -6,8 +6,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "diagnose/logs/from_logs.h"
-#include "diagnose/logs/hosts.h"
+#include "evidence/logs/from_logs.h"
+#include "evidence/logs/hosts.h"
 #include "logs/quote.h"
 #include "replay/run_logs.h"
 

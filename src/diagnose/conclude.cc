@@ -4,9 +4,9 @@
 
 #include "base/units.h"
 #include "diagnose/feedback.h"
-#include "diagnose/forms.h"
 #include "diagnose/hypothesis.h"
-#include "diagnose/weights.h"
+#include "evidence/forms.h"
+#include "weights/weights.h"
 
 namespace rose::diagnose {
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "base/text.h"
-#include "diagnose/forms.h"
 #include "diagnose/words.h"
+#include "evidence/forms.h"
 #include "kernel/open_flags.h"
 #include "kernel/syscalls.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "diagnose/diagnose.h"
-#include "diagnose/nodes.h"
+#include "evidence/nodes.h"
 
 namespace rose::diagnose {
 

@@ -19,91 +19,34 @@
 #include "base/result.h"
 #include "config/config.h"
 #include "diagnose/code.h"
-#include "diagnose/features.h"
-#include "diagnose/logs/throw_sites.h"
-#include "evidence/observation.h"
+#include "evidence/discards.h"
+#include "evidence/evidence.h"
+#include "logs/evidence.h"
 #include "profile/profile.h"
 #include "schedule/outcome.h"
 #include "schedule/rate.h"
 #include "schedule/schedule.h"
+#include "weights/features.h"
 
 namespace rose::diagnose {
 
-using evidence::Known;
-
-// An event or message that the evidence contains and fault-free runs do not: the right schedule causes it again.
-struct Observable {
-  std::string key;  // for traces as in signs_of(), for logs as in RunResult::messages_seen
-  std::string node;
-  std::int64_t first_ts = 0;
-  std::string words{};  // for a message that reports a problem: its position in the log and its text; otherwise ""
-};
-
-// An exception that a log reports.
-struct ReportedException {
-  std::string node;                        // name in the deployment
-  std::int64_t first_ts = 0, last_ts = 0;  // times of its first and last message
-  std::uint64_t count = 0;
-  double weight = 0;             // 0..1: how clearly the logs report it
-  std::string words;             // for people: the message, and the frame of its stack
-  std::vector<ThrowSite> sites;  // the places that may have thrown it; at least one
-  // visits of the first site's method before it, estimated from the fault-free run; 0: unknown
-  std::uint64_t visits = 0;
-};
-
-// A clock step that the timestamps or messages of a log show.
-struct ReportedClockStep {
-  std::string node;              // name in the deployment
-  std::int64_t at_ns = 0;        // by the clock before the step
-  std::int64_t duration_ns = 0;  // until it was set back; 0: no message shows that
-  std::int64_t change_ns = 0;    // negative: it was set back
-  double weight = 0;             // 0..1: how clearly the logs report it
-  std::string words;             // for people: the message
-  bool all_along = false;   // a message reports at that time that it is wrong; it may have been so from the beginning
-  bool either_way = false;  // the direction is unknown: the step may also be -change_ns
-  Known known = Known::stated;
-};
+// The search speaks in the terms of the evidence that it starts from, and of the numbers that weigh it.
+using namespace evidence;
+using namespace weights;
 
 // When a search ends after a schedule has reproduced the bug: at once, when it is decided whether its replay rate
 // reaches the target, or when the schedule has also been minimised.
 enum class StopAfter { found, confirmed, minimised };
 
-// An exhausted or slow resource that logs report without naming a call and a file.
-struct ReportedLimit {
-  schedule::FaultKind kind = schedule::FaultKind::disk_full;  // disk_full, disk_slow or descriptors
-  std::string node;                                           // name in the deployment
-  std::int64_t at_ns = 0;                                     // wall-clock time
-  std::int64_t took_ns = 0;                                   // disk_slow: the duration of the call
-  std::uint64_t count = 1;                                    // number of messages
-  double weight = 0;                                          // 0..1: how clearly the logs report it
-  std::string words;                                          // for people: the message
-  bool inferred = false;                                      // everything went on as before
-};
-
-struct Inputs {
-  std::vector<evidence::Source> sources;  // one for each dump, then one for all logs
-  std::optional<profile::Profile> profile;
-  const config::Config* config = nullptr;           // not nullptr; the search uses its nodes and [diagnose]
-  std::map<std::string, std::string> host_to_node;  // --map: node by host
-  bool simplify = true;                             // make the found schedule simpler before it is reported
+struct Inputs : evidence::Evidence {
+  bool simplify = true;  // make the found schedule simpler before it is reported
   StopAfter stop_after = StopAfter::minimised;
-  bool power = false;                         // the machine of the runs can simulate the power loss of a node's disk
-  std::set<schedule::FaultKind> limits;       // kinds of limits that it can set
-  bool overrides = false;                     // its kernel can make calls fail in nodes that rose does not start
-  CodeMap* code = nullptr;                    // places inside functions, for level 3; may be nullptr
-  std::vector<ReportedException> exceptions;  // this and the next four come from logs: from_logs.h
-  std::vector<ReportedClockStep> clock_steps;
-  std::vector<ReportedLimit> reported_limits;
-  std::vector<Observable> log_observables;
-  std::vector<std::string> log_notes;
+  bool power = false;                    // the machine of the runs can simulate the power loss of a node's disk
+  std::set<schedule::FaultKind> limits;  // kinds of limits that it can set
+  bool overrides = false;                // its kernel can make calls fail in nodes that rose does not start
+  CodeMap* code = nullptr;               // places inside functions, for level 3; may be nullptr
   std::set<std::string>
       ruled_out;  // --rule-out: ids of candidates and rivals that, as the user has checked, did not happen
-  std::set<std::string> without;  // --without: names of parts() that are switched off, to measure what they contribute
-
-  // True if a tracer recorded what happened to nodes: what its dump does not contain did not happen to them.
-  [[nodiscard]] bool recorded() const;
-  // True if messages of logs are evidence, too.
-  [[nodiscard]] bool reported() const;
 };
 
 // A part of the method that --without can switch off, to measure what it contributes.
@@ -167,12 +110,6 @@ struct Candidate {
   Features features{};             // the basis of its weight and rank
 };
 
-// Events that are no candidates.
-struct Discarded {
-  std::string why;
-  std::uint64_t events = 0;
-};
-
 // A node whose main process ended in the dump and started again.
 struct RestartSeen {
   std::string node;
@@ -202,6 +139,8 @@ struct Plan {
 
 // Applies --without before logs are added: drops the profile, and the dumps' events of sources that are left out.
 void leave_out_evidence(Inputs& inputs);
+// Adds what logs report to the evidence of the dumps, if there are any. `control`: see evidence::add_logs().
+void add_logs(Inputs& inputs, const logs::Evidence& evidence, const trace::Trace* control);
 // `workload_ns`: the duration of the workload in the test deployment; 0: no run has shown it yet. `restarts`: failures
 // that follow restarts there; nullptr: use the profile's.
 [[nodiscard]] Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns = 0,

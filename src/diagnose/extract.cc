@@ -9,13 +9,13 @@
 #include "diagnose/extract/calls.h"
 #include "diagnose/extract/clocks.h"
 #include "diagnose/extract/exceptions.h"
-#include "diagnose/extract/facts.h"
 #include "diagnose/extract/limits.h"
 #include "diagnose/extract/network.h"
 #include "diagnose/extract/processes.h"
 #include "diagnose/extract/rank.h"
 #include "diagnose/extract/unexplained.h"
 #include "diagnose/model.h"
+#include "evidence/facts.h"
 
 namespace rose::diagnose {
 

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "diagnose/diagnose.h"
-#include "diagnose/nodes.h"
+#include "evidence/nodes.h"
 
 namespace rose::diagnose {
 

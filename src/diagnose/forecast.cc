@@ -1,5 +1,5 @@
 #include "diagnose/forecast.h"
-#include "diagnose/weights.h"
+#include "weights/weights.h"
 
 #include <deque>
 #include <set>

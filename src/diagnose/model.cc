@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/units.h"
-#include "diagnose/features.h"
-#include "diagnose/weights.h"
+#include "weights/features.h"
+#include "weights/weights.h"
 
 namespace rose::diagnose {
 namespace {
@@ -65,21 +65,11 @@ Features features_of(const Candidate& c, std::optional<std::int64_t> written, co
 
 double log_odds(const Features& features) {
   double sum = 0;
-  for (const FeatureEntry& entry : rose::diagnose::features())
-    sum += weight_of(entry.feature) * features[entry.feature];
+  for (const FeatureEntry& entry : weights::features()) sum += weight_of(entry.feature) * features[entry.feature];
   return sum;
 }
 
 }  // namespace
-
-const std::array<FeatureEntry, kFeatures>& features() {
-  static constexpr std::array<FeatureEntry, kFeatures> kAll = {{
-#define ROSE_FEATURE(constant, name, sign, prior, what) {Feature::constant, name, what, sign, prior},
-#include "diagnose/features.def"
-#undef ROSE_FEATURE
-  }};
-  return kAll;
-}
 
 std::vector<Candidate> weighed(std::vector<Candidate> candidates, std::optional<std::int64_t> written,
                                const std::set<std::string>& without) {

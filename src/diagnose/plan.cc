@@ -5,12 +5,13 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "diagnose/extract.h"
-#include "diagnose/forms.h"
 #include "diagnose/hypothesis.h"
 #include "diagnose/identify.h"
 #include "diagnose/move.h"
-#include "diagnose/nodes.h"
 #include "diagnose/warnings.h"
+#include "evidence/forms.h"
+#include "evidence/logs/from_logs.h"
+#include "evidence/nodes.h"
 
 namespace rose::diagnose {
 
@@ -129,6 +130,15 @@ std::vector<const Candidate*> by_rank(const Plan& plan) {
   for (const Candidate& candidate : plan.candidates) list.push_back(&candidate);
   std::stable_sort(list.begin(), list.end(), [](const Candidate* a, const Candidate* b) { return a->rank < b->rank; });
   return list;
+}
+
+void add_logs(Inputs& inputs, const logs::Evidence& evidence, const trace::Trace* control) {
+  bool explained = true;
+  if (const Result<Plan> plan = make_plan(inputs))  // otherwise the caller's plan will report the error
+    explained = std::any_of(plan->candidates.begin(), plan->candidates.end(), [](const Candidate& c) {
+      return !c.symptom && (c.kind != schedule::FaultKind::syscall || (!c.profiled && c.ordinariness <= 1));
+    });
+  evidence::add_logs(inputs, evidence, control, explained);
 }
 
 }  // namespace rose::diagnose

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "diagnose/forms.h"
 #include "diagnose/words.h"
+#include "evidence/forms.h"
 #include "schedule/restart.h"
 
 namespace rose::diagnose {

@@ -12,18 +12,18 @@
 #include "diagnose/confirm.h"
 #include "diagnose/feedback.h"
 #include "diagnose/forecast.h"
-#include "diagnose/forms.h"
 #include "diagnose/hypothesis.h"
 #include "diagnose/lab.h"
 #include "diagnose/lead.h"
 #include "diagnose/misses.h"
 #include "diagnose/move.h"
-#include "diagnose/nodes.h"
 #include "diagnose/refine.h"
 #include "diagnose/restarts.h"
 #include "diagnose/surveyor.h"
 #include "diagnose/warnings.h"
 #include "diagnose/window.h"
+#include "evidence/forms.h"
+#include "evidence/nodes.h"
 
 namespace rose::diagnose {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "diagnose/context.h"
-#include "diagnose/weights.h"
 #include "diagnose/words.h"
+#include "weights/weights.h"
 
 namespace rose::diagnose {
 namespace {

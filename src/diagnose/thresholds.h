@@ -7,9 +7,11 @@
 #include <cstdint>
 
 #include "base/units.h"
-#include "diagnose/weights.h"
+#include "weights/weights.h"
 
 namespace rose::diagnose {
+
+using namespace weights;
 
 // The share of each point of the workload, if the time of the first fault is unknown.
 inline double point_share(std::size_t point) {

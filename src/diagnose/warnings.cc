@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "diagnose/forms.h"
+#include "evidence/forms.h"
 
 namespace rose::diagnose {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "diagnose/forms.h"
 #include "diagnose/move.h"
+#include "evidence/forms.h"
 
 namespace rose::diagnose {
 
@@ -68,14 +68,6 @@ std::string_view part_name(Part::Of of) {
     case Part::Of::search: return "search";
   }
   return "";
-}
-
-bool Inputs::recorded() const {
-  return std::any_of(sources.begin(), sources.end(), [](const evidence::Source& source) { return source.complete; });
-}
-
-bool Inputs::reported() const {
-  return std::any_of(sources.begin(), sources.end(), [](const evidence::Source& source) { return !source.complete; });
 }
 
 bool World::level(int of) const {

@@ -370,7 +370,7 @@ def check_licences():
 
 def check_numbers():
     """Checks that the documents give the search's own numbers of runs for minimisation and rivals."""
-    source = (root / "src/diagnose/thresholds.h").read_text() + (root / "src/diagnose/weights.def").read_text()
+    source = (root / "src/diagnose/thresholds.h").read_text() + (root / "src/weights/weights.def").read_text()
     number = {}
     for name in ("kMostSimplifying", "kMostRivalRuns"):
         found = re.search(rf'{name} = (\d+);|{name}, "[^"]*", (\d+),', source)

@@ -31,11 +31,12 @@ CODE = re.compile(r"\.(cc|c|h|hpp|py|sh|bash|cmake|java|go|rs)$|^[^.]*$|/[^./]*$
 # The header of each folder of src that says what the folder does and what it leaves to others.
 MAIN = {
     "base": "result.h", "cli": "command.h", "config": "config.h", "deploy": "deployment.h", "diagnose": "diagnose.h",
-    "draft": "draft.h", "engine": "fleet.h", "explain": "explain.h", "inject": "injector.h",
+    "draft": "draft.h", "engine": "fleet.h", "evidence": "observation.h", "explain": "explain.h",
+    "inject": "injector.h",
     "javascript": "session.h", "jvm": "session.h",
     "kernel": "probe.h", "knowledge": "meanings.h", "logs": "reader.h", "observe": "tracer.h", "profile": "profile.h",
     "python": "session.h", "replay": "run.h", "report": "results.h", "rr": "rose_rr.h", "schedule": "schedule.h",
-    "symbols": "symbols.h", "trace": "dump.h",
+    "symbols": "symbols.h", "trace": "dump.h", "weights": "weights.h",
 }
 
 # Words that only this project used, and what the field calls it. Documents, comments and messages must not have them.

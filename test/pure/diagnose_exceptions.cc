@@ -1,8 +1,8 @@
 // Exceptions in logs: where they are thrown, which candidates they give, and the search for the relevant visit.
 #include <catch2/catch.hpp>
 
-#include "diagnose/logs/throw_sites.h"
 #include "diagnose_log_inputs.h"
+#include "evidence/logs/throw_sites.h"
 
 using namespace rose;
 using namespace rose::diagnose;

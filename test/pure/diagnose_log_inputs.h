@@ -3,9 +3,9 @@
 
 #include <catch2/catch.hpp>
 
-#include "diagnose/logs/from_logs.h"
-#include "diagnose/logs/hosts.h"
 #include "diagnose_world.h"
+#include "evidence/logs/from_logs.h"
+#include "evidence/logs/hosts.h"
 
 namespace rose::diagnose::test {
 

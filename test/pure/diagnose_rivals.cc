@@ -4,8 +4,8 @@
 
 #include "diagnose/hypothesis.h"
 #include "diagnose/thresholds.h"
-#include "diagnose/weights.h"
 #include "diagnose_play.h"
+#include "weights/weights.h"
 
 using namespace rose;
 using namespace rose::diagnose;

@@ -1,11 +1,11 @@
 // The data that each stage of extraction passes to the next.
 #include <catch2/catch.hpp>
 
-#include "diagnose/extract/causes.h"
-#include "diagnose/extract/facts.h"
 #include "diagnose/extract/network.h"
 #include "diagnose/extract/processes.h"
 #include "diagnose_world.h"
+#include "evidence/causes.h"
+#include "evidence/facts.h"
 
 using namespace rose;
 using namespace rose::diagnose;

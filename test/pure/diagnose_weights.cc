@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "diagnose/weights.h"
 #include "diagnose_world.h"
+#include "weights/weights.h"
 
 using namespace rose;
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "diagnose/diagnose.h"
-#include "diagnose/extract/given.h"
+#include "evidence/given.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose::test {

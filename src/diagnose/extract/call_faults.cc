@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "base/units.h"
-#include "diagnose/extract/usual.h"
-#include "diagnose/forms.h"
-#include "diagnose/surprise.h"
 #include "diagnose/thresholds.h"
 #include "diagnose/words.h"
+#include "evidence/forms.h"
+#include "evidence/surprise.h"
+#include "evidence/usual.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {

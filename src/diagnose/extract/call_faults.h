@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "diagnose/extract/extracted.h"
-#include "diagnose/extract/facts.h"
-#include "diagnose/failed_calls.h"
+#include "evidence/facts.h"
+#include "evidence/failed_calls.h"
 
 namespace rose::diagnose {
 

@@ -12,11 +12,11 @@
 #include "base/path.h"
 #include "base/units.h"
 #include "diagnose/extract/call_faults.h"
-#include "diagnose/failed_calls.h"
-#include "diagnose/surprise.h"
-#include "diagnose/weights.h"
+#include "evidence/failed_calls.h"
+#include "evidence/surprise.h"
 #include "kernel/syscalls.h"
 #include "profile/profile.h"
+#include "weights/weights.h"
 
 namespace rose::diagnose {
 namespace {

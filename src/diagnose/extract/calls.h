@@ -1,10 +1,10 @@
 // Extracts candidates from failed calls, after removing those that also occur in fault-free runs. Private to diagnose.
 #pragma once
 
-#include "diagnose/extract/causes.h"
 #include "diagnose/extract/extracted.h"
-#include "diagnose/extract/facts.h"
-#include "diagnose/extract/programs.h"
+#include "evidence/causes.h"
+#include "evidence/facts.h"
+#include "evidence/programs.h"
 
 namespace rose::diagnose {
 

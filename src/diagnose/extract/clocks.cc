@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/units.h"
-#include "diagnose/forms.h"
-#include "diagnose/weights.h"
 #include "diagnose/words.h"
+#include "evidence/forms.h"
 #include "trace/clock.h"
+#include "weights/weights.h"
 
 namespace rose::diagnose {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "diagnose/extract/extracted.h"
-#include "diagnose/extract/facts.h"
+#include "evidence/facts.h"
 
 namespace rose::diagnose {
 

@@ -8,10 +8,10 @@
 
 #include "base/units.h"
 #include "diagnose/extract/process_faults.h"
-#include "diagnose/extract/usual.h"
-#include "diagnose/weights.h"
 #include "diagnose/words.h"
+#include "evidence/usual.h"
 #include "kernel/syscalls.h"
+#include "weights/weights.h"
 
 namespace rose::diagnose {
 using schedule::Scope;

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/units.h"
-#include "diagnose/forms.h"
 #include "diagnose/words.h"
+#include "evidence/forms.h"
 
 namespace rose::diagnose {
 namespace {

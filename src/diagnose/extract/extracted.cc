@@ -3,35 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "diagnose/extract/facts.h"
 #include "diagnose/words.h"
 
 namespace rose::diagnose {
-
-void Discards::add(std::string_view why, std::uint64_t events) {
-  if (events == 0) return;
-  const auto it = events_.find(why);
-  if (it == events_.end()) events_.emplace(std::string(why), events);
-  else it->second += events;
-}
-
-void Discards::add(const Discards& others) {
-  for (const auto& [why, events] : others.events_) add(why, events);
-}
-
-void Discards::add_unmatched(const std::string& host, std::uint64_t events) {
-  add(host.empty() ? std::string("their host has no name and matches no node of the deployment (see --map)")
-                   : fmt::format("host '{}' matches no node of the deployment (see --map)", host),
-      events);
-}
-
-std::vector<Discarded> Discards::list() const {
-  std::vector<Discarded> list;
-  for (const auto& [why, events] : events_) list.push_back({why, events});
-  std::stable_sort(list.begin(), list.end(),
-                   [](const Discarded& a, const Discarded& b) { return a.events > b.events; });
-  return list;
-}
 
 std::string Ids::next(std::string base) {
   if (base.size() > 56) base.resize(56);
@@ -63,7 +37,7 @@ void add_unended_duration(Candidate& candidate, const Times& times, std::int64_t
   for (Fault& shape : candidate.alternatives) shape.duration_ns = longest_ns;
 }
 
-void set_origin(Candidate& candidate, const evidence::Origin& origin) {
+void set_origin(Candidate& candidate, const Origin& origin) {
   if (origin.known == Known::seen) return;
   candidate.plainness = origin.reliability;
   candidate.why = origin.words;

@@ -10,24 +10,10 @@
 #include <vector>
 
 #include "diagnose/diagnose.h"
+#include "evidence/discards.h"
+#include "evidence/facts.h"
 
 namespace rose::diagnose {
-
-struct Times;
-
-// Numbers of events that are no candidates, by reason.
-class Discards {
- public:
-  void add(std::string_view why, std::uint64_t events);
-  void add(const Discards& others);
-  // For events of a host that corresponds to no node; "": the host has no name.
-  void add_unmatched(const std::string& host, std::uint64_t events);
-  // By number of events, the highest first.
-  [[nodiscard]] std::vector<Discarded> list() const;
-
- private:
-  std::map<std::string, std::uint64_t, std::less<>> events_;
-};
 
 struct Extracted {
   std::vector<Candidate> candidates;
@@ -50,7 +36,7 @@ class Ids {
 [[nodiscard]] Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t ts);
 // Sets the properties of a candidate that follow from how its observation is known. Nothing changes for one that the
 // kernel recorded.
-void set_origin(Candidate& candidate, const evidence::Origin& origin);
+void set_origin(Candidate& candidate, const Origin& origin);
 // For a fault that had not ended when the dump was written: adds the second duration to try. If the dump contains the
 // start of the workload, it ends with the run, so the fault is first tried until the end of the run, and then with the
 // observed duration; otherwise in the other order. `longest_ns`: the duration that lasts until the end of the run; 0:

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "diagnose/forms.h"
 #include "diagnose/words.h"
+#include "evidence/forms.h"
 
 namespace rose::diagnose {
 namespace {

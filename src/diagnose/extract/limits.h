@@ -2,7 +2,7 @@
 #pragma once
 
 #include "diagnose/extract/extracted.h"
-#include "diagnose/extract/given.h"
+#include "evidence/given.h"
 
 namespace rose::diagnose {
 

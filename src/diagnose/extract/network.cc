@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "diagnose/extract/partition.h"
-#include "diagnose/extract/silences.h"
-#include "diagnose/extract/unreachable.h"
-#include "diagnose/network.h"
 #include "diagnose/thresholds.h"
+#include "evidence/network.h"
+#include "evidence/silences.h"
+#include "evidence/unreachable.h"
 
 namespace rose::diagnose {
 namespace {

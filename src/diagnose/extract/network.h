@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "diagnose/extract/causes.h"
 #include "diagnose/extract/extracted.h"
-#include "diagnose/extract/facts.h"
+#include "evidence/causes.h"
+#include "evidence/facts.h"
 
 namespace rose::diagnose {
 

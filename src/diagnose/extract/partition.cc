@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/units.h"
-#include "diagnose/forms.h"
 #include "diagnose/words.h"
+#include "evidence/forms.h"
 
 namespace rose::diagnose {
 namespace {

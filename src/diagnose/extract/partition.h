@@ -2,8 +2,8 @@
 #pragma once
 
 #include "diagnose/extract/extracted.h"
-#include "diagnose/extract/facts.h"
-#include "diagnose/network.h"
+#include "evidence/facts.h"
+#include "evidence/network.h"
 
 namespace rose::diagnose {
 

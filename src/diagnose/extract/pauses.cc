@@ -5,10 +5,10 @@
 
 #include "base/units.h"
 #include "diagnose/extract/process_faults.h"
-#include "diagnose/extract/usual.h"
-#include "diagnose/forms.h"
-#include "diagnose/weights.h"
 #include "diagnose/words.h"
+#include "evidence/forms.h"
+#include "evidence/usual.h"
+#include "weights/weights.h"
 
 namespace rose::diagnose {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "base/units.h"
 #include "diagnose/extract/process_faults.h"
-#include "diagnose/weights.h"
 #include "kernel/syscalls.h"
+#include "weights/weights.h"
 
 namespace rose::diagnose {
 namespace {

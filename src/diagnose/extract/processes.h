@@ -5,10 +5,11 @@
 #include <set>
 #include <vector>
 
-#include "diagnose/extract/causes.h"
 #include "diagnose/extract/extracted.h"
-#include "diagnose/extract/facts.h"
-#include "diagnose/extract/programs.h"
+#include "evidence/causes.h"
+#include "evidence/facts.h"
+#include "evidence/programs.h"
+#include "evidence/signs_of_life.h"
 
 namespace rose::diagnose {
 
@@ -19,11 +20,5 @@ struct Processes {
 };
 
 [[nodiscard]] Processes extract_processes(const Given& given, const Facts& facts, const Programs& programs);
-
-// Limits how long ends of nodes explain failures, where the dump shows no start afterwards (it began late, or another
-// tool made it): until the next sign that the node was running. A node that ends again, or whose packets arrive, must
-// have been started in between.
-[[nodiscard]] std::vector<Cause> end_by_signs_of_life(std::vector<Cause> causes, const Given& given,
-                                                      const Facts& facts);
 
 }  // namespace rose::diagnose

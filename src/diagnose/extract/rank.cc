@@ -6,9 +6,9 @@
 
 #include "base/units.h"
 #include "diagnose/feedback.h"
-#include "diagnose/surprise.h"
 #include "diagnose/thresholds.h"
 #include "diagnose/words.h"
+#include "evidence/surprise.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "diagnose/diagnose.h"
-#include "diagnose/extract/causes.h"
+#include "evidence/causes.h"
 
 namespace rose::diagnose {
 

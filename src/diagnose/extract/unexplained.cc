@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "base/units.h"
-#include "diagnose/forms.h"
-#include "diagnose/surprise.h"
-#include "diagnose/weights.h"
 #include "diagnose/words.h"
+#include "evidence/forms.h"
+#include "evidence/surprise.h"
 #include "kernel/syscalls.h"
+#include "weights/weights.h"
 
 namespace rose::diagnose {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "diagnose/extract/extracted.h"
-#include "diagnose/extract/facts.h"
+#include "evidence/facts.h"
 
 namespace rose::diagnose {
 

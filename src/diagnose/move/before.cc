@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/units.h"
-#include "diagnose/forms.h"
 #include "diagnose/move.h"
+#include "evidence/forms.h"
 
 namespace rose::diagnose {
 namespace {

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "diagnose/forms.h"
 #include "diagnose/move.h"
+#include "evidence/forms.h"
 
 namespace rose::diagnose {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "base/units.h"
-#include "diagnose/forms.h"
 #include "diagnose/move.h"
 #include "diagnose/simplify.h"
+#include "evidence/forms.h"
 
 namespace rose::diagnose {
 namespace {

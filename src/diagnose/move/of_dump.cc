@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/units.h"
-#include "diagnose/forms.h"
 #include "diagnose/move.h"
-#include "diagnose/surprise.h"
+#include "evidence/forms.h"
+#include "evidence/surprise.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/units.h"
-#include "diagnose/forms.h"
 #include "diagnose/move.h"
 #include "diagnose/simplify.h"
+#include "evidence/forms.h"
 
 namespace rose::diagnose {
 namespace {

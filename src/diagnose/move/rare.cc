@@ -7,9 +7,9 @@
 
 #include "base/text.h"
 #include "base/units.h"
-#include "diagnose/forms.h"
 #include "diagnose/move.h"
-#include "diagnose/surprise.h"
+#include "evidence/forms.h"
+#include "evidence/surprise.h"
 #include "kernel/syscalls.h"
 
 namespace rose::diagnose {

@@ -1,0 +1,87 @@
+// All evidence of one incident, and what it is compared with: the profile and the deployment.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "config/config.h"
+#include "evidence/logs/throw_sites.h"
+#include "evidence/observation.h"
+#include "profile/profile.h"
+#include "schedule/schedule.h"
+#include "weights/weights.h"
+
+namespace rose::evidence {
+
+using namespace weights;  // numbers that stages read everywhere
+
+// An event or message that the evidence contains and fault-free runs do not: the right schedule causes it again.
+struct Observable {
+  std::string key;  // for traces as in signs_of(), for logs as in RunResult::messages_seen
+  std::string node;
+  std::int64_t first_ts = 0;
+  std::string words{};  // for a message that reports a problem: its position in the log and its text; otherwise ""
+};
+
+// An exception that a log reports.
+struct ReportedException {
+  std::string node;                        // name in the deployment
+  std::int64_t first_ts = 0, last_ts = 0;  // times of its first and last message
+  std::uint64_t count = 0;
+  double weight = 0;             // 0..1: how clearly the logs report it
+  std::string words;             // for people: the message, and the frame of its stack
+  std::vector<ThrowSite> sites;  // the places that may have thrown it; at least one
+  // visits of the first site's method before it, estimated from the fault-free run; 0: unknown
+  std::uint64_t visits = 0;
+};
+
+// A clock step that the timestamps or messages of a log show.
+struct ReportedClockStep {
+  std::string node;              // name in the deployment
+  std::int64_t at_ns = 0;        // by the clock before the step
+  std::int64_t duration_ns = 0;  // until it was set back; 0: no message shows that
+  std::int64_t change_ns = 0;    // negative: it was set back
+  double weight = 0;             // 0..1: how clearly the logs report it
+  std::string words;             // for people: the message
+  bool all_along = false;   // a message reports at that time that it is wrong; it may have been so from the beginning
+  bool either_way = false;  // the direction is unknown: the step may also be -change_ns
+  Known known = Known::stated;
+};
+
+// An exhausted or slow resource that logs report without naming a call and a file.
+struct ReportedLimit {
+  schedule::FaultKind kind = schedule::FaultKind::disk_full;  // disk_full, disk_slow or descriptors
+  std::string node;                                           // name in the deployment
+  std::int64_t at_ns = 0;                                     // wall-clock time
+  std::int64_t took_ns = 0;                                   // disk_slow: the duration of the call
+  std::uint64_t count = 1;                                    // number of messages
+  double weight = 0;                                          // 0..1: how clearly the logs report it
+  std::string words;                                          // for people: the message
+  bool inferred = false;                                      // everything went on as before
+};
+
+struct Evidence {
+  std::vector<Source> sources;  // one for each dump, then one for all logs
+  // Reported by logs:
+  std::vector<ReportedException> exceptions;
+  std::vector<ReportedClockStep> clock_steps;
+  std::vector<ReportedLimit> reported_limits;
+  std::vector<Observable> log_observables;
+  std::vector<std::string> log_notes;
+
+  std::optional<profile::Profile> profile;
+  const config::Config* config = nullptr;           // not nullptr; its nodes and [diagnose]
+  std::map<std::string, std::string> host_to_node;  // --map: node by host
+  std::set<std::string> without;                    // --without: names of diagnose::parts() that are switched off
+
+  // True if a tracer recorded what happened to nodes: what its dump does not contain did not happen to them.
+  [[nodiscard]] bool recorded() const;
+  // True if messages of logs are evidence, too.
+  [[nodiscard]] bool reported() const;
+};
+
+}  // namespace rose::evidence

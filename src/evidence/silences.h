@@ -1,0 +1,26 @@
+// Classifies silences between nodes: unexplained ones become network faults, others have an explanation.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <vector>
+
+#include "evidence/causes.h"
+#include "evidence/discards.h"
+#include "evidence/facts.h"
+#include "evidence/network.h"
+
+namespace rose::evidence {
+
+struct SortedSilences {
+  std::vector<Silence> unexplained;
+  std::vector<Silence> idle;  // longer than in a fault-free run, where such a silence lasted until the end of the run
+  // lasting until the end of the dump, and beginning when all other activity of these nodes ended
+  std::vector<Silence> with_all_else;
+  std::map<std::size_t, std::vector<Silence>> explained;  // by the index of the cause in `causes`
+  Discards discards;
+};
+
+[[nodiscard]] SortedSilences sort_silences(const Given& given, const Facts& facts, const std::vector<Cause>& causes);
+
+}  // namespace rose::evidence

@@ -1,0 +1,26 @@
+// Finds the node of the deployment that a production host corresponds to by comparing its behaviour with the profile
+// of each node: the calls that it makes and their targets, its connections to and from other hosts, and the
+// functions that it enters. Used for hosts that neither a name nor an address identifies.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "evidence/evidence.h"
+
+namespace rose::evidence {
+
+struct SimilarNode {
+  std::string host;  // its name in the dumps
+  int node = -1;     // index into the configuration's nodes
+  double share = 0;  // of the host's behaviour that the node's profile contains, weighted by how few nodes show it
+  std::vector<int> replicas;  // all nodes that match equally well, `node` included
+};
+
+// Matches `hosts` to nodes; hosts that match no node are left out. `taken`: by node, whether another host corresponds
+// to it already. Equally similar nodes are assigned in turn, to the hosts with the latest faults first; if there are
+// more hosts than such nodes, several hosts correspond to one node.
+[[nodiscard]] std::vector<SimilarNode> find_similar_nodes(const Evidence& inputs, const std::vector<std::string>& hosts,
+                                                          const std::vector<bool>& taken);
+
+}  // namespace rose::evidence

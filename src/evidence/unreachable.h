@@ -1,0 +1,32 @@
+// Finds partitions that no silence shows: if a node was partitioned before it had communicated for long, or
+// communicates rarely, the dump only contains calls to its peers that failed as unreachable.
+#pragma once
+
+#include <vector>
+
+#include "evidence/causes.h"
+#include "evidence/facts.h"
+#include "evidence/network.h"
+
+namespace rose::evidence {
+
+// A call from one node to another that failed as unreachable, or that succeeded.
+struct Contact {
+  const Observation* event = nullptr;
+  int from = -1;
+  int to = -1;
+  double plain = 0;  // 0..1: how clearly its error indicates a partition; 0: it succeeded
+  bool out = false;  // only outgoing traffic is dropped; incoming may still arrive
+};
+
+// The contacts of all dumps by time, without failures that also occur in fault-free runs.
+[[nodiscard]] std::vector<Contact> contacts(const Given& given);
+// Turns the failed calls that no cause explains into silences. `clearly`: uses those with unambiguous errors; otherwise
+// the others.
+[[nodiscard]] std::vector<Silence> unreachable(const Given& given, const Times& times,
+                                               const std::vector<Contact>& contacts, const Causes& causes,
+                                               bool clearly);
+// True if the failed calls are sufficient evidence for the partition, although no silence shows it.
+[[nodiscard]] bool is_sufficient(const Partition& partition);
+
+}  // namespace rose::evidence
