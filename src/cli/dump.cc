@@ -377,10 +377,10 @@ Command show_command() {
       .name = "show",
       .summary = "Print the events of a dump",
       .description =
-          "--summary shows what failed, how often, where, and when first and last. The JSON Lines of --format jsonl "
-          "are lossless: 'rose dump import' converts them back to a dump. --format perfetto is for ui.perfetto.dev, "
-          "--format html a self-contained page with a time line. For a damaged dump it prints the readable part, then "
-          "exits with 2.",
+          "--summary shows what failed, how often and where, and the first and last time. The JSON Lines of --format "
+          "jsonl are lossless: 'rose dump import' converts them back to a dump. --format perfetto is for "
+          "ui.perfetto.dev, --format html a self-contained page with a time line. For a damaged dump it prints the "
+          "readable part, then exits with 2.",
       .examples = {"rose dump show dump.bin --summary --profile profile.json",
                    "rose dump show dump.bin --format html > dump.html"},
       .options =
@@ -454,8 +454,8 @@ Command merge_command() {
               {.names = "--clock",
                .slot = &options->clocks,
                .value = "HOST=OFFSET",
-               .help = "By how much a host's clock is ahead of the first dump's clock, e.g. db2=+12.5ms; this is then "
-                       "not estimated"},
+               .help = "By how much a host's clock is ahead of the first dump's clock, e.g. db2=+12.5ms; this offset "
+                       "is then not estimated"},
               {.names = "--no-clock",
                .slot = &options->no_clock,
                .help = "Leave the times unchanged: estimate no clock offsets"},
@@ -572,7 +572,7 @@ Command dump_command() {
   auto options = std::make_shared<DumpOptions>();
   return {
       .name = "dump",
-      .summary = "Write the window of a running tracer, or those of many hosts; show, merge and import dumps",
+      .summary = "Write the window of a running tracer, or the windows of many hosts; show, merge and import dumps",
       .synopsis = {"[--control SOCK] [-o FILE] [--after DURATION]", "show|merge|import|collect ..."},
       .description =
           "Without a subcommand it asks the running 'rose trace' for its events and writes them to a file; the tracer "

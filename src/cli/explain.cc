@@ -324,13 +324,15 @@ Command explain_command() {
           "It makes runs of a schedule that reproduces the bug, alternately with runs without faults. It also makes "
           "runs in which each fault fires one call earlier or later, fires without its conditions, or is shorter. It "
           "compares what the nodes do after the first fault: functions entered or no longer entered, failed and "
-          "state-changing calls, log messages, ends of processes, silences. Differences between equal runs are noise "
-          "and do not count.\n\nIt prints the suspects, best first, and the story from the fault to the symptom. If "
-          "failing and correct runs differ only by noise, it says so.\n\nIt watches the functions that `functions` "
-          "and `sources` of the configuration name. Without these keys, it watches all functions of the node's own "
-          "program that are in its debug information, or, for a JVM, the package of the main class. A node whose "
-          "command is a script is started once, to find the program that it runs. The exit code is 0 when something "
-          "was found, 1 when the bug was not reproduced, 4 when nothing was found or the runs were inconclusive.",
+          "state-changing calls, log messages, ends of processes, silences. Differences between runs of the same kind "
+          "are noise and do not count.\n\n"
+          "It prints the suspects, best first, and the story from the fault to the symptom. If failing and correct "
+          "runs differ only by noise, it reports this.\n\n"
+          "It watches the functions that `functions` and `sources` of the configuration name. Without these keys, it "
+          "watches all functions of the node's own program that are in its debug information, or, for a JVM, the "
+          "package of the main class. A node whose command is a script is started once, to find the program that it "
+          "runs. The exit code is 0 when something was found, 1 when the bug was not reproduced, 4 when nothing was "
+          "found or the runs were inconclusive.",
       .examples = {"rose explain schedule.toml -c rose.toml", "rose explain --from why",
                    "rose explain schedule.toml -c rose.toml --runs 8 --jobs 2 --report why",
                    "rose explain schedule.toml -c rose.toml --ask 'store(text)' 'store:return' 'store.c:31:bad'",
@@ -357,18 +359,20 @@ Command explain_command() {
                .slot = &options->runs,
                .value = "N",
                .help =
-                   "How many runs that reproduce the bug are needed, and as many runs without faults; at most 2 * N + "
-                   "2 runs of the schedule are made. With fewer than 4, no difference is significant. Without this "
-                   "option, two more runs of each kind are made at a time while noise prevents a result. One further "
-                   "run records the callers of functions that only failing runs enter, and of functions that are "
-                   "entered next after failed calls. Another one, without faults, records the callers of functions "
-                   "that only correct runs enter. If the schedule has a clock fault, a third one is made",
+                   "How many runs that reproduce the bug to make, and the same number of runs without faults; at most "
+                   "2 * N + 2 runs of the schedule are made. With fewer than 4, no difference is significant. Without "
+                   "this option, two more runs of each kind are made at a time while noise prevents a result. One "
+                   "further run records the callers of functions that only failing runs enter, and of functions that "
+                   "are entered next after failed calls. Another further run, without faults, records the callers of "
+                   "functions that only correct runs enter. If the schedule has a clock fault, a third further run is "
+                   "made",
                .otherwise = std::to_string(kWantedRuns),
                .range = {{2, 100}}},
               {.names = "--jobs",
                .slot = &options->jobs,
                .value = "N|auto",
-               .help = "Runs in parallel; auto: as many as leave the timing of control runs unchanged",
+               .help = "Number of parallel runs; auto: the largest number that does not change the timing of control "
+                       "runs",
                .otherwise = "the number in jobs of the configuration, otherwise 1"},
               {.names = "--ask",
                .slot = &options->ask,
@@ -388,7 +392,7 @@ Command explain_command() {
                        "last about as long as the first answer took"},
               {.names = "--no-deepen",
                .slot = &options->no_deepen,
-               .help = "Make no such rounds of queries; the first answer is the result"},
+               .help = "Make no rounds of further queries; the first answer is the result"},
               {.names = "--report",
                .slot = &options->report,
                .value = "DIR",

@@ -47,14 +47,16 @@ Command heal_command() {
       .description =
           "rose cleans up after itself, also after Ctrl-C. During a teardown that hangs, another Ctrl-C ends that "
           "teardown. During other cleanup, two more Ctrl-C make rose exit at once. If rose exited in this way or was "
-          "killed (SIGKILL, out of memory), the kernel detaches its programs, its guardian undoes harmful changes, "
-          "and this command undoes the rest: network namespaces, links, cgroups with their processes, containers, "
-          "filters, paused processes, descriptor limits, and file systems for full disks (their files are "
-          "restored).\n\nIt undoes only what is listed in the lock file of a rose process that has ended, and nothing "
-          "of a running one. Other resources whose name begins with 'rose' are listed and left alone unless you name "
-          "them.\n\nIf something could not be undone, 'rose heal' exits with status 3, and the next 'rose heal' tries "
-          "again. If a container engine no longer exists, --forget lists what only that engine could have removed, "
-          "and forgets it.",
+          "killed (SIGKILL, out of memory), the kernel detaches rose's programs, rose's guardian undoes harmful "
+          "changes, and this command undoes the rest: network namespaces, links, cgroups with their processes, "
+          "containers, filters, paused processes, descriptor limits, and file systems for full disks (their files are "
+          "restored).\n\n"
+          "It undoes only what is listed in the lock file of a rose process that has ended, and nothing that belongs "
+          "to a running one. Other resources whose name begins with 'rose' are listed and left alone unless you name "
+          "them.\n\n"
+          "If something could not be undone, 'rose heal' exits with status 3, and the next 'rose heal' tries again. If "
+          "a container engine no longer exists, --forget lists what only that engine could have removed, and forgets "
+          "it.",
       .examples = {"rose heal", "rose heal rose-1f3a9c", "rose heal --forget"},
       .options =
           {

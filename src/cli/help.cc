@@ -82,7 +82,7 @@ Command help_command(const Program& program) {
       .summary = "Print a command's help; write man pages and completions for shells",
       .synopsis = {"[COMMAND...]", "--man DIR", "--completion bash|zsh|fish", "--json"},
       .description =
-          "The Debian package installs the man pages and the completions; the examples below do so without the "
+          "The Debian package installs the man pages and the completions; the examples below install them without the "
           "package. --json prints the table of all commands and options from which they are generated.",
       .examples = {"rose help dump show", "rose help --man ~/.local/share/man/man1",
                    "rose help --completion bash > ~/.local/share/bash-completion/completions/rose",

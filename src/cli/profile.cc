@@ -196,8 +196,9 @@ Command profile_command() {
                .slot = &options->jobs,
                .value = "N|auto",
                .help =
-                   "Runs in parallel; auto: as many as leave the timing of control runs unchanged. Rates and silences "
-                   "are learnt from these runs, so more parallel runs than the machine can make falsify the profile",
+                   "Number of parallel runs; auto: the largest number that does not change the timing of control runs. "
+                   "Rates and silences are learnt from these runs, so too many parallel runs for this machine falsify "
+                   "the profile",
                .otherwise = "1"},
               {.names = "--restarts",
                .slot = &options->restarts,

@@ -24,8 +24,8 @@ std::vector<Option> recording_options(RecordingOptions& options) {
       {.names = "--dump-when",
        .slot = &options.when,
        .value = "CMD",
-       .help = "When this shell command exits with 0; 1 means no, and anything else that it could not decide. After a "
-               "hit, it must exit with 1 once before it counts again",
+       .help = "When this shell command exits with 0; 1 means no, and anything else means that it could not decide. "
+               "After a hit, it must exit with 1 before it can trigger another dump",
        .group = group,
        .completes = Completes::file},
       {.names = "--dump-every",
@@ -55,7 +55,7 @@ std::vector<Option> recording_options(RecordingOptions& options) {
        .completes = Completes::file},
       {.names = "--dump-together",
        .slot = &options.together,
-       .help = "When a trigger on another host made its tracer write a dump to the folder of -o, which the hosts "
+       .help = "When a trigger on another host made the tracer there write a dump to the folder of -o, which the hosts "
                "share. A failure on one host is then recorded on all hosts",
        .group = group},
       {.names = "--after",

@@ -341,23 +341,25 @@ Command replay_command() {
       .synopsis = {"SCHEDULE|FOLDER... [OPTION...]",
                    "--recording FILE [--node NODE] [--patience DURATION] -- CMD [ARG...]"},
       .description =
-          "It runs the schedule in the test deployment repeatedly. For each fault it reports how often it was "
-          "requested, fired and effective, that is, changed something: packets were dropped, results of calls were "
-          "changed, a limit was reached, processes ended. It also reports how often the bug was reproduced in "
-          "conclusive runs.\n\nWith --expect bug it exits with 0 when the rate reaches target_rate. With --expect "
-          "fixed, for the patched build, it exits with 0 when no run reproduced the bug, every planned fault that is "
-          "not optional was effective, and at least one fault was effective in some run; it prints the upper bound of "
-          "the remaining rate. If a fault was not effective, or the workload did no work, the result is inconclusive. "
-          "What the workload does without faults is read from the profile.\n\nSeveral schedules are a test suite. A "
-          "folder means all schedules in it and below it. If -c names a file without a slash, each schedule is "
-          "replayed with the configuration of that name beside it, or the nearest one above it in the folder. All "
-          "schedules are read and checked before the first one runs. The exit code is 0 when all passed, 1 when one "
-          "failed, 4 when none failed but one was inconclusive.\n\nWith --recording it runs one node's program "
-          "without the other nodes, possibly under gdb or valgrind. The program must be linked with librose-rr. "
-          "Messages, times, random numbers and the order of locks come from the node's recording (see rose_rr.h). It "
-          "needs no privilege and no configuration. The exit code is 0 when the recording was replayed to its end, or "
-          "to the point where the recorded program was killed, whatever the command's exit status. It is 1 when the "
-          "replay diverged; the message then names the record. It is 2 when the recording cannot be replayed.",
+          "It runs the schedule in the test deployment repeatedly. For each fault it reports in how many runs the "
+          "fault was requested, has fired, and was effective. A fault is effective when it changes something: packets "
+          "are dropped, results of calls are changed, a limit is reached, processes end. It also reports how often the "
+          "bug was reproduced in conclusive runs.\n\n"
+          "With --expect bug it exits with 0 when the rate reaches target_rate. With --expect fixed, for the patched "
+          "build, it exits with 0 when no run reproduced the bug, every planned fault that is not optional was "
+          "effective, and at least one fault was effective in some run; it prints the upper bound of the remaining "
+          "rate. If a fault was not effective, or the workload did no work, the result is inconclusive. What the "
+          "workload does without faults is read from the profile.\n\n"
+          "Several schedules are a test suite. A folder means all schedules in it and below it. If -c names a file "
+          "without a slash, each schedule is replayed with the configuration of that name beside it, or with the "
+          "nearest one in a folder above it. All schedules are read and checked before the first one runs. The exit "
+          "code is 0 when all passed, 1 when one failed, 4 when none failed but one was inconclusive.\n\n"
+          "With --recording it runs one node's program without the other nodes, possibly under gdb or valgrind. The "
+          "program must be linked with librose-rr. Messages, times, random numbers and the order of locks come from "
+          "the node's recording (see rose_rr.h). It needs no privilege and no configuration. The exit code is 0 when "
+          "the recording was replayed to its end, or to the point where the recorded program was killed, whatever the "
+          "command's exit status. It is 1 when the replay diverged; the message then names the record. It is 2 when "
+          "the recording cannot be replayed.",
       .examples = {"rose replay schedule.toml -c rose.toml --runs 10",
                    "rose replay schedule.toml -c rose.toml --expect fixed --junit replay.xml",
                    "rose replay tests/faults --jobs 4 --filter 'split-*' --tap replay.tap",
@@ -401,12 +403,12 @@ Command replay_command() {
               {.names = "--filter",
                .slot = &options->filter,
                .value = "GLOB",
-               .help = "Only schedules whose name or path matches",
+               .help = "Replay only schedules whose name or path matches",
                .one_each = true},
               {.names = "--exclude",
                .slot = &options->exclude,
                .value = "GLOB",
-               .help = "Not schedules whose name or path matches",
+               .help = "Leave out schedules whose name or path matches",
                .one_each = true},
               {.names = "--runs",
                .slot = &options->runs,
@@ -417,8 +419,8 @@ Command replay_command() {
               {.names = "--jobs",
                .slot = &options->jobs,
                .value = "N|auto",
-               .help = "Runs in parallel; with several schedules: schedules in parallel. auto: as many as leave the "
-                       "timing of control runs unchanged",
+               .help = "Number of parallel runs; with several schedules, number of schedules that run in parallel. "
+                       "auto: the largest number that does not change the timing of control runs",
                .otherwise = "the number in jobs of the configuration, otherwise 1; 1 for several schedules"},
               {.names = "--expect",
                .slot = &options->expect,
@@ -448,8 +450,8 @@ Command replay_command() {
                .completes = Completes::folder},
               {.names = "--stacks",
                .slot = &options->stacks,
-               .help = "Show the stacks of the threads that each fault affected, the first few times it fired, in "
-                       "the table, the report and --json. This is the default"},
+               .help = "Show in the table, the report and --json the stacks of the threads that each fault affected "
+                       "when it fired (only for the first few times). This is the default"},
               {.names = "--no-stacks",
                .slot = &options->no_stacks,
                .help = "Do not record the stacks of the threads that faults affect"},

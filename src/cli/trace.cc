@@ -515,11 +515,11 @@ Command trace_command() {
           "below, it writes the window and continues; at SIGINT and SIGTERM, it writes the window and ends.\n\n"
           "--unit, --container and --cgroup select a cgroup by its path: tracing continues when the unit or container "
           "is restarted, and they may be given before it runs. --pid follows a process and its descendants. All "
-          "targets without a name form one node, which has the name of the host.\n\nWith -c it needs no production: it "
-          "starts the deployment and its workload, traces every node, runs the incident in parallel to the workload, "
-          "runs the oracle at the end, and always writes the dump.\n\nTracing running processes does not need root: "
-          "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are enough. "
-          "Once attached, it drops the capabilities that it no longer needs.",
+          "targets without a name form one node, which has the name of the host.\n\n"
+          "With -c, no production system is needed: it starts the deployment and its workload, traces every node, runs "
+          "the incident in parallel to the workload, runs the oracle at the end, and always writes the dump.\n\n"
+          "Tracing running processes does not need root: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are enough. Once "
+          "attached, it drops the capabilities that it no longer needs.",
       .examples = {"rose trace --unit my-database -o dump.bin",
                    "rose trace --pid $(pidof redis-server) -o dump.bin --dump-on-crash",
                    "rose trace -c rose.toml --incident ./incident.sh -o dump.bin"},
@@ -642,7 +642,7 @@ Command trace_command() {
                .slot = &options->noise,
                .value = "RULE",
                .help = "Expected failures, which are counted and not recorded: CALL:ERROR adds to the built-in list "
-                       "('*:ENOENT': every call), -CALL:ERROR removes, none clears it, list prints it",
+                       "('*:ENOENT': every call), -CALL:ERROR removes from it, 'none' clears it, and 'list' prints it",
                .one_each = true},
           },
       .environment = {{"XDG_RUNTIME_DIR", "Folder of the control socket of a user other than root."}},
