@@ -1,6 +1,6 @@
-# The bpf/ -> skel/ pipeline. Skeletons for x86-64 are committed, so a normal build needs neither clang nor
-# bpftool; `cmake --build <dir> --target skeletons` refreshes them after a change in bpf/. A build for arm64 makes its
-# own in <dir>/skel.
+# The bpf/ -> skel/ pipeline. Skeletons for x86-64 are committed, so a normal build needs neither clang nor bpftool;
+# `cmake --build <dir> --target skeletons` refreshes them after a change in bpf/. A build for arm64 makes its own
+# skeletons in <dir>/skel.
 #
 # rose_bpf_skeleton(NAME): makes target rose_skel_NAME that offers "skel/NAME.skel.h", and adds
 # NAME to the refresh and the staleness check (cmake/check-skeletons.sh).

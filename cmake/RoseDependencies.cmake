@@ -1,4 +1,4 @@
-# Every library comes from a Debian 12 package; deps.txt lists them for the set-up scripts.
+# Every library comes from a Debian 12 package; deps.txt lists these packages for the set-up scripts.
 find_package(PkgConfig REQUIRED)
 
 # With ROSE_STATIC, rose is one file that runs on any distribution: it needs no shared library, not even the C library.

@@ -1,7 +1,7 @@
 # Compiler flags shared by every target; warnings are errors.
 
-# A user's build contains no debug information, because it would take most of the build time and 95 % of the size. The
-# presets debug, asan-ubsan and tsan have it.
+# A user's build contains no debug information, because debug information would take most of the build time and 95 % of
+# the size. Builds of the presets debug, asan-ubsan and tsan contain it.
 set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 
@@ -19,10 +19,11 @@ target_link_libraries(rose_options INTERFACE Threads::Threads)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports a libstdc++ false positive in std::string concatenation (GCC PR 105651).
   target_compile_options(rose_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
-  # Unity builds put file-local types into one file with their users.
+  # In unity builds, file-local types are in one translation unit with other files that use them, which causes this
+  # warning.
   target_compile_options(rose_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
-  # The compiler collects its garbage only above 1 GiB, which no file here reaches. This saves 8 % of the compiler's
-  # time and costs a quarter more memory (0.85 GiB at most).
+  # These parameters let the compiler collect its garbage only above 1 GiB, which no file here reaches. This saves 8 %
+  # of the compiler's time and costs a quarter more memory (0.85 GiB at most).
   target_compile_options(rose_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:--param ggc-min-heapsize=1048576>")
 endif()
 if(ROSE_SANITIZE)
@@ -64,8 +65,9 @@ endif()
 
 # rose_precompiled(TARGET [OWNER NAME LIKE LIBRARY HEADERS ...]): the standard library, fmt and the headers that many
 # libraries include are parsed once, not in every file. The owner is compiled with the flags of LIKE, which its users
-# must share. Files still include what they need, because other compilers than g++ use no precompiled header. Libraries
-# below `schedule` share one header, the others (ROSE_UPPER_LIBRARIES) a larger one; the two are compiled in parallel.
+# must share. Source files still include what they need, because builds with compilers other than g++ use no precompiled
+# header. Libraries below `schedule` share one header, the others (ROSE_UPPER_LIBRARIES) a larger one; the two are
+# compiled in parallel.
 option(ROSE_PRECOMPILE "Precompile the standard library's headers" ON)
 function(rose_precompiled target)
   cmake_parse_arguments(ARG "" "OWNER;LIKE" "HEADERS" ${ARGN})
@@ -100,9 +102,9 @@ function(rose_precompiled target)
 endfunction()
 
 # rose_units(TARGET SOURCE ...): cuts a library into the units of a unity build. The units have similar sizes, so that
-# all processors finish at the same time, and at most ROSE_UNIT_BYTES bytes, so that a changed line is compiled and
-# linked in seconds. A full build would prefer larger units, which compile the same templates fewer times: half as many
-# units take a fifth less time.
+# all processors finish at the same time. They have at most ROSE_UNIT_BYTES bytes, so that a changed line is compiled
+# and linked in seconds. A full build would be faster with larger units, because the same templates are compiled fewer
+# times; half as many units take a fifth less time.
 set(ROSE_UNIT_BYTES 100000)
 function(rose_units target)
   if(NOT CMAKE_UNITY_BUILD)

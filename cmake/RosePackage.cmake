@@ -21,7 +21,7 @@ install(FILES ${PROJECT_BINARY_DIR}/help/fish/rose.fish
   DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT rose)
 install(FILES LICENSE RENAME copyright DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT rose)
 
-# Packing does not build: the package contains what was built and tested.
+# Packing must not build anything, so that the package contains what was built and tested.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME rose)

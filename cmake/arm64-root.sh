@@ -1,12 +1,12 @@
 #!/bin/sh
-# Makes a folder with the arm64 packages of Debian 12 that the preset arm64 compiles against (cmake/deps.txt), and with
-# those that test/vm/run.sh --arch arm64 needs to run the result. None of them is installed on this machine. If the
-# folder exists already, nothing is downloaded; remove it to get the newest packages.
+# Makes a folder with the arm64 packages of Debian 12 against which the preset arm64 compiles (cmake/deps.txt), and with
+# the packages that test/vm/run.sh --arch arm64 needs to run the result. None of them is installed on this machine. If
+# the folder exists already, nothing is downloaded; remove it to get the newest packages.
 #
 #   arm64-root.sh          prints the folder: ${XDG_CACHE_HOME:-~/.cache}/rose/arm64/root
 #
-# Packages are unpacked, not configured: none of their programs runs on this machine. Needs root once, to install the
-# cross-compiler.
+# Packages are unpacked but not configured, so none of their programs runs on this machine. This script needs root once,
+# to install the cross-compiler.
 set -eu
 
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)

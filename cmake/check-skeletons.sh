@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fails when bpf/ changed without its skeletons being refreshed, or a skeleton was edited by hand.
+# Fails when bpf/ was changed but its skeletons were not refreshed, or when a skeleton was edited by hand.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if ! diff <(cmake/skeleton-digest.sh) skel/DIGEST; then

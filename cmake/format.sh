@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Formats the C++ of src, test and examples with clang-format 19 (a Debian package). Usage: cmake/format.sh [FILE...]
-# Without FILE, it formats every tracked file. bpf/ has a style of its own and is not touched.
+# Without FILE, it formats every tracked file. bpf/ has a style of its own and is not formatted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v clang-format-19 >/dev/null ||

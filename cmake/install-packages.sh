@@ -16,7 +16,8 @@ command -v apt-get >/dev/null || { echo "this set-up needs apt-get (Debian 12); 
 echo "packages: installing ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
-# Some packages are servers that tests start themselves: their system services must not start.
+# Some packages are servers, which tests start themselves. Therefore the system services of these packages must not
+# start.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
   trap 'rm -f /usr/sbin/policy-rc.d' EXIT

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The main use on a fresh Debian 12 machine: installs what the build needs, builds rose and a small replicated key-value
-# store, makes each of the store's three planted failures happen under `rose trace`, and lets rose find and replay the
-# faults from the dumps alone.
+# Shows the main use of rose on a fresh Debian 12 machine: installs what the build needs, builds rose and a small
+# replicated key-value store, makes each of the store's three planted failures happen under `rose trace`, and lets rose
+# find and replay the faults from the dumps alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,8 +12,8 @@ fi
 
 step() { printf '\n== %s (%d s)\n' "$*" "$SECONDS"; }
 
-# Runs mostly wait (for elections, for the workload), so there are more parallel runs than processors. For the same
-# reason, the three failures are processed in parallel.
+# Runs spend most of their time waiting (for elections, for the workload), so more runs than processors are made in
+# parallel. For the same reason, the three failures are processed in parallel.
 jobs=$((5 * $(nproc) / 2))
 [ "$jobs" -le 5 ] || jobs=5
 
@@ -69,7 +69,7 @@ FOUND
   return $status
 }
 
-# The first diagnosis is shown live, the others when they are done.
+# The output of the first failure is shown while it is processed, that of the others afterwards.
 echo
 echo "Three failures are gone through side by side; you see the first one as it goes, and then what the others did meanwhile."
 failures=(snapshot-enospc crash-double-apply split-lost-writes)

@@ -3,7 +3,7 @@
 
 unavailable() { echo "$*"; exit 77; }
 
-# This file keeps services from starting while their packages are installed: each node runs its own.
+# This file prevents services from starting while their packages are installed, because each node runs its own server.
 policy=/usr/sbin/policy-rc.d
 made_policy=
 end_policy() { if [ -n "$made_policy" ]; then rm -f "$policy"; fi; }

@@ -1,4 +1,4 @@
-"""For incidents that must hit an instant of some milliseconds: waits for it, and kills a node's process immediately."""
+"""For incidents that must hit a moment of some milliseconds: waits for this moment, then kills a process at once."""
 import os
 import signal
 import sys

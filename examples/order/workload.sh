@@ -1,6 +1,6 @@
 #!/bin/sh
-# Writes a, makes the server save it, and writes b as the step "asked", when the schedule's order allows that. Then it
-# waits until the server was restarted, and reads b.
+# Writes a, makes the server save it, and writes b as the step "asked", that is, when the schedule's order allows this
+# step. Then it waits until the server was restarted, and reads b.
 set -u
 redis="redis-cli -h $ROSE_IP_redis"
 before=$("$ROSE_EXE" node status redis)

@@ -18,7 +18,7 @@ import time
 import urllib.request
 
 SECONDS = 19
-WRITERS = 48             # connections
+WRITERS = 48             # number of connections that write
 PUTS_A_SECOND = 1000
 
 
