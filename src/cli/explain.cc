@@ -360,12 +360,12 @@ Command explain_command() {
                .value = "N",
                .help =
                    "How many runs that reproduce the bug to make, and the same number of runs without faults; at most "
-                   "2 * N + 2 runs of the schedule are made. With fewer than 4, no difference is significant. Without "
-                   "this option, two more runs of each kind are made at a time while noise prevents a result. One "
-                   "further run records the callers of functions that only failing runs enter, and of functions that "
-                   "are entered next after failed calls. Another further run, without faults, records the callers of "
-                   "functions that only correct runs enter. If the schedule has a clock fault, a third further run is "
-                   "made",
+                   "2 * N + 2 runs of the schedule are made. Fewer than 4 are refused, because no difference would be "
+                   "significant. Without this option, two more runs of each kind are made at a time while noise "
+                   "prevents a result. One further run records the callers of functions that only failing runs enter, "
+                   "and of functions that are entered next after failed calls. Another further run, without faults, "
+                   "records the callers of functions that only correct runs enter. If the schedule has a clock fault, "
+                   "a third further run is made",
                .otherwise = std::to_string(kWantedRuns),
                .range = {{2, 100}}},
               {.names = "--jobs",
