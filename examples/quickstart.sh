@@ -37,7 +37,7 @@ go_through() {
   local failure=$1 folder=$work/$1 example=$PWD/examples/kv/$1 status=0
   mkdir -p "$folder"
 
-  step "$failure: profile (fault-free runs teach rose what is normal)"
+  step "$failure: profile (rose learns from fault-free runs what is normal)"
   "$rose" profile -c "$example/rose.toml" -o "$folder/profile.json"
 
   step "$failure: the incident, in \"production\", under rose trace"
@@ -71,7 +71,7 @@ FOUND
 
 # The output of the first failure is shown while it is processed, that of the others afterwards.
 echo
-echo "Three failures are gone through side by side; you see the first one as it goes, and then what the others did meanwhile."
+echo "Three failures are processed in parallel. You see the output of the first one while it runs, then that of the others."
 failures=(snapshot-enospc crash-double-apply split-lost-writes)
 declare -A running=()
 trap 'for group in "${running[@]}"; do kill -TERM -- "-$group" 2>/dev/null || true; done; wait' EXIT
@@ -91,9 +91,9 @@ for failure in "${failures[@]:1}"; do
   cat "$work/$failure.out"
 done
 
-step "what rose found (up to $jobs runs of each went side by side: --jobs $jobs)"
+step "what rose found (with up to $jobs parallel runs for each failure: --jobs $jobs)"
 for failure in "${failures[@]}"; do
-  cat "$work/$failure/found" 2>/dev/null || echo "$failure: it broke off, see above"
+  cat "$work/$failure/found" 2>/dev/null || echo "$failure: interrupted, see above"
   echo
 done
 exit $failed
