@@ -379,8 +379,8 @@ def check_numbers():
             return
         number[name] = found[1] or found[2]
     wanted = {
-        "configs/rose-toml.md": f"is minimised, in at most {number['kMostSimplifying']} runs, and its rivals are tried "
-                                f"in at most {number['kMostRivalRuns']}, before its rate is measured",
+        "configs/rose-toml.md": f"is minimised in at most {number['kMostSimplifying']} runs, and its rivals are tried "
+                                f"in at most {number['kMostRivalRuns']} runs",
         "configs/rose.toml": f"in at most {number['kMostSimplifying']} further runs",
     }
     for path, words in wanted.items():
