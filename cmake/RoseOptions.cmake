@@ -19,8 +19,7 @@ target_link_libraries(rose_options INTERFACE Threads::Threads)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ 12 reports a libstdc++ false positive in std::string concatenation (GCC PR 105651).
   target_compile_options(rose_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
-  # In unity builds, file-local types are in one translation unit with other files that use them, which causes this
-  # warning.
+  # In unity builds, source files are included, and g++ then warns of types that have file-local types as members.
   target_compile_options(rose_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   # These parameters let the compiler collect its garbage only above 1 GiB, which no file here reaches. This saves 8 %
   # of the compiler's time and costs a quarter more memory (0.85 GiB at most).

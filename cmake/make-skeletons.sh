@@ -4,8 +4,8 @@
 #   make-skeletons.sh [--arch arm64 --to FOLDER] [NAME...]
 #
 # With names (`cmake/make-skeletons.sh tracer`), only the named skeletons are refreshed, and the digest stays stale.
-# skel/DIGEST has the digest of the sources and of the skeletons, with which check-skeletons.sh compares them. Skeletons
-# for arm64 are not committed: a build for arm64 makes them in its own folder (RoseBpf.cmake).
+# skel/DIGEST has the checksums of the sources and of the skeletons, which check-skeletons.sh compares. Skeletons for
+# arm64 are not committed: a build for arm64 makes them in its own folder (RoseBpf.cmake).
 set -euo pipefail
 arch=x86 to=
 while [ $# -gt 0 ]; do
