@@ -23,7 +23,7 @@ std::atomic<unsigned> g_times{0};
 std::atomic<int> g_fd{-1};
 std::atomic<int> g_dump_fd{-1};
 std::atomic<int> g_patient{0};              // number of waits that a further request ends
-thread_local const Part* t_part = nullptr;  // what this thread works on
+thread_local const Part* t_part = nullptr;  // the part that this thread works on
 thread_local int t_fd = -1;                 // the descriptor of t_part, which becomes readable once it is cancelled
 
 void raise_event(int fd) {

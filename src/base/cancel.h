@@ -19,7 +19,7 @@ namespace rose::cancel {
 
 [[nodiscard]] bool requested();
 
-// One of several things that this process does in parallel, such as one of several runs, which can be cancelled alone.
+// One of several activities that this process carries out in parallel, such as a run. Each can be cancelled alone.
 // Thread-safe.
 class Part {
  public:

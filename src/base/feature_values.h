@@ -1,4 +1,4 @@
-// Named numbers by which a model ranks: one value for each feature. Pure.
+// The values of the features by which a model ranks: one number for each feature. Pure.
 #pragma once
 
 #include <array>

@@ -111,7 +111,7 @@ std::optional<int> named_descriptor(const std::filesystem::path& path) {
   return std::nullopt;
 }
 
-// between the file's name and six random letters, while the file is being written
+// marks the name of a temporary file; it stands between the final name and six random letters
 constexpr std::string_view kUnfinished = ".rose-";
 
 std::filesystem::path folder_of(const std::filesystem::path& path) {
@@ -119,8 +119,8 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 }
 
 // True if the existing file is written in place. Links are not followed, because a user who can write to the folder
-// could otherwise redirect rose, which runs as root, to a device. A pipe must belong to this process: a foreign one
-// would hand the content to the user who created it.
+// could otherwise redirect rose, which runs as root, to a device. A pipe must belong to this user, because the content
+// of another user's pipe would reach that user.
 Result<bool> written_in_place(const std::filesystem::path& path) {
   struct stat info{};
   if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode) || S_ISLNK(info.st_mode) || S_ISDIR(info.st_mode))

@@ -25,13 +25,13 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
 // then). Opening or reading a pipe or a device may block or have side effects. Therefore the function first examines
 // the file through an O_PATH descriptor and then opens the file that it has examined.
 [[nodiscard]] Fd open_regular(const std::filesystem::path& path);
-// The same, relative to an open folder. `flags`: O_NOFOLLOW or 0.
+// Like open_regular(), for a path relative to an open folder. `flags`: O_NOFOLLOW or 0.
 [[nodiscard]] Fd open_regular_at(int folder, const std::filesystem::path& path, int flags = 0);
 
 // Writes to an unnamed file in the same folder (mode 0600 unless `mode` is given), syncs it, links it as `path` and
 // syncs the folder. Readers see either the old content or all of the new content, and a killed writer leaves nothing.
-// Only regular files are replaced. Character devices, pipes of this process and descriptors (/dev/stdout, /dev/fd/63)
-// are written in place; other kinds of files are refused, and so is a pipe that nobody reads.
+// Only regular files are replaced. Character devices, pipes of this user and descriptors (/dev/stdout, /dev/fd/63) are
+// written in place; other kinds of files are refused, and so is a pipe that nobody reads.
 [[nodiscard]] Result<void> write_file(const std::filesystem::path& path, std::string_view content, mode_t mode = 0600);
 
 // Like write_file, but returns ErrorKind::usage if `path` exists. The check is atomic: it also detects a file that
@@ -45,7 +45,7 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
 // For kernel files (cgroup, proc): one write to an existing file, without a rename.
 [[nodiscard]] Result<void> write_control(const std::filesystem::path& path, std::string_view content);
 
-// Like write_file, in steps. For files that are too large to hold in memory.
+// Like write_file(), in several steps, for content that is too large to hold in memory.
 class AtomicFile {
  public:
   [[nodiscard]] static Result<AtomicFile> create(const std::filesystem::path& path, mode_t mode = 0600);
@@ -62,7 +62,8 @@ class AtomicFile {
  private:
   AtomicFile() = default;
   Result<void> link_over();
-  Fd fd_;  // the first write opens devices and pipes, because a pipe's reader would take closing it for the end
+  // The first write opens devices and pipes. They stay open, because a pipe's reader would take closing it for the end.
+  Fd fd_;
   std::filesystem::path path_;
   bool in_place_ = true;  // `path_` is not a regular file and is written directly
   // the name of the temporary file if the file system does not support unnamed files (O_TMPFILE)

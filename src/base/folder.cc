@@ -28,7 +28,7 @@ constexpr std::uint64_t kNoLinks = kInside | RESOLVE_NO_SYMLINKS;
 constexpr std::uint64_t kSameMount = kNoLinks | RESOLVE_NO_XDEV;
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kMostLinks = 16;  // links that are followed in a path; the kernel has the same kind of limit (40)
-// levels that are open at once: a process may open few files, but users may nest folders without limit
+// The number of levels that are open at once. A process may open few files, but users may nest folders without limit.
 constexpr int kDeepest = 64;
 // a limit in case another process keeps adding entries to a folder that is being emptied
 constexpr int kMostRounds = 64;
@@ -62,8 +62,8 @@ bool is_private(int folder) {
   return ::fstat(folder, &status) == 0 && is_private(status);
 }
 
-// True if it is a hard link to another user's file: a user who may write to a folder may link a file there that he may
-// not read.
+// True if `file` is a hard link to a file of another user than the owner of the folder. A user who may write to a
+// folder may link a file there that this user may not read.
 bool is_borrowed(const struct stat& file, const struct stat& folder) {
   return file.st_nlink > 1 && file.st_uid != folder.st_uid && !is_private(folder);
 }
@@ -86,8 +86,8 @@ bool earlier(const statx_timestamp& a, const timespec& b) {
 
 // True if `folder` is the folder that was just created. A folder cannot be created and opened in one step, so it is
 // opened by its name. If other users may write to the parent, they may meanwhile have moved an older folder of this
-// user to that name, and rose would give it away. A folder that was just created has no times before `since`
-// (file_time() before its creation), and only its owner can set these times.
+// user to that name, and rose would give the older folder away. A folder that was just created has no times before
+// `since` (file_time() before its creation), and only its owner can set these times.
 bool was_just_made(int folder, const timespec& since) {
   const timespec now = file_time();
   struct statx status{};
@@ -128,11 +128,11 @@ std::optional<statx_timestamp> born(int fd) {
   return status.stx_btime;
 }
 
-// Removes a tree. Folders that are deeper than descriptors reach are moved up to the top folder of the removal first.
+// Removes a tree. Folders below the levels that may be open at once (kDeepest) are first moved up to the top folder.
 class Remover {
  public:
-  // `since`: folders of this user that are older and lie in a folder of another user are kept. That user has moved them
-  // there but could not remove them, and wants rose to do it.
+  // `since`: a folder of this user that was created before this time and lies in a folder of another user is kept,
+  // because the other user may have moved it there to make rose remove it.
   explicit Remover(int top, const std::optional<uid_t>& only = std::nullopt,
                    const std::optional<statx_timestamp>& since = std::nullopt)
       : top_(top), only_(only), since_(since) {}
@@ -268,7 +268,8 @@ void copy_times(int to, const struct stat& status) {
   (void)::futimens(to, times);
 }
 
-// While it exists, files that this thread creates belong to that user, who must be permitted to create them.
+// While an object of this class exists, files that this thread creates belong to the given user and group, and creating
+// them needs the permissions of that user.
 class AsOwner {
  public:
   AsOwner(uid_t uid, gid_t gid) {
@@ -284,7 +285,7 @@ class AsOwner {
   }
 };
 
-// Like AsOwner, but also without root's groups, with which the thread could read more than the user.
+// Like AsOwner, but the thread also gives up root's groups, which could let it read more than the user may read.
 class AsReader {
  public:
   explicit AsReader(const Owner& owner)
@@ -304,7 +305,8 @@ class AsReader {
   AsOwner as_;
 };
 
-// The first folder on the path to an entry that belongs to another user than root, and the rest of the path from there.
+// On the path to an entry: the first folder that belongs to a user other than root, and the rest of the path from
+// there.
 struct Theirs {
   Fd folder;
   Owner owner;
@@ -343,7 +345,8 @@ Fd reopen_to_read(int top, const fs::path& wanted, const Fd& found, const struct
   return reopen(again, kHow);
 }
 
-// Uses descriptors on both sides, so that it never leaves either folder, whatever their users do meanwhile.
+// Accesses both sides through descriptors, so that it never leaves either folder, whatever their users change
+// meanwhile.
 class Copier {
  public:
   Copier(const OpenFolder& from, const OpenFolder& to, const OpenFolder::Copied& on_copied)
@@ -423,8 +426,8 @@ class Copier {
   }
 
   // Copies symbolic links, pipes, sockets and devices (which only root can have created). In a folder to which others
-  // may write, they are created with the rights of their owner: chown by name could hit another file. Devices are not
-  // created there.
+  // may write, they are created with the rights of their owner, because chown by name could change another file.
+  // Devices are not created there.
   int special(const Fd& found, const struct stat& status, int to, const std::string& name) {
     const bool link = S_ISLNK(status.st_mode);
     const bool by_owner = !is_private(to);
@@ -723,9 +726,9 @@ bool is_own_folder(const fs::path& folder) {
 
 namespace {
 
-// The first folder on the path to `folder`, following all links, for which `replaceable` returns true. It is called
-// with the folder, the folder's status, and the status of the next component of the path. The first component that does
-// not exist ends the search; with `missing`, the folder that lacks it is returned.
+// The first folder on the path to `folder`, following all links, for which `replaceable` returns true. `replaceable` is
+// called with the folder, the folder's status, and the status of the next component of the path. The search ends at the
+// first component that does not exist; with `missing`, the folder that lacks it is returned.
 using Replaceable = std::function<bool(const fs::path& at, const struct stat& above, const struct stat& entry)>;
 std::optional<fs::path> first_on_the_way(const fs::path& folder, const Replaceable& replaceable, bool missing) {
   std::error_code error;

@@ -32,7 +32,7 @@ struct Owner {
 
 class OpenFolder {
  public:
-  // Only their owners may be able to change the folders above it; the folder itself must not be a link.
+  // Opens `path`, which must not be a link. Only their owners may be able to change the folders above it.
   [[nodiscard]] static Result<OpenFolder> open(const std::filesystem::path& path);
   // `path`: for messages.
   OpenFolder(Fd fd, std::filesystem::path path) : fd_(std::move(fd)), path_(std::move(path)) {}
@@ -41,24 +41,24 @@ class OpenFolder {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] Result<struct stat> status() const;
 
-  // Opens a folder in it; `inside` may have several components, or none: the folder itself.
+  // Opens a folder inside this one. `inside` may have several components; if it is empty, this folder is opened again.
   [[nodiscard]] Result<OpenFolder> enter(const std::filesystem::path& inside) const;
   // Like enter(), but creates missing folders and gives them to `owner` if there is one. Existing folders keep their
-  // mode and must belong to the owner or to this user; they are given to the owner only if no other user could have put
+  // mode and must belong to the owner or to this user. They are given to the owner only if no other user could have put
   // them there.
   [[nodiscard]] Result<OpenFolder> make(const std::filesystem::path& inside, const std::optional<Owner>& owner,
                                         mode_t mode = 0755) const;
   [[nodiscard]] Result<void> give(const Owner& owner, mode_t mode) const;
 
-  // Opens a regular file for reading (in a way that neither blocks on nor triggers pipes and devices). Invalid with
-  // errno if there is none, if a link leads out of the folder (EXDEV), if it is a hard link to another user's file
-  // (EPERM), or if the user of a folder on the way may not read it (EACCES).
+  // Opens a regular file for reading (in a way that neither blocks on nor triggers pipes and devices). Returns an
+  // invalid descriptor and sets errno if there is no such file, if a link leads out of the folder (EXDEV), if it is a
+  // hard link to another user's file (EPERM), or if the user of a folder on the path may not read it (EACCES).
   [[nodiscard]] Fd file(const std::filesystem::path& inside) const;
   // Opens a regular file for changes in place. Follows no links.
   [[nodiscard]] Fd file_to_change(const std::filesystem::path& inside) const;
   // ErrorKind::input if it cannot be read or is larger than `most` bytes.
   [[nodiscard]] Result<std::string> read(const std::filesystem::path& inside, std::size_t most) const;
-  // Creates a file: an error if the name is in use.
+  // Creates a file. Returns an error if the name is in use.
   [[nodiscard]] Result<Fd> create(const std::string& name, const std::optional<Owner>& owner, mode_t mode) const;
   // The entry that the name currently refers to, without following links. The descriptor serves to query its type and
   // to mount on it.
@@ -75,11 +75,12 @@ class OpenFolder {
   // Stops when `visit` returns false.
   void each(const std::function<bool(const Entry&)>& visit) const;
 
-  // Removes the entry with everything in it, on this file system. Succeeds if it does not exist. If a folder in it
-  // belongs to another user, that user may have moved folders of this user into it. Such folders, recognised because
-  // they are older than the entry, are kept, and an error is returned.
+  // Removes the entry with everything in it, on this file system. Succeeds if the entry does not exist. If a folder in
+  // it belongs to another user, that user may have moved folders of this user there. Such folders are recognised
+  // because they are older than the entry. They are kept, and an error is returned.
   [[nodiscard]] Result<void> remove(const std::string& name) const;
-  // Removes all entries except those that `keep` selects. `only`: entries in folders of other users are kept.
+  // Removes all entries except those that `keep` selects. With `only`, folders that do not belong to that user are
+  // kept.
   [[nodiscard]] Result<void> clear(const std::function<bool(const std::string& name)>& keep = {},
                                    const std::optional<uid_t>& only = std::nullopt) const;
   // Renames an entry within one file system; `to` must not exist.
@@ -103,8 +104,8 @@ class OpenFolder {
 // process only.
 [[nodiscard]] std::string own_path(int fd);
 
-// Opens `file` (relative, or an absolute path below `folder`) like OpenFolder::file. An empty `folder`: a path that the
-// user gave, which is opened normally (base/file.h).
+// Opens `file` (relative, or an absolute path below `folder`) like OpenFolder::file. If `folder` is empty, the user
+// gave the path, and it is opened normally (base/file.h).
 [[nodiscard]] Fd open_inside(const std::filesystem::path& folder, const std::filesystem::path& file);
 [[nodiscard]] Result<std::string> read_inside(const std::filesystem::path& folder, const std::filesystem::path& file,
                                               std::size_t most);

@@ -19,7 +19,7 @@ struct RateLimits {
   double share = 0.10;           // of one CPU, for all entries together
   double burst_seconds = 0.5;    // how much of that share may be used in one burst
   double entry_seconds = 10e-6;  // cost of one entry
-  double attach_seconds = 0;     // cost of attaching a function again; with 20 ms of entries it must fit into the burst
+  double attach_seconds = 0;     // cost of attaching a function again; it and 20 ms of entries must fit into the burst
   double hot_rate = 4;  // entries per second while watched, above which a function is hot; 0: only the share counts
   std::uint64_t hot_calls = 8;  // minimum number of entries before a function is called hot
   double window_seconds = 0;    // longest time over which the rate is measured; 0: the whole time it is watched
@@ -60,11 +60,11 @@ class FunctionRates {
     bool attached = false;
     std::int64_t first_ns = 0;  // 0: never attached
     std::int64_t since_ns = 0;  // time of the last attach or detach
-    std::int64_t gap_ns = 0;    // time not watched before that
+    std::int64_t gap_ns = 0;    // time for which it was not watched before `since_ns`
     std::int64_t pause_ns = 0;
     std::int64_t retry_ns = 0;    // do not attach again before this time
     bool failed = false;          // attaching failed; try it once more
-    std::int64_t watched_ns = 0;  // in earlier periods
+    std::int64_t watched_ns = 0;  // time for which it was watched in earlier periods
     std::uint64_t begin = 0;      // entries when this period began, all nodes
     std::uint64_t last = 0;       // entries at the previous check
     std::int64_t window_ns = 0;   // start of the window over which the function may prove hot

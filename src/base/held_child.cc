@@ -51,7 +51,8 @@ void end_children() {
     }
     int status = 0;
     if (::waitpid(-1, &status, file < 0 ? WNOHANG : 0) <= 0 && errno != EINTR) return;
-    // the kernel has no list of children: remaining processes are in the group, or continue to run
+    // This kernel has no list of children. Remaining processes are in the group and are killed with it, or continue to
+    // run.
     if (file < 0) return;
   }
 }

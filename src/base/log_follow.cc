@@ -73,7 +73,8 @@ LogFollower::Took LogFollower::take(const std::function<bool(std::string_view)>&
     offset_ = 0;
     partial_.clear();
   }
-  // Holes may be far larger than the disk. There is no data after this one yet, or a line begins there.
+  // Skip a hole, which may be far larger than the disk. Either no data follows it yet, or a line begins where the data
+  // begins.
   const auto data = next_data(file_.get(), offset_);
   if (!data) return Took::all;
   if (std::exchange(offset_, *data) != *data) partial_.clear();

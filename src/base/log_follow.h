@@ -19,8 +19,8 @@ class LogFollower {
   static constexpr std::size_t kLongestLine = std::size_t{16} << 10;  // the rest of a longer line is dropped
 
   LogFollower() = default;
-  // `folder`: the folder with the file, if another user may write it (base/folder.h); empty: the path is the user's
-  // own.
+  // `folder`: the folder with the file, if another user may write to it (base/folder.h); empty if the user gave the
+  // path.
   explicit LogFollower(std::filesystem::path file, std::filesystem::path folder = {})
       : path_(std::move(file)), folder_(std::move(folder)) {}
 
@@ -30,7 +30,7 @@ class LogFollower {
 
   // Calls `line` for each new complete line, without its newline, and stops if it returns false. Text after the last
   // newline is kept until its line is complete or the file is replaced. Reads at most a few megabytes per call, so that
-  // a file that grows fast does not delay the others. Returns true if more can be read now.
+  // a file that grows fast does not delay other files. Returns true if more can be read now.
   bool read(const std::function<bool(std::string_view)>& line);
 
  private:

@@ -15,7 +15,7 @@ class Redactor {
   // `hosts`, `users`: names that are replaced wherever they appear as a word.
   Redactor(std::vector<std::string> hosts, std::vector<std::string> users)
       : hosts_(std::move(hosts)), users_(std::move(users)) {}
-  // For this machine and the user who runs rose. The names root and nobody are not secret.
+  // A redactor for the names of this machine and of the user who runs rose. The names root and nobody are not secret.
   [[nodiscard]] static Redactor of_this_machine();
 
   // Another name to replace; "" and "localhost" are ignored.

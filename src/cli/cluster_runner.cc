@@ -10,7 +10,7 @@
 namespace rose::cli {
 namespace {
 
-// Runs that were made ahead, each with its trace, that are kept in memory.
+// how many of the runs that were made ahead are kept in memory, each with its trace
 constexpr std::size_t kMostGuessed = 16;
 
 }  // namespace
@@ -36,13 +36,13 @@ Result<schedule::RunResult> ClusterRunner::run(const schedule::Schedule& schedul
 
 std::vector<Result<schedule::RunResult>> ClusterRunner::run_all(const std::vector<const schedule::Schedule*>& schedules,
                                                                 const schedule::Decides& decides) {
-  // Decisions about the number of parallel runs apply to later requests from here on, so that a resumed search makes
-  // this request in the same way.
+  // If the number of parallel runs is changed from here on, the change applies only to later requests, so that a
+  // resumed search makes this request in the same way.
   handed_out_ += static_cast<int>(schedules.size());
   std::vector<std::optional<Result<schedule::RunResult>>> results(schedules.size());
   std::vector<const schedule::Schedule*> todo;
   std::vector<std::size_t> places;
-  bool decided = false;  // a recorded run decided, so the runs after it were stopped and have no record
+  bool decided = false;  // a recorded run decided the request, so the runs after it were stopped and have no record
   for (std::size_t i = 0; i < schedules.size(); ++i) {
     if (std::optional<schedule::RunResult> known = next_recorded(*schedules[i])) {
       decided = decided || (decides && decides(i, *known));
@@ -71,8 +71,8 @@ std::vector<Result<schedule::RunResult>> ClusterRunner::run_all(const std::vecto
     log::debug("run {}: {} ({})\n{}", made[i]->result.number, schedule::verdict_name(made[i]->result.verdict),
                made[i]->result.reason, report::fault_table(*todo[i], made[i]->result));
     if (!made[i]->backend.empty()) backend_ = made[i]->backend;
-    // If this happens without faults, later runs would not exercise the system either, so warn. With faults, it may
-    // be their effect.
+    // If the workload fails without faults, later runs would not exercise the system either, so warn. With faults, its
+    // failure may be their effect.
     if (todo[i]->faults.empty() && made[i]->completed && !made[i]->workload.ok())
       log::warning("control run without faults: the workload {}", made[i]->workload.note);
     remember(*todo[i], made[i]->result);

@@ -1,6 +1,6 @@
-// Makes the runs of a search in the test deployment: here, several in parallel, or by workers. With --resume, recorded
-// runs of a schedule are returned first. The search is deterministic: with the same answers it makes the same requests,
-// so an interrupted search continues where it was. Private to cli.
+// Makes the runs of a search in the test deployment: on this machine, several in parallel, or on workers. With
+// --resume, recorded runs of a schedule are returned first. The search is deterministic: if its requests get the same
+// results, it makes the same further requests, so an interrupted search continues where it was. Private to cli.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,8 @@ class ClusterRunner final : public diagnose::Runner {
   [[nodiscard]] int room() const override;
   void expect(std::vector<schedule::Schedule> next) override { expected_ = std::move(next); }
 
-  // Determines by measurement how many runs are made in parallel; the runs made for it are the search's control runs.
+  // Determines by measurement how many runs are made in parallel. The runs of the measurement are the search's control
+  // runs.
   [[nodiscard]] Result<void> choose_jobs(bool resumed);
   // The largest number of runs that were made in parallel so far.
   [[nodiscard]] int most_side_by_side() const;
@@ -51,7 +52,7 @@ class ClusterRunner final : public diagnose::Runner {
   // The first run in which the schedule reproduced the bug, without its trace; nullptr if there is none.
   [[nodiscard]] const schedule::RunResult* reproducing(const schedule::Schedule& schedule) const;
   [[nodiscard]] const std::string& backend() const { return backend_; }
-  // The time that the requested ones of the recorded runs took.
+  // The time taken by those recorded runs that the search requested.
   [[nodiscard]] double recorded_seconds() const { return recorded_seconds_ / std::max(1, side_by_side()); }
 
  private:
@@ -61,23 +62,24 @@ class ClusterRunner final : public diagnose::Runner {
     bool recorded = false;  // its trace is only in the record
   };
 
-  // It is chance whether a run beside the deciding one ended before it was stopped, and chance must not steer the
-  // search. So its result is kept until the search requests that schedule again.
+  // A run in parallel to the deciding one may or may not have ended when it is stopped. This is chance and must not
+  // steer the search, so the result of such a run is kept until the search requests its schedule again.
   void set_aside(const std::vector<const schedule::Schedule*>& schedules, const schedule::Decides& decides,
                  std::vector<Result<schedule::RunResult>>& results);
   void remember(const schedule::Schedule& schedule, schedule::RunResult& result);
   [[nodiscard]] Result<void> decide(int jobs);
-  // Keeps a run that was made ahead until the search requests it. Many never are, so their traces are kept only in the
-  // record. Without a record, the oldest are forgotten.
+  // Keeps a run that was made ahead until the search requests it. Many of these runs are never requested, so their
+  // traces are kept only in the record. Without a record, the oldest runs are forgotten.
   void give_guessed(const schedule::Schedule& schedule, schedule::RunResult result);
-  // The expected runs that were not made yet, at most `most`.
+  // At most `most` of the runs that the search will probably request and that were not made yet.
   [[nodiscard]] std::vector<schedule::Schedule> to_make_ahead(std::size_t most);
-  // Runs that were slowed down by parallel runs do not count. They are repeated with fewer runs in parallel. If fewer
-  // are requested than the machine can carry, those that will probably be requested next are made beside them.
+  // Runs that were slowed down by parallel runs do not count. They are repeated with fewer runs in parallel. If the
+  // machine can make more runs in parallel than were requested, it also makes runs that will probably be requested
+  // next.
   [[nodiscard]] std::vector<Result<replay::Run>> run_here(const std::vector<const schedule::Schedule*>& todo,
                                                           const schedule::Decides& decides);
   [[nodiscard]] std::vector<Result<replay::Run>> run_elsewhere(const std::vector<const schedule::Schedule*>& todo);
-  // Adds a run that a worker made to this record.
+  // Adds to this record a run that a worker made.
   [[nodiscard]] Result<replay::Run> take_in(const engine::Done& done, int number, const schedule::Schedule& schedule);
   [[nodiscard]] std::optional<schedule::RunResult> next_recorded(const schedule::Schedule& schedule);
 

@@ -38,8 +38,7 @@ namespace rose::cli {
 // Prints a result to stdout in one write. If that fails, printed() returns the error at the end of the command.
 void print(std::string_view text);
 // Returns ErrorKind::input if a result could not be printed completely. It is no error if a reader closes the pipe
-// early
-// (`rose dump show | head`), because that reader has what it wants.
+// early (`rose dump show | head`), because that reader has what it wants.
 [[nodiscard]] Result<void> printed();
 
 // Parses a duration such as "5s". The error names the option.

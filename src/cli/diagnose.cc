@@ -136,8 +136,8 @@ Result<void> write_schedule(const std::string& file, const diagnose::Diagnosis& 
 }
 
 int diagnosis_exit_code(const diagnose::Diagnosis& diagnosis) {
-  // The exit code is also 0 if the search ended before it was known whether the target is reached: because the user
-  // asked for that, or by Ctrl-C.
+  // The exit code is also 0 if the search ended, at the user's request or by Ctrl-C, before it was known whether the
+  // target rate is reached.
   if (diagnosis.verdict == schedule::Verdict::reproduced) return 0;
   return diagnosis.verdict == schedule::Verdict::inconclusive ? 4 : 1;
 }
@@ -182,7 +182,7 @@ Result<void> compare_with_a_run(LogEvidence& logs, ClusterRunner& runner, replay
   Result<schedule::RunResult> made = runner.run(none);
   store.keep_control(false);
   ROSE_TRY(schedule::RunResult control, std::move(made));
-  if (!logs.compared()) logs.look(store.directory_of(control.number), control);  // it was read from the record
+  if (!logs.compared()) logs.look(store.directory_of(control.number), control);  // the run was read from the record
   logs.add_to(inputs, &control.trace);
   runner.give(none, std::move(control));
   return {};
@@ -204,7 +204,7 @@ Result<engine::Engine> engine_of(const DiagnoseOptions& options, config::Config&
                                                       .worker = diagnose.worker,
                                                       .options = diagnose.engine_options,
                                                       .apart = config.deployment.network == config::Network::host});
-  // Without options on the command line, the cause is in the file, so the error refers to it.
+  // Without options on the command line, the mistake is in the file, so the error refers to the file.
   if (!made && options.engine.empty() && !options.workers)
     return Unexpected(Error{ErrorKind::input,
                             fmt::format("{}: [diagnose]: {}", config.file.string(), made.error().message),

@@ -10,7 +10,7 @@
 namespace rose::cli {
 namespace {
 
-// For nodes with an image: asks the container engine.
+// Asks the container engine whether nodes with an image can be started.
 kernel::Capability containers() {
   kernel::Capability engine;
   engine.name = "container_engine";
@@ -25,7 +25,7 @@ kernel::Capability containers() {
   return engine;
 }
 
-// For faults that need rose's own disks: power loss and slow disks.
+// The capability of faults that need rose's own disks: power loss and slow disks.
 kernel::Capability disks(const char* name, const Result<void>& found, const char* with, const char* without) {
   kernel::Capability capability;
   capability.name = name;

@@ -79,8 +79,8 @@ void print_written(const Common& common, const std::string& out, const trace::Tr
   else if (!common.quiet) print(fmt::format("{}: {} events\n", out, trace.events.size()));
 }
 
-// The tracer of the run if called inside one; else the one with the default socket; else the only running `rose trace
-// -c`.
+// The tracer of the run if this command is called inside a run; else the tracer with the default socket; else the only
+// running `rose trace -c`.
 Result<std::filesystem::path> tracer_to_ask() {
   if (const char* run = std::getenv("ROSE_RUN_DIR"); run != nullptr && *run != '\0') {
     std::filesystem::path socket = std::filesystem::path(run) / observe::kRunSocket;
@@ -306,8 +306,8 @@ Result<std::pair<std::string, std::int64_t>> clock_option(const std::string& tex
   return std::pair(text.substr(0, equals), behind ? -ns : ns);
 }
 
-// A dump that is given twice would appear twice in the result: the same file, or the output of an earlier `rose dump
-// merge *.bin -o all.bin`.
+// An event is written twice if its dump is named twice, or if the files contain the output of an earlier `rose dump
+// merge *.bin -o all.bin`. Warns of the first case; returns an error if the output is among the files.
 Result<void> check_distinct(const MergeOptions& options) {
   std::error_code other;
   for (std::size_t i = 0; i < options.files.size(); ++i) {

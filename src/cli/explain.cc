@@ -86,7 +86,8 @@ std::string in_one_line(const explain::Explanation& explanation) {
   return out;
 }
 
-// Used for runs that were made now and for runs that were kept, so that both give the same report.
+// Used for runs that were made now and for runs that were kept from an earlier explanation, so that both give the same
+// report.
 void take_over(const explain::Kept& kept, report::ExplanationReport& report) {
   report.name = kept.name;
   report.schedule = kept.input.schedule;
@@ -120,8 +121,8 @@ Result<int> explain_again(const ExplainOptions& options, const Common& common) {
   return exit_code_of(report.explanation.verdict);
 }
 
-// Keeps the runs without paths of this machine, and reports what follows from the kept data, so that a later report is
-// the same.
+// Keeps the runs, without paths of this machine. The report is made from the kept data, so that a later report from
+// them is the same.
 Result<void> keep_runs(explain::Kept& kept, ReportFolder& folder, const config::Config& config,
                        report::ExplanationReport& report) {
   explain::Scrub scrub;

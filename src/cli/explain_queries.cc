@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kRoundFunctions = 6;  // functions per round
 constexpr std::size_t kRoundQuestions = 40;
 constexpr std::size_t kMostKept = 20;     // informative queries that are repeated in later rounds
-constexpr std::size_t kRoundBesides = 2;  // runs of the schedule a little earlier or later
+constexpr std::size_t kRoundBesides = 2;  // runs per round in which the faults come a little earlier or later
 
 // Queries whose values distinguished failing from correct runs in some round, with the score of the last such round.
 using Informative = std::map<std::string, double>;
@@ -46,7 +46,7 @@ std::vector<std::string> kept_questions(const std::vector<std::string>& own, con
   return kept;
 }
 
-// The queries of a round: those to repeat, then those about further functions, which are noted in it.
+// The queries of a round: those to repeat, then those about further functions, which are added to `asked_about`.
 std::vector<std::string> questions_of(const explain::Explanation& explanation, const std::vector<std::string>& kept,
                                       std::set<std::string>& asked_about, replay::QueryFinder& finder,
                                       explain::Round& round) {
@@ -126,8 +126,7 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
     log::info("round {}: {} queries about {} functions, first {}; about {:.0f} s{}", rounds.size() + 1, round.asked,
               round.functions.size(), round.functions.front(), depth.expected,
               depth.most && rounds.empty() ? " (--no-deepen leaves this out)" : "");
-    // A difference must appear in the runs of all rounds, because those of one round may all take another way by
-    // chance.
+    // A difference must appear in the runs of all rounds, because all runs of a single round may differ by chance.
     ROSE_TRY(Compared compared, runs.make(*asked, kRoundBesides, kept_runs.input));
     round.runs = compared.made.runs;
     round.seconds = depth.expected = compared.seconds;
@@ -146,7 +145,7 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
     round.differing = add_informative(explanation, informative);
     rounds.push_back(round);
     // The informative queries are repeated in each round. If fewer of them distinguish the runs than before, this
-    // round's runs recorded less (a busy machine), and the earlier round stays.
+    // round's runs recorded less (a busy machine), and the result of the earlier round is kept.
     if (explanation.verdict == explain::Verdict::explained &&
         informative_values(explanation) >= informative_values(report.explanation)) {
       report.explanation = std::move(explanation);
@@ -154,7 +153,8 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
       reported = true;
       kept_runs.input = std::move(as_it_was);
     }
-    // While no value distinguishes the two sides, the only guide is the path from the fault to the symptom.
+    // Stop when a round finds no further value that distinguishes the two sides. If no round has found one yet,
+    // continue along the path from the fault to the symptom, which is then the only guide.
     if (round.differing == 0 && !informative.empty()) {
       note("");
       break;

@@ -17,7 +17,7 @@ namespace rose::cli {
 inline constexpr std::size_t kMostRounds = 4;
 inline constexpr std::size_t kMostCallersAsked = 48;  // functions whose callers are queried
 // Without --deepen, rounds may take this many times the duration of the first comparison. A round has about as many
-// runs, so one round fits, and two do if they are fast.
+// runs as that comparison, so one round fits, and two do if they are fast.
 inline constexpr double kDefaultDepth = 1.25;
 
 // The time that all rounds may take, and the expected time of one round, in seconds.
@@ -26,10 +26,11 @@ struct Depth {
   double expected = 0;
 };
 
-// In each round, queries the functions between the fault and the symptom, keeps those whose values differ and continues
-// from there. The runs of a round are compared together with those of the first answer, `kept.input`, and of the rounds
-// before. Reports, and adds to `kept`, the last round whose runs could be compared, unless fewer values distinguish the
-// runs than before. `own`: the user's queries, which are always repeated. Returns whether there was such a round.
+// In each round, queries the functions between the fault and the symptom. Queries whose values differ are repeated in
+// later rounds, which continue from their functions. The runs of a round are compared together with those of the first
+// answer, `kept.input`, and of the rounds before. Reports, and adds to `kept`, the last round whose runs could be
+// compared, unless fewer values distinguish the runs than before. `own`: the user's queries, which are always repeated.
+// Returns whether there was such a round.
 [[nodiscard]] Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder,
                                   const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
                                   report::ExplanationReport& report, explain::Kept& kept);

@@ -60,8 +60,8 @@ void take_answers(const replay::Run& run, Compared& into) {
   }
 }
 
-// Gives the queries the numbers that they have in all compared runs, and notes those that earlier runs were not asked.
-// Returns those that the new runs are not asked.
+// Gives the queries the numbers that they have in all compared runs, and marks the queries that earlier runs were not
+// asked. Returns the queries that the new runs are not asked.
 std::set<std::uint32_t> add_questions(const replay::ValueQueries& asked, Compared& into) {
   std::vector<explain::Question>& all = into.input.questions;
   std::set<std::uint32_t> unasked;
@@ -350,7 +350,8 @@ Result<void> ComparedRuns::complete_java_stacks(explain::Input& input) {
   if (!before_calls_) {
     before_calls_.emplace();
     config::Config config = watchable_.config;
-    config.inject.syscall = config::Backend::seccomp;  // the other backend kills a process before it can be asked
+    // the other backend kills a process before its values can be read
+    config.inject.syscall = config::Backend::seccomp;
     replay::RunOptions options = options_.run;
     options.number = made_ + 1;
     Result<replay::Run> run = replay::run_in(store_, config, *before, options);

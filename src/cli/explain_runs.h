@@ -31,8 +31,9 @@ class ComparedRuns {
   ComparedRuns(const ComparedRuns&) = delete;
   ComparedRuns& operator=(const ComparedRuns&) = delete;
 
-  // Makes runs in which `asked` is recorded; the result refers to it. If differences may be noise, makes a few more
-  // runs of each side. Compares the runs of `before` together with the new runs. The story is that of a new run.
+  // Makes runs in which `asked` is recorded; the result keeps a reference to `asked`. If differences may be noise,
+  // makes a few more runs of each side. Compares the runs of `before` together with the new runs. The story is that of
+  // a new run.
   [[nodiscard]] Result<Compared> make(const replay::ValueQueries& asked, std::size_t besides,
                                       explain::Input before = {});
   // Records callers (`asked`) from the first fault on, in runs of the schedule until one of a few reproduces the bug.
@@ -63,7 +64,8 @@ class ComparedRuns {
   replay::ContrastOptions options_;
   replay::RunStore& store_;
   std::unique_ptr<RunLogs> logs_;
-  std::optional<std::vector<schedule::FaultOutcome>> before_calls_;  // outcomes of that run
+  // outcomes of the run that complete_java_stacks() made
+  std::optional<std::vector<schedule::FaultOutcome>> before_calls_;
   int made_ = 0;
   bool may_add_ = true;
 };

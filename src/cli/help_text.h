@@ -13,19 +13,19 @@ namespace rose::cli {
 [[nodiscard]] std::string help_text(const Program& program, const Command& command,
                                     const std::vector<std::string>& words);
 
-// The forms of its command line without "rose NAME": "[OPTION...] SCHEDULE".
+// The forms of the command's command line without "rose NAME": "[OPTION...] SCHEDULE".
 [[nodiscard]] std::vector<std::string> synopsis_of(const Command& command);
 
-// Its options by heading, in the order of the table: arguments first, common options last.
+// The command's options by heading, in the order of the table: arguments first, common options last.
 struct OptionGroup {
   std::string heading;
   std::vector<Option> options;
 };
 [[nodiscard]] std::vector<OptionGroup> option_groups(const Program& program, const Command& command);
 
-// "-o, --output FILE"; for a list "--pid PID...".
+// How help shows the option and its value: "-o, --output FILE"; for a list "--pid PID...".
 [[nodiscard]] std::string option_head(const Option& option);
-// Its help with accepted values and default: "How to print it: text, jsonl or html (default text)".
+// The option's help with accepted values and default: "How to print it: text, jsonl or html (default text)".
 [[nodiscard]] std::string option_help(const Option& option);
 
 // Wraps between words to lines of at most `width`; a longer word gets its own line.

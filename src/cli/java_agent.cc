@@ -17,8 +17,8 @@ namespace {
 constexpr const char* kAgent = "rose-jvm.so";
 constexpr const char* kInstructions = "rose-jvm.spec";
 
-// JVMs of all users must be able to read it. Identical content is not written again: running JVMs map the existing file
-// and are recognised by it.
+// Writes a file that the JVMs of all users can read. A file with the same content is not written again, because running
+// JVMs map the existing file and are recognised by it.
 Result<void> put(const std::filesystem::path& path, std::string_view bytes, mode_t mode) {
   if (const auto there = read_file(path, std::size_t{64} << 20); there && *there == bytes) return {};
   ROSE_TRY(AtomicFile file, AtomicFile::create(path, mode));

@@ -10,8 +10,8 @@
 
 namespace rose::cli {
 
-// Writes them to the folder, for the methods that the profile calls infrequent. `hot_rate`: entries per second from
-// which a method is detached.
+// Writes the agent and its instructions to the folder, for the methods that the profile calls infrequent. A method that
+// is entered at least `hot_rate` times per second is detached.
 [[nodiscard]] Result<int> write_java_agent(const std::filesystem::path& folder, const profile::Profile& profile,
                                            double hot_rate, const std::vector<std::string>& exceptions,
                                            const Common& common);

@@ -25,16 +25,17 @@ class LogEvidence {
       const std::vector<std::string>& entries, const config::Config& config,
       const std::map<std::string, std::string>& host_to_node);
 
-  // Called when a run starts: begins to watch when its lines are written. Thread-safe, like look().
+  // Called when a run starts. From then on, records when the lines of the run's logs are written. Thread-safe, like
+  // look().
   void begin(const std::filesystem::path& run_dir);
-  // Replaces begin() for a run on a worker, where its lines were watched.
+  // Replaces begin() for a run on a worker, which has recorded when the lines were written.
   void seen(const std::filesystem::path& run_dir, logs::Watch::Growth growth);
   // Evaluates a run's logs: the first run without faults defines what is normal; for others, finds the failure's
   // messages.
   void look(const std::filesystem::path& run_dir, schedule::RunResult& result);
   // True once a run without faults has been evaluated.
   [[nodiscard]] bool compared() const { return !evidence_.normal.nodes.empty(); }
-  // The failure's logs beside those of a run that reproduced it; empty if that run was not evaluated.
+  // The failure's logs side by side with those of a run that reproduced it; empty if that run was not evaluated.
   [[nodiscard]] std::vector<logs::SideBySide> beside(int run) const;
   // The failure's files, as they were read.
   [[nodiscard]] const std::vector<logs::Source>& sources() const { return evidence_.failure.sources; }

@@ -99,7 +99,7 @@ void open_standard_descriptors() {
   if (fd >= 0) ::close(fd);
 }
 
-// Runs on every return from run(), and on an exception; not if rose aborts or is killed.
+// Its destructor runs on every return from run() and on an exception, but not if rose aborts or is killed.
 struct GuardianOfThis {
   GuardianOfThis() { deploy::allow_guardian(); }
   GuardianOfThis(const GuardianOfThis&) = delete;
@@ -119,7 +119,7 @@ int main(int argc, char** argv) {
     const GuardianOfThis guardian;
     return run(argc, argv);
   } catch (const std::exception& error) {
-    // Other folders return errors as values, so this is either out of memory or a bug.
+    // Other folders return errors as values, so an exception means that memory is exhausted or that rose has a bug.
     return complain({rose::ErrorKind::bug, fmt::format("unexpected: {}", error.what()), "please report this"});
   }
 }

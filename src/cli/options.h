@@ -66,7 +66,8 @@ struct Command {
   std::vector<std::string> examples;  // complete command lines
   std::vector<Option> options = {};
   std::vector<Command> commands = {};  // subcommands: `rose dump show`
-  // For the man page: variables that it reads and files that it reads or writes, as name and meaning.
+  // For the man page: environment variables that the command reads and files that it reads or writes, each with its
+  // meaning.
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::vector<std::pair<std::string, std::string>> files = {};
   // The function that main calls; it returns the exit code and owns the variables that the slots refer to.

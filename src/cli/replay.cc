@@ -167,7 +167,7 @@ Result<report::ReplayReport> replay_test(const Test& test, const Replaying& how,
     if (made.workload.failed()) ++report.failed_workloads;
     if (made.exchanged && replay::exchanged_data(*made.exchanged, test.usual.work)) report.work_seen = true;
     report.runs.push_back(std::move(made.result));
-    // A later run may have replaced its directory.
+    // A later run may have replaced the directory of this run.
     std::error_code gone;
     if (!std::filesystem::exists(report.runs.back().directory, gone)) report.runs.back().directory.clear();
   }
@@ -317,7 +317,7 @@ Result<int> run_replay(const ReplayOptions& options, const Common& common) {
   export_own_name();
   Replaying how{options, common, quarantine, !query.is_single()};
   if (how.several && options.jobs) {
-    // Schedules of different deployments run in parallel: the most demanding one limits the number.
+    // Schedules of different deployments run in parallel, so the most demanding deployment limits the number.
     std::optional<int> jobs;
     std::set<std::filesystem::path> measured;
     for (const Test& test : tests) {

@@ -25,7 +25,7 @@ class ReportFolder {
   [[nodiscard]] std::filesystem::path file(std::string_view name) const { return *path_ / name; }
   // The folder for replay::RunStore::open(): nothing without --report.
   [[nodiscard]] std::optional<std::filesystem::path> runs() const;
-  // Null without --redact. Names of hosts to replace are added before anything is written.
+  // Null without --redact. Add the names of hosts to replace before anything is written.
   [[nodiscard]] Redactor* redactor() { return redactor_ ? &*redactor_ : nullptr; }
 
   // Text, JSON or Markdown.

@@ -121,7 +121,7 @@ bool open_to_root(const std::filesystem::path& file) {
 }
 
 // Reduces privileges. A tracer runs permanently, so once attached it keeps only what it still needs, and the programs
-// that it executes get no more. The command after -- was forked before and keeps everything; --dump-when may do
+// that it executes get no more. The command after `--` was forked before and keeps all privileges; --dump-when may do
 // whatever the user who set it can do.
 Result<void> give_up_privileges(observe::Tracer& tracer, const RecordingOptions& recording, bool has_command,
                                 bool has_recordings) {
@@ -143,8 +143,8 @@ Result<void> give_up_privileges(observe::Tracer& tracer, const RecordingOptions&
   return {};
 }
 
-// The functions that the profile calls infrequent on the node. A name that the profile does not contain is that of a
-// host, which may run any of its nodes.
+// The functions that the profile calls infrequent on the node. If the profile does not contain the name, it is the name
+// of a host, which may run any of the profile's nodes.
 std::vector<observe::ProfiledFunction> rare_functions(const profile::Profile& profile, const std::string& node) {
   std::vector<observe::ProfiledFunction> functions;
   for (const auto& [function, binary] : profile::rare_functions(profile, profile.syscalls.contains(node) ? node : ""))

@@ -248,7 +248,7 @@ std::string ComposeReader::without_value(const Yaml& at) const {
                        : fmt::format(": {} {} no value", fmt::join(names, ", "), names.size() == 1 ? "has" : "have");
 }
 
-// COMPOSE_PROFILES selects profiles, as compose_profiles does; "*" selects all.
+// COMPOSE_PROFILES selects profiles, like `compose_profiles` in rose.toml; "*" selects all.
 bool ComposeReader::is_started(const std::string& name, const Yaml& value) {
   const Yaml* profiles = value.find("profiles");
   if (profiles == nullptr) return true;
@@ -409,7 +409,7 @@ void ComposeReader::check_networks() {
 }
 
 // Finds the service by `container_name`, or by the name that Compose would generate for its container. Returns nullptr
-// if it is not one of the started services.
+// if none of the started services has this name.
 const Node* ComposeReader::service_of_container(const std::string& name) const {
   const auto given = containers_.find(name);
   for (const Node& node : found_.nodes)
@@ -595,7 +595,7 @@ void ComposeReader::settle_name_servers() {
   }
 }
 
-// Each replica becomes a node. References to the service refer to all of them.
+// Each replica becomes a node. References to the service become references to all its replicas.
 void ComposeReader::make_replicas() {
   if (replicas_.empty()) return;
   std::vector<Node> all;

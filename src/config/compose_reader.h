@@ -99,7 +99,7 @@ class ComposeReader {
   };
   void read_service(const std::string& name, const Yaml& value);
   Keys service_keys(Service& service);
-  Keys run_keys(Service& service);     // the keys that rose itself carries out
+  Keys run_keys(Service& service);     // the keys that rose itself implements
   Keys option_keys(Service& service);  // the keys that are passed to the engine as options
   Keys keys_without_effect();          // these keys are reported, or refused if ignoring them would change the service
   void read_environment(const Yaml& value, Service& service);

@@ -128,7 +128,8 @@ struct Node {
       // "": the node's folder, or the image's working directory; else relative to the node's folder, absolute in a
       // container
       working_dir;
-  std::string user;  // "": the user of rose; for a container in the engine's form ("redis", "999:999"), "": the image's
+  // "": the user of rose. For a container: the user in the engine's form ("redis", "999:999"); "": the image's user
+  std::string user;
   bool begins_as_root = false;  // its command changes to `user` itself, because it must first mount something as root
   std::vector<std::string> binaries;  // resolved relative to the file; default: command[0]
   // The `binaries` that are copies of programs and are made anew by each run, with their paths below the run's folder.
@@ -136,7 +137,7 @@ struct Node {
   std::map<std::string, std::string> made_by_runs;
   std::vector<std::string> sources;
   std::vector<std::string> functions;  // names or globs
-  bool exceptions = false;             // also trace exceptions that leave JVM methods among these
+  bool exceptions = false;             // also trace exceptions that leave the JVM methods in `functions`
   bool python = false;            // watch Python functions of the application, as `explain` does; not a key of the file
   bool javascript = false;        // watch functions of Node.js; not a key of the file
   std::vector<std::string> logs;  // files in the node's folder, in addition to stdout.log and stderr.log
@@ -146,7 +147,8 @@ struct Node {
   std::vector<std::string> record_libc;
   std::optional<Attach> attach;
   std::optional<Container> container;
-  // The node whose network namespace and address it shares; that node has its own. "": it has its own.
+  // The node whose network namespace and address this node shares. The owner's own `network_of` is "", as is that of a
+  // node that shares with no other.
   std::string network_of;
   int line = 0;  // line of [[node]], for later messages
 

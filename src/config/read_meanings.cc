@@ -17,8 +17,8 @@ constexpr std::size_t kMostKnowledgeFiles = 1000;
 
 }  // namespace
 
-// The form of the entries in src/knowledge. Keys that an entry does not need are refused, because they would be
-// ignored.
+// The tables have the same form as the entries in src/knowledge. Keys that an entry does not need are refused, because
+// they would be ignored.
 void read_meanings(toml::Table& root, std::vector<knowledge::Entry>& into) {
   const std::vector<std::string> names = knowledge::says_names();
   for (toml::Table& table : root.tables("meaning", "a list of tables ([[meaning]])")) {

@@ -3,9 +3,9 @@
 
 namespace rose::deploy {
 
-// Which calls about clocks are notified, in addition to the calls selected by number: the first calls of a newly
-// executed program, calls that read a clock, and calls that wait for an absolute time. realtime: those for
-// CLOCK_REALTIME and its variants; all: also those for CLOCK_MONOTONIC and its variants.
+// Of which calls about clocks the filter notifies rose, in addition to the calls selected by number: the first calls of
+// a newly executed program, calls that read a clock, and calls that wait for an absolute time. realtime: only calls for
+// CLOCK_REALTIME and its variants; all: also calls for CLOCK_MONOTONIC and its variants.
 enum class ClockCalls { none, realtime, all };
 
 }  // namespace rose::deploy

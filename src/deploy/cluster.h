@@ -32,7 +32,7 @@ namespace rose::deploy {
 
 inline constexpr const char* kEnterFolders = ".rose-enter";  // in the run's folder: one folder per container
 inline constexpr const char* kOwnFolder = ".rose";           // in the run's folder: only root may enter it
-// in the run's folder, only for root, too; see volume::rescue()
+// also in the run's folder and only for root; see volume::rescue()
 inline constexpr const char* kRescueFolder = ".rescued";
 constexpr std::int64_t kAttachTimeout = 10 * kSecond;     // for a node without a `ready` to be found or started
 constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;  // time that a node has to end after `rose node stop`
@@ -45,7 +45,7 @@ struct ContainerState {
   std::vector<std::string> argv;  // the image's entry point and command, or the configuration's
   int stop_signal = 0;
   std::map<std::string, std::string> observers;  // variables for the agents of the observer
-  std::vector<GivenFolder> folders;              // folders that its user gets before its first start
+  std::vector<GivenFolder> folders;              // folders that are given to its user before its first start
   std::vector<std::string> making;               // the engine's command that creates the container
   bool made = false;                             // the container was created, or is being created
   std::optional<config::Health> health;          // its health check, with the test and all times filled in
@@ -102,7 +102,7 @@ struct FaultPlace {
 };
 
 // Removes the places whose faults do not concern `what`, a volume or folder that `nodes` nodes mount. Returns true if
-// it may lose power, an error if the faults of the remaining places cannot share a file system.
+// `what` may lose power, or an error if the faults of the remaining places cannot share a file system.
 [[nodiscard]] Result<bool> settle_uses(std::vector<FaultPlace*>& places, std::size_t nodes, const std::string& what);
 
 // True if a node's command or environment has the placeholder.
@@ -257,7 +257,7 @@ class Cluster final : public Deployment {
   Result<void> run_to_end(const config::Command& command, std::string_view what, const Variables& further);
   void run_teardown();
 
-  // The monitor thread: everything that starts nodes, detects their ends or calls the observer.
+  // The monitor thread. It does everything that starts nodes, detects their ends or calls the observer.
   void monitor();
   void on_monitor(const std::function<void()>& task);
   void wake() {
@@ -329,7 +329,7 @@ class Cluster final : public Deployment {
   std::vector<std::unique_ptr<Disk>> disks_;
   std::vector<std::unique_ptr<FaultPlace>> places_;
   std::vector<RunData> data_;         // the run's versions of the user's folders and files
-  bool mounts_ = false;               // some of the three above exist, perhaps only in part
+  bool mounts_ = false;               // some volumes, disks or data of the run exist, perhaps only in part
   std::optional<Engine> engine_;      // for containers
   std::vector<std::string> holders_;  // containers that only hold a node's network namespace
   std::string holder_image_;

@@ -1,4 +1,4 @@
-// A command beside the nodes: a process tree in its own cgroup with a time limit.
+// A command that runs alongside the nodes: a process tree in its own cgroup with a time limit.
 #pragma once
 
 #include <filesystem>

@@ -28,8 +28,9 @@ namespace {
 
 constexpr std::size_t kMadeAtOnce = 8;
 constexpr std::int64_t kRemoveTimeout = 60 * kSecond;
-constexpr std::int64_t kCompletes = 600 * kSecond;      // for a service for whose completion others wait
-constexpr std::int64_t kUnhealthyAfter = 10 * kSecond;  // minimum, because test machines are slow
+constexpr std::int64_t kCompletes = 600 * kSecond;  // for a service for whose completion others wait
+// shortest time until a container counts as unhealthy, because test machines are slow
+constexpr std::int64_t kUnhealthyAfter = 10 * kSecond;
 constexpr std::int64_t kSettleTimeout =
     5 * kSecond;  // from the end of the last container until the engine's helpers have ended
 
@@ -126,7 +127,7 @@ Result<void> Cluster::place_engine_command() {
                     0755);
 }
 
-// Engines create several containers in parallel in hardly more time than one.
+// An engine creates several containers in parallel in hardly more time than a single one.
 Result<void> Cluster::create_containers(const std::vector<std::size_t>& later) {
   for (std::size_t first = 0; first < later.size(); first += kMadeAtOnce) {
     ROSE_CHECK(cancel::check());
@@ -751,7 +752,7 @@ std::vector<std::size_t> Cluster::start_order() const {
   return order;
 }
 
-// Settings in the file override those of the image.
+// Settings of the health check in the Compose file override those of the image.
 void Cluster::settle_health(std::size_t node, const Image& image) {
   const config::Container& service = *config_.nodes[node].container;
   if (!service.service || (service.health && service.health->disabled)) return;

@@ -61,10 +61,10 @@ struct EndInfo {
 class NodeObserver {
  public:
   virtual ~NodeObserver() = default;
-  // The system calls (x86-64 numbers) of this node that notify rose. Called before each start. If empty, there is no
-  // seccomp filter.
+  // The system calls (x86-64 numbers) of this node of which its seccomp filter notifies rose. Called before each start.
+  // If this list is empty, and notified_clocks() returns ClockCalls::none, there is no filter.
   virtual std::vector<int> notified_syscalls(std::size_t) { return {}; }
-  // The calls about clocks that notify rose in addition to those.
+  // The calls about clocks of which the filter notifies rose, in addition to those system calls.
   virtual ClockCalls notified_clocks(std::size_t) { return ClockCalls::none; }
   // Returns variables to add to the node's environment, which is passed as the second argument. Called once, when
   // start() begins. For a node that setup starts, setup gets each variable as ROSE_<variable>_<node>.
@@ -75,8 +75,8 @@ class NodeObserver {
   // write only in its subfolder with the node's name. A container sees nothing else of the run's folder.
   virtual std::vector<std::filesystem::path> folders(std::size_t) { return {}; }
   // Called when the node's new main process has installed its filter and waits; the descriptor is the filter's
-  // listener. When this returns, the process calls execve. That call is notified, too, if it is selected, although rose
-  // makes it and not the node.
+  // listener. When this function returns, the process calls execve. If execve is selected, the filter notifies rose of
+  // this call, too, although the node's program has not made it.
   virtual void on_listener(std::size_t, pid_t, Fd) {}
   // Called just before the main process executes its command, already in its cgroup and namespace. An attached node
   // already runs.

@@ -18,8 +18,9 @@ constexpr int kMostRounds = 1000;
 
 constexpr int kSysResource = 24;  // CAP_SYS_RESOURCE
 
-// prlimit() identifies processes only by id. If this process has ended meanwhile, another one may have got its id; that
-// one gets its previous limit back. Returns false with errno on failure.
+// prlimit() identifies processes only by id. If this process has ended meanwhile, another process may have got its id
+// and thus the limit. In this case, the other process gets its previous limit back. Returns false with errno on
+// failure.
 bool set_limit(const Fd& process, pid_t pid, const rlimit& wanted) {
   rlimit had{};
   if (::prlimit(pid, RLIMIT_NOFILE, &wanted, &had) != 0) return false;
@@ -63,7 +64,8 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, const List&
     found = known_.emplace(std::pair{pid, stat->start_ticks}, fresh).first;
   }
   Known& one = found->second;
-  // If the process itself has changed its limit since, its value is kept, unless it exceeds the one that is to be set.
+  // If the process itself has changed its limit since rose set it, its value is kept, unless it exceeds the limit to be
+  // set.
   const bool own = !same(now, one.set);
   rlimit wanted = one.before;
   if (limit) {
@@ -100,8 +102,8 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, const List&
 Result<std::size_t> DescriptorLimits::apply(const List& list, std::optional<std::uint64_t> limit, const Note& note,
                                             bool once) {
   std::size_t changed = 0;
-  // Repeat until no new process is found: a process that is being forked is not yet in a list, and it has its parent's
-  // limit, which may be the old one.
+  // Repeat until no new process is found. A process that is being forked is not in the list yet, and it inherits its
+  // parent's limit, which may still be the old one.
   int quiet = 0;
   for (int round = 0; round < kMostRounds && quiet < 3; ++round) {
     bool any = false;
@@ -147,7 +149,8 @@ std::size_t restore_descriptors(const std::vector<std::string>& notes) {
     if (!stat || stat->start_ticks != line.start) continue;
     // Children created in the meantime have inherited the limit.
     std::vector<pid_t> pids = kernel::with_descendants({line.pid});
-    // Also those whose parent has ended. The root cgroup is excluded, because it contains unrelated processes.
+    // Descendants whose parent has ended are found by their cgroup. The root cgroup is excluded, because it contains
+    // unrelated processes.
     constexpr std::uint64_t kTop = 1;
     if (const auto folder = kernel::cgroup_folder_of(line.pid); kernel::cgroup_id(folder) > kTop)
       for (const pid_t pid : cgroup::processes(folder))

@@ -41,7 +41,7 @@ class DescriptorLimits {
   enum class Change { none, first, again };
   Result<Change> change(pid_t pid, const List& list, std::optional<std::uint64_t> limit, const Note& note);
   std::map<std::pair<pid_t, std::uint64_t>, Known> known_;  // by process id and start time
-  // by the limit that was set: the limits that a child which inherited it would have had otherwise
+  // for each limit that was set: the limits that a child which inherited it would otherwise have
   std::map<rlim_t, rlimit> inherited_;
 };
 

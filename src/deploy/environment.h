@@ -56,8 +56,9 @@ void prefer_programs(Variables& variables, const std::filesystem::path& folder);
 [[nodiscard]] Result<std::string> find_program(const std::string& name, const std::filesystem::path& directory,
                                                const Variables& variables, std::string_view what);
 
-// A hint for a command that failed. Only the first word of a command is relative to the configuration's folder. Names a
-// later word that is a file in that folder, but not in the folder in which the command ran; "" if there is none.
+// A hint for a command that failed. Only the first word of a command is relative to the configuration's folder. The
+// hint names a later word that is a file in that folder, but not in the folder in which the command ran. "" if there is
+// no such word.
 [[nodiscard]] std::string misplaced_word(const config::Command& command, const std::filesystem::path& config_dir,
                                          const std::filesystem::path& ran_in);
 

@@ -147,7 +147,7 @@ Result<Guardian> start() {
   return made;
 }
 
-// Leaves its folder so that it can be removed.
+// Moves this process out of its cgroup folder, so that the folder can be removed.
 bool leave_folder(const std::filesystem::path& folder) {
   const std::string self = std::to_string(::getpid());
   const auto top = kernel::cgroup2_mount();

@@ -1,6 +1,6 @@
-// Programs inside images whose functions are needed. They are copied once per command, read from the copies, and the
-// copies are mounted at the programs' paths in the containers of all runs. All runs then execute the same file, to
-// which probes are attached.
+// Programs inside images whose functions are needed. Each command of rose copies them once and reads the copies, which
+// are also mounted at the programs' paths in the containers of all runs. All runs then execute the same file, to which
+// probes are attached.
 #pragma once
 
 #include <filesystem>

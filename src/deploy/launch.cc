@@ -45,7 +45,8 @@ static constexpr std::int64_t kContinueEvery = 100'000'000;  // ns
 static constexpr int kMostStops = 100;                       // for a child that is being started
 
 // Memory shared with the child, through which rose and the child synchronise. Between installing its filter and the
-// execve, the child must not make a system call, because that call could be notified.
+// execve, the child must not make a system call, because the filter could notify rose of that call, and rose does not
+// answer yet.
 struct Launch::Meeting {
   std::uint32_t state;    // kPreparing...
   std::int32_t listener;  // descriptor number in the child; -1: none
@@ -74,7 +75,7 @@ struct Launch::Plan {
   std::size_t group_count;
   const sock_fprog* filter;  // null: none
   bool held;                 // the child starts in the state kHeld
-  bool may_call;             // futex and getppid are not notified, so it may wait in the kernel
+  bool may_call;             // the filter allows futex and getppid, so the child may wait in the kernel
   pid_t parent;
 };
 
@@ -150,7 +151,8 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
     meeting->stage = stage;
     __atomic_store_n(&meeting->error, errno, __ATOMIC_RELEASE);
     ::syscall(SYS_exit_group, 127);
-    // The exit_group may be notified although no process is left to answer; then this instruction ends the process.
+    // The filter may notify rose of exit_group although no process is left to answer. Then this instruction ends the
+    // process.
     __builtin_trap();
   };
 
@@ -273,7 +275,7 @@ Result<Credentials> find_user(const std::string& name) {
 
 namespace {
 
-// A kind of call. It is notified if all tests of its arguments succeed; otherwise the next kind is tested.
+// A kind of call. The filter notifies rose if all tests of the arguments succeed; otherwise it tests the next kind.
 struct ClockCall {
   long number;
   struct Test {
@@ -472,9 +474,10 @@ int Launch::clone_child(const Plan& plan, int cgroup_fd) {
   return 0;
 }
 
-// Waits until the child has prepared itself. If the child may make the call, it wakes this thread. If the child is
-// frozen, this waits until it is thawed or killed. Once the child has changed its user, that user's processes may stop
-// it: then it is continued repeatedly, and killed if it is stopped too often or the command is interrupted.
+// Waits until the child has prepared itself. The child wakes this thread if its filter allows that call. If the child
+// is frozen, this waits until it is thawed or killed. Once the child has changed its user, that user's processes may
+// stop it. In that case it is continued repeatedly, and killed if it is stopped too often or the command is
+// interrupted.
 void Launch::await_child() {
   std::int64_t continued = monotonic_ns();
   int stopped = 0;
@@ -501,8 +504,9 @@ Result<void> Launch::take_over_listener() {
 Result<Fd> Launch::release() {
   __atomic_store_n(&meeting_->state, kReleased, __ATOMIC_RELEASE);
   wake(&meeting_->state);
-  // The pipe closes at the execve or at the end of the process. The wait is limited, because a supervisor may delay a
-  // notified execve, or the node may be frozen. An execve that fails later appears as an end with status 127.
+  // The pipe closes at the execve or at the end of the process. The wait is limited, because a supervisor that is
+  // notified of the execve may delay it, or the node may be frozen. An execve that fails later appears as an end with
+  // status 127.
   pollfd p{executed_.get(), POLLIN, 0};
   const std::int64_t until = monotonic_ns() + 10'000'000'000;
   while (::poll(&p, 1, 100) == 0 && monotonic_ns() < until && !cancel::requested())
@@ -535,7 +539,8 @@ Launch::~Launch() {
 
 void Launch::reap() {
   if (!pidfd_) return;
-  // Close the listener first: a notified exit_group would wait for an answer. SIGKILL works in any case.
+  // Close the listener first: if the filter notified rose of exit_group, the child would wait for an answer. SIGKILL
+  // works in any case.
   listener_.reset();
   ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
   siginfo_t info{};

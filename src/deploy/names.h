@@ -25,8 +25,8 @@ namespace rose::deploy {
 [[nodiscard]] std::string container_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes,
                                           std::size_t node);
 
-// The hosts file of processes of this machine. `machine`: the machine's own file, used for its host name, and in host
-// networks also for its other names, which the run's names do not hide.
+// The hosts file of processes of this machine. `machine`: the content of the machine's own hosts file, from which the
+// entry of its host name is taken, and in host networks also the other names that the run's names do not hide.
 [[nodiscard]] std::string process_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes,
                                         const std::string& machine, const std::string& hostname);
 

@@ -228,7 +228,7 @@ Result<std::unique_ptr<Network>> Network::create(const std::string& client_netns
             return environment(fmt::format("add a default route in {}", members[i].netns), err);
         // The deployment has no connection to the outside, so a name server there would never answer. Each name lookup
         // (JVMs make several when they start) would then wait for ten seconds. This rule makes lookups fail at once. On
-        // a kernel without rules for routes, they wait.
+        // a kernel without rules for routes, lookups still wait.
         if (const int err =
                 netlink.prohibit_port_by_default_route(address.is_ipv4() ? AF_INET : AF_INET6, kNameServerPort);
             err != 0)

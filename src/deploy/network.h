@@ -36,7 +36,7 @@ class Network {
     std::string port;
     std::string ip;
     pid_t holder = 0;  // the process whose namespace is used; 0: create one
-    // If set, this member is in the namespace of that member, and the other fields have no meaning.
+    // If set: the index of the member in whose namespace this member is. The other fields then have no meaning.
     std::optional<std::size_t> of = std::nullopt;
     bool container = false;  // its users get the privileges that they have in Docker's network namespaces
   };

@@ -110,7 +110,8 @@ class LogProbe : public Probe {
     // The remaining output is searched by the next call, so that a node that writes without end does not delay other
     // nodes.
     for (std::size_t left = kMostAtOnce; left > 0; left -= kChunk) {
-      // Holes may be far larger than the disk. There is no data after this one yet, or a line begins there.
+      // Skip a hole, which may be far larger than the disk. Either no data follows it yet, or a line begins where the
+      // data begins.
       const auto data = next_data(fd.get(), log.offset);
       if (!data) break;
       if (std::exchange(log.offset, *data) != *data) log.rest.clear();

@@ -18,8 +18,8 @@ namespace rose::deploy {
 // The folders that are not inside another folder of the list, sorted.
 [[nodiscard]] std::vector<std::filesystem::path> outermost(std::vector<std::filesystem::path> sources);
 
-// Suffix for the folder of an overlay's layers. That folder must not be inside `source`; a separate file system mounted
-// there may be.
+// Suffix for the folder of an overlay's layers. Layers must not be inside `source` on its file system, so if the run's
+// folder is inside `source`, a separate file system is mounted on the folder of the layers.
 inline constexpr std::string_view kLayers = ".layers";
 
 class RunData {

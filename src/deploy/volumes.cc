@@ -27,8 +27,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFillRounds = 1000;        // a writer may make it larger while its size is read and set
-constexpr int kFindRounds = 50;          // another process may rename what leads to a mount while it is searched for
+// attempts; a writer may use more room between reading the used size and setting the limit
+constexpr int kFillRounds = 1000;
+// attempts; another process may rename a folder on the path of a mount while the mount is searched for
+constexpr int kFindRounds = 50;
 constexpr std::size_t kPathPart = 2048;  // bytes: the kernel accepts no path longer than 4096 at once
 constexpr const char* kMark = "trusted.rose";
 
@@ -246,7 +248,7 @@ Result<dev_t> Volume::device() const {
   return status.st_dev;
 }
 
-// Returns 0 or errno; EINVAL if the file system contains more than that.
+// Returns 0 or errno. EINVAL means that the file system contains more than `bytes`.
 static int set_size(int mount, std::uint64_t bytes) {
   const Fd context(::fspick(mount, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH));
   if (!context) return errno;

@@ -105,7 +105,8 @@ static unsigned long length_of(const char *text) {
 
 static _Noreturn void leave(int status) {
   CALL(__NR_exit_group, status, 0, 0);
-  /* The exit may be notified although no process is left to answer; then this instruction ends the process. */
+  /* The filter may notify rose of the exit although no process is left to answer. Then this instruction ends the
+   * process. */
   __builtin_trap();
 }
 
@@ -205,7 +206,7 @@ static long executable(const char *path) {
   return CALL(__NR_faccessat, AT_FDCWD, path, X_OK_);
 }
 
-/* Like execvp, but with a single execve at the end, because failing ones would be notified. */
+/* Like execvp, but with a single execve at the end, because the filter would notify rose of failing ones, too. */
 static long find(const char *name, char **environment, char *into, unsigned long room) {
   static const char usual[] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   const char *path = usual;
