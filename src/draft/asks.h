@@ -1,6 +1,6 @@
-// How a client determines whether a system serves requests: not only that a port is open, but that there is a leader,
-// that members have joined, that the data is available. For systems in containers, with the programs of their usual
-// images. Pure.
+// How a client determines whether a system serves requests. It checks not only that a port is open, but also that there
+// is a leader, that members have joined, or that the data is available. For systems in containers, with the programs of
+// their usual images. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace rose::draft {
 
-// `ready` of a node as TOML, for an image such as "docker.io/bitnami/etcd:3.5"; "" if rose does not know the system.
+// A node's `ready` as TOML, for an image such as "docker.io/bitnami/etcd:3.5"; "" if rose does not know the system.
 // `variable`: the node's name in variables; `port`: the client port, or 0; `ports`: all declared ports; `curl`: whether
-// this machine has it.
+// this machine has curl.
 [[nodiscard]] std::string ready_of_image(std::string_view image, std::string_view variable, std::uint16_t port,
                                          const std::vector<std::uint16_t>& ports, bool curl);
 

@@ -94,10 +94,11 @@ struct Seen {
   std::vector<Settings> settings;
   std::map<std::string, PathFact> paths;  // words of the command line that exist as paths, as spelled
   std::vector<std::string> addresses;     // addresses of its network namespace, including loopback
-  std::string network;                    // id of its network namespace; processes in one share addresses and ports
-  std::vector<std::string> output;        // where stdout and stderr go, as text
-  std::optional<std::size_t> functions;   // number of functions in its program's file; absent: not determined
-  std::vector<std::string> unread;        // what could not be read, and why
+  // id of its network namespace; processes in the same namespace share addresses and ports
+  std::string network;
+  std::vector<std::string> output;       // where stdout and stderr go, as text
+  std::optional<std::size_t> functions;  // number of functions in its program's file; absent: not determined
+  std::vector<std::string> unread;       // what could not be read, and why
 };
 
 // The machine.

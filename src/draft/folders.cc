@@ -107,7 +107,8 @@ std::string new_place(const std::string& path, const Moved& moved) {
   return "";
 }
 
-// True for an existing file that is only read: it is not in the run's empty folder although its folder is moved there.
+// True for an existing file that is only read. It keeps its path, although its folder is moved, because the new folder
+// is empty.
 bool only_read(const Seen& seen, const Moved& moved, const std::string& path) {
   if (moved.places.contains(path) || std::find(seen.written.begin(), seen.written.end(), path) != seen.written.end())
     return false;
@@ -149,8 +150,8 @@ bool says_path(const Seen& seen, const Words& words, std::size_t i, std::string_
   // The script that a shell or another runtime executes.
   if ((seen.runtime.empty() && !seen.program) || !split_word(words[i].text).option.empty()) return false;
   if (i == 1 || !words[i - 1].text.starts_with('-')) return true;
-  // An existing file after an option, which may not take a value (`python3 -u server.py`), except after -m, which takes
-  // a module name.
+  // An existing file that follows an option counts, too, because the option may take no value (`python3 -u server.py`).
+  // After -m it does not count, because -m takes a module name.
   const auto fact = seen.paths.find(std::string(part));
   return words[i - 1].text != "-m" && fact != seen.paths.end() && !fact->second.folder;
 }

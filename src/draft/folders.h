@@ -1,6 +1,6 @@
-// Determines where a node writes. Folders named on its command line are replaced by ones in the run's folder; those
-// named only in its configuration file are covered by mounts. A test deployment thus never touches data of the running
-// system. Pure.
+// Determines where a node writes. Folders named on its command line are replaced by new folders in the run's folder;
+// folders named only in its configuration file are covered by mounts. A test deployment thus never touches data of the
+// running system. Pure.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ struct Moved {
 void move_words(const Seen& seen, Words& words, Moved& moved);
 [[nodiscard]] std::string move_value(const Seen& seen, const std::string& value, const Moved& moved);
 
-// What is written outside these locations: folders or single files to cover with empty ones. `uncovered` are Unix
+// What is written outside the moved locations: folders or single files to cover with empty ones. `uncovered` are Unix
 // sockets in shared folders.
 struct Covers {
   std::vector<std::string> paths;
@@ -34,9 +34,9 @@ struct Covers {
 [[nodiscard]] Covers find_covers(const Seen& seen, const Words& words, const Moved& moved,
                                  const std::vector<std::string>& homes = {});
 
-// The folders in which it works: its working directory and those that its command line enters (--chdir). A run needs
-// the files that it reads there by relative names, so each folder gets an overlay of itself. `left`: folders for which
-// that is impossible, because many programs share them.
+// The folders in which a node works: its working directory and the folders that its command line enters (--chdir). A
+// run needs the files that the node reads there by relative names, so each folder gets an overlay of itself. `left`:
+// folders for which that is impossible, because many programs share them.
 struct Homes {
   std::vector<std::string> folders;
   std::string begins_in;  // one of them; "" if none

@@ -139,7 +139,7 @@ std::optional<Process> look_at_process(pid_t pid, bool& title, std::vector<std::
     unread.push_back(
         fmt::format("its working directory (/proc/{}/cwd: {}); relative paths stay as they are", pid, reason(error)));
   CommandLine command = read_command_line(*line);
-  // It is no title if it is the path of a program which contains spaces, without arguments.
+  // The path of a program may contain spaces. If the first word is the path of an existing program, it is not a title.
   title = command.title && !is_program(command.words.front());
   process.argv = std::move(command.words);
   const auto environment = read_file(proc_file(pid, "environ"), kMostCommandBytes);
@@ -410,8 +410,8 @@ void look_at_settings(Seen& seen) {
         seen.written.push_back(fs::path(path).lexically_normal().string());
 }
 
-// The process behind a shell that does the work: the descendant that listens, else the oldest one that is not a
-// wrapper.
+// The process that does the work, if the main process is a shell: the descendant that listens, else the oldest
+// descendant that is not a wrapper.
 pid_t working_process(pid_t main, const std::vector<pid_t>& members, const std::function<bool(pid_t)>& listens) {
   pid_t oldest = 0;
   for (const pid_t pid : members) {
@@ -432,7 +432,7 @@ std::optional<std::size_t> count_functions(const std::string& exe) {
   return functions ? std::optional(functions->size()) : std::nullopt;
 }
 
-// The script that started it, if it still runs as its parent.
+// The script that started the process, if the script still runs as its parent.
 std::string script_above(pid_t pid) {
   const auto stat = kernel::process_stat(pid);
   if (!stat || stat->ppid <= 1) return "";

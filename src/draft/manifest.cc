@@ -274,8 +274,8 @@ class Manifests {
     return {};
   }
 
-  // Reports pods that were given rights to the API of the cluster: they need it, to elect a leader in it or to find
-  // their peers.
+  // Reports pods that were given rights to the API of the cluster, because they may need the API to elect a leader or
+  // to find their peers.
   void report_callers() {
     std::vector<std::string> callers;
     for (const Pod& pod : pods_)
@@ -721,7 +721,8 @@ class Manifests {
     if (first.empty()) return;
     std::string script;
     for (const std::vector<std::string>& command : first) {
-      // A restart of the node runs them again, which they must tolerate: a pod that is rescheduled does the same.
+      // A restart of the node runs the init containers again. They must tolerate that, because a pod that is
+      // rescheduled runs them again, too.
       std::string line;
       for (const std::string& word : command) line += (line.empty() ? "" : " ") + shell_quoted(word);
       script += line + "\n";

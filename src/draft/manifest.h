@@ -24,8 +24,8 @@ struct ManifestText {
   std::string text;
 };
 
-// `folder`: where files are written, relative to the draft: "rose.files". `tools`: those in PATH that readiness
-// commands may use. Errors are ErrorKind::input, with "file:line:" where there is one.
+// `folder`: where files are written, relative to the draft: "rose.files". Readiness commands may use the programs in
+// `host.tools`. Errors are ErrorKind::input, with "file:line:" where there is one.
 [[nodiscard]] Result<DraftedManifests> draft_manifests(const std::vector<ManifestText>& texts,
                                                        const std::string& folder, const Host& host);
 

@@ -237,9 +237,10 @@ constexpr std::string_view kAt =
     "  [ \"$there\" = \"$1\" ] || { echo \"rose: $1 leads to $there\" >&2; exit 1; }\n"
     "}\n";
 
-// Creates an overlay of a folder on itself: the node's changes stay in the run, through restarts. The layers of an
-// overlay must not be inside the covered folder: if the run's folder is, the layers are kept in memory, and the run's
-// folder is mounted again. -c, because mount would resolve "..", and that path leads into the overlay.
+// Creates an overlay of a folder on itself, so that the node's changes stay in the run, through restarts. The layers of
+// an overlay must not be inside the covered folder. If the run's folder is inside it, the layers are kept in memory,
+// and the run's folder is mounted again. `mount -c` is needed because mount would otherwise resolve "..", and the
+// resolved path leads into the overlay.
 constexpr std::string_view kLayOver =
     "lay_over() {\n"
     "  layers=$over/layers/$1; mkdir -p \"$layers\"\n"
@@ -274,8 +275,8 @@ constexpr std::string_view kTake =
     "  chmod a-s \"files/$1\"\n"
     "}\n";
 
-// Runs the command with mounts over what the running system uses: the folders that it works in over themselves, empty
-// folders, and copies of configuration files with the run's addresses.
+// Runs the command with mounts over the files that the running system uses: overlays over the folders in which the node
+// works, empty folders over its data, and copies of configuration files with the run's addresses.
 void cover(Making& making, const Covers& covers, const std::vector<std::pair<std::string, Patch>>& patches,
            const Homes& homes) {
   if (covers.paths.empty() && patches.empty() && homes.folders.empty()) return;

@@ -82,7 +82,8 @@ bool names_secret(std::string_view name) {
   const std::vector<std::string> parts = name_parts(name);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string& part = parts[i];
-    // "password_file": the path is not secret, and values with has_key_name are judged by their form.
+    // In "password_file", the value is a path and not a secret. masked() judges values of "key" and similar names by
+    // their form.
     if (is_one_of(part, {"file", "path", "dir", "directory", "ttl", "timeout", "length", "policy", "type"}) &&
         i + 1 == parts.size())
       return false;
