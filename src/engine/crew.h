@@ -15,7 +15,8 @@ namespace rose::engine {
 struct Job {
   int id = 0;                                   // larger than that of every earlier job
   std::shared_ptr<const std::string> schedule;  // the schedule as the text of its file
-  // a worker whose run of it could not be used: it gets the job again only if it is the only one; -1: none
+  // the worker whose run of this job could not be used; it gets the job again only if there is no other worker; -1:
+  // none
   int avoid = -1;
 };
 

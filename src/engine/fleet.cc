@@ -56,7 +56,7 @@ struct Fleet::Worker {
   State state = State::down;
   std::int64_t due_ns = 0;  // when to start it again
   std::int64_t heard_ns = 0;
-  pid_t pid = 0;    // once it has ended: the pid of the last process
+  pid_t pid = 0;    // the worker's process; once it has ended: the process that ended last
   Fd in, out, err;  // of the worker: we write to the first and read from the others
   Inbox inbox;
   std::string outbox;
