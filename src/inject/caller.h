@@ -1,5 +1,5 @@
-// Acts with the rights and the view of a thread that waits in a notified call: its user, groups and capabilities, and
-// the file system that it sees. Affects one thread of rose, and is undone afterwards.
+// Acts with the rights and the view of a node's thread that waits in a call for rose's answer: with its user, groups
+// and capabilities, and in the file system that it sees. Affects one thread of rose, and is undone afterwards.
 #pragma once
 
 #include <sys/types.h>

@@ -107,8 +107,8 @@ bool can_carry_out(int number) {
 std::optional<CarriedFile> carried_file(NotifiedCall& call) {
   CarriedFile file;
   file.fd = call.duplicate(static_cast<int>(call.argument(0)), file.error);
-  // EBADF is the error that the thread's own call would have. Other errors occur only in rose, so the
-  // thread makes the call itself.
+  // EBADF is the error that the thread's own call would return. Other errors occur only in rose, so the thread makes
+  // the call itself.
   if (!file.fd) return file.error == -EBADF ? std::optional(std::move(file)) : std::nullopt;
   struct stat status{};
   if (::fstat(file.fd.get(), &status) != 0) return std::nullopt;

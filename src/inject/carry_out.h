@@ -1,5 +1,6 @@
-// Carries out a notified call in place of the thread, in whole or in part, on a duplicate of its descriptor, so that
-// the file position and all other state of the open file change as if the thread had made the call.
+// Carries out a call of which seccomp has notified rose, in place of the thread that made it, in whole or in part. It
+// uses a duplicate of the thread's descriptor, so that the file position and all other state of the open file change as
+// if the thread had made the call.
 #pragma once
 
 #include <cstdint>

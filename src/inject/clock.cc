@@ -48,7 +48,8 @@ constexpr const char* kFunctions[] = {"__vdso_clock_gettime", "__vdso_gettimeofd
 constexpr std::size_t kJump = 4;
 constexpr const char* kFunctions[] = {"__kernel_clock_gettime", "__kernel_gettimeofday"};
 #endif
-// Readings that are reported while further threads are looked for. Each costs a process about 50 us.
+// The number of readings that are reported while rose waits for further threads to read the clock. Each costs a process
+// about 50 us.
 constexpr std::size_t kMostReports = 64;
 constexpr std::int64_t kMostWaitNs = 2 * kSecond;  // for a thread to begin its wait
 constexpr std::int64_t kReadsArgumentsNs = 500'000;
@@ -495,8 +496,8 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip, co
   return answer;
 }
 
-// Answers a wait for a time that has already passed as the kernel would. Such a wait returns so early that the caller's
-// memory could not be restored in time.
+// If the time that a program waits for has already passed, answers as the kernel would. Such a wait returns so early
+// that the caller's memory could not be restored in time.
 std::optional<NodeClocks::Answer> NodeClocks::passed(NotifiedCall& call) {
   Answer answer;
   answer.done = true;

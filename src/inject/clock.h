@@ -71,9 +71,9 @@ class NodeClocks {
   // Writes the shifts into the hooks of these processes. Returns how many of them have the hook.
   std::size_t update(const std::vector<pid_t>& pids);
 
-  // Decides about a notified call of the node before it is answered. `done` is true if the call has been made for the
-  // process and returns `result`. Otherwise the kernel executes the call, and `afterwards` (if set) must be called once
-  // the call continues.
+  // Decides about a call of the node of which seccomp has notified rose, before rose answers. `done` is true if the
+  // call has been made for the process and returns `result`. Otherwise the kernel executes the call, and `afterwards`
+  // (if set) must be called once the call continues.
   struct Answer {
     bool done = false;
     std::int64_t result = 0;

@@ -35,7 +35,7 @@ struct rose_clock_parameters {
   unsigned long version;
   struct rose_clock_shift shift[2][ROSE_CLOCK_GROUPS]; /* realtime, monotonic */
   unsigned char heads[3][8];                           /* original first bytes of the functions */
-  unsigned long announce; /* by group, a bit: the next reading of the clock while it is wrong is to be reported */
+  unsigned long announce; /* one bit per group: report the next reading of a wrong clock of the group */
 };
 
 /* The group of a clock; -1: none, the clock is not changed. */

@@ -1,5 +1,5 @@
-// Finds threads that wait for data which a partition holds back: they are in a call on a connection to a node on the
-// other side. Uses /proc.
+// Finds threads that wait for data which a partition holds back, that is, threads in a call on a connection to a node
+// on the other side. Uses /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -34,12 +34,12 @@ struct CutWait {
 [[nodiscard]] std::vector<CutWait> cut_waits(const std::vector<pid_t>& processes, const std::vector<Across>& across,
                                              std::uint8_t protocol, std::size_t most);
 
-// Records the stacks of waiting threads. Threads start to wait only some time after a partition began, so it looks
-// several times.
+// Records the stacks of waiting threads. Threads start to wait only some time after a partition began, so this class
+// looks for them several times.
 class CutWaits {
  public:
-  // When to look next for this chain, which fired at `fired`; the largest number: not again. Call in the injector's
-  // thread.
+  // When to look next for this chain, which fired at `fired`; the largest number means never again. Call in the
+  // injector's thread.
   [[nodiscard]] std::uint64_t due(std::size_t chain, std::uint64_t fired) const;
   void looked(std::size_t chain) { ++looks_[chain]; }
   // Call in the worker of the fault's node.

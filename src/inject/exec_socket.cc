@@ -158,7 +158,7 @@ class ListeningSocket final : public ExecSocket {
 
 // The side of the command
 
-// No call may be made between installing the filter and execve, because that call could be notified.
+// No call may be made between installing the filter and execve, because the filter could notify rose of that call.
 struct Meeting {
   std::uint32_t state;
   std::int32_t listener;

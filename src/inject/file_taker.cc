@@ -133,7 +133,8 @@ Fd FileTaker::take(pid_t tid, pid_t tgid, int fd, int& err) {
     if (got > 0) got = receive_with_descriptors(socket_.get(), {reinterpret_cast<char*>(&answer), sizeof answer}, sent);
   } while (got < 0 && errno == EINTR);
   const bool answered = got == static_cast<ssize_t>(sizeof answer);
-  // An answer without a descriptor means that this process cannot have more of them: the child did send one.
+  // An answer without a descriptor means that this process cannot have more descriptors, because the child did send
+  // one.
   err = answered && (answer != 0 || sent.count == 1) ? answer : -EXDEV;
   // The child closes the file next, which may block for ever, so another child takes its place.
   if (err == -EXDEV) leave();

@@ -75,7 +75,7 @@ struct Limits::Node {
     std::filesystem::path folder;
     std::uint64_t amount = 0;   // 0: no limit
     int held = 0;               // memory: how often the limit was set to the current usage
-    std::uint64_t held_at = 0;  // memory: that usage
+    std::uint64_t held_at = 0;  // memory: the usage that the limit was set to
   };
   std::map<FaultKind, Group> groups;  // for memory and cpu
 };
@@ -435,8 +435,9 @@ std::string Limits::no_effect(std::size_t f) const {
     return effect(f).second > 0 ? "" : "no request reached the disk during the fault" + slow_.elsewhere(f);
   const std::lock_guard own(limit.mutex);
   if (!limit.node || (limit.on ? met(f) - limit.met_before : limit.met) > 0) return {};
-  // The kernel may have acted on the limit although its counter of attempts did not change: with cgroup v1, the limit
-  // follows the usage down, and the excess page may be charged to the last attempt of the killed process.
+  // The kernel may have acted on the limit although its counter of attempts did not change. With cgroup v1 the limit is
+  // lowered along with the usage, and the page beyond the limit may belong to the last attempt that was counted for the
+  // killed process.
   if (fault.kind == FaultKind::memory) {
     if (felt(fault, limit) > 0) return {};
   }

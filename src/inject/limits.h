@@ -37,8 +37,9 @@ class Limits {
   // Puts the fault into effect on the node. On error it is not in effect.
   [[nodiscard]] Result<void> begin(std::size_t fault, std::size_t node);
   [[nodiscard]] Result<void> end(std::size_t fault);
-  // True if the limit must be adjusted repeatedly. v1 cannot reclaim memory that is in use, so the limit follows the
-  // usage down; and processes may raise their own limit of descriptors. settle() adjusts it once.
+  // True if the limit must be adjusted repeatedly, for one of two reasons. cgroup v1 cannot reclaim memory that is in
+  // use, so the limit is lowered along with the usage. And processes may raise their own limit of descriptors. settle()
+  // adjusts the limit once.
   [[nodiscard]] bool unsettled(std::size_t fault) const;
   void settle(std::size_t fault);
   // Removes all limits and what was created for them, except file systems, which belong to the deployment. May be

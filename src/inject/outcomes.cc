@@ -65,7 +65,8 @@ std::string Outcomes::no_effect(std::size_t i) const {
     case ROSE_CHAIN_CLOCK:
       return changed ? "" : fmt::format("no process of {} read the clock while it was wrong", name_of(i));
     case ROSE_CHAIN_RESOURCE: {
-      // BPF programs count these by cgroup, so nothing is known about a node without its own cgroup.
+      // BPF programs count lacking descriptors and full disks by cgroup, so nothing is known about a node without its
+      // own cgroup.
       const bool counted =
           fault.kind == schedule::FaultKind::descriptors || fault.kind == schedule::FaultKind::disk_full;
       return counted && nodes[state.node_of(i)].blind ? "" : limits.no_effect(i);

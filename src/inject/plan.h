@@ -80,7 +80,7 @@ struct Plan {
   std::vector<std::size_t> cut;            // nodes whose ports must be watched
   std::vector<deploy::ClockCalls> clocks;  // by node: which clocks may be changed
   std::vector<std::vector<int>> notified;  // by node: system calls in faults and conditions
-  // describes a call on a node that rose did not start: such a call requires the override backend
+  // text for messages: a call in the schedule on a node that rose did not start, which requires the override backend
   std::string unsupervised;
   BackendChoice backend;
   bool on_host = false;            // nodes share the host's network
@@ -119,8 +119,8 @@ struct Plan {
   [[nodiscard]] bool watches_limits() const;
   // True if calls of events may have to be held until their turn.
   [[nodiscard]] bool holds_calls() const;
-  // True if returns of system calls must be watched: for conditions, or because a signal may cause a notified call to
-  // be repeated.
+  // True if returns of system calls must be watched: for conditions, or because a signal may interrupt a call of which
+  // seccomp has notified rose. The thread then repeats the call, which must not be counted again.
   [[nodiscard]] bool needs_returns() const;
 };
 

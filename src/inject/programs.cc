@@ -323,7 +323,7 @@ class LoadedPrograms final : public Programs {
       const std::uint64_t key = ROSE_PENDING_KEY(tid, element);
       if (element == 0) __sync_fetch_and_add(&waiting, 1);
       if (bpf_map_update_elem(map, &key, &pending, BPF_NOEXIST) == 0) continue;
-      // The entry exists: it belonged to a thread that was killed inside its call and whose id was reused.
+      // If an entry exists, it belonged to a thread that was killed inside its call and whose id was reused.
       if (element == 0) __sync_fetch_and_sub(&waiting, 1);
       if (bpf_map_update_elem(map, &key, &pending, BPF_EXIST) != 0) log::warning("cannot follow thread {}", tid);
     }

@@ -304,7 +304,7 @@ class Supervisor::Listener {
     return read_file(fmt::format("/proc/{}/comm", tid)).value_or("") == jvm::kAgentThread;
   }
 
-  // For a call that no syscall fault changes. It may concern a clock that is changed on this node.
+  // Answers a call that no syscall fault changes. It may concern a clock that is changed on this node.
   void answer_clock_call(NotifiedCall& call, const seccomp_notif& request) {
     const std::uint64_t id = request.id;
     NodeClocks::Answer answer;

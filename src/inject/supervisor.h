@@ -51,10 +51,10 @@ class FaultActions {
   // Reports that the fault changed something for the caller: the call was answered or made in part, or it waits. May be
   // called by any thread.
   virtual void had_effect(std::size_t chain) = 0;
-  // Reports that a call was carried out completely, and that the fault requires the result that it had anyway.
+  // Reports that a call was carried out completely, and that the fault requires the result that the call had anyway.
   virtual void had_same_result(std::size_t chain) = 0;
-  // Reports that the fault was due at a call that rose cannot make in the thread's place, so that it continued without
-  // the fault.
+  // Reports that the fault was due at a call that rose cannot make in the thread's place, so that the call continued
+  // without the fault.
   virtual void passed_over(std::size_t chain, const std::string& call) = 0;
   // Reports that calls of the node cannot be answered any more.
   virtual void broke_down(const std::string& why) = 0;
