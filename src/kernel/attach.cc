@@ -106,9 +106,9 @@ std::string with_cookie(std::uint64_t cookie, const std::string& path) {
   return out + path;
 }
 
-// Keeps these descriptors open in a short-lived process. Closing them here is then quick: that process has references
-// too, so the kernel detaches the probes, which takes time, only when it ends. The process is forked twice, so that
-// nothing has to wait for it.
+// Keeps these descriptors open in a short-lived process. Closing them here is then quick, because that process has
+// references too: the kernel detaches the probes, which takes time, only when that process ends. The process is forked
+// twice, so that nothing has to wait for it.
 void hold_elsewhere(std::vector<int> descriptors) {
   std::sort(descriptors.begin(), descriptors.end());
   // The child may only make system calls: other threads may hold locks, for example of the allocator.

@@ -94,7 +94,8 @@ struct PossibleLink {
   FunctionLink link;                 // not attached if all points were refused
   std::vector<std::size_t> refused;  // indices of the points, ascending
 };
-// As attach_functions, but leaves out the points at which the kernel refuses to place a probe. A probe needs a copy of
+// Like attach_functions(), but leaves out the points at which the kernel refuses to place a probe. A probe needs a copy
+// of
 // the instruction that the kernel can execute in another place, which is impossible for some instructions (on x86-64,
 // for example, with a lock prefix). The kernel checks an instruction only once a process has mapped the file, so a
 // later call may refuse other points.

@@ -24,7 +24,7 @@ struct NoiseTable {
 
 [[nodiscard]] NoiseTable builtin_noise();
 
-// Applies a rule: "stat:ENOENT" adds an entry, "-read:EAGAIN" removes one, "*:ENOENT" applies to all calls (globs),
+// Applies a rule: "stat:ENOENT" adds an entry, "-read:EAGAIN" removes one, "*:ENOENT" adds it for all calls (globs),
 // "none" clears the list. Returns ErrorKind::usage with suggestions if the call or the error does not exist.
 [[nodiscard]] Result<void> change_noise(NoiseTable& table, std::string_view rule);
 // The built-in list after applying the rules in order.
