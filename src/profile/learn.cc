@@ -125,8 +125,7 @@ std::string in_any_folder(std::string_view path) {
   return slash == std::string_view::npos || slash + 1 == path.size() ? "" : "*" + std::string(path.substr(slash));
 }
 
-// Recognises names for which a node's call searched along a path, from the names that it did not find and their
-// folders.
+// Recognises names that a node's calls searched for along a path, from the names that were not found and their folders.
 class Searches {
  public:
   explicit Searches(const std::vector<CallKind>& failures) {
@@ -179,8 +178,8 @@ class Searches {
   std::unordered_set<std::string> path_;  // folders in which many names were not found
 };
 
-// Joins all kinds of a name that was searched for along a path into one. Otherwise, there would be one kind for each
-// combination of name and folder: the profile of an Erlang program had 24 MB.
+// Joins all kinds of a name that was searched for along a path into one. Otherwise there would be one kind for each
+// combination of name and folder, and the profile of an Erlang program would have 24 MB.
 void join_searches(std::vector<CallKind>& failures) {
   const Searches searches(failures);
   std::vector<CallKind> kept;

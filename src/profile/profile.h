@@ -97,8 +97,8 @@ struct Silence {
 struct WorkloadUse {
   int runs = 0;
   int failed = 0;  // runs in which the workload ended by itself with a status other than 0
-  // Bytes that the workload exchanged with the nodes, in the run with the fewest. Nothing: unknown, for example in host
-  // networks.
+  // Bytes that the workload exchanged with the nodes, in the run in which they were fewest. No value: unknown, for
+  // example in host networks.
   std::optional<std::uint64_t> sent, received;
   std::int64_t longest_ms = 0;  // its longest duration; 0: unknown
   std::int64_t idle_ms = 0;     // the longest time at the end of a workload in which it exchanged nothing
@@ -156,7 +156,7 @@ void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> 
 [[nodiscard]] bool learn_restart(Restarts& restarts, const trace::Trace& trace, const std::string& node);
 
 // The functions that are infrequent on this node, or on all nodes if the profile has them for "*". With "" as `node`:
-// infrequent on any node. Each has a name and a binary, for functions that can be probed in files.
+// infrequent on any node. Each is a name and a binary. Only functions that can be probed in a file are returned.
 [[nodiscard]] std::set<std::pair<std::string, std::string>> rare_functions(const Profile& profile,
                                                                            std::string_view node);
 // Like rare_functions(), for Java methods, which are in no file.
