@@ -114,8 +114,8 @@ std::vector<int> Binaries::substitutes(const Target& target, const std::filesyst
   if (!found.empty()) return found;
   for (const auto& given : target.binaries) take(add(given));
   if (!found.empty() || wanted.empty()) return found;
-  // The name may differ, for example by a version, so take all programs. Skip processes that were just forked for --
-  // CMD and still execute rose.
+  // The name may differ, for example by a version, so take all programs. Skip processes that were just forked for `--
+  // CMD` and still execute rose.
   const auto ourselves = program_of(::getpid());
   for (const pid_t pid : processes_of(target)) {
     if (found.size() >= kMostPrograms) break;

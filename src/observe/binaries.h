@@ -23,8 +23,7 @@ namespace rose::observe {
 
 class Binaries {
  public:
-  // For files that are not executed themselves: sets the paths of equal files that are executed. The files keep their
-  // names.
+  // Maps files that are not executed themselves to equal files that are executed. name() still returns the former.
   void execute_instead(std::map<std::filesystem::path, std::filesystem::path> copies) { copies_ = std::move(copies); }
   // Each file is held once, under the first name given. Returns -1 and sets errno if it cannot be opened.
   int add(const std::filesystem::path& path);
@@ -35,8 +34,8 @@ class Binaries {
   [[nodiscard]] const std::filesystem::path& path(int binary) const {
     return held_[static_cast<std::size_t>(binary)].path;
   }
-  // The file in which to look up its functions. If each run copies a file, the original is used, so that what is known
-  // about it serves for all copies.
+  // The file in which to look up the binary's functions. If each run copies a file, the original is used, so that what
+  // is known about the original serves for all copies.
   [[nodiscard]] const std::filesystem::path& symbols(int binary) const {
     return copies_.contains(name(binary)) ? name(binary) : path(binary);
   }

@@ -28,8 +28,8 @@ class DumpPlan {
  public:
   DumpPlan(std::int64_t after_ns, std::int64_t cooldown_ns) : after_ns_(after_ns), cooldown_ns_(cooldown_ns) {}
 
-  // `planned`: a dump will be written; `joined`: a dump that is already planned will contain it; `cooling`: the last
-  // automatic dump was too recent.
+  // `planned`: a dump will be written; `joined`: a dump that is already planned will also serve this trigger;
+  // `cooling`: the last automatic dump was too recent.
   enum class Answer { planned, joined, cooling };
   Answer trigger(Cause cause, std::int64_t now);
 

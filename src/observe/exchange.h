@@ -23,7 +23,7 @@ struct Exchanged {
 class Exchange {
  public:
   // `commands`: the v2 cgroup that contains one cgroup per command. Counts from now on. Returns ErrorKind::environment
-  // if this machine cannot.
+  // if this machine cannot count the traffic.
   [[nodiscard]] static Result<std::unique_ptr<Exchange>> start(const std::filesystem::path& commands,
                                                                const std::vector<std::string>& addresses);
   virtual ~Exchange() = default;

@@ -34,9 +34,9 @@ class Storms {
   // Reads the counts from the table. Unless `all`, only counts of intervals (ROSE_STORM_NS) that have ended.
   void fetch(bool all, std::int64_t now_ns, const Take& take);
 
-  // If more than `most_bytes` are remembered, resets all keys, so that the programs report their next events in full
-  // again. Once the ring has been read up to that point, forgets the events before it. `produced` and `consumed` are
-  // positions of the ring.
+  // If more than `most_bytes` are remembered, resets all keys, so that the programs report the next event of each key
+  // in full again. Forgets the older events once the ring has been read up to the position of the reset. `produced` and
+  // `consumed` are positions of the ring.
   void forget(const std::function<std::uint64_t()>& produced, std::uint64_t consumed, const Take& take);
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }

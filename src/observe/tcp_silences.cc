@@ -47,7 +47,8 @@ void TcpSilences::take(const rose_tcp& tcp) {
   const auto now_ns = static_cast<std::int64_t>(tcp.ts_ns);
   auto [at, fresh] = connections_.try_emplace(tcp.socket);
   Connection& connection = at->second;
-  if (!fresh && connection.sample == sample_) return;  // it occurs once for each process that shares the socket
+  // a connection occurs once for each process that shares its socket
+  if (!fresh && connection.sample == sample_) return;
   if (!fresh && !same_ends(connection.ends, tcp.conn)) {
     // The key is the address of the kernel's socket, which another connection reuses after the first was closed.
     if (const auto pair = pairs_.find(connection.key); pair != pairs_.end()) --pair->second.open;
@@ -120,7 +121,7 @@ void TcpSilences::take_closed(std::span<const rose_closing> closing, std::int64_
                                   [&](const rose_closing& each) { return same_ends(each.conn, connection.ends); });
     const bool waits = end != closing.end() && static_cast<std::int64_t>(end->closed_ns) > pair.last_ns &&
                        now_ns - static_cast<std::int64_t>(end->closed_ns) < kRemembered;
-    // A connection may be missing in one sample before it appears in `closing`, so wait for the next one.
+    // A connection may be missing in one sample before it appears in `closing`, so wait for the next sample.
     if (end == closing.end() && !connection.closing && !std::exchange(connection.missing, true)) {
       ++at;
       continue;
@@ -165,8 +166,8 @@ bool TcpSilences::is_reported(const Pair& pair, std::int64_t end_ns, Silence& ou
   out.end_ns = end_ns;
   out.usual_ns = pair.usual_ns;
   out.packets = pair.packets;
-  // If the silence began long before data was sent, only the part after that is certainly not idle time, and it must be
-  // at least half of the threshold.
+  // If the silence began long before data was sent, the pair may have been idle until then. Only the part after that
+  // counts, and it must be at least half of the threshold.
   out.outstanding = pair.unanswered_since_ns != 0 && 2 * (end_ns - pair.unanswered_since_ns) >= options_.delay_ns;
   out.begin_within_ns = out.outstanding ? std::max<std::int64_t>(0, pair.unanswered_since_ns - pair.last_ns) : -1;
   out.end_within_ns = -1;

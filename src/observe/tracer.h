@@ -53,7 +53,8 @@ struct ValuePlace {
   std::filesystem::path binary;
   std::uint64_t offset = 0;  // in the file
   std::vector<symbols::Fetch> fetches;
-  bool by_agent = false;  // not a location in a file: the agent in a JVM reads it, and its only fetch identifies it
+  // true: no location in a file. The agent in a JVM reads the values, and the only fetch identifies the location.
+  bool by_agent = false;
 };
 
 class KeptPrograms;  // programs that the kernel has verified already; see loaded_programs.h
