@@ -48,7 +48,7 @@ void asked_again() {
     ::_exit(exit_code(ErrorKind::cancelled));
   }
   reported = true;
-  say("rose: still cleaning up; once more exits at once, and 'rose heal' undoes the rest\n");
+  say("rose: still cleaning up; a further Ctrl-C exits at once, and 'rose heal' undoes the rest\n");
 }
 
 }  // namespace

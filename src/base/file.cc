@@ -129,8 +129,8 @@ Result<bool> written_in_place(const std::filesystem::path& path) {
     return fail(ErrorKind::input, fmt::format("{} is a {}, a file is needed", path.string(),
                                               S_ISBLK(info.st_mode) ? "block device" : "socket"));
   if (S_ISFIFO(info.st_mode) && info.st_uid != ::geteuid())
-    return fail(ErrorKind::input, fmt::format("{} is a pipe of another process", path.string()),
-                "name a file or a pipe that this process created");
+    return fail(ErrorKind::input, fmt::format("{} is a pipe of another user", path.string()),
+                "name a file, or a pipe that belongs to this user");
   if (::access(path.c_str(), W_OK) != 0)
     return fail_errno(ErrorKind::input, fmt::format("cannot write {}", path.string()), errno);
   return true;

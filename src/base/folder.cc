@@ -652,11 +652,11 @@ Result<void> OpenFolder::remove(const std::string& name) const {
       Remover remover(inner.get(), std::nullopt, born(inner.get()));
       errno = remover.clear(inner.get(), 0, {});
       if (errno != 0 && remover.met_older())
-        return fail(ErrorKind::environment,
-                    fmt::format("{} is left: a folder of root in it is older than it, and another user has moved it "
-                                "there",
-                                printable((path_ / name).string())),
-                    "look at what it holds, and remove it yourself");
+        return fail(
+            ErrorKind::environment,
+            fmt::format("{} is left: a folder of root in it is older, so another user has moved that folder there",
+                        printable((path_ / name).string())),
+            "look at what it holds, and remove it yourself");
       if (errno != 0) return cannot("empty", path_ / name);
     }
   }

@@ -112,7 +112,9 @@ Result<void> ClusterRunner::choose_jobs(bool resumed) {
   schedule::Schedule none;
   none.name = config_.name;
   options_.number = next_number_;
-  log::info("control runs without faults, alone and in parallel: how many runs can this machine carry?");
+  log::info(
+      "making control runs without faults, alone and in parallel, to find how many runs this machine can make at a "
+      "time");
   ROSE_TRY(replay::SideBySide made, replay::measure_side_by_side(store_, config_, none, options_));
   next_number_ = made.next_number;
   range_ = made.range;

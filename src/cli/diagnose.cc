@@ -479,11 +479,11 @@ Result<int> run_diagnose(const DiagnoseOptions& options, const Common& common) {
   ROSE_TRY(const diagnose::Diagnosis diagnosis, std::move(made));
   if (runner.unused() > 0)
     log::info(
-        "{} recorded runs were not needed: they were made ahead, or the dump, profile or [diagnose] differ from when "
-        "they were made",
+        "{} recorded runs were not needed: they were made ahead, or the dump, the profile or [diagnose] has changed "
+        "since they were made",
         runner.unused());
   if (runner.made_for_nothing() > 0)
-    log::info("{} further runs were made ahead, beside others, and were not needed", runner.made_for_nothing());
+    log::info("{} further runs were made ahead, in parallel to others, and were not needed", runner.made_for_nothing());
 
   std::string schedule_path;
   if (diagnosis.found) {
@@ -532,20 +532,20 @@ Command diagnose_command() {
       .description =
           "It compares the dump with the profile, ignores what is normal, and ranks the remaining events. Then it "
           "tries fault schedules in the test deployment, simple ones first. Each run shows which conditions were met "
-          "and which faults fired. A schedule that reproduces the bug is written to the output file, and simplified "
-          "as long as its rate does not fall. Further runs then decide whether its replay rate reaches the "
-          "target.\n\nIt starts with a run without faults. If the bug occurs in that run, this is reported at once. "
-          "If no schedule reaches the target rate, the best one is written with its rate, and the exit code is "
-          "1.\n\nWith --log it reads logs instead of a dump. A schedule should reproduce the messages that a run "
-          "without faults does not write. The errors, restarts, lost peers and Java exceptions in these messages are "
-          "the first candidates, then the calls shortly before them. Logs can have times and levels in any usual "
-          "form, or be JSON, syslog or the journal's export, compressed or not.\n\nWith --engine, workers on other "
-          "machines make the runs. An existing engine (Slurm, ssh, Kubernetes, a command) starts 'rose worker', which "
-          "must run as root and have the same version; the configuration's folder is copied to it. Runs are made "
-          "ahead of the search, which receives them in its own order. Therefore the same seed and verdicts give the "
-          "same search with any number of workers. If a worker is lost, another one repeats its run.\n\n--report "
-          "keeps every run; after Ctrl-C the same command with --resume continues. If Ctrl-C comes after a schedule "
-          "was confirmed, the schedule is kept and the exit code is 0.",
+          "and which faults fired. A schedule that reproduces the bug is written to the output file, and simplified as "
+          "long as its rate does not fall. Further runs then decide whether its replay rate reaches the target.\n\nIt "
+          "starts with a run without faults. If the bug occurs in that run, this is reported at once. If no schedule "
+          "reaches the target rate, the best one is written with its rate, and the exit code is 1.\n\nWith --log it "
+          "reads logs instead of a dump. A schedule should reproduce the messages that a run without faults does not "
+          "write. The errors, restarts, lost peers and Java exceptions in these messages are the first candidates, "
+          "then the calls shortly before them. Logs can have times and levels in any usual form, or be JSON, syslog or "
+          "the journal's export, compressed or not.\n\nWith --engine, workers on other machines make the runs. An "
+          "existing engine (Slurm, ssh, Kubernetes, a command) starts 'rose worker', which must run as root and have "
+          "the same version; the configuration's folder is copied to it. Runs are made ahead of the search, which "
+          "receives them in its own order. Therefore the same seed and verdicts give the same search with any number "
+          "of workers. If a worker is lost, another one repeats its run.\n\n--report keeps every run; after Ctrl-C the "
+          "same command with --resume continues the diagnosis. If Ctrl-C comes after a schedule was confirmed, the "
+          "schedule is kept and the exit code is 0.",
       .examples = {"rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
                    "rose diagnose --trace a.bin b.bin --map db-7=n1 db-8=n2 -c rose.toml --plan",
                    "rose diagnose --log n1=server.log --log n2=server2.log.gz -c rose.toml",
@@ -590,7 +590,7 @@ Command diagnose_command() {
               {.names = "--redact",
                .slot = &options->redact,
                .help = "With --report: keep only the result and report.html, and replace host names, addresses, user "
-                       "names and long tokens in them (equal ones by equal words)"},
+                       "names and long tokens in them; equal texts get equal replacements"},
               {.names = "--plan",
                .slot = &options->plan,
                .help = "Print the candidates and the first schedules, and run nothing; needs no privilege"},

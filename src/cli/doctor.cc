@@ -74,7 +74,7 @@ Command doctor_command() {
       .description =
           "Each line is a capability: available (ok) or not (no), the result of the attempt, and how to get it if it "
           "is missing. The last line says whether rose works on this machine. A missing capability that is not "
-          "required has a substitute. The exit code is 0 in either case.",
+          "required has a substitute. The exit code is 0 whether or not rose works.",
       .examples = {"rose doctor", "rose doctor --json"},
       .run = run_doctor,
   };

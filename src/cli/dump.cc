@@ -461,7 +461,7 @@ Command merge_command() {
                .help = "Leave the times unchanged: estimate no clock offsets"},
               {.names = "--redact",
                .slot = &options->redact,
-               .help = "Replace host names, addresses, user names and long tokens, equal ones by equal words"},
+               .help = "Replace host names, addresses, user names and long tokens; equal texts get equal replacements"},
           },
       .run = [options](const Common& common) { return merge(*options, common); },
   };

@@ -204,8 +204,8 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   report::ExplanationReport report;
   if (options.runs && *options.runs < explain::fewest_runs())
     return fail(ErrorKind::usage,
-                fmt::format("--runs {}: between that many failing and correct runs chance alone makes a difference in "
-                            "{:.0f} of 100 cases, so none can be significant",
+                fmt::format("--runs {}: with that many failing and correct runs, chance alone makes a difference in "
+                            "{:.0f} of 100 cases, so no difference can be significant",
                             *options.runs, 100 * explain::least_chance(*options.runs)),
                 fmt::format("give --runs {} or more", explain::fewest_runs()));
   ROSE_TRY(config::Config config, config::read_config(options.config));
@@ -407,9 +407,8 @@ Command explain_command() {
                .completes = Completes::folder},
               {.names = "--redact",
                .slot = &options->redact,
-               .help =
-                   "With --report: keep neither record nor traces, and replace host names, addresses, user names and "
-                   "long tokens in what is kept, equal ones by equal words"},
+               .help = "With --report: keep neither record nor traces, and replace host names, addresses, user names "
+                       "and long tokens in what is kept; equal texts get equal replacements"},
               {.names = "--without",
                .slot = &options->without,
                .value = "FEATURE",

@@ -135,8 +135,8 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
     if (!compared.comparable) {
       rounds.push_back(round);
       note(
-          fmt::format("queries ended: with values being read, the runs of round {} could not be compared; of the "
-                      "schedule {} reproduced",
+          fmt::format("queries ended: with values being read, the runs of round {} could not be compared; {} runs of "
+                      "the schedule reproduced the bug",
                       rounds.size(), compared.made.reproduced));
       break;
     }
@@ -178,7 +178,8 @@ Result<void> ask_callers(const config::Config& config, replay::QueryFinder& find
     ROSE_TRY(std::vector<explain::Call> calls, runs.callers(asked));
     if (calls.empty())
       kept.caller_limits.emplace_back(
-          "the callers of the suspects are not known: no run that recorded them reproduced the bug and a call");
+          "the callers of the suspects are not known: no run that recorded them both reproduced the bug and called a "
+          "suspect");
     return calls;
   };
   kept.caller_limits.clear();

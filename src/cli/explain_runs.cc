@@ -394,7 +394,7 @@ Result<std::vector<explain::Call>> ComparedRuns::record_callers(const replay::Va
     ++made_;
     (void)logs_->take(run.result.number);
     log::progress(fmt::format("explain: run {} (callers of {}): {}", run.result.number,
-                              schedule.faults.empty() ? "what failing runs lack" : "the suspects",
+                              schedule.faults.empty() ? "functions that failing runs lack" : "the suspects",
                               schedule::verdict_name(run.result.verdict)));
     ROSE_CHECK(cancel::check());
     const std::optional<std::int64_t> since = since_ns ? since_ns : explain::first_fault_ns(run.result);

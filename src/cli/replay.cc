@@ -380,8 +380,8 @@ Command replay_command() {
               {.names = "--node",
                .slot = &options->alone.node,
                .value = "NODE",
-               .help = "With --recording: the node whose recording to use in a folder; a recording of another node is "
-                       "refused",
+               .help = "With --recording: the node whose recording in the folder is used; a recording of another node "
+                       "is refused",
                .completes = Completes::node},
               {.names = "--patience",
                .slot = &options->alone.patience,
@@ -392,7 +392,8 @@ Command replay_command() {
               {.names = "-c,--config",
                .slot = &options->config,
                .value = "FILE",
-               .help = "The deployment; without a slash in the name, each schedule of a folder may have its own",
+               .help = "The deployment; without a slash in the name, each schedule of a folder may have its own "
+                       "configuration of that name",
                .completes = Completes::file},
               {.names = "--profile",
                .slot = &options->profile,
@@ -425,8 +426,8 @@ Command replay_command() {
               {.names = "--expect",
                .slot = &options->expect,
                .value = "WHAT",
-               .help = "bug: exit 0 when it reproduces; fixed: exit 0 when the bug never occurs although every fault "
-                       "was effective",
+               .help = "bug: exit with 0 when the bug was reproduced at the target rate; fixed: exit with 0 when the "
+                       "bug never occurred although every fault was effective",
                .choices = {"bug", "fixed"}},
               {.names = "--quarantine",
                .slot = &options->quarantine,

@@ -37,8 +37,8 @@ void read_meanings(toml::Table& root, std::vector<knowledge::Entry>& into) {
       if (!known || (entry.says == to) == there) return entry.says == to;
       if (entry.says == to) table.require(key);
       else
-        table.wrong(key, fmt::format("'{}' belongs to says = \"{}\", and this says \"{}\"", key, knowledge::name_of(to),
-                                     knowledge::name_of(entry.says)));
+        table.wrong(key, fmt::format("'{}' belongs to says = \"{}\", but this entry has says = \"{}\"", key,
+                                     knowledge::name_of(to), knowledge::name_of(entry.says)));
       return false;
     };
     std::string error;

@@ -788,7 +788,8 @@ std::int64_t Cluster::ready_timeout(std::size_t node, bool strict) const {
 void Cluster::unhealthy(std::size_t node, const std::string& why) const {
   const std::string& name = infos_[node].name;
   if (log::is_first_report("unhealthy " + name))
-    log::warning("node {} is not healthy ({}); no service waits for that, so runs go on, as with Compose", name, why);
+    log::warning("node {} is not healthy ({}); no service waits for its health, so runs continue, as with Compose",
+                 name, why);
 }
 
 config::Command Cluster::health_command(std::size_t node) const {

@@ -151,8 +151,7 @@ bool tear(const Fd& from, const TornFile& source, const Fd& to, const Torn& torn
 Result<void> Disk::check() {
   const std::string hint =
       "power loss uses an ext4 file system on a loop device: it needs the kernel modules loop and ext4, and mke2fs "
-      "(package "
-      "e2fsprogs), are needed";
+      "(package e2fsprogs)";
   if (::access("/dev/loop-control", R_OK | W_OK) != 0)
     return fail(ErrorKind::environment,
                 fmt::format("there are no loop devices: /dev/loop-control: {}", std::strerror(errno)), hint);

@@ -247,8 +247,8 @@ Result<Fd> open_log(const std::string& path, const Credentials* user) {
     return fail(ErrorKind::inconclusive, fmt::format("{} belongs to another user", path), kLogHint);
   if (!there) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", path), err);
   if (user != nullptr && info.st_uid != user->uid)
-    return fail(ErrorKind::inconclusive, fmt::format("{} belongs to user {}, not to the node's", path, info.st_uid),
-                kLogHint);
+    return fail(ErrorKind::inconclusive,
+                fmt::format("{} belongs to user {}, not to the node's user", path, info.st_uid), kLogHint);
   Fd fd(::open(own_path(found.get()).c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   if (!fd) return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", path), errno);
   return raise(std::move(fd));

@@ -220,7 +220,7 @@ std::string Outcomes::why_not(std::size_t i, std::uint64_t progress, bool withdr
         return fmt::format("'{}' of the same group fired first", plan.schedule.faults[k].id);
       }
     }
-    return "another of its group fired first";
+    return "another fault of its group fired first";
   }
   if (follows[i].no_process) return fmt::format("{} had no living process when it was due", name_of(i));
   if (state.state(i) == ROSE_FIRED && loses_power(i) && !follows[i].lost) return "the run ended before the power loss";

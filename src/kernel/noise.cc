@@ -9,7 +9,7 @@ namespace rose::kernel {
 namespace {
 
 constexpr std::string_view kForm =
-    "write CALL:ERROR to add (globs of calls allowed: '*:ENOENT'), -CALL:ERROR to remove, or none to clear the list";
+    "write CALL:ERROR to add (globs of calls allowed: '*:ENOENT'), -CALL:ERROR to remove, or 'none' to clear the list";
 
 std::size_t index_of(int number) { return static_cast<std::size_t>(number); }
 
@@ -83,7 +83,7 @@ Result<void> change_noise(NoiseTable& table, std::string_view rule) {
   // A rule without effect is probably a mistake, so it is refused.
   if (out && !changed)
     return fail(ErrorKind::usage, fmt::format("'{}' removes an entry that is not in the list", rule),
-                "see rose trace --noise list");
+                "'rose trace --noise list' prints the list");
   return {};
 }
 

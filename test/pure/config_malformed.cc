@@ -618,7 +618,7 @@ noise = ["opneat:ENOENT"]
 noise = ["-open:ENOENT"]
 )",
      "5:9: trace.noise: '-open:ENOENT' removes an entry that is not in the list",
-     "see rose trace --noise list"},
+     "'rose trace --noise list' prints the list"},
     {kNode + R"([trace]
 pause = 2000-01-01
 )",
@@ -698,7 +698,7 @@ syscall = "ptrace"
      "7:9: meaning.error: 'EBENT' is not the name of an error",
      "such as \"EIO\""},
     {kNode + "[[meaning]]\nsays = \"late\"\nwords = \"bent\"\nerror = \"EIO\"\n",
-     "7:9: meaning.error: 'error' belongs to says = \"error\", and this says \"late\"",
+     "7:9: meaning.error: 'error' belongs to says = \"error\", but this entry has says = \"late\"",
      ""},
     {kNode + "[[meaning]]\nsays = \"operation\"\nwords = \"bent\"\noperation = \"bend\"\n",
      "7:13: meaning.operation: 'bend' is not one of \"accept\", \"connect\", \"listen\", \"memory\", \"mkdir\", "

@@ -72,7 +72,7 @@ Result<Engine> Engine::make(const EngineOptions& options) {
   if (engine.kind_ == EngineKind::local) {
     if (options.workers > 0)
       return fail(ErrorKind::usage, "--workers needs an engine that starts workers",
-                  "name it with --engine slurm|ssh|kubernetes|'COMMAND', or ask for --jobs N here");
+                  "name it with --engine slurm|ssh|kubernetes|'COMMAND', or use --jobs N on this machine");
     return engine;
   }
   if (options.worker.empty() || options.worker[0] == '-')
