@@ -75,8 +75,8 @@ Result<void> install(bool dump_signal) {
         continue;
       }
       const bool again = requested();
-      // When a terminal closes, the kernel, the shell and sudo may each send SIGHUP. Repeated ones do not mean
-      // impatience.
+      // When a terminal closes, the kernel, the shell and sudo may each send SIGHUP. So a repeated SIGHUP is not a
+      // further request of the user.
       if (again && signal_number == SIGHUP) continue;
       request();
       // A service manager may send SIGTERM both to rose and to its parent, so only SIGINT counts as a repeated request.

@@ -81,7 +81,7 @@ class Problems {
 };
 
 // Reads one table. Each key that is asked for becomes a known key; finish() reports unknown ones. If the key is absent
-// or its value is wrong (which is then in Problems), a getter returns false and leaves the target unchanged.
+// or its value is wrong (the mistake is then in Problems), a getter returns false and leaves the target unchanged.
 class Table {
  public:
   Table(const Value& value, std::string path, Problems& problems)

@@ -35,8 +35,8 @@ struct Depth {
                                   const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
                                   report::ExplanationReport& report, explain::Kept& kept);
 
-// The functions whose callers are queried: those that only failing runs enter or that come next after a failed call,
-// and those that only correct runs enter.
+// The functions whose callers are queried. `fresh`: functions that only failing runs enter or that come next after a
+// failed call; `lost`: functions that only correct runs enter.
 struct OfOneSide {
   std::vector<std::string> fresh, lost;
   explicit OfOneSide(const explain::Explanation& explanation)

@@ -24,7 +24,7 @@ Result<ReportFolder> ReportFolder::make(const std::string& path, bool redact) {
   std::filesystem::create_directories(path, error);
   if (error)
     return fail(ErrorKind::input, fmt::format("cannot create the report folder {}: {}", path, error.message()));
-  // Files that an earlier report without --redact left there would be shared together with this one.
+  // Files that an earlier report without --redact left in the folder would be shared together with this report.
   for (const char* name : {"record.jsonl", "traces", "runs"})
     if (std::filesystem::exists(*folder.path_ / name, error))
       return fail(ErrorKind::input, fmt::format("{} holds '{}' of a report that was not redacted", path, name),

@@ -3,9 +3,9 @@
 
 namespace rose::deploy {
 
-// Of which calls about clocks the filter notifies rose, in addition to the calls selected by number: the first calls of
-// a newly executed program, calls that read a clock, and calls that wait for an absolute time. realtime: only calls for
-// CLOCK_REALTIME and its variants; all: also calls for CLOCK_MONOTONIC and its variants.
+// Selects the calls about clocks of which the filter notifies rose, in addition to the calls selected by number. These
+// are the first calls of a newly executed program, calls that read a clock, and calls that wait for an absolute time.
+// realtime: only calls for CLOCK_REALTIME and its variants; all: also calls for CLOCK_MONOTONIC and its variants.
 enum class ClockCalls { none, realtime, all };
 
 }  // namespace rose::deploy

@@ -209,7 +209,7 @@ class Cluster final : public Deployment {
   // The owner of the node's PID namespace, if the owner has ended or is about to end. Call with the deployment's mutex
   // held.
   [[nodiscard]] std::optional<std::size_t> ended_with(std::size_t node) const;
-  // If the node's main process was in a PID namespace of another node, kills the processes that it left there.
+  // If the node's main process was in a PID namespace of another node, kills the processes that the node left there.
   void end_others(std::size_t node) const;
   [[nodiscard]] bool starts_at_once(std::size_t node) const;
   [[nodiscard]] bool made_by_start(std::size_t node) const;
@@ -274,7 +274,7 @@ class Cluster final : public Deployment {
   void run_timers();
   void not_restarted(const Error& error);
   Result<void> launch(std::size_t node);
-  // Records why the node could not be started, and wakes the threads that wait for it.
+  // Records why the node could not be started, and wakes the threads that wait for the node.
   Unexpected not_started(NodeState& state, Error error);
   template <typename Held>
   Result<void> let_run(std::size_t node, Result<Held> prepared);

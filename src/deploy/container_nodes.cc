@@ -309,8 +309,8 @@ bool Cluster::is_name_server(std::size_t owner) const {
   });
 }
 
-// Makes the run's versions of the folders and files that nodes may write to as volumes. Nodes that name the same source
-// share its version within the run.
+// Some volumes are folders and files of this machine to which nodes may write. Makes the run's own versions of them.
+// Nodes that name the same source share its version within the run.
 Result<void> Cluster::make_data() {
   std::vector<std::filesystem::path> sources;
   struct User {

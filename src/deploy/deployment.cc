@@ -30,8 +30,8 @@ namespace rose::deploy {
 namespace {
 
 // A node that ends this often before it is ready will probably never be ready. rose then reports why it ended, so that
-// the user need not wait for the timeout, which is minutes for some health checks. Some services end once or twice
-// until the services that they need are available.
+// the user need not wait for the timeout, which is minutes for some health checks. The number is not smaller, because
+// some services end once or twice until the services that they need are available.
 constexpr int kTellingRestarts = 3;
 constexpr std::int64_t kStopGrace = 2 * kSecond;       // at the end of a run
 constexpr std::int64_t kCancelledGrace = kSecond / 2;  // after Ctrl-C
@@ -110,8 +110,8 @@ Result<void> Cluster::make() {
   return {};
 }
 
-// Commands and nodes see the names of the run in a mount namespace of their own. To make mounts visible across
-// namespaces (mounts that a command makes for a node, or rose for both), the run's folder is a shared mount.
+// Commands and nodes see the names of the run in a mount namespace of their own. The run's folder is a shared mount, so
+// that a mount in it is visible in all namespaces, whether a command makes it for a node or rose makes it for both.
 Result<void> Cluster::share_run_folder() {
   // Attached nodes are outside that namespace, but mounts that an incident makes must reach them, so the folder is not
   // shared then.

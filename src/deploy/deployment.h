@@ -8,8 +8,8 @@
 // <id>/rose.commands/rose-<n> for commands. Nothing is created in the host's namespace.
 //
 // Nodes with `attach` are searched for after setup until they are found, and again after each end. They keep their own
-// cgroup; processes that setup left in its own cgroup are moved to the node's. Until start() has returned, `cgroup` of
-// such a node may be empty or change (with pid_file, it is known in advance).
+// cgroup; processes that setup left in setup's cgroup are moved to the node's cgroup. Until start() has returned,
+// `cgroup` of such a node may be empty or change (with pid_file, it is known in advance).
 #pragma once
 
 #include <sys/types.h>
@@ -167,20 +167,20 @@ class Deployment {
   [[nodiscard]] virtual Result<void> pause_at_once(std::size_t node) = 0;
   [[nodiscard]] virtual Result<void> resume(std::size_t node, Scope scope) = 0;
   // Announces that a BPF program may stop (SIGSTOP) processes of the attached node at any time, before rose can note
-  // which. If rose is killed, heal() then resumes the node's processes that are stopped, except those that were stopped
-  // before this call.
+  // which processes. If rose is killed, heal() then resumes the node's processes that are stopped, except those that
+  // were stopped before this call.
   [[nodiscard]] virtual Result<void> foresee_stops(std::size_t node) = 0;
 
-  // Sets the handler for `rose step`, which is called in a separate thread for each request. With `done` false, it
-  // returns when it is the step's turn; with `done` true, it records that the step has happened. Call on_step() before
-  // start().
+  // Sets the handler for `rose step`, which is called in a separate thread for each request. With `done` false, the
+  // handler returns when it is the step's turn; with `done` true, it records that the step has happened. Call on_step()
+  // before start().
   using StepHandler = std::function<Result<void>(const std::string& name, bool done)>;
   virtual void on_step(StepHandler handler) = 0;
   // Mounts file systems of the run where a node keeps files, so that faults can affect them. Call this before start().
   // `inside`: "" means the node's folder and its container's volumes; a relative path means a folder in the node's
-  // folder, which is created; an absolute path means a folder in its container, which becomes a volume if it is none.
-  // stop() restores plain files in the node's folder; volumes are removed as usual. The deployment owns the file
-  // systems. Those of a container are made by start(), before any node runs.
+  // folder, which is created; an absolute path means a folder in its container, which becomes a volume if it is not
+  // one yet. stop() restores plain files in the node's folder; volumes are removed as usual. The deployment owns the
+  // file systems. start() makes those of a container, before any node runs.
   //
   // A tmpfs of the kernel's default size:
   [[nodiscard]] virtual Result<void> add_volumes(std::size_t node, const std::filesystem::path& inside) = 0;
@@ -220,7 +220,8 @@ struct Healed {
   bool by_engines = false;             // some of `failed` are things that a container engine could not undo
   std::vector<std::string> forgotten;  // with `forget`: leftovers whose notes were removed
 };
-// `forget`: leftovers that only a container engine could remove, but cannot, are reported and their notes removed.
+// With `forget`, leftovers that only a container engine could remove, but that no engine can remove any more, are
+// reported, and their notes are removed.
 [[nodiscard]] Result<Healed> heal(const std::vector<std::string>& names = {}, bool forget = false);
 // For all runs of the process `owner`, which has ended, undoes what does harm as long as it lasts: resumes stopped and
 // frozen processes, undoes limits and mounts, and ends nodes whose filtered calls are no longer answered. heal() does

@@ -30,7 +30,7 @@ class DescriptorLimits {
   [[nodiscard]] Result<std::size_t> apply(const List& list, std::optional<std::uint64_t> limit, const Note& note,
                                           bool once = false);
   // Without CAP_SYS_RESOURCE, a hard limit cannot be restored, so only the soft limit is lowered. A process can raise
-  // that itself (Go's runtime and JVMs do so when they start), so apply() must be repeated.
+  // its soft limit itself (Go's runtime and JVMs do so when they start), so apply() must be repeated.
   [[nodiscard]] static bool may_be_raised();
 
  private:

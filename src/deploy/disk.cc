@@ -111,8 +111,9 @@ std::optional<TornFile> torn_file_of(int fd) {
 }
 
 // Writes some of the sectors in which `from` (a copy of `source`) differs from what is on the disk. Returns true if
-// there were any to write. Only the same file is written to: its name may now refer to another one, perhaps root's,
-// because the node may rename files. An inode number may be reused, but not with the same generation.
+// there were any to write. Writes only if `to` is still the same file as `source`: the node may rename files, so the
+// name may now refer to another file, perhaps one of root's. An inode number may be reused, but not with the same
+// generation.
 bool tear(const Fd& from, const TornFile& source, const Fd& to, const Torn& torn) {
   struct stat info{};
   if (!from || !to || ::fstat(from.get(), &info) != 0) return false;

@@ -40,8 +40,8 @@ class Disk {
   [[nodiscard]] static Result<void> check();
 
   // Replaces the folder `at`, keeping owner and mode. Its files listed in `outside` stay where they are, because
-  // console output is not on the disk; all others are hidden. `own`: a folder of the run that only root may enter.
-  // `id`: the deployment's, by which volume::of() finds the disk. `paced`: it can be slow.
+  // console output is not on the disk; all other files are hidden. `own`: a folder of the run that only root may enter.
+  // `id`: the deployment's id, by which volume::of() finds the disk. `paced`: the disk can be slow.
   [[nodiscard]] static Result<Disk> make(OpenFolder at, const OpenFolder& own, const std::string& id,
                                          const std::vector<std::string>& outside, bool paced = false);
 

@@ -47,7 +47,7 @@ void offer_program(Variables& variables, const std::filesystem::path& folder, st
 // Puts a folder in front of PATH.
 void prefer_programs(Variables& variables, const std::filesystem::path& folder);
 
-// The address at which other nodes reach this one: its own, or 127.0.0.1 in a host network if it has none.
+// The address at which other nodes reach this node: its own, or 127.0.0.1 in a host network if it has none.
 [[nodiscard]] std::string reachable_ip(const NodeInfo& node);
 
 // Finds the program of a command as an absolute path: relative to `directory` if the name contains a slash, otherwise

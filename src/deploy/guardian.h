@@ -14,8 +14,8 @@ inline constexpr const char* kGuardianCommand = "guardian-of";
 // Permits ensure_guardian() to start guardians. Call it only in a program whose main() passes `argv` with
 // kGuardianCommand to run_guardian(); test programs do not.
 void allow_guardian();
-// Starts the guardian of this process unless one is running or none is allowed. Called before each run. Without a
-// guardian rose works as well: 'rose heal' then undoes what a killed rose leaves. Logs a warning in that case.
+// Starts the guardian of this process unless one is running or none is allowed. Called before each run. If the guardian
+// cannot be started, logs a warning: rose works without it, but only 'rose heal' then undoes what a killed rose leaves.
 void ensure_guardian();
 // Call it at a normal end of rose: the guardian ends without undoing anything.
 void dismiss_guardian();

@@ -38,7 +38,7 @@ constexpr std::int64_t kEngineRemoval = 60 * kSecond;
 constexpr std::int64_t kEngineSettles = 5 * kSecond;
 constexpr std::int64_t kProcessesEnd = 2 * kSecond;
 
-// Names that look like those of rose. Who owns them is known only from a lock file.
+// Names that look like those of rose. Only a lock file shows who owns them.
 std::vector<std::string> names_in(const std::filesystem::path& folder, bool directories) {
   std::vector<std::string> names;
   std::error_code error;
@@ -169,8 +169,8 @@ class Healer {
     volumes(dead.id);
   }
 
-  // Removes a network namespace. With `all` (on request), also ends the processes in it. Otherwise such processes do
-  // not belong to rose, because rose's processes are in its cgroup.
+  // Removes a network namespace. With `all` (on request), also ends the processes in it. Otherwise such processes are
+  // left alone: they do not belong to rose, because rose's processes are in its cgroup.
   void netns(const std::string& name, bool all) {
     const std::string path = fmt::format("{}/{}", kNetnsFolder, name);
     struct stat info{};
@@ -401,7 +401,7 @@ Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
   }
   if (!names.empty()) return std::move(healer.healed);
 
-  // What still exists and belongs to no running rose was listed in no lock file, or could not be undone.
+  // Report what still exists and belongs to no running rose. Either no lock file listed it, or it could not be undone.
   for (const std::string& name : folders)
     if (!living.contains(id_of(name)) && std::filesystem::is_directory(base / name))
       healer.healed.unclaimed.push_back(fmt::format("cgroup {}", name));

@@ -58,9 +58,10 @@ struct Registration {
   void note(std::string_view key, std::string_view value) const;
 };
 // All registrations, sorted by id. Unreadable files are skipped; incomplete files of a killed rose are removed. If
-// another process is undoing what a killed rose left, waits for it.
+// another process is undoing what a killed rose left, waits for that process.
 [[nodiscard]] std::vector<Registration> registrations();
-// The registrations of this owner, which has ended, except that of `except`. The locks of other owners are not touched.
+// The registrations of this owner, which has ended, except the one with the id `except`. The locks of other owners are
+// not touched.
 [[nodiscard]] std::vector<Registration> registrations_of(pid_t owner, std::string_view except);
 // The registration with this id, at most one, whether or not it is locked.
 [[nodiscard]] std::vector<Registration> registrations(std::string_view id);

@@ -169,7 +169,7 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
   if (::syscall(SYS_setsid) < 0) give_up(kSession);
   if (plan.netns >= 0 && ::syscall(SYS_setns, plan.netns, CLONE_NEWNET) != 0) give_up(kNetwork);
   if (plan.names >= 0 && ::syscall(SYS_setns, plan.names, CLONE_NEWNS) != 0) give_up(kNames);
-  // This comes before the change of user, because that user may not be allowed to enter rose's folders.
+  // This comes before the change of user, because the node's user may not be allowed to enter rose's folders.
   if (::syscall(SYS_chdir, plan.directory) != 0) give_up(kDirectory);
   if (plan.inside != nullptr) {
     // The node's user may have replaced it by a link, which root must not follow for that user.

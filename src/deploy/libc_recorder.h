@@ -1,5 +1,5 @@
-// librose-rr-libc.so, embedded in rose. It records times, random numbers, names and readiness of a program that was not
-// changed for it (rr/libc/interpose.cc).
+// librose-rr-libc.so, embedded in rose. It records the times, random numbers, resolved names and readiness events that
+// a program gets. The program need not be changed for it (rr/libc/interpose.cc).
 #pragma once
 
 #include <filesystem>

@@ -278,8 +278,8 @@ Result<void> Cluster::let_run(std::size_t node, Result<Held> prepared) {
   return {};
 }
 
-// Finds the system that setup started. A process that setup left in its own cgroup is moved to the node's, because
-// otherwise nodes started by one setup could not be distinguished.
+// Finds the system that setup started. A process that setup left in setup's cgroup is moved to the node's cgroup,
+// because otherwise nodes started by one setup could not be distinguished.
 Result<void> Cluster::attach(std::size_t node) {
   NodeState& state = *states_[node];
   NodeInfo& info = infos_[node];

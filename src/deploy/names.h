@@ -35,7 +35,7 @@ namespace rose::deploy {
 inline constexpr const char* kNoNameServer = "# Names of this run are in /etc/hosts; it has no name server.\n";
 
 // The resolv.conf of a container. `served`: the run's name server (deploy/name_server.h) answers in its network.
-// `others`: the name servers that are asked about names that the run's does not know.
+// `others`: the name servers that are asked about names that the run's name server does not know.
 [[nodiscard]] std::string resolver_text(bool served, const std::vector<std::string>& others);
 
 // Makes the run's folder a mount that is shared between namespaces: what rose or a command mounts in it is visible in

@@ -28,7 +28,7 @@ struct Pace {
 
 class PacedFile {
  public:
-  // Checks that this machine supports it, by trying. Returns ErrorKind::environment with what is missing.
+  // Checks by a trial that this machine supports such files. Returns ErrorKind::environment with what is missing.
   [[nodiscard]] static Result<void> check();
 
   // `point`: an unused name, at which the file is mounted briefly.
@@ -41,7 +41,7 @@ class PacedFile {
   // A descriptor for reading and writing. It is used like a descriptor of the backing file.
   [[nodiscard]] int fd() const { return file_.get(); }
 
-  // Applies to requests from now on. If there is no limit any more, waiting requests are answered immediately.
+  // Sets the pace of requests from now on. If there is no limit any more, waiting requests are answered immediately.
   void set(const Pace& pace);
 
   struct Counters {

@@ -248,7 +248,7 @@ Result<void> Cluster::mount_volumes() {
 }
 
 // Syncs the files that the engine and rose have copied into the node's volumes, so that a power loss does not lose
-// them: in production they were there long before the failure.
+// them, because in production they were there long before the failure.
 Result<void> Cluster::sync_disks(std::size_t node) {
   for (const auto& place : places_) {
     if (place->node != node || !place->loses_power) continue;

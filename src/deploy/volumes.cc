@@ -124,7 +124,7 @@ Fd open_folder(const std::string& path) {
 }
 
 // The root of the mount with this number, and the mount's name in the folder above. The path that the kernel reports
-// may lead elsewhere by the time it is opened, so the number of what was opened is compared. By then the number itself
+// may lead elsewhere by the time it is opened, so the number of the opened mount is compared. By then the number itself
 // may have been reused, if the node's user has unmounted this mount. An open mount keeps its number, so the list of
 // mounts that is read afterwards shows whether the number still belongs to this deployment.
 struct Root {
@@ -328,7 +328,7 @@ Result<volume::Dissolved> volume::dissolve(const Mounted& mounted) {
     return Dissolved::exchanged;
   }
   // Files that are kept outside a disk (deploy/disk.h) are mounted on files in the folder below, so these names are
-  // kept. Otherwise that folder was empty: what other users own in it was put there meanwhile, and is kept, too.
+  // kept. Apart from them, that folder was empty. Entries of other users were put there meanwhile and are kept, too.
   const auto only = top.st_uid != ::geteuid() ? std::optional(top.st_uid) : std::nullopt;
   Result<void> copied = below.clear([&](const std::string& name) { return files.is_mounted_on(name); }, only);
   // Continue after an error, because partial copies are better than none.

@@ -79,7 +79,7 @@ enum class Dissolved {
 };
 [[nodiscard]] Result<Dissolved> dissolve(const Mounted& mounted);
 // For files that cannot be put back: copies what `top` holds to a new folder in `into`, which is created if missing and
-// which only root may enter, and unmounts it. Returns the new folder.
+// which only root may enter, and unmounts the file system. Returns the new folder.
 [[nodiscard]] Result<std::filesystem::path> rescue(const OpenFolder& top, const std::filesystem::path& into);
 // True if this file system is still mounted somewhere.
 [[nodiscard]] bool is_mounted(const OpenFolder& top);

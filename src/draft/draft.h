@@ -14,7 +14,7 @@ struct Sources {
   std::vector<int> pids;
   std::vector<std::string> units;
   std::vector<std::string> containers;
-  std::vector<std::filesystem::path> compose;  // each overrides the previous ones
+  std::vector<std::filesystem::path> compose;  // Compose files; each overrides the previous files
   std::vector<std::string> profiles;           // of Compose; empty: COMPOSE_PROFILES
   std::vector<std::filesystem::path> manifests;
 };

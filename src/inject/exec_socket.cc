@@ -173,9 +173,9 @@ void continue_call(int listener, std::uint64_t id) {
   }
 }
 
-// Lets all calls continue after rose has ended. The first ones are those that rose had received but not answered. The
-// kernel assigns consecutive ids (seccomp_next_notify_id), so these lie between the two ids in the ledger, or just
-// behind them if rose could not record the last ones.
+// Lets all calls continue after rose has ended. The first calls are those that rose had received but not answered. The
+// kernel assigns consecutive ids (seccomp_next_notify_id), so the ids of these calls lie between the two ids in the
+// ledger, or just behind them if rose could not record the last calls.
 void continue_all(int listener, const LedgerPage* ledger) {
   constexpr std::uint64_t kMostIds = std::uint64_t{1} << 24;
   constexpr std::uint64_t kUnwritten = 16;

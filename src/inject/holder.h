@@ -29,7 +29,8 @@ enum class Hold : std::uint32_t {
 
 class Holder {
  public:
-  // Starts the tracer. `chains`: in memory shared with BPF programs. `which`: the indices of those that hold threads.
+  // Starts the tracer. `chains`: in memory shared with BPF programs. `which`: the indices of the chains that hold
+  // threads.
   [[nodiscard]] static Result<std::unique_ptr<Holder>> start(const rose_chain* chains, std::vector<std::size_t> which);
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;

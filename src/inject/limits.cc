@@ -115,7 +115,7 @@ Result<void> Limits::prepare(deploy::Deployment& deployment) {
     node->attached = plan_.attached[i];
     nodes_.push_back(std::move(node));
   }
-  std::map<std::size_t, std::set<std::string>> folders;  // by node: those that may get full
+  std::map<std::size_t, std::set<std::string>> folders;  // by node: the folders that may get full
   for (std::size_t f = 0; f < faults_.size(); ++f) {
     if (!faults_[f]) continue;
     const Fault& fault = plan_.schedule.faults[f];

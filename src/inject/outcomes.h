@@ -46,7 +46,7 @@ class Outcomes {
  public:
   explicit Outcomes(const OutcomeSources& from) : from_(from) {}
 
-  // One outcome per fault, in the order of the schedule. `stacks`: those resolved so far.
+  // One outcome per fault, in the order of the schedule. `stacks`: the stacks resolved so far.
   [[nodiscard]] std::vector<schedule::FaultOutcome> faults(const Stacks::ByFault& stacks) const;
   // One outcome per name, in the schedule's order. `broken`: a sentence about what came too early, or "".
   [[nodiscard]] std::vector<schedule::OrderOutcome> order(std::string& broken) const;

@@ -1,4 +1,4 @@
-// Plans the conditions of faults, and those that end faults.
+// Plans the conditions under which faults fire, and the conditions under which they end.
 #include "base/leaving.h"
 #include "base/text.h"
 #include "base/units.h"

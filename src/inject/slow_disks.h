@@ -46,7 +46,7 @@ class SlowDisks {
   const Plan& plan_;
   deploy::Deployment* deployment_ = nullptr;
   mutable std::mutex mutex_;
-  std::map<std::size_t, Slow> slow_;  // by fault: those that have begun
+  std::map<std::size_t, Slow> slow_;  // by fault, for faults that have begun
 };
 
 }  // namespace rose::inject

@@ -30,7 +30,7 @@ constexpr std::size_t kBytes = sizeof rose_stack::words;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kMostThreads = 4;  // number of threads of a process that is affected as a whole
 constexpr std::int64_t kOneNs = 2 * kSecond, kAllNs = 10 * kSecond;
-constexpr std::size_t kMostThreadsSeen = 128;  // number of threads that are examined to find running ones
+constexpr std::size_t kMostThreadsSeen = 128;  // number of threads that are examined to find running threads
 constexpr std::int64_t kStillNs =
     20'000'000;  // how long a thread may take to stop after SIGSTOP; the kill is delayed by that time
 constexpr std::size_t kStackPointer = ROSE_STACK_POINTER;

@@ -1,4 +1,5 @@
-// Times in a run: the current time, and when its workload began (CLOCK_MONOTONIC). Results are relative to the latter.
+// Times in a run: the current time, and when its workload began (CLOCK_MONOTONIC). Times in results are relative to the
+// beginning of the workload.
 #pragma once
 
 #include <atomic>
