@@ -199,8 +199,8 @@ void NotifiedCall::look_at_socket() {
     if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {
       peer_ = address_text(&address, size);
     }
-    // The tracer writes peers in the same way: the kernel is named after its protocol, and a peer without a name after
-    // the caller's own socket.
+    // The tracer writes peers in the same way. The peer of a netlink socket is the kernel and is named after the
+    // protocol. A peer without a name is named after the caller's own socket.
     if (int protocol = 0; family == AF_NETLINK) {
       socklen_t length = sizeof protocol;
       if (::getsockopt(socket.get(), SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0)

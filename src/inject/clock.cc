@@ -496,8 +496,8 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip, co
   return answer;
 }
 
-// If the time that a program waits for has already passed, answers as the kernel would. Such a wait returns so early
-// that the caller's memory could not be restored in time.
+// If the time that a program waits for has already passed, answers as the kernel would. If the kernel itself made such
+// a wait, it would return so early that the caller's memory could not be restored in time.
 std::optional<NodeClocks::Answer> NodeClocks::passed(NotifiedCall& call) {
   Answer answer;
   answer.done = true;

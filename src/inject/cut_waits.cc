@@ -12,8 +12,8 @@
 namespace rose::inject {
 namespace {
 
-// Times after the start of a partition at which waiting threads are looked for: threads that already waited, threads
-// that have sent something since, and slow threads.
+// Times after the start of a partition at which waiting threads are looked for. The first finds threads that already
+// waited, the second threads that have sent something since, and the third slow threads.
 constexpr std::array<std::uint64_t, 3> kLooksNs = {30'000'000, 300'000'000, 1'000'000'000};
 constexpr std::size_t kMostLookedAt = 500;  // threads examined per process
 

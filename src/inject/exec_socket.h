@@ -1,7 +1,7 @@
 // Admits systems that rose did not start. `rose exec`, the entry point of a container or unit, connects to a socket in
-// the run's directory, receives the list of system calls of its node of which rose must be notified, installs a filter
-// for them on itself, and passes the filter's listener to rose. Both ends are implemented here. Only the socket's owner
-// can use it (mode 0600), and it exists only while a run needs something from an attached node.
+// the run's directory and receives the list of its node's system calls of which rose must be notified. It installs a
+// filter for these calls on itself, and passes the filter's listener to rose. Both ends are implemented here. Only the
+// socket's owner can use it (mode 0600), and it exists only while a run needs something from an attached node.
 #pragma once
 
 #include <sys/types.h>

@@ -1,8 +1,9 @@
 // Duplicates descriptors of nodes' threads. Between the examination of a descriptor and its duplication, another thread
-// of the node may replace the file. If the new file belongs to a FUSE file system, closing the duplicate blocks,
-// perhaps for ever and so that it cannot be killed, until the server answers; the server may be the node itself.
-// Therefore a child process makes the duplicate, examines the duplicate, and passes it on only if its file system can
-// be trusted to answer. Otherwise the child is left behind with the file, and another child takes its place.
+// of the node may replace the file. If the new file belongs to a FUSE file system, closing the duplicate blocks until
+// the server answers, perhaps for ever, and a process that is blocked in this way cannot be killed. The server may be
+// the node itself. Therefore a child process makes the duplicate, examines the duplicate, and passes it on only if its
+// file system can be trusted to answer. Otherwise the child is left behind with the file, and another child takes its
+// place.
 #pragma once
 
 #include <sys/types.h>

@@ -262,8 +262,8 @@ Result<void> Planner::syscall_fault(const Fault& fault, PlannedChain& chain) {
   if (fault.error < 0 || fault.error > 4095) {
     return refuse(fault, ErrorKind::input, fmt::format("error {} is not an errno", fault.error), "1 to 4095");
   }
-  // A call that returns -4095 to -1 has failed with that errno. Beyond the errnos, the kernel uses such values to
-  // request a restart, and as a result they would restart the call.
+  // In this range, a result is an errno. The kernel uses some of these values internally to request a restart, so as
+  // results they would restart the call.
   if (fault.result && *fault.result <= -1 && *fault.result >= -4095) {
     return refuse(fault, ErrorKind::input, fmt::format("result {} would be an error", *fault.result),
                   fmt::format("say error = \"{}\"", kernel::errno_name(static_cast<int>(-*fault.result))));

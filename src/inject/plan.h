@@ -53,8 +53,8 @@ struct Mark {
   std::string name;
   bool step = false;  // a step of the workload; otherwise an event
   std::size_t chain = 0;
-  // The contents of its chain in the form of a fault: name, node, conditions, maximum time to hold it, and for a step
-  // the names on which it depends.
+  // The contents of its chain in the form of a fault: name, node, conditions, the maximum time for which a thread is
+  // held, and for a step the names on which it depends.
   schedule::Fault carrier;
 };
 

@@ -37,8 +37,8 @@ class Programs {
   // Adds a node's cgroup, which may be known only when the node starts (attached systems).
   [[nodiscard]] virtual Result<void> add_node(const deploy::NodeInfo& node) = 0;
   virtual void set_main(std::size_t node, pid_t pid) = 0;
-  // Call it when processes of an attached node were found. Assigns the addresses at which these listen to the node,
-  // wherever their sockets were created.
+  // Call it when processes of an attached node were found. The addresses at which these processes listen are assigned
+  // to the node, wherever their sockets were created.
   [[nodiscard]] virtual Result<void> add_sockets(const deploy::NodeInfo& node, const std::vector<pid_t>& pids) = 0;
 
   // Returns when all packets that the network programs let pass before the call have arrived or are lost.

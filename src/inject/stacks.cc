@@ -305,8 +305,8 @@ void Stacks::take_process(std::size_t chain, const Process& process, const std::
   }
 }
 
-// The registers of a running thread cannot be read. A JVM can report the stacks of its threads. Other processes, if
-// they are about to be killed anyway, are stopped first.
+// The registers of a running thread cannot be read. Therefore a JVM is asked for the stacks of its threads, and another
+// process is stopped first if it is about to be killed anyway.
 void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const std::string& why) {
   if (!more_of(chain)) return;
   TakenStack taken;

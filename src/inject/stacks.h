@@ -62,7 +62,7 @@ class Stacks {
   // Takes stacks of a few threads of a process: first the thread that is `likely` related to the fault, then running
   // threads. Call it before a signal is sent, or when the threads have been stopped; JVMs do not respond after that.
   // `killed`: the signal ends the process, so a running thread may be stopped first to read its stack, which takes at
-  // most 20 ms. (On a busy machine only, the thread runs during that time.)
+  // most 20 ms. (Only on a busy machine does the thread still run for a part of that time.)
   struct Process {
     pid_t pid = 0;
     pid_t likely = 0;  // 0: unknown

@@ -429,8 +429,8 @@ class Supervisor::Listener {
     seccomp_notif_resp response{};
     response.id = id;
     if (hit || !continue_if_spared) {
-      // The signal is delivered before the call returns to the program. If the program handles the signal, the call has
-      // failed.
+      // The signal is delivered before the call returns to the program. If the program handles the signal, the call
+      // fails with EINTR.
       response.error = -EINTR;
     } else {
       response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;

@@ -99,8 +99,8 @@ std::vector<int> Binaries::substitutes(const Target& target, const std::filesyst
     for (const auto& given : target.binaries) {
       if (given.filename() == wanted.filename()) take(add(given));
     }
-    // A process may be in a container, where its path means another file than here. Its root directory in /proc leads
-    // to the right file.
+    // A process may be in a container, where its path leads to another file than on this host. Its root directory in
+    // /proc leads to the right file.
     for (const pid_t pid : processes_of(target)) {
       if (!kernel::trusts_mounts_of(pid)) continue;
       if (const auto program = program_of(pid); program.filename() == wanted.filename())

@@ -88,7 +88,7 @@ std::optional<DumpName> parse_dump_name(std::string_view file) {
   if (!file.starts_with("rose-") || !file.ends_with(".bin")) return std::nullopt;
   file.remove_prefix(5);
   file.remove_suffix(4);
-  // A host's name may contain text that looks like a timestamp, so the last one counts.
+  // A host's name may contain text that looks like a timestamp, so the last such text counts.
   for (std::size_t at = file.rfind('-'); at != std::string_view::npos && at > 0; at = file.rfind('-', at - 1)) {
     if (file.size() < at + 1 + kStamp + 2 || file[at + 1 + kStamp] != '-' || !is_stamp(file.substr(at + 1))) continue;
     return DumpName{std::string(file.substr(0, at)), std::string(file.substr(at + 1, kStamp)),
@@ -146,7 +146,8 @@ Result<DumpFiles> DumpFiles::open(const fs::path& out, int keep, std::string hos
 fs::path DumpFiles::kept(int number) const { return fs::path(fmt::format("{}.{}", out_.string(), number)); }
 
 // FILE keeps its name until the new dump replaces it, so that the newest dump is always there. Dumps of earlier
-// recorders are kept too: a recorder that was restarted after a crash does not have the events in the last dump.
+// recorders are kept too, because a recorder that was restarted after a crash no longer has the events of the last
+// dump.
 Result<bool> DumpFiles::make_room() {
   struct stat now{};
   if (keep_ == 0 || ::lstat(out_.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return false;
@@ -265,7 +266,8 @@ Result<WrittenDump> DumpFiles::write(const Cause& cause, std::int64_t wall_ns, c
     return asked;
   };
   Result<DumpTotals> size = writer(target, is_file ? room : DumpRoom());
-  // Not every failure has an errno: remove the oldest dumps, but keep at least one.
+  // Not every failure has an errno, so a full disk may not be recognised. Remove the oldest dumps, but keep at least
+  // one.
   if (!size && folder_ && !disk_is_full(size.error()) && prune({}, std::max<std::size_t>(others, 1)))
     size = writer(target, room);
   // A disk may have less room than statvfs reports (a quota, other writers): remove the oldest dumps one by one, then

@@ -199,8 +199,8 @@ bool TcpSilences::end_asking(Pair& pair, std::int64_t now_ns, Silence& out) cons
   bool reported = false;
   const bool answered = pair.asking_since_ns != 0 && pair.fresh_ns > pair.asking_since_ns;
   // Clients wait between attempts, so the attempts are over only after a while. Connections that succeed are often too
-  // short to be in a sample. On a busy machine samples are late, and a single one may fall between two attempts, so
-  // only several samples without an attempt show that there are none.
+  // short to be in a sample. On a busy machine samples are late, and a single sample may fall between two attempts, so
+  // only several samples without an attempt show that the attempts are over.
   constexpr std::uint32_t kQuiet = 2;
   pair.quiet = pair.asked_now ? 0 : pair.quiet + 1;
   const bool over = pair.asking_since_ns != 0 && pair.quiet >= kQuiet && now_ns - pair.asked_ns > options_.delay_ns / 2;

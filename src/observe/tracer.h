@@ -42,9 +42,9 @@ struct Target {
   std::vector<std::filesystem::path> binaries;
   std::vector<std::string> functions;
   std::vector<std::string> sources;
-  // Further functions to watch, which a profile calls infrequent. They are searched in their binary and in the programs
-  // that the node executes, because production may use another build in another folder. One warning lists all that are
-  // missing.
+  // Further functions to watch, which a profile calls infrequent. They are looked up in the file in which the profile
+  // found them and in the programs that the node executes, because production may use another build in another folder.
+  // One warning lists all functions that are missing.
   std::vector<ProfiledFunction> profiled;
 };
 

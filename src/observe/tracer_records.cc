@@ -301,8 +301,8 @@ void KernelTracer::forget_false_pauses() {
     const std::int64_t age = monotonic_ns() - static_cast<std::int64_t>(pause.since_ns);
     const auto stat = kernel::process_stat(static_cast<pid_t>(pause.tgid));
     const char state = stat ? stat->state : '\0';
-    // A thread that is about to stop is runnable, possibly for long if CPUs are scarce, but it does not sleep. So
-    // threads that sleep, or have been runnable for very long, are not stopped.
+    // A thread that is about to stop is runnable, possibly for long if CPUs are scarce, but it does not sleep. So a
+    // process that sleeps, or has been runnable for very long, is not going to stop.
     if ((state == 'S' && age > 50'000'000) || (state == 'R' && age > 1'000'000'000)) none.push_back(key);
   }
   for (const auto each : none) bpf_map_delete_elem(paused, &each);

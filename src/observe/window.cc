@@ -217,7 +217,7 @@ void Window::drop_oldest() {
 }
 
 // Called with mutex_ held. Keeps the last most_events_ within most_bytes_ of memory. A dump that is being written keeps
-// the oldest blocks alive; it may use the last eighth of the memory for them, then loses them.
+// the oldest blocks alive. It may use the last eighth of the memory for them; beyond that, it loses blocks.
 void Window::make_room() {
   while (!blocks_.empty() && sealed_events_ - blocks_.front()->events() >= most_events_) drop_oldest();
   // Blocks contain their own strings, so together they have at least as many strings as a reader will see. Leave room

@@ -97,7 +97,7 @@ class Window {
   Window(const Window&) = delete;
   Window& operator=(const Window&) = delete;
 
-  // Only one thread at a time may add events or take a snapshot. Reading a snapshot and packing do not block it.
+  // Only one thread at a time may add events or take a snapshot. Reading a snapshot and packing do not block add().
   void add(const Decoded& decoded);
   [[nodiscard]] std::shared_ptr<Snapshot> snapshot();
 
