@@ -10,7 +10,8 @@
 
 namespace rose {
 
-// Returns ErrorKind::environment if nothing may be executed in `run_dir`. `loader` names who loads the agents ("JVMs").
+// Returns ErrorKind::environment if nothing may be executed in `run_dir`. `loader`: what loads the agents ("JVMs"), for
+// the message.
 [[nodiscard]] Result<void> check_loadable(const std::filesystem::path& run_dir, std::string_view loader);
 // Makes FOLDER/NODE, which only the owner of the node's folder RUN_DIR/NODE may enter. If the node has no folder yet,
 // the new folder belongs to root.

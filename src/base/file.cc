@@ -95,8 +95,8 @@ Result<void> write_control(const std::filesystem::path& path, std::string_view c
 
 namespace {
 
-// The descriptor that a name such as /dev/stdout stands for. These names are links in system folders; renaming a file
-// over one of them would break it for every program.
+// The descriptor that a name such as /dev/stdout stands for. These names are links in system folders. Renaming a file
+// over such a link would break the name for every program.
 std::optional<int> named_descriptor(const std::filesystem::path& path) {
   const std::string name = path.lexically_normal().string();
   if (name == "/dev/stdout") return STDOUT_FILENO;

@@ -63,7 +63,7 @@ bool is_private(int folder) {
 }
 
 // True if `file` is a hard link to a file of another user than the owner of the folder. A user who may write to a
-// folder may link a file there that this user may not read.
+// folder may create a link there to a file that this user may not read.
 bool is_borrowed(const struct stat& file, const struct stat& folder) {
   return file.st_nlink > 1 && file.st_uid != folder.st_uid && !is_private(folder);
 }
@@ -128,7 +128,8 @@ std::optional<statx_timestamp> born(int fd) {
   return status.stx_btime;
 }
 
-// Removes a tree. Folders below the levels that may be open at once (kDeepest) are first moved up to the top folder.
+// Removes a tree. A folder that is nested deeper than kDeepest levels is first moved up to the top folder, because no
+// more levels may be open at once.
 class Remover {
  public:
   // `since`: a folder of this user that was created before this time and lies in a folder of another user is kept,

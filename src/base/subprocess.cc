@@ -247,8 +247,8 @@ class SideBySideRun {
     return fail_errno(ErrorKind::environment, "pidfd_open", error);
   }
 
-  // The cancellation descriptor first, then three for each command: the first is readable once the command has ended,
-  // then its stdout and its stderr.
+  // The cancellation descriptor first, then three descriptors for each command. The first of them is readable once the
+  // command has ended; the others are its stdout and its stderr.
   [[nodiscard]] std::vector<pollfd> awaited() const {
     std::vector<pollfd> waits = {{cancel::fd(), POLLIN, 0}};
     for (const Running& one : running_) {

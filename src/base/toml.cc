@@ -49,7 +49,7 @@ Place place_of(const ::toml::source_region& region) {
   return place.line == 0 ? Place{1, 1} : place;
 }
 
-// Finds keys with too many parts. A minimal scanner that recognises strings and comments and treats any
+// Finds keys with too many parts. This is a minimal scanner, which recognises strings and comments and treats any
 // sequence of names, strings and dots as a key. Numbers contain at most one dot, so they cannot be mistaken for long
 // keys.
 Result<void> check_depth(std::string_view text, std::string_view file) {

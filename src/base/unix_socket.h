@@ -33,7 +33,9 @@ struct UnixAddress {
 
 inline constexpr std::size_t kMostSentDescriptors = 16;  // per message
 
-// Like ::send and ::recv, one call: the number of bytes, or -1 with errno. Descriptors are attached to the first byte.
+// These functions make one call each, like ::send and ::recv, and return the number of bytes, or -1 with errno.
+// Descriptors are attached to the first byte.
+// byte.
 [[nodiscard]] ssize_t send_with_descriptors(int socket, std::string_view bytes, std::span<const int> fds);
 struct SentDescriptors {
   std::array<Fd, kMostSentDescriptors> fds;

@@ -51,7 +51,7 @@ void print(std::string_view text);
 [[nodiscard]] Result<int> jobs_of(const std::optional<std::string>& given, const config::Config& config,
                                   bool allow_attached);
 
-// Checks that the result can be written there, before the work that produces it.
+// Checks that the result can be written to `path`, before the work that produces the result.
 [[nodiscard]] Result<void> check_output(const std::string& option, const std::filesystem::path& path);
 
 // Reads EVENTS.jsonl or a dump, distinguished by the first byte. A damaged dump is an error here.

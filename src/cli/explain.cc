@@ -100,7 +100,7 @@ void take_over(const explain::Kept& kept, report::ExplanationReport& report) {
   report.seconds = kept.seconds;
 }
 
-// Computes the explanation again from runs that an earlier one kept.
+// Computes the explanation again from runs that an earlier explanation kept.
 Result<int> explain_again(const ExplainOptions& options, const Common& common) {
   const std::filesystem::path file = std::filesystem::path(options.from) / explain::kKeptFile;
   Result<std::string> bytes = read_file(file, kMostKeptBytes);
@@ -121,8 +121,8 @@ Result<int> explain_again(const ExplainOptions& options, const Common& common) {
   return exit_code_of(report.explanation.verdict);
 }
 
-// Keeps the runs, without paths of this machine. The report is made from the kept data, so that a later report from
-// them is the same.
+// Keeps the runs, without paths of this machine. The report is made from the kept data, so that a later report from the
+// same data is equal.
 Result<void> keep_runs(explain::Kept& kept, ReportFolder& folder, const config::Config& config,
                        report::ExplanationReport& report) {
   explain::Scrub scrub;

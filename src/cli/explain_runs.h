@@ -36,11 +36,11 @@ class ComparedRuns {
   // a new run.
   [[nodiscard]] Result<Compared> make(const replay::ValueQueries& asked, std::size_t besides,
                                       explain::Input before = {});
-  // Records callers (`asked`) from the first fault on, in runs of the schedule until one of a few reproduces the bug.
-  // Empty if none did.
+  // Records callers (`asked`) from the first fault on, in runs of the schedule. Makes a few runs at most, until one
+  // reproduces the bug. Empty if none did.
   [[nodiscard]] Result<std::vector<explain::Call>> callers(const replay::ValueQueries& asked);
-  // Like callers(), in runs without faults, from `since_ns` after the workload began on. Empty if the bug occurred in
-  // all.
+  // Like callers(), but in runs without faults, and from the time `since_ns` after the beginning of the workload. Empty
+  // if the bug occurred in all of these runs.
   [[nodiscard]] Result<std::vector<explain::Call>> callers_without_faults(const replay::ValueQueries& asked,
                                                                           std::int64_t since_ns);
   // Sets whether more runs than requested may be made because of noise; false if the user has given a number.

@@ -30,8 +30,8 @@ class LogEvidence {
   void begin(const std::filesystem::path& run_dir);
   // Replaces begin() for a run on a worker, which has recorded when the lines were written.
   void seen(const std::filesystem::path& run_dir, logs::Watch::Growth growth);
-  // Evaluates a run's logs: the first run without faults defines what is normal; for others, finds the failure's
-  // messages.
+  // Evaluates a run's logs. The first run without faults defines what is normal; in other runs' logs, finds the
+  // failure's messages.
   void look(const std::filesystem::path& run_dir, schedule::RunResult& result);
   // True once a run without faults has been evaluated.
   [[nodiscard]] bool compared() const { return !evidence_.normal.nodes.empty(); }

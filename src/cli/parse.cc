@@ -94,7 +94,7 @@ std::pair<const Command*, std::string> named_by(const Program& program, const Wo
   return at;
 }
 
-// "bogus" in `rose dump bogus`: a word in place of a subcommand; else "".
+// The word in place of a subcommand, such as "bogus" in `rose dump bogus`; "" if there is none.
 std::string unknown_inner(const Command& command, const Words& words) {
   if (words.size() < 2 || command.commands.empty() || words[1].empty() || words[1].front() == '-') return "";
   return inner_named(command, words[1]) != nullptr ? "" : words[1];
@@ -113,7 +113,8 @@ std::vector<std::string> long_options(const Command& command) {
   return names;
 }
 
-// "--uint" in `rose trace --uint x`, for which CLI11 says "arguments were not expected: x --uint".
+// The unknown option, such as "--uint" in `rose trace --uint x`, for which CLI11 says "arguments were not expected: x
+// --uint".
 std::string unknown_option(const Command& command, const Words& words) {
   const std::vector<std::string> known = long_options(command);
   for (const std::string& word : words) {

@@ -64,7 +64,7 @@ class Recording {
   [[nodiscard]] observe::Cause last_cause(observe::Cause otherwise) const;
   // Call it only while the tracer exists.
   Result<observe::WrittenDump> write(const observe::Cause& cause) { return recorder_.write(cause); }
-  // True if 'rose dump' can reach this tracer: another tracer may have the socket.
+  // True if 'rose dump' can reach this tracer. False if another tracer has the socket.
   [[nodiscard]] bool has_socket() const { return control_ != nullptr; }
   [[nodiscard]] observe::DumpFiles& files() { return recorder_.files(); }
 

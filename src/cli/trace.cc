@@ -272,7 +272,7 @@ Result<void> check_incident(const std::string& incident) {
   }
   if (::access(script.c_str(), X_OK) == 0 && !std::filesystem::is_directory(script)) return {};
   const bool there = std::filesystem::exists(script);
-  // Whether a shell finds a name relative to the run directory is known only during the run.
+  // It is known only during the run whether a shell finds a name relative to the run directory.
   if (!there && script.front() != '/' && !script.starts_with("./") && !script.starts_with("../")) return {};
   return fail(ErrorKind::usage,
               fmt::format("--incident: {} {}", script, there ? "cannot be executed" : "does not exist"),

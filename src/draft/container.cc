@@ -165,7 +165,7 @@ void make_fresh(Fresh& fresh) {
   if (container.name != node.name) node.aliases.push_back(container.name);
   for (const std::string& alias : container.aliases)
     if (alias != node.name && alias != container.name) node.aliases.push_back(alias);
-  // aliases may contain the characters that names of volumes may contain
+  // aliases may contain the same characters as names of volumes
   std::erase_if(node.aliases, [](const std::string& alias) { return !is_volume_name(alias); });
   if (!container.user.empty()) node.user = container.user;
   if (!container.folder.empty()) node.options.insert(node.options.end(), {"--workdir", container.folder});

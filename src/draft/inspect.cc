@@ -402,7 +402,8 @@ void look_at_settings(Seen& seen) {
     }
     if (is_settings(file, *text)) seen.settings.push_back(read_settings(file, *text, names));
   }
-  // Folders that it may write to although no file in them is open. As root it may write to all of them.
+  // Adds folders that the configuration names and the process's user owns: the process may write to them although no
+  // file in them is open. Root is left out, because it may write to every folder.
   for (const Settings& settings : seen.settings)
     for (const std::string& path : settings.paths)
       if (struct stat info{};

@@ -160,8 +160,8 @@ std::vector<std::string> folder_setup(const std::vector<NodeDraft>& nodes) {
   std::vector<std::string> commands;
   for (const NodeDraft& node : nodes) {
     if (node.folders.empty()) continue;
-    // The node's user creates the folders, in the folder that belongs to it. Root must not: another process of that
-    // user may put a link there, which root would follow.
+    // The node's user creates the folders, in the folder that belongs to the node. Root must not create them, because
+    // another process of that user may put a link there, which root would follow.
     std::string command = "install -d";
     if (!node.user.empty())
       command = fmt::format("setpriv --reuid {0} --regid $(id -g {0}) --init-groups mkdir -p", node.user);

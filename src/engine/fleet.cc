@@ -498,7 +498,7 @@ void Fleet::give_jobs() {
   }
 }
 
-// `weight`: how much this failure counts. A worker is not replaced after a few consecutive failures.
+// `weight`: how much this failure counts. After too many consecutive failures, a worker is not replaced.
 void Fleet::lose(Worker& worker, std::string why, int weight, bool hangs) {
   read_errors(worker, true);
   const bool worked = worker.state == Worker::State::running || worker.state == Worker::State::idle;

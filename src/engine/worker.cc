@@ -217,8 +217,8 @@ class Worker {
     }
   }
 
-  // Cleans up after killed workers on this host, because no later worker may do it. A worker that received no greeting
-  // was started only for this purpose.
+  // Cleans up after killed workers on this host, because there may be no later worker that could do it. A worker that
+  // received no greeting was started only for this purpose.
   void end() {
     if (builder_ || !greeted_) heal();
   }

@@ -133,9 +133,9 @@ Result<Cgroup> find_cgroup(const std::filesystem::path& folder) {
     if (relative.empty() || *relative.begin() == "..") continue;
     if (mount.point.native().size() < longest) continue;
     longest = mount.point.native().size();
-    // Inode numbers are compared, because the mount may show only a part of the hierarchy. mountinfo cannot show this
-    // in a cgroup namespace, where it gives the root relative to the namespace, but the inode number of the hierarchy's
-    // real root is known.
+    // Compare inode numbers to find out whether the mount shows the whole hierarchy or only a part of it. mountinfo
+    // cannot show this in a cgroup namespace, where it gives the root relative to the namespace, but the inode number
+    // of the hierarchy's real root is known.
     std::filesystem::path name = "/";
     if (cgroup_id(mount.point) != kTopId) {
       if (!whole_names()) {

@@ -24,8 +24,8 @@ struct ControllerPlace {
 [[nodiscard]] Result<ControllerPlace> find_controller(Controller controller);
 
 // For v2: enables the controller from `mount` to `parent`. A folder has a controller only if all its ancestors enable
-// it for their children (cgroup.subtree_control). It is never disabled again, because other programs may have started
-// to use it.
+// it for their children (cgroup.subtree_control). The controller is never disabled again, because other programs may
+// have started to use it.
 [[nodiscard]] Result<void> pass_on(Controller controller, const std::filesystem::path& mount,
                                    const std::filesystem::path& parent);
 [[nodiscard]] Result<void> pass_on(std::string_view controller, const std::filesystem::path& mount,

@@ -12,7 +12,7 @@ struct Flag {
   std::uint32_t bits;
 };
 
-// Flags whose values differ between processors. A new file (O_TMPFILE) is created in a folder, so its value contains
+// Flags whose values differ between processors. O_TMPFILE creates a file in a folder, so its value contains
 // O_DIRECTORY.
 struct OwnFlags {
   std::uint32_t direct, largefile, directory, nofollow;
