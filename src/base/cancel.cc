@@ -24,7 +24,8 @@ std::atomic<int> g_fd{-1};
 std::atomic<int> g_dump_fd{-1};
 std::atomic<int> g_patient{0};              // number of waits that a further request ends
 thread_local const Part* t_part = nullptr;  // the part that this thread works on
-thread_local int t_fd = -1;                 // the descriptor of t_part, which becomes readable once it is cancelled
+// the descriptor of t_part, which becomes readable once the part is cancelled
+thread_local int t_fd = -1;
 
 void raise_event(int fd) {
   const std::uint64_t one = 1;

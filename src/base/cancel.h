@@ -31,7 +31,7 @@ class Part {
   friend class Within;
   std::atomic<bool> requested_{false};
   Fd own_;  // readable once this part is cancelled
-  Fd any_;  // readable once this part or everything is cancelled; closed if the kernel refused one
+  Fd any_;  // readable once this part or everything is cancelled; closed if the kernel refused a descriptor
 };
 
 // While an object of this class exists, requested(), fd(), check() and sleep() react in this thread to the cancellation

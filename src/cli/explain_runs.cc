@@ -27,8 +27,8 @@ namespace {
 
 constexpr std::size_t kMostLines = 100'000;  // log lines per run
 constexpr std::size_t kMostLineBytes = 400;
-constexpr int kAgain = 2,
-              kMostAgain = 2;  // further runs of each side if noise prevents a result, and how often
+// if noise prevents a result: the number of further runs of each side, and how often they are made
+constexpr int kAgain = 2, kMostAgain = 2;
 constexpr int kMostCallerRuns = 3;
 // share of a processor for watching functions; larger than usual, because functions that are not watched cannot be
 // explained

@@ -75,7 +75,7 @@ struct Command {
 };
 
 struct Program {
-  Command top;           // without options
+  Command top;           // the program itself, which has no options
   std::string version;   // "0.1.0"
   std::string released;  // "2026-11-22"
   std::vector<std::pair<int, std::string>> exit_codes;

@@ -1,4 +1,4 @@
-// The origin that every HTML report states.
+// Where, when and with what a report was made, which every HTML report states.
 #pragma once
 
 #include <filesystem>

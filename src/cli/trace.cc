@@ -284,7 +284,7 @@ Result<void> check_incident(const std::string& incident) {
 // half, because the packed size of a part is known only once it is packed.
 Result<std::uint64_t> shorten(trace::Trace& trace, const observe::DumpRoom& room) {
   std::uint64_t left_out = 0;
-  std::optional<std::uint64_t> granted;  // asked for once
+  std::optional<std::uint64_t> granted;  // requested only once
   for (;;) {
     ROSE_TRY(const std::string bytes, trace::dump_to_bytes(trace));
     if (!granted) granted = room(bytes.size());

@@ -145,7 +145,7 @@ class ComposeReader {
   std::map<std::string, std::string> containers_;  // services by `container_name`
   std::set<std::string> named_containers_;         // the services that have a `container_name`
   std::map<std::string, const Yaml*> shared_;      // by service: a `network_mode` that names another container
-  std::map<std::string, const Yaml*> shared_pid_, shared_ipc_;  // as shared_, for `pid` and `ipc`
+  std::map<std::string, const Yaml*> shared_pid_, shared_ipc_;  // like shared_, for `pid` and `ipc`
   std::map<std::string, std::string> pid_modes_, ipc_modes_;    // by service: the other values of `pid` and `ipc`
   std::map<std::string, int> replicas_;                         // number of replicas of the services that have several
   std::vector<std::set<std::string>> networks_;                 // by node: the networks that it is in

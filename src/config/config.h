@@ -93,12 +93,13 @@ struct Container {
   std::vector<std::pair<std::string, std::string>> build_secrets;  // for `build`: secrets that are given inline, by id
   bool build_privileged = false;                                   // for `build`: its commands run with all privileges
   std::vector<std::string> limits;                                 // "nofile=1024:1024"
-  std::string hostname, stop_signal;                               // "": the node's name; the image's signal
+  std::string hostname, stop_signal;                               // "": the node's name, and the image's stop signal
   std::string domain;                                              // the domain part of the host name
   std::vector<std::pair<std::string, std::string>>
-      hosts;                          // further host names of this container only, each with an address or kHostGateway
-  std::int64_t stop_grace_ns = 0;     // 0: the engine's default
-  std::string pull;                   // "": if missing; "always": once per command; "never"
+      hosts;                       // further host names of this container only, each with an address or kHostGateway
+  std::int64_t stop_grace_ns = 0;  // 0: the engine's default
+  // when to pull the image: "": if it is missing; "always": once per command; "never"
+  std::string pull;
   std::vector<HandedFile> files;      // secrets and configs whose content is in the Compose file
   std::vector<std::uint16_t> ports;   // TCP ports of the service, those for clients first
   bool name_server = false;           // it declares port 53, so other nodes may use it as a name server

@@ -140,7 +140,7 @@ std::size_t restore_descriptors(const std::vector<std::string>& notes) {
     if (::prlimit(pid, RLIMIT_NOFILE, nullptr, &now) != 0 || (now.rlim_max != line.set && now.rlim_cur != line.set))
       return;
     rlimit wanted = line.before;
-    if (now.rlim_cur < line.set) wanted.rlim_cur = now.rlim_cur;  // the process itself has set it
+    if (now.rlim_cur < line.set) wanted.rlim_cur = now.rlim_cur;  // the process itself has lowered it
     if (set_limit(process, pid, wanted)) ++count;
   };
   for (const Line& line : lines) {

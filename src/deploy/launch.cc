@@ -172,7 +172,7 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
   // This comes before the change of user, because the node's user may not be allowed to enter rose's folders.
   if (::syscall(SYS_chdir, plan.directory) != 0) give_up(kDirectory);
   if (plan.inside != nullptr) {
-    // The node's user may have replaced it by a link, which root must not follow for that user.
+    // The node's user may have replaced the folder by a link, which root must not follow for that user.
     open_how how{};
     how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;

@@ -57,7 +57,7 @@ struct Fleet::Worker {
   std::int64_t due_ns = 0;  // when to start it again
   std::int64_t heard_ns = 0;
   pid_t pid = 0;    // the worker's process; once it has ended: the process that ended last
-  Fd in, out, err;  // of the worker: we write to the first and read from the others
+  Fd in, out, err;  // of the worker: rose writes to the first and reads from the others
   Inbox inbox;
   std::string outbox;
   std::size_t sent = 0;
@@ -73,7 +73,7 @@ struct Fleet::Worker {
 // A worker that was asked to end or has ended, and what remains to be done for it.
 struct Fleet::Ending {
   pid_t pid = 0;
-  std::string who, why;  // `why` is "" if it was meant to end
+  std::string who, why;  // `why` is "" if the worker was meant to end
   std::string last_error;
   std::int64_t since_ns = 0;
   bool hangs = false;  // it will not end by itself

@@ -91,7 +91,7 @@ std::size_t symbol(std::string_view image, std::string_view name) {
       if (entry.d_tag == DT_HASH) hash = entry.d_un.d_ptr;
     }
   }
-  std::uint32_t count = 64;  // larger than in any vDSO; only a table in GNU form stores the number
+  std::uint32_t count = 64;  // larger than in any vDSO; a hash table in GNU form does not store the number
   if (hash != 0 && !read(hash + 4, count)) return 0;
   for (std::uint32_t i = 0; symbols != 0 && i < count; ++i) {
     Elf64_Sym symbol{};

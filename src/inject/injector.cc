@@ -504,7 +504,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     log::debug("fault '{}' is in effect", plan_->chains[i].fault->id);
     if (plan_->chains[i].data.kind != ROSE_CHAIN_PARTITION) return;
     cuts_->add([this, i] {
-      if (follow_[i].complete) return;  // completed together with an earlier one
+      if (follow_[i].complete) return;  // completed together with an earlier partition
       std::vector<std::size_t> all;
       for (std::size_t k = 0; k < plan_->schedule.faults.size(); ++k)
         if (plan_->chains[k].data.kind == ROSE_CHAIN_PARTITION && follow_[k].acted && !follow_[k].complete)

@@ -101,7 +101,7 @@ void Outcomes::describe_target(std::size_t i, const Remarks& remarks, schedule::
       if (!out.fired) return;
       std::vector<std::string> side{name_of(i)};
       side.insert(side.end(), fault.side.begin(), fault.side.end());
-      // Add nodes that share the network of one of these.
+      // Add nodes that share the network of a node on this side.
       for (const rose_rule& rule : from_.plan.rules)
         for (std::size_t node = 0; rule.chain == i && node < from_.plan.nodes.size(); ++node)
           if (const std::string& name = from_.plan.nodes[node]; ((rule.side[node / 64] >> (node % 64)) & 1) != 0 &&

@@ -39,13 +39,13 @@ struct PlannedChain {
   rose_chain data{};
   const schedule::Fault* fault = nullptr;
   std::optional<CallMatcher> call;  // for syscall faults and `before`
-  std::uint64_t call_count = 1;     // the fault fires at this matching call
+  std::uint64_t call_count = 1;     // the fault fires at the matching call with this number
 };
 
 struct Site {
   std::filesystem::path binary;
   std::uint64_t offset = 0;
-  std::vector<std::uint32_t> conditions;  // indices of conditions, after roles (with ROSE_SITE_ROLE)
+  std::vector<std::uint32_t> conditions;  // indices of conditions, and before them those of roles (with ROSE_SITE_ROLE)
 };
 
 // A name in the schedule's order that is not a fault.

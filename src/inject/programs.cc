@@ -473,7 +473,7 @@ class LoadedPrograms final : public Programs {
   }
 
  private:
-  // In the kernel's internal form, which differs from stat()'s.
+  // Returns the number of a device in the kernel's internal form, which differs from that of stat().
   static std::uint32_t kernel_device(dev_t device) { return major(device) << 20 | minor(device); }
 
   // Only the first tracepoint must exist. Rings and mapped memory are less common ways to fill a disk, and the stack at

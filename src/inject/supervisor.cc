@@ -378,7 +378,7 @@ class Supervisor::Listener {
       return;
     }
     workers_.pop_back();
-    work();  // without a thread, let other calls wait rather than fail
+    work();  // no thread can be started: let other calls wait rather than this call fail
   }
 
   struct Carried {

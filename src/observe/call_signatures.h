@@ -13,7 +13,7 @@ namespace rose::observe {
 struct CallSignatures {
   std::array<rose_call_signature, ROSE_SYSCALLS> signatures{};
   std::array<std::uint64_t, ROSE_SYSCALLS / 64> changing{};  // bit per call: a success can be a SYS event
-  std::array<std::uint8_t, ROSE_SYSCALLS> classes{};         // rose_call_class
+  std::array<std::uint8_t, ROSE_SYSCALLS> classes{};         // by call: enum rose_call_class
   // One bit per call and errno: the failure is expected.
   std::array<std::uint64_t, std::size_t{ROSE_SYSCALLS} * ROSE_NOISE_WORDS> noise{};
 };

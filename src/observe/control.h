@@ -20,7 +20,7 @@ namespace rose::observe {
 // The name of the tracer's socket in the folder of the run that it traces (rose trace -c).
 inline constexpr const char* kRunSocket = "trace.sock";
 
-// True if a tracer, possibly of another user, listens there.
+// True if a tracer, possibly of another user, listens at this socket.
 [[nodiscard]] bool answers(const std::filesystem::path& socket);
 
 class ControlServer {

@@ -17,7 +17,7 @@ constexpr std::int64_t kLeastResend = 200'000'000;  // shortest time until Linux
 constexpr std::int64_t kAnswersEnd = ROSE_ANSWER_NS;
 // After this number of packets, a silence of the pair is reported even if no data was unanswered.
 constexpr std::uint64_t kUsed = 5;
-// Such a silence must be this many times as long as the usual one.
+// A silence without unanswered data must be this many times as long as the usual silence.
 constexpr std::int64_t kUsualFactor = 3;
 // A pair without connections is remembered for this long, so that a peer that reconnects is recognised.
 constexpr std::int64_t kRemembered = 600'000'000'000;
