@@ -179,8 +179,8 @@ std::string AddressBook::rewrite_text(std::size_t from, const std::string& optio
     } else if (std::any_of(seen_->begin(), seen_->end(),
                            [&](const Seen& node) { return local(found.host, (*seen_)[from], node); })) {
       result.doubts.push_back(
-          port ? fmt::format("{}{} was kept: none of these nodes listens there, or several do", shown, of)
-               : fmt::format("{}{} was kept: it may mean this node or another", shown, of));
+          port ? fmt::format("{}{} was kept: none of these nodes listens at that port, or several do", shown, of)
+               : fmt::format("{}{} was kept: it may be an address of this node or of another", shown, of));
     } else if (port || (found.begin == 0 && found.end == text.size())) {
       result.doubts.push_back(fmt::format(
           "{}{} was kept: it is not one of these nodes and cannot be reached from their network", shown, of));

@@ -118,9 +118,9 @@ void add_mounts(Fresh& fresh) {
       node.volumes.push_back(
           fmt::format("{}:{}{}", named ? mount.source : fmt::format("{}-{}", node.name, node.volumes.size() + 1),
                       escaped(mount.target), mount.writable ? "" : ":ro"));
-      node.changes.push_back(fmt::format("{} {} at {}: a volume of the run, which starts with what the image has there",
-                                         mount.type == "bind" ? "the folder" : "the volume", mount.source,
-                                         mount.target));
+      node.changes.push_back(
+          fmt::format("{} {} at {}: replaced by a volume of the run, which at first has the image's files of that path",
+                      mount.type == "bind" ? "the folder" : "the volume", mount.source, mount.target));
     }
   }
 }
@@ -353,8 +353,8 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
     if (container.tool != "podman" && container.tool != "docker") {
       node.attach = fmt::format("{{ container = {} }}", toml::literal(container.id));
       node.doubts.push_back(
-          "neither podman nor docker can tell how it is started: this is the running container itself, and faults "
-          "would hit it. Let [deployment] setup start another one for the test, and name that");
+          "neither podman nor docker can tell how it is started, so 'attach' names the running container itself, which "
+          "faults would hit. Let [deployment] setup start another container for the test, and name that one instead");
       drafted.nodes.push_back(std::move(node));
       continue;
     }
@@ -369,9 +369,9 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
                       [](const std::string& word) { return word.find("${ip}") != std::string::npos; }))
         node.port = first.port;
       else
-        node.doubts.push_back(
-            fmt::format("it listens at {}:{} only, which its command does not set: other nodes cannot reach it there",
-                        first.address, first.port));
+        node.doubts.push_back(fmt::format(
+            "it listens at {}:{} only, so other nodes cannot reach it; its command does not set this address",
+            first.address, first.port));
     }
     if (node.port != 0) node.ready = fmt::format("{{ tcp = {}, timeout = \"60s\" }}", node.port);
     take_password(node, [&](const std::string& variable) {
@@ -391,7 +391,8 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
       "Each run creates new containers of the same images, in its own network; the running ones are not touched.");
   if (tools.size() > 1)
     drafted.around.doubts.push_back(
-        "these containers belong to more than one engine; one engine makes all nodes and needs all images");
+        "these containers belong to more than one engine, but one engine creates all nodes and therefore needs all "
+        "images");
   return drafted;
 }
 

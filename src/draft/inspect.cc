@@ -154,8 +154,8 @@ std::optional<Process> look_at_process(pid_t pid, bool& title, std::vector<std::
   if (!uid) return std::nullopt;
   process.user = user_name(*uid);
   if (*uid != 0 && process.user.empty())
-    unread.push_back(
-        fmt::format("the name of its user {}: that user has no name here, so it runs as root in a run", *uid));
+    unread.push_back(fmt::format(
+        "the name of its user {}: this machine has no name for that number, so it runs as root in a run", *uid));
   return process;
 }
 

@@ -284,8 +284,8 @@ class Manifests {
         callers.push_back(pod.name);
     if (callers.empty()) return;
     around().doubts.push_back(fmt::format(
-        "{} may call the API of Kubernetes, in which the ServiceAccount has a role: a run has none, so configure {} "
-        "to do without it",
+        "{} may call the API of Kubernetes, because the ServiceAccount has a role. A run does not have this API, so "
+        "configure {} to do without it",
         fmt::join(callers, ", "), callers.size() == 1 ? "it" : "them"));
   }
 
@@ -479,7 +479,8 @@ class Manifests {
         if (name.empty()) continue;
         const Content* content = content_of(kind, name);
         if (content == nullptr) {
-          making.node.doubts.push_back(fmt::format("its variables come from the {} {}, which is not here", kind, name));
+          making.node.doubts.push_back(
+              fmt::format("its variables come from the {} {}, which the manifests do not define", kind, name));
           continue;
         }
         for (const auto& [variable, value] : content->keys)
@@ -504,8 +505,8 @@ class Manifests {
         const bool there = content != nullptr && content->keys.contains(key);
         if (there) set_plain(making, name, content->keys.at(key));
         else if (text_at(from, "configMapKeyRef.optional") != "true")
-          making.node.doubts.push_back(
-              fmt::format("{} comes from {} of the ConfigMap {}, which is not here", name, key, map));
+          making.node.doubts.push_back(fmt::format(
+              "{} comes from the key {} of the ConfigMap {}, which the manifests do not define", name, key, map));
       } else if (const std::string hidden = text_at(from, "secretKeyRef.name"); !hidden.empty()) {
         set_variable(making, name, secret(hidden, text_at(from, "secretKeyRef.key")), "of a Secret: generated");
       } else if (const std::string resource = text_at(from, "resourceFieldRef.resource"); !resource.empty()) {
@@ -538,7 +539,7 @@ class Manifests {
       return std::all_of(all.begin(), all.end(), fits_toml) && (all.empty() || !all.front().empty());
     };
     if (fit(making.node.entrypoint) && fit(making.node.command)) return;
-    making.node.doubts.emplace_back("its command cannot be written in TOML: the image's own is used");
+    making.node.doubts.emplace_back("its command cannot be written in TOML: the image's own command is used");
     making.node.entrypoint.clear();
     making.node.command.clear();
   }
@@ -549,8 +550,8 @@ class Manifests {
     const Content* content = is_key(name) ? content_of(kind, name) : nullptr;
     if (content == nullptr) {
       if (!optional)
-        making.node.doubts.push_back(
-            fmt::format("it mounts the {} {}, which is not here: an empty folder is mounted", kind, name));
+        making.node.doubts.push_back(fmt::format(
+            "it mounts the {} {}, which the manifests do not define: an empty folder is mounted instead", kind, name));
       return "";
     }
     std::map<std::string, std::string> paths;  // key -> path in the folder
@@ -656,12 +657,13 @@ class Manifests {
       return;
     }
     if (const std::string path = text_at(source, "hostPath.path"); path.starts_with('/') && is_volume_path(path)) {
-      node.doubts.push_back(fmt::format("it mounts {} of its host at {}: here that of this machine", path, target));
+      node.doubts.push_back(
+          fmt::format("it mounts {0} of its host at {1}: in a run, it mounts {0} of this machine", path, target));
       node.volumes.push_back(fmt::format("{}:{}{}", escaped(path), escaped(target), read_only ? ":ro" : ""));
       return;
     }
     if (at(source, "downwardAPI").kind != Yaml::Kind::null) {
-      node.doubts.push_back(fmt::format("the files of the downward API at {} are not there", target));
+      node.doubts.push_back(fmt::format("the files of the downward API at {} do not exist in a run", target));
       return;
     }
     if (text_at(source, "emptyDir.medium") == "Memory") {
@@ -670,7 +672,7 @@ class Manifests {
     }
     // A claim, an emptyDir or a volume of a driver: a folder of the node, which belongs to the container's user.
     if (at(source, "csi").kind != Yaml::Kind::null || at(source, "nfs").kind != Yaml::Kind::null)
-      node.doubts.push_back(fmt::format("the volume {} at {} is an empty folder here", name, target));
+      node.doubts.push_back(fmt::format("the volume {} at {} is an empty folder in a run", name, target));
     const std::string inside = part.empty() ? "" : "/" + part;
     node.volumes.push_back(
         fmt::format("${{dir}}/{}{}:{}{}", name, escaped(inside), escaped(target), read_only ? ":ro" : ""));
@@ -714,9 +716,9 @@ class Manifests {
         first.push_back(std::move(all));
         continue;
       }
-      node.doubts.push_back(
-          fmt::format("the init container {} ({}) is left out: {}", name, text_at(init, "image"),
-                      same ? "the pod's own command is not in the manifest" : "it has another image than the node"));
+      node.doubts.push_back(fmt::format("the init container {} ({}) is left out: {}", name, text_at(init, "image"),
+                                        same ? "the pod's own command is not in the manifest"
+                                             : "its image is not the node's, or its command is not in the manifest"));
     }
     if (first.empty()) return;
     std::string script;
@@ -727,7 +729,7 @@ class Manifests {
       for (const std::string& word : command) line += (line.empty() ? "" : " ") + shell_quoted(word);
       script += line + "\n";
     }
-    node.changes.emplace_back("init containers of the same image run in its own container before its command");
+    node.changes.emplace_back("init containers with the node's image run in the node's container, before its command");
     std::vector<std::string> entrypoint = {"/bin/sh", "-ec", script + "exec \"$@\"", "sh"};
     entrypoint.insert(entrypoint.end(), node.entrypoint.begin(), node.entrypoint.end());
     node.entrypoint = std::move(entrypoint);
@@ -798,9 +800,10 @@ class Manifests {
     out.network = "netns";
     out.about.push_back(
         "The manifests are not changed. In each run their pods are nodes, in the run's own containers and network; "
-        "podman or docker creates them. Claims and empty folders are in the nodes' folders, ConfigMaps beside this "
-        "file.");
-    if (!unused_.empty()) out.about.push_back(fmt::format("Without meaning here: {}.", fmt::join(unused_, ", ")));
+        "podman or docker creates them. Claims and empty folders are in the nodes' folders; the files of ConfigMaps "
+        "are beside this file.");
+    if (!unused_.empty())
+      out.about.push_back(fmt::format("Ignored, because it means nothing in a run: {}.", fmt::join(unused_, ", ")));
     for (const Object& job : jobs_) {
       const std::string image = job_image(job);
       const auto same = std::find_if(result_.drafted.nodes.begin(), result_.drafted.nodes.end(),
@@ -811,8 +814,8 @@ class Manifests {
         for (const char* key : {"command", "args"})
           for (const Yaml& item : at(containers.items.front(), key).items) command.push_back(item.text);
       if (same == result_.drafted.nodes.end() || command.empty() || !out.form.empty()) {
-        out.doubts.push_back(
-            fmt::format("the Job {} is left out: if it makes a cluster of the nodes, run it as form", job.name));
+        out.doubts.push_back(fmt::format(
+            "the Job {} is left out: if it makes a cluster of the nodes, let [deployment] form run it", job.name));
         continue;
       }
       std::string line = in_container(*same);
@@ -824,8 +827,8 @@ class Manifests {
                   escaped(fmt::format("for try in $(seq {}); do\n  {} && exit 0\n  sleep 1\ndone\nexit 1\n",
                                       std::clamp<std::int64_t>(tries, 1, 100), line))};
       out.doubts.push_back(
-          fmt::format("the Job {} is run as form, in the container of {}: check that it waits for the nodes", job.name,
-                      same->name));
+          fmt::format("[deployment] form runs the Job {} in the container of {}: check that it waits for the nodes",
+                      job.name, same->name));
     }
     for (const Object& service : services_) {
       if (text_at(*service.root, "spec.type") == "ExternalName")
@@ -838,8 +841,8 @@ class Manifests {
         const std::string to = text_at(port, "targetPort");
         if (const auto target = number(to); target && to != from)
           out.doubts.push_back(
-              fmt::format("clients of the Service {} use port {} instead of {}: its name leads to its "
-                          "pods themselves",
+              fmt::format("clients of the Service {} use port {} instead of {}, because its name "
+                          "leads to the pods themselves",
                           service.name, to, from));
       }
     }

@@ -159,7 +159,7 @@ std::vector<std::string> first_words(Making& making) {
     if (seen.unit && !seen.unit->command.empty()) {
       words = seen.unit->command;
       making.node.changes.push_back(
-          fmt::format("it replaced its command line by \"{}\": this one is the unit's ExecStart (split at spaces, "
+          fmt::format("it replaced its command line by \"{}\", so 'command' is the unit's ExecStart (split at spaces, "
                       "because systemd does not report quotes)",
                       seen.main.argv.front()));
     } else if (making.node.system != nullptr && !seen.program) {
@@ -208,7 +208,7 @@ void stay_in_foreground(Making& making) {
     // "--daemonize FILE" of uWSGI names its log.
     const std::size_t values = option == "--daemonize" ? 1 : 0;
     if (!words.has({option}) || !words.drop({option}, values)) continue;
-    making.node.changes.push_back(fmt::format("{}: left out, because in a run it stays in the foreground", option));
+    making.node.changes.push_back(fmt::format("{}: left out, so that it stays in the foreground", option));
   }
 }
 
@@ -223,9 +223,10 @@ void mask_words(Making& making, std::vector<std::string>& words, Secrets& secret
     ++masked;
   }
   if (masked > 0)
-    making.node.changes.push_back(fmt::format(
-        "{} that looked like a secret: replaced by a generated one (rose-secret-...), the same for equal secrets",
-        masked == 1 ? "a word" : fmt::format("{} words", masked)));
+    making.node.changes.push_back(
+        fmt::format("{} that looked like a secret: replaced by a generated one (rose-secret-...), which is the same "
+                    "for equal secrets",
+                    masked == 1 ? "a word" : fmt::format("{} words", masked)));
 }
 
 // Root executes these commands, and some of the paths lead through folders in which the node's user may put links, even
@@ -325,13 +326,13 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
   making.words.prepend(std::move(front));
   if (!covers.paths.empty())
     node.changes.push_back(
-        fmt::format("it writes to {}, which its command line does not name: in a run, empty ones of the run's folder "
-                    "are mounted over them, for this node only (unshare, mount --bind)",
+        fmt::format("it writes to {}, which its command line does not name: in a run, empty files or folders of the "
+                    "run's folder are mounted over these paths, for this node only (unshare, mount --bind)",
                     fmt::join(covers.paths, ", ")));
   if (!homes.folders.empty())
     node.changes.push_back(fmt::format(
-        "it works in {}: in a run it does so, too, but what it changes there stays in the run's folder, for "
-        "this node only (unshare, mount -t overlay)",
+        "it works in {}, also in a run; but its changes there go to the run's folder, for this node only (unshare, "
+        "mount -t overlay)",
         fmt::join(homes.folders, ", ")));
   if (!node.user.empty()) {
     node.changes.push_back(fmt::format("user {}: set with setpriv, because mount requires root", node.user));
@@ -379,7 +380,7 @@ void add_variables(Making& making, const Moved& moved, Secrets& secrets, Rewritt
   }
   if (inherited > 0)
     node.env_left.push_back(
-        fmt::format("{} that are also in the environment of 'rose init': nodes inherit them from rose",
+        fmt::format("{} with the same value in the environment of 'rose init': nodes inherit such variables from rose",
                     inherited == 1 ? "one" : std::to_string(inherited)));
   if (others > 0) node.env_left.push_back(fmt::format("{} with invalid names", others));
 }
@@ -393,17 +394,17 @@ void choose_ready(Making& making) {
   if (seen.tcp.empty()) {
     if (node.ready.empty())
       node.doubts.push_back(
-          "it listens at no TCP port: 'ready' could wait for a line of its log, { log = \"...\" }, or a command");
+          "it listens at no TCP port: 'ready' could wait for a line of its log, { log = \"...\" }, or for a command");
     return;
   }
   const bool reachable = making.reachable;
   const auto open = std::find_if(seen.tcp.begin(), seen.tcp.end(),
                                  [&](const Listen& listen) { return reachable || is_wild(listen); });
   if (open == seen.tcp.end()) {
-    node.doubts.push_back(
-        fmt::format("it listens at {} only, which its command line does not set: in a run nothing can reach it there. "
-                    "Its configuration file (a copy of it) must name 0.0.0.0; then ready = {{ tcp = {} }}",
-                    fmt::format("{}:{}", seen.tcp.front().address, seen.tcp.front().port), seen.tcp.front().port));
+    node.doubts.push_back(fmt::format(
+        "it listens at {} only, so nothing can reach it in a run; its command line does not set this address. "
+        "A copy of its configuration file must name 0.0.0.0; then ready = {{ tcp = {} }} is possible",
+        fmt::format("{}:{}", seen.tcp.front().address, seen.tcp.front().port), seen.tcp.front().port));
     return;
   }
   if (node.port == 0) node.port = open->port;
@@ -446,7 +447,7 @@ void describe(Making& making) {
     if (path.find("log") != std::string::npos && logs.size() < 4) logs.push_back(path);
   if (!logs.empty())
     node.about.push_back(
-        fmt::format("It writes what may be logs: {} ('rose trace --dump-on-log' watches them in production).",
+        fmt::format("It writes files that may be logs: {} ('rose trace --dump-on-log' watches them in production).",
                     fmt::join(logs, ", ")));
   if (!seen.runtime.empty())
     node.about.push_back(
@@ -484,7 +485,7 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   if (seen.functions && seen.runtime.empty())
     making.node.functions =
         *seen.functions == 0 ? "its program has no symbols: none of its functions can be named"
-                             : fmt::format("{} functions of it can be named: functions = [\"...\"]", *seen.functions);
+                             : fmt::format("{} of its functions can be named: functions = [\"...\"]", *seen.functions);
   if (seen.program && fits_toml(seen.program->exe)) making.node.binary = escaped(seen.program->exe);
   std::vector<std::string> words = first_words(making);
   if (words.empty()) {
@@ -515,7 +516,7 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   for (const std::string& path : homes.left)
     if (!seen.runtime.empty())
       making.node.doubts.push_back(fmt::format(
-          "it works in {}, which is not there in a run: files that it names relative to that are missing", path));
+          "it works in {}, but not in a run: there, files that it names by relative paths are missing", path));
   Covers covers = making.places_known ? Covers{} : find_covers(seen, making.words, moved, homes.folders);
   std::erase_if(covers.paths, [&](const std::string& path) {
     if (fits_toml(path)) return false;
@@ -536,8 +537,8 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   node.doubts.insert(node.doubts.end(), rewritten.doubts.begin(), rewritten.doubts.end());
   for (const std::string& path : covers.uncovered)
     node.doubts.push_back(
-        fmt::format("its socket {} is in a folder shared by many programs, and a run would replace the running one: "
-                    "give it another path",
+        fmt::format("its socket {} is in a folder shared by many programs, and a run would replace that socket: "
+                    "let it use another path",
                     path));
   node.folders = moved.folders;
   choose_ready(making);

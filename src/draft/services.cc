@@ -172,11 +172,11 @@ Drafted draft_services(const config::ComposeNodes& taken, const std::vector<std:
         fmt::join(unknown, ", "), unknown.size() == 1 ? "is" : "are", unknown.size() == 1 ? "it is" : "they are"));
   if (shared)
     around.doubts.emplace_back(
-        "services share this machine's network (network_mode: host), so all nodes do: runs are made one after the "
-        "other, and partitions are not possible");
+        "services share this machine's network (network_mode: host), so all nodes do. Therefore runs are made one "
+        "after the other, and partitions are not possible");
   for (const std::string& source : missing)
     around.doubts.push_back(fmt::format(
-        "{} does not exist: each run uses an empty folder instead; if it has to be a file, make it first", source));
+        "{} does not exist: each run uses an empty folder instead; if it has to be a file, create it first", source));
   for (const std::string& warning : taken.warnings) around.doubts.push_back(warning);
   for (const std::string& word : taken.words) around.about.push_back(fmt::format("({}.)", word));
   return drafted;

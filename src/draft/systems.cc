@@ -58,8 +58,8 @@ class Redis : public System {
     if (title.find("[cluster]") != std::string::npos) words.insert(words.end(), {"--cluster-enabled", "yes"});
     if (writes_below(seen, ".aof")) words.insert(words.end(), {"--appendonly", "yes"});
     making.node.doubts.push_back(fmt::format(
-        "it replaced its command line by \"{}\": this one is reconstructed from its behaviour. Its other settings "
-        "cannot be seen; 'redis-cli -p {} info server' shows its configuration file: add that after the program",
+        "it replaced its command line by \"{}\", so 'command' is reconstructed from its behaviour. Its other settings "
+        "cannot be seen. 'redis-cli -p {} info server' shows its configuration file: add its path after the program",
         title, port));
     return words;
   }
@@ -84,14 +84,14 @@ class Redis : public System {
         words.append("--" + key);
         words.append("");
         making.node.changes.push_back(
-            fmt::format("--{} \"\": {} sets one; in a run there is none", key, settings.path));
+            fmt::format("--{} \"\": {} sets a password, but in a run there is none", key, settings.path));
       }
     if (file)
       for (const char* word :
            {"--daemonize", "no", "--supervised", "no", "--pidfile", "", "--logfile", "", "--unixsocket", ""})
         words.append(word);
     making.node.changes.push_back(fmt::format(
-        "--bind, --dir{}: it is reachable at its address, starts with an empty folder, and writes nowhere else{}",
+        "--bind, --dir{}: so it is reachable at its address, starts with an empty folder, and writes nowhere else{}",
         file ? ", --daemonize, --logfile, ..." : "",
         seen.main.cwd.empty() ? "" : fmt::format(" (it runs in {})", seen.main.cwd)));
     const std::uint16_t port = client_port(seen);
@@ -111,8 +111,8 @@ class Redis : public System {
       for (const std::string& word :
            {std::string("--replicaof"), making.book.placeholder(making.self, *other), std::to_string(remote.port)})
         words.append(word);
-      making.node.changes.push_back(
-          fmt::format("--replicaof: it holds a connection to port {} of {}", remote.port, making.book.name(*other)));
+      making.node.changes.push_back(fmt::format("--replicaof: added, because it holds a connection to port {} of {}",
+                                                remote.port, making.book.name(*other)));
       break;
     }
     making.node.follows = making.node.follows || is_replica;
@@ -183,8 +183,8 @@ class Postgres : public System {
     making.places_known = true;
     making.reachable = true;
     making.node.changes.push_back(
-        "the shell creates an empty database (initdb) in the run's folder, which trusts its whole network; -D, -k, -h, "
-        "and options for other folders that a configuration file names");
+        "-D, -k, -h, and options for the files that a configuration file names: the shell creates an empty database "
+        "(initdb) in the run's folder, and this database trusts its whole network");
     for (const Remote& remote : making.seen().remotes)
       if (const auto other = making.book.owner(making.self, remote.address, remote.port);
           other && *other != making.self && making.systems[*other] == this)
@@ -256,8 +256,8 @@ class Mariadb : public System {
     making.places_known = true;
     making.reachable = true;
     making.node.changes.push_back(
-        "the shell creates an empty database (mariadb-install-db) in the run's folder, where root needs no password; "
-        "--datadir, --socket, --pid-file, --bind-address; messages go to stderr.log");
+        "--datadir, --socket, --pid-file, --bind-address: the shell creates an empty database (mariadb-install-db) in "
+        "the run's folder, where root needs no password; messages go to stderr.log");
   }
 
   void finish(Making& making) const override {
@@ -342,7 +342,7 @@ class Nginx : public System {
       if (!one.starts_with("daemon ")) kept += one + "; ";
     }
     words.put({"-g"}, "-g", kept + "daemon off;");
-    making.node.changes.push_back("-g \"daemon off;\": it stays in the foreground");
+    making.node.changes.push_back("-g \"daemon off;\": so it stays in the foreground");
     making.node.port = lowest_port(making.seen());
   }
 
@@ -372,7 +372,7 @@ class Etcd : public System {
     // Options take precedence over variables.
     if (!words.has({"--data-dir", "-data-dir"}) && !set("ETCD_DATA_DIR")) {
       words.append("--data-dir=${dir}/data");
-      making.node.changes.push_back("--data-dir: it had none and created a folder where it ran");
+      making.node.changes.push_back("--data-dir: it had no such option and created a folder where it ran");
     }
     const bool client = words.has({"--listen-client-urls", "-listen-client-urls"}) || set("ETCD_LISTEN_CLIENT_URLS");
     const bool config = words.has({"--config-file", "-config-file"}) || set("ETCD_CONFIG_FILE");
@@ -380,7 +380,7 @@ class Etcd : public System {
       words.append("--listen-client-urls=http://${ip}:2379");
       words.append("--advertise-client-urls=http://${ip}:2379");
       making.node.changes.push_back(
-          "--listen-client-urls, --advertise-client-urls: by default it listens at localhost only");
+          "--listen-client-urls, --advertise-client-urls: added, because by default it listens at localhost only");
       making.reachable = true;
     }
     making.node.port = lowest_port(making.seen());
@@ -415,7 +415,8 @@ class Memcached : public System {
     words.append("-l");
     words.append("${ip}");
     making.node.changes.push_back(
-        "-l: it is reachable at its address; no -d, no -P: it stays in the foreground and writes no pid file");
+        "-l: so it is reachable at its address; -d, -P: left out, so that it stays in the foreground without a pid "
+        "file");
     making.node.port = lowest_port(making.seen());
     making.reachable = true;
     // A program that root starts must be told which user to run as.

@@ -149,7 +149,7 @@ void write_node(Text& text, const NodeDraft& node, Draft& draft) {
   if (!node.restart.empty()) text.key("restart", 7, node.restart, node.restart_note);
   else if (!node.restart_note.empty()) text.key("# restart", 7, "{ delay = \"1s\", max = 5 }", node.restart_note);
   if (!node.user.empty()) text.key("user", 7, toml::literal(node.user));
-  if (node.begins_as_root) text.key("begins_as_root", 7, "true", "its command changes to the user by itself");
+  if (node.begins_as_root) text.key("begins_as_root", 7, "true", "its command changes to that user by itself");
   if (!node.binary.empty()) text.key("binary", 7, toml::literal(node.binary), "where functions are looked up");
   if (!node.functions.empty()) text.comment(node.functions);
 }
@@ -190,7 +190,7 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
   const Example& example = asked.example;
   text.comment(fmt::format("Drafted by 'rose init' from {}.", fmt::join(origins, ", ")));
   text.comment(
-      "Unknown values are marked QUESTION, what you should check LOOK. Lines that begin with '#:' are suitable "
+      "QUESTION marks unknown values, and LOOK marks what you should check. Lines that begin with '#:' are suitable "
       "examples: remove the '#: ' to use them. Every key is described in configs/rose.toml.");
   if (!nodes.empty())
     text.key("name", 4,
@@ -222,9 +222,9 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
 
   text.line();
   text.comment(
-      "QUESTION: what do your clients do? A command that uses the system for some seconds, as they would. It runs in "
-      "the run's folder, finds the nodes by name and at $ROSE_IP_<node> (ROSE_NODES has their names), and records what "
-      "the oracle will need.");
+      "QUESTION: what do your clients do? Name a command that uses the system for some seconds as they would. It runs "
+      "in the run's folder, finds the nodes by name and at $ROSE_IP_<node> (ROSE_NODES has their names), and records "
+      "what the oracle will need.");
   if (!example.tool.empty() && !host.has(example.tool))
     text.comment(
         fmt::format("(The example needs {}, which is not in PATH here.{})", example.tool,
@@ -247,9 +247,9 @@ Draft write_draft(const std::vector<std::string>& origins, const std::vector<Nod
 
   text.line();
   text.comment(
-      "QUESTION: how can one tell that the bug is there? A command that exits 0 if it is, 1 if it is not, anything "
-      "else if it cannot decide, as grep does. It runs in the run's folder, where each node has a folder with "
-      "stdout.log and stderr.log. 'rose profile' works without it, 'rose diagnose' does not.");
+      "QUESTION: how can one tell that the bug is there? Name a command that exits with 0 if it is, with 1 if it is "
+      "not, and with anything else if it cannot decide, as grep does. It runs in the run's folder, where each node has "
+      "a folder with stdout.log and stderr.log. 'rose profile' works without this command, 'rose diagnose' does not.");
   const std::string grep =
       fmt::format("[\"grep\", \"-q\", \"panic\", \"{}/stderr.log\"]", nodes.empty() ? "n1" : nodes.front().name);
   draft.questions.push_back({text.next_line(), "oracle.command", "how can one tell that the bug is there?", false});

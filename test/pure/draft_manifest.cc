@@ -86,7 +86,7 @@ TEST_CASE("ZooKeeper: the ensemble of the Kubernetes tutorial is drafted") {
   CHECK(in_text(node.container->entrypoint->back(), "start-zookeeper --servers=3 --data_dir=/var/lib/zookeeper/data"));
   REQUIRE((node.ready && node.ready->command));
   CHECK(in_text(node.ready->command->back(), "exec \"$ROSE_CONTAINER_zk_2\" 'sh' '-c' 'zookeeper-ready 2181'"));
-  CHECK(in_text(all.draft.text, "Without meaning here: PodDisruptionBudget."));
+  CHECK(in_text(all.draft.text, "Ignored, because it means nothing in a run: PodDisruptionBudget."));
   CHECK(in_text(all.draft.text, "here all start at once"));
 }
 

@@ -421,5 +421,5 @@ TEST_CASE("a shared working folder gets no overlay, which is reported") {
   const NodeDraft node = one(app);
   CHECK(node.command == Texts{"/usr/bin/python3", "-m", "app"});
   REQUIRE(node.doubts.size() == 1);
-  CHECK(holds(node.doubts[0], "it works in /tmp, which is not there in a run"));
+  CHECK(holds(node.doubts[0], "it works in /tmp, but not in a run"));
 }
