@@ -77,7 +77,7 @@ Result<BackendChoice> choose_backend(const Plan& plan, config::Backend wanted) {
   } else if (const auto found = kernel::probe("override_return"); !found.ok) {
     lacks = fmt::format("this machine has no bpf_override_return ({})", found.detail);
   } else if (kernel::is_old()) {
-    lacks = "programs for Linux before 5.17 do not match calls";
+    lacks = "the BPF programs for Linux before 5.17 do not match calls";
   }
   if (!lacks) {
     return BackendChoice{CallBackend::override_return, wanted == config::Backend::override_return

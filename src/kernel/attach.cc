@@ -176,14 +176,14 @@ Unexpected bpf_failure(std::string_view what, int err) {
     case ESRCH:
       hint =
           "this kernel lacks a feature that rose uses (Linux 6.1 with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_SYSCALL and "
-          "CONFIG_BPF_EVENTS has all that is needed); 'rose doctor' names it, --verbose shows the kernel's message";
+          "CONFIG_BPF_EVENTS has every such feature); 'rose doctor' names it, --verbose shows the kernel's message";
       break;
     case kNotSupported:
     case ENOEXEC:
       return fail(ErrorKind::environment,
                   fmt::format("{}: the kernel cannot place a probe at the instruction there", what),
-                  "the kernel cannot execute some instructions, such as those with a lock prefix, beside their place: "
-                  "name another function or a later line");
+                  "the kernel must execute a copy of the instruction at another address, which it cannot do with some "
+                  "instructions, such as those with a lock prefix: name another function or a later line");
     case ENOMEM:
     case E2BIG: hint = "lower the memory option"; break;
     default: hint = "'rose doctor' tries each feature; --verbose shows the kernel's message";

@@ -15,7 +15,8 @@ namespace {
 
 constexpr long kCgroup2Magic = 0x63677270;
 constexpr std::uint64_t kTopId = 1;  // inode number of the hierarchy's root folder
-constexpr const char* kMountIt = "mount it: mount -t cgroup2 none /sys/fs/cgroup (or /sys/fs/cgroup/unified beside v1)";
+constexpr const char* kMountIt =
+    "mount cgroup v2: mount -t cgroup2 none /sys/fs/cgroup (or /sys/fs/cgroup/unified beside v1)";
 
 // Outside cgroup namespaces, /proc/PID/cgroup gives paths relative to the root of the hierarchy.
 bool whole_names() {

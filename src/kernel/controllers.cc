@@ -93,10 +93,9 @@ Result<ControllerPlace> find_controller(Controller controller) {
   const auto none = [&](std::string what) {
     return fail(
         ErrorKind::environment, fmt::format("the cgroup controller '{}' {}", name, what),
-        fmt::format(
-            "use a kernel with {}; where v1's hierarchies are mounted, mount this one: mkdir -p /sys/fs/cgroup/{} && "
-            "mount -t cgroup -o {} none /sys/fs/cgroup/{}; `rose doctor` tries it",
-            controller == Controller::memory ? "CONFIG_MEMCG" : "CONFIG_CFS_BANDWIDTH", name, name, name));
+        fmt::format("use a kernel with {}; if cgroup v1 is used, mount this controller: mkdir -p /sys/fs/cgroup/{} && "
+                    "mount -t cgroup -o {} none /sys/fs/cgroup/{}; `rose doctor` tests whether it works",
+                    controller == Controller::memory ? "CONFIG_MEMCG" : "CONFIG_CFS_BANDWIDTH", name, name, name));
   };
   if (masked(probe_name)) return none("is masked by ROSE_MASK");
   if (const auto mount = cgroup2_mount()) {

@@ -96,8 +96,8 @@ Finding probe_event_clock() {
     }
   }
   return no(
-      fmt::format("the clock that kernel programs read is not that of rose, nor what /proc/self/timens_offsets says "
-                  "of its time namespace: they differ by {:.1f} s or 52 days more",
+      fmt::format("the clock that kernel programs read differs from rose's clock by {:.1f} s (or by that and 52 days), "
+                  "and /proc/self/timens_offsets does not explain the difference",
                   static_cast<double>(static_cast<std::int32_t>(off)) * (1 << kUnit) / 1e9));
 }
 

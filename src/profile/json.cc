@@ -342,7 +342,8 @@ std::string to_json(const Profile& profile) {
 
 Result<Profile> parse_profile(std::string_view text, std::string_view name, Part part) {
   if (too_deep(text)) {
-    return fail(ErrorKind::input, fmt::format("{}: not a profile: nested more than {} deep", name, kMostDepth),
+    return fail(ErrorKind::input,
+                fmt::format("{}: not a profile: its JSON is nested more than {} levels deep", name, kMostDepth),
                 std::string(kHint));
   }
   Json root;
