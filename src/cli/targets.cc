@@ -105,9 +105,9 @@ Result<std::vector<std::string>> resolve_labels(const TargetOptions& options) {
         printable(label) != label)
       return fail(
           ErrorKind::usage, fmt::format("--label: '{}' is not a label", printable(label)),
-          fmt::format(
-              "write KEY=VALUE: cluster=east; letters, digits, '-', '_', '.' and '/' in the key, {} characters at most",
-              deploy::kLongestLabel));
+          fmt::format("write KEY=VALUE, such as cluster=east; a key has letters, digits, '-', '_', '.' and '/', "
+                      "and a label has {} characters at most",
+                      deploy::kLongestLabel));
     labels.push_back(label.substr(0, equals) + ":" + label.substr(equals + 1));
   }
   return labels;

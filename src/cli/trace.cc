@@ -317,13 +317,14 @@ std::string advice_on_incident(const replay::Run& run, bool kept) {
   }
   std::string text;
   if (!planned.empty())
-    text +=
-        fmt::format("stopped by 'rose node', so planned and no failure in the dump: {}; an incident sends signals\n",
-                    fmt::join(planned, ", "));
+    text += fmt::format(
+        "stopped by 'rose node', which the dump records as planned and not as a failure: {}; an incident must "
+        "send signals instead\n",
+        fmt::join(planned, ", "));
   if (run.result.verdict == schedule::Verdict::reproduced) return text;
   if (!partly.empty())
     text += fmt::format(
-        "only the main process was killed, others of the node continued: {}; to end a node, kill all "
+        "only the main process was killed, and other processes of the node continued: {}; to end a node, kill all "
         "processes in $ROSE_CGROUP_NODE/cgroup.procs\n",
         fmt::join(partly, ", "));
   if (!run.oracle_line.empty()) text += fmt::format("the oracle printed: {}\n", printable(run.oracle_line));

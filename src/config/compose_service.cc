@@ -377,7 +377,7 @@ void ComposeReader::read_bind(const Yaml& value, std::string source, const std::
                               const std::string& options, Service& service) {
   source = path(source);
   if (source.find(':') != std::string::npos || target.find(':') != std::string::npos)
-    refuse(value, "a volume whose path contains a ':'");
+    refuse(value, "the path of a volume must not contain a ':'");
   std::error_code error;
   const bool writes = options.find("ro") == std::string::npos;
   if (std::filesystem::is_socket(source, error))
@@ -430,7 +430,7 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
       return;
     }
     if (type != "bind" && type != "volume")
-      refuse(value, fmt::format("a volume of type '{}', bind, volume or tmpfs is needed", type));
+      refuse(value, fmt::format("the type of a volume is '{}', bind, volume or tmpfs is needed", type));
     if (!words.empty()) options = fmt::format(":{}", fmt::join(words, ","));
   } else {
     const std::vector<std::string> parts = split(text(value, "volumes"), ':');
@@ -460,7 +460,7 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
     refuse(value, fmt::format("'{}' is not a path in a container: an absolute path is needed", target));
   target = std::filesystem::path(target).lexically_normal().string();
   while (target.size() > 1 && target.ends_with('/')) target.pop_back();
-  if (source.empty() && type == "bind") refuse(value, "a volume of type 'bind' without a source");
+  if (source.empty() && type == "bind") refuse(value, "a volume of type 'bind' needs a source");
   if (source.empty()) {
     service.option("--volume", target);
     return;
@@ -700,8 +700,7 @@ void ComposeReader::read_blocks(const Yaml& value, Service& service) {
               {std::string(amount),
                [&](const Yaml& node_value, const std::string& of) { word = text(node_value, of); }}},
              fmt::format("one of '{}'", key));
-        if (path.empty() || word.empty())
-          refuse(item, fmt::format("one of '{}': 'path' and '{}' are needed", key, amount));
+        if (path.empty() || word.empty()) refuse(item, fmt::format("each of '{}' needs 'path' and '{}'", key, amount));
         service.option(flag, fmt::format("{}:{}", path, word));
       }
     };

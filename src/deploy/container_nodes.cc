@@ -457,7 +457,7 @@ Result<void> Cluster::place_folders(std::size_t node, const Image& image) {
       // With Compose, the missing folder would be created, and all runs would share it.
       const std::string own = own_volume(fmt::format("folder-{:016x}", std::hash<std::string>()(source.string())));
       if (log::is_first_report(source.string()))
-        log::info("{} does not exist: each run uses an empty folder instead; if it has to be a file, make it first",
+        log::info("{} does not exist: each run uses an empty folder instead; if it has to be a file, create it first",
                   source.string());
       ROSE_CHECK(note_volume(own, parts));
       volume = own + volume.substr(parts.front().size());

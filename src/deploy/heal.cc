@@ -247,8 +247,8 @@ class Healer {
       if (auto killed = cgroup::kill(one); !killed) healed.failed.push_back(killed.error().message);
     }
     if (count > 0)
-      healed.undone.push_back(fmt::format("cgroup {}: {}it could not continue without rose", folder.filename().string(),
-                                          ended_text(count)));
+      healed.undone.push_back(fmt::format("cgroup {}: {}which could not continue without rose",
+                                          folder.filename().string(), ended_text(count)));
   }
 
   // Thaws the other nodes and removes the limits of their cgroups.

@@ -214,7 +214,7 @@ Result<void> Cluster::name_volumes(std::size_t node, const Image& image, std::ve
       if (one->inside == target && fs::is_regular_file(parts.front(), error))
         return refused("this is a file", "name the folder that it is in");
       if (is_within(one->inside, target) && one->inside != target && fs::path(parts.front()).is_absolute())
-        return refused(fmt::format("{} is a folder of this machine, of which it is a part", target.string()),
+        return refused(fmt::format("it is a part of {}, a folder of this machine", target.string()),
                        fmt::format("set path = \"{}\"", target.string()));
     }
     if (!is_taken(one->inside)) add(one->inside);

@@ -184,7 +184,7 @@ void FunctionWatch::find_profiled(const std::vector<Target>& targets, const Add&
   if (missing == 0) return;
   log::warn_once(
       fmt::format("{} of {} functions that the profile calls infrequent are not watched: they are not in the programs "
-                  "here, first {}{} (another build than the profiled one?)",
+                  "of this host; the first is {}{} (is this another build than the profiled one?)",
                   missing, all, first, why));
 }
 

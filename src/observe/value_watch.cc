@@ -77,7 +77,7 @@ Result<void> ValueWatch::prepare(const TracerOptions& options, std::size_t nodes
     if (!good || place.fetches.size() > ROSE_FETCHES_AT_ONCE ||
         owners_.size() + place.fetches.size() > ROSE_MOST_FETCHES)
       return fail(ErrorKind::input,
-                  fmt::format("more values than the {} at one location, or the {} in all, that can be read",
+                  fmt::format("too many values: at most {} can be read at one location, and at most {} in all",
                               int{ROSE_FETCHES_AT_ONCE}, int{ROSE_MOST_FETCHES}));
     owners_.insert(owners_.end(), place.fetches.size(), static_cast<std::uint32_t>(places_.size()));
     places_.push_back(std::move(added));

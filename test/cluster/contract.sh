@@ -68,12 +68,12 @@ for kind in planned partly; do
     "$kind.toml"
 done
 expect 1 "$rose" trace -c planned.toml -o planned.bin --incident '"$ROSE_EXE" node kill n-1'
-says out "^stopped by 'rose node', so planned and no failure in the dump: n-1; an incident sends signals"
+says out "^stopped by 'rose node', which the dump records as planned and not as a failure: n-1; an incident must"
 says out "^the oracle printed: all is well$"
 says out "^--keep keeps the run's folder"
 if grep -q "only the main process" out; then fail "a planned stop is described as a kill: $(cat out)"; fi
 expect 1 "$rose" trace -c partly.toml -o partly.bin --incident 'sleep 0.5; kill -9 "$(cat "$ROSE_PIDFILE_n_1")"' --keep
-says out "^only the main process was killed, others of the node continued: n-1; "
+says out "^only the main process was killed, and other processes of the node continued: n-1; "
 if grep -q "rose node\|--keep" out; then fail "advice that does not apply: $(cat out)"; fi
 expect 1 "$rose" trace -c partly.toml -o all.bin --incident 'sleep 0.5; xargs kill -9 < "$ROSE_CGROUP_n_1/cgroup.procs"'
 if grep -q "only the main process" out; then fail "all processes were killed: $(cat out)"; fi

@@ -184,7 +184,7 @@ TEST_CASE("unsupported Compose files are refused with the line") {
       {"services:\n  a:\n    image: x\n    volumes: [\"/v:${NONE}\"]\n",
        "4: the volume '/v:' has no target: NONE has no value"},
       {"services:\n  a:\n    image: x\n    volumes: [{type: bind, target: /v}]\n",
-       "4: a volume of type 'bind' without a source"},
+       "4: a volume of type 'bind' needs a source"},
       {"services:\n  a:\n    image: x\n    mem_limit: plenty\n", "4: 'mem_limit': 'plenty' is not a number of bytes"},
       {"services:\n  a:\n    image: x\n    provider: {type: x}\n", "4: 'provider': a program outside of the run"},
       {"services:\n  a:\n    image: x\n    ipc: container:b\n",

@@ -99,8 +99,10 @@ Result<std::optional<Message>> Inbox::next() {
   const std::size_t header = get_u32(here.substr(4));
   const std::size_t payload = get_u32(here.substr(8));
   if (header > kMostHeader || payload > kMostPayload)
-    return fail(ErrorKind::input,
-                fmt::format("a message of {} and {} bytes is longer than any of a rose worker", header, payload));
+    return fail(
+        ErrorKind::input,
+        fmt::format("a message with {} bytes of header and {} bytes of payload is longer than any of a rose worker",
+                    header, payload));
   if (here.size() < kFrameHead + header) return std::nullopt;
   const std::string_view json = here.substr(kFrameHead, header);
   const std::size_t whole = kFrameHead + header + payload + 1;
@@ -109,8 +111,9 @@ Result<std::optional<Message>> Inbox::next() {
   if (!coming_) {
     ROSE_CHECK(read_header(json));
     if (payload > most_payload(coming_->type()))
-      return fail(ErrorKind::input, fmt::format("a message '{}' of {} bytes is longer than any of a rose worker",
-                                                printable(coming_->type()), payload));
+      return fail(ErrorKind::input,
+                  fmt::format("a message '{}' of {} bytes is longer than any such message of a rose worker",
+                              printable(coming_->type()), payload));
   }
   if (here.size() < whole) return std::nullopt;
   Message message = std::move(*coming_);
