@@ -9,6 +9,8 @@
 #include "evidence/forms.h"
 
 namespace rose::diagnose {
+
+using evidence::path_glob;
 namespace {
 
 // Pauses and partitions are not made shorter than this: a shorter one is not easier to understand.

@@ -11,6 +11,7 @@
 namespace rose::evidence {
 
 using namespace weights;
+
 namespace {
 
 constexpr std::size_t kMostConnections = 16;  // connections of one pair that are compared with each other

@@ -9,6 +9,9 @@
 #include "weights/weights.h"
 
 namespace rose::evidence {
+
+using namespace weights;
+
 namespace {
 
 constexpr std::int64_t kNextFolder = 100'000'000;  // longest time from one folder to the next, in nanoseconds

@@ -6,6 +6,8 @@
 #include "weights/weights.h"
 
 namespace rose::evidence {
+
+using namespace weights;
 std::vector<std::int64_t> incidents_of(std::vector<std::int64_t> times, std::int64_t longest_ns) {
   std::sort(times.begin(), times.end());
   std::vector<std::int64_t> first;
