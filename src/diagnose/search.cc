@@ -56,7 +56,8 @@ class Search {
     ROSE_TRY(d_.plan, make_plan(inputs_));
     ROSE_TRY(const bool proceed, control_run());
     if (!proceed) return {};
-    if (d_.plan.candidates.empty()) {
+    // A planned restart may reproduce the bug although the evidence contains nothing that looks like a fault.
+    if (d_.plan.candidates.empty() && restart_hits_.empty()) {
       conclusion_.nothing_to_try();
       return {};
     }

@@ -37,6 +37,12 @@ std::int64_t Facts::back_after(int node, std::int64_t ts) const {
   return it == of.end() ? kNever : *it;
 }
 
+bool asked_to_end(const trace::TraceBase& trace, const Event& event) {
+  if (event.state != ProcessState::exited || event.by == 0) return false;
+  const std::string_view by = trace.str(event.by);
+  return by != "kernel" && by != "itself";
+}
+
 Facts read_facts(const Given& given) {
   const auto nodes = static_cast<std::size_t>(given.nodes.count());
   Facts facts;
@@ -55,8 +61,8 @@ Facts read_facts(const Given& given) {
     if (main) main_known[static_cast<std::size_t>(node)] = true;
     if (start) started.emplace_back(&event, node);
     else
-      facts.processes.push_back(
-          {&event, s, node, event.signal, event.exit_code, main, false, weight_of(event), end_began(event)});
+      facts.processes.push_back({&event, s, node, event.signal, event.exit_code, main, false, weight_of(event),
+                                 end_began(event), false, asked_to_end(given.inputs.sources[s], event)});
   };
 
   std::int64_t begin = kNever;

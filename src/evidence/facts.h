@@ -40,11 +40,17 @@ struct ProcessEvent {
   std::uint64_t weight = 1;  // number of events that the record represents
   std::int64_t began = 0;    // end_began() of the event
   bool foreign = false;      // the test deployment does not run its program
+  bool asked = false;        // another process had asked it to end, by a signal that it caught
 };
 
 // The time at which the end of a process began, that is, at which its signal was sent. If the record does not have that
 // time, if it represents several ends, and for other events: its timestamp.
 [[nodiscard]] std::int64_t end_began(const Event& event);
+
+// True if the process exited after another process had asked it to end, as `systemctl restart` and a rolling update do.
+// The tracer names the sender of such a signal, but not the signal. A signal by the kernel (a hangup) or by the process
+// itself is no request from outside.
+[[nodiscard]] bool asked_to_end(const trace::TraceBase& trace, const Event& event);
 
 struct Facts {
   Times times;

@@ -177,6 +177,30 @@ TEST_CASE("a planned restart that reproduces the bug is followed like any other 
   CHECK(only_ends(*d->found, "n1"));
 }
 
+TEST_CASE("a planned restart that reproduces the bug is followed even if nothing looks like a fault") {
+  const auto config = deployment();
+  Dump dump;
+  dump.started(-2, "n1");
+  dump.exited(8, "n1", 0);
+  dump.started(9, "n1");
+  recovers(dump, 9);
+  dump.ends(40);
+  Inputs inputs = inputs_of(config, {dump});
+  inputs.profile = usual();
+  Cluster cluster([&](const Schedule& schedule, int) {
+    Answer answer;
+    if (only_ends(schedule, "n1")) answer.trace = restarted("n1", 10);
+    answer.oracle = hit_if(fault_of(schedule, FaultKind::crash, "n1") != nullptr);
+    return answer;
+  });
+  const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
+  REQUIRE(d);
+  CHECK(d->plan.candidates.empty());
+  CHECK(d->target_reached);
+  REQUIRE(d->found);
+  CHECK(only_ends(*d->found, "n1"));
+}
+
 TEST_CASE("no planned restart is run if the node would stay down, nothing follows or the profile has one") {
   const auto runs_with = [](const config::Config& config, const Dump& dump, std::optional<profile::Profile> profile) {
     Inputs inputs = inputs_of(config, {dump});

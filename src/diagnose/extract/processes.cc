@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <iterator>
 #include <map>
 #include <tuple>
@@ -67,7 +68,7 @@ std::int64_t all_stopped(const Given& given, const Facts& facts) {
     if (p.main_known && !p.main) continue;
     if (p.event->state != ProcessState::crashed && p.event->state != ProcessState::exited) continue;
     last[static_cast<std::size_t>(p.node)] = orderly(p) ? p.event->ts_ns : -1;  // sorted by time
-    signalled = signalled || (orderly(p) && p.signal != 0);
+    signalled = signalled || (orderly(p) && (p.signal != 0 || p.asked));
   }
   std::int64_t first = kNever;
   std::int64_t end = 0;
@@ -129,13 +130,16 @@ Sorted classify(const Given& given, const Facts& facts, const Programs& programs
         sorted.ends[static_cast<std::size_t>(p.node)].push_back(p);
         break;
       case ProcessState::exited:
-        if (p.exit_code == 0) {
+        // A main process that was asked to end was stopped from outside, whatever its status: its orderly end may be
+        // what the bug is in. Helpers are asked to end by their node.
+        if (p.exit_code == 0 && (helper || !p.asked)) {
           sorted.discards.add("benign: processes that ended with status 0", p.weight);
         } else if (helper) {
           sorted.discards.add("a helper process of a node ended", p.weight);
         } else {
           // A shell exits with 128 + signal if its command was killed.
           if (p.exit_code == 128 + 9 || p.exit_code == 128 + 15) p.signal = p.exit_code - 128;
+          else if (p.asked) p.signal = SIGTERM;  // the usual request
           sorted.ends[static_cast<std::size_t>(p.node)].push_back(p);
         }
         break;
