@@ -132,6 +132,31 @@ trace::Event& short_write(Dump& dump, double t, std::string_view node, std::stri
 
 }  // namespace
 
+TEST_CASE("a write that fails right after a short write to the same file leaves part of its data there") {
+  const auto config = deployment();
+  const auto first_of = [&](double after, std::string_view path) {
+    Dump dump;
+    short_write(dump, 5, "n1", path, 192, 560);
+    for (const double t : {5 + after, 5.2, 5.4}) dump.scf(t, "n1", "write", ENOSPC, "/data/n1/wal.log");
+    dump.scf(5.6, "n1", "write", ENOSPC, "/data/n1/wal.log");
+    dump.ends(20);
+    for (const Candidate& c : plan_of(config, dump).candidates)
+      if (c.kind == FaultKind::syscall && c.error == "ENOSPC") return c;
+    FAIL("no candidate");
+    return Candidate{};
+  };
+  const Candidate torn = first_of(0.001, "/data/n1/wal.log");
+  CHECK(torn.fault.effect == schedule::Effect::bytes);
+  CHECK(torn.fault.effect_bytes == 192);
+  CHECK(torn.fault.times == 4);
+  CHECK(torn.why.find("192 bytes") != std::string::npos);
+  CHECK(std::any_of(torn.alternatives.begin(), torn.alternatives.end(), [](const schedule::Fault& shape) {
+    return shape.error == ENOSPC && shape.effect == schedule::Effect::none;
+  }));
+  CHECK(first_of(0.15, "/data/n1/wal.log").fault.effect == schedule::Effect::none);     // not at once
+  CHECK(first_of(0.001, "/data/n1/other.log").fault.effect == schedule::Effect::none);  // of another file
+}
+
 TEST_CASE("a short write before an exit gives a full disk as first candidate and the short write as second") {
   const auto config = deployment();
   Dump dump;

@@ -101,10 +101,17 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   std::int64_t since = times.workload != 0 ? group.first_ts - times.workload : kSecond / 2;
   if (since > given.longest_ns)
     since = given.longest_ns / 2;  // production runs for days: the failure may be later than the test's workload lasts
+  bool torn = false;
   const auto shape = [&](std::int64_t in_a_row, bool timed) {
     if (timed && since < kSecond / 2) return;
     Fault f = fault;
     f.times = in_a_row;
+    // The program wrote the rest of the data after a short write, and that failed: make the call that writes all of it
+    // write as much and fail.
+    if (torn) {
+      f.effect = schedule::Effect::bytes;
+      f.effect_bytes = failure.torn;
+    }
     // Arm the fault a fifth earlier than observed: one that is armed at the observed time would miss the call in about
     // half of the runs.
     if (timed) f.when = {elapsed(since - since / 5)};
@@ -114,6 +121,11 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   // The first call of a rare kind, or on a file that was created since, is probably the one that failed, whenever it is
   // made.
   const bool often = !group.on_new_file && hot(given, group.node, failure.syscall);
+  if (failure.torn > 0) {
+    torn = true;
+    shape(fault.times, often);
+    torn = false;
+  }
   // If the ordinal of the failed call is known, make that call fail.
   if (group.nth > 1 && group.nth <= static_cast<std::uint64_t>(std::max(1, given.config().diagnose.syscall_attempts))) {
     shape(fault.times, false);
@@ -153,6 +165,7 @@ void set_why(Candidate& c, const Given& given, const Times& times, const Failure
   else if (given.inputs.profile) c.why += "the profile does not contain it";
   else c.why += "without a profile it is unknown whether it is normal";
   if (c.ordinariness == 0) c.why += "; an error of a disk or resource";
+  if (failure.torn > 0) c.why += fmt::format("; right after {} bytes of the data had been written", failure.torn);
   if (c.usual < 1) c.why += "; it fails like this all the time";
   if (c.ordinariness == 3) c.why += "; healthy programs see such errors all the time";
   if (group.cause != nullptr) c.why += fmt::format("; {} explains it", group.cause->words);

@@ -20,7 +20,8 @@ struct Failure {
   bool far_more = false;  // the profile contains it, but far more rarely
   double normal = 0;      // average number in a run of the profile
   int ordinariness = 0;
-  std::string follows;  // for people: the event that it always follows; "": none
+  std::string follows;    // for people: the event that it always follows; "": none
+  std::int64_t torn = 0;  // bytes of the same data that a short write had written right before; 0: none
 
   // True if an access to a mapped file failed: there is no call that can be made to fail.
   [[nodiscard]] bool of_mapping() const { return group->err == 0 && group->requested == 0; }

@@ -169,6 +169,27 @@ std::string what_it_follows(const Failure& failure, const Given& given, const Fa
   return last == nullptr ? "" : fmt::format("{} {}", last->syscall, how_failed(*last->group));
 }
 
+// A program that writes the rest of its data after a short write does so at once, even on a busy machine.
+constexpr std::int64_t kWritesRest = 100 * kMillisecond;
+
+// Finds writes that failed for lack of space right after a short write to the same file: the last page that was free
+// took the beginning of the data. The two are one event, a write that left part of its data in the file and failed.
+void find_torn(std::vector<Failure>& failures) {
+  for (Failure& failure : failures) {
+    const FailedCall& rest = *failure.group;
+    if (!lasting_error(rest.err) || failure.syscall.find("write") == std::string::npos) continue;
+    for (const Failure& other : failures) {
+      const FailedCall& part = *other.group;
+      if (part.err != 0 || part.done <= 0 || part.done >= std::int64_t{part.requested} || part.node != rest.node ||
+          other.syscall != failure.syscall || part.pattern != rest.pattern)
+        continue;
+      if (std::any_of(part.times.begin(), part.times.end(),
+                      [&](std::int64_t ts) { return ts <= rest.first_ts && rest.first_ts - ts <= kWritesRest; }))
+        failure.torn = part.done;
+    }
+  }
+}
+
 }  // namespace
 
 ExtractedCalls extract_calls(const Given& given, const Facts& facts, const Programs& programs, const Causes& causes) {
@@ -178,6 +199,7 @@ ExtractedCalls extract_calls(const Given& given, const Facts& facts, const Progr
   std::vector<Failure> failures = unusual(given, facts, calls.groups, extracted.discards);
   const std::vector<Moments> serious = serious_failures(failures, given.nodes.count());
   for (Failure& failure : failures) failure.follows = what_it_follows(failure, given, facts, serious);
+  find_torn(failures);
   // Sort by rank: a dump may contain any number of groups, and only the first ones are tried and need all shapes.
   std::stable_sort(failures.begin(), failures.end(),
                    [](const Failure& a, const Failure& b) { return a.order() < b.order(); });
