@@ -192,6 +192,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
         } else {
           failed_at.insert(silence->failed_at);
           partition.calls += silence->calls;
+          partition.unseen += silence->unseen;
           partition.plain = std::max(partition.plain, silence->plain);
           still_fails = still_fails || silence->open;
         }
@@ -207,6 +208,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
           if (silence->failed_at < 0) continue;
           failed_at.insert(silence->failed_at);
           partition.calls += silence->calls;
+          partition.unseen += silence->unseen;
           partition.plain = std::max(partition.plain, silence->plain);
         }
       it = edges.erase(it);

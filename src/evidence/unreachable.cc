@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "base/units.h"
+#include "evidence/unanswered.h"
 #include "evidence/usual.h"
+#include "weights/weights.h"
 #include "kernel/syscalls.h"
 #include "weights/weights.h"
 
@@ -49,7 +51,10 @@ std::vector<Contact> contacts(const Given& given) {
   std::set<std::int16_t> reaching;  // calls whose success shows that the other node was reached
   for (const char* call : {"connect", "accept", "accept4"})
     reaching.insert(static_cast<std::int16_t>(kernel::find_syscall(call)->number));
-  std::vector<Contact> found;
+  const auto connect = static_cast<std::int16_t>(kernel::find_syscall("connect")->number);
+  const auto listen = static_cast<std::int16_t>(kernel::find_syscall("listen")->number);
+  std::vector<Contact> found, begun;
+  Services services;
   for (std::size_t s = 0; s < given.inputs.sources.size(); ++s) {
     const Source& source = given.inputs.sources[s];
     std::vector<int> peer_of(source.strings.size() + 1, NodeMap::kNone - 2);  // kNone - 2: not determined yet
@@ -58,8 +63,13 @@ std::vector<Contact> contacts(const Given& given) {
     for (const Observation& event : source.observations) {
       const bool failed = event.type == EventType::scf && may_indicate_partition(event.err);
       const bool reached = event.type == EventType::sys && event.result >= 0 && reaching.contains(event.syscall);
-      if ((!failed && !reached) || event.peer == 0 || event.peer >= peer_of.size() || event.syscall < 0) continue;
-      Contact contact{&event, -1, -1, 0, false};
+      if (event.type == EventType::sys && event.syscall == listen && event.result >= 0 && event.peer != 0)
+        if (const int node = given.nodes.network_of(given.nodes.of(s, event)); node >= 0)
+          services.try_emplace({node, parse_endpoint(source.str(event.peer)).port}, event.ts_ns);
+      const bool begins = event.type == EventType::sys && event.syscall == connect && event.result == -EINPROGRESS;
+      if ((!failed && !reached && !begins) || event.peer == 0 || event.peer >= peer_of.size() || event.syscall < 0)
+        continue;
+      Contact contact{&event, -1, -1, 0, false, 0, false};
       if (failed) {
         const std::string syscall = kernel::syscall_name(event.syscall);
         const Meaning meaning = meaning_of(event.err, syscall);
@@ -75,6 +85,11 @@ std::vector<Contact> contacts(const Given& given) {
       contact.to = peer;
       contact.from = given.nodes.network_of(given.nodes.of(s, event));
       if (contact.from < 0 || contact.to < 0 || contact.from == contact.to) continue;
+      if (begins) {
+        contact.port = parse_endpoint(source.str(event.peer)).port;
+        begun.push_back(contact);
+        continue;
+      }
       if (failed && normal && normal->find(source, event) != nullptr) continue;
       const std::pair descriptor{event.pid, event.fd};
       if (reached && event.fd >= 0) {
@@ -88,6 +103,7 @@ std::vector<Contact> contacts(const Given& given) {
     }
   }
   std::erase_if(found, [](const Contact& contact) { return contact.event == nullptr; });
+  for (const Contact& contact : unanswered(std::move(begun), found, services)) found.push_back(contact);
   std::stable_sort(found.begin(), found.end(),
                    [](const Contact& a, const Contact& b) { return a.event->ts_ns < b.event->ts_ns; });
   return found;
@@ -98,6 +114,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
   struct Period {
     std::int64_t first = 0, last = 0;
     std::uint64_t calls = 0;
+    std::uint64_t unseen = 0;
     double plain = 0;
     bool out = true;
     std::int64_t early = 0;  // the partition began this long before the first failure
@@ -119,10 +136,11 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     const bool reached_itself = reached_since.erase(pair) > 0, reached_by_it = answered_since.erase(pair) > 0;
     const bool reached = reached_itself || (reached_by_it && !c.out);
     if (periods.empty() || event.ts_ns - periods.back().last > kSeparateFailures || reached)
-      periods.push_back({event.ts_ns, event.ts_ns, 0, 0, true, event.err == EHOSTUNREACH ? kArpTimeout : 0});
+      periods.push_back({event.ts_ns, event.ts_ns, 0, 0, 0, true, event.err == EHOSTUNREACH ? kArpTimeout : 0});
     Period& period = periods.back();
     period.last = event.ts_ns;
     period.calls += weight_of(event);
+    if (c.unseen) period.unseen += weight_of(event);
     period.plain = std::max(period.plain, c.plain * event.how().reliability);
     period.out = period.out && c.out;
   }
@@ -147,11 +165,12 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
       silence.events = 0;
       silence.failed_at = pair.first;
       silence.calls = period.calls;
+      silence.unseen = period.unseen;
       silence.plain = period.plain * (usual ? kOddsUsual : 1);
       silences.push_back(silence);
       if (period.out) continue;
       std::swap(silence.src, silence.dst);
-      silence.calls = 0;
+      silence.calls = silence.unseen = 0;
       silences.push_back(silence);
     }
   }
@@ -161,6 +180,9 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
 bool is_sufficient(const Partition& partition) {
   if (partition.plain < kLeastReported && partition.calls < kResetsOfPartition * partition.peers.size()) return false;
   if (partition.peers.size() > 1 || partition.failed_at.size() > 1) return true;
+  // One node's repeated attempts that did not reach the other one: both tracers agree on that, so the other side need
+  // not have tried to connect.
+  if (partition.unseen >= kResetsOfPartition) return true;
   return partition.all_others && partition.plain >= 1 &&
          partition.calls > 1;  // one pair only: the error must be unambiguous and repeated
 }

@@ -10,13 +10,15 @@
 
 namespace rose::evidence {
 
-// A call from one node to another that failed as unreachable, or that succeeded.
+// A call from one node to another that failed as unreachable, that remained unanswered, or that succeeded.
 struct Contact {
   const Observation* event = nullptr;
   int from = -1;
   int to = -1;
-  double plain = 0;  // 0..1: how clearly its error indicates a partition; 0: it succeeded
-  bool out = false;  // only outgoing traffic is dropped; incoming may still arrive
+  double plain = 0;     // 0..1: how clearly its error indicates a partition; 0: it succeeded
+  bool out = false;     // only outgoing traffic is dropped; incoming may still arrive
+  int port = 0;         // of a connect in progress: the port of the service
+  bool unseen = false;  // a connect that the other node's tracer did not see arrive
 };
 
 // The contacts of all dumps by time, without failures that also occur in fault-free runs.

@@ -1,6 +1,8 @@
 // Partitions without a silence in the trace: calls to the other nodes that fail as unreachable.
 #include <catch2/catch.hpp>
 
+#include <cerrno>
+
 #include "diagnose_play.h"
 
 using namespace rose;
@@ -77,6 +79,69 @@ TEST_CASE("unreachable: one pair is a partition if both sides report it or there
   CHECK(plan_with(2, {{1, 2}}, ETIMEDOUT, "connect") == 0);
   CHECK(plan_with(2, {{1, 2}, {2, 1}}, ETIMEDOUT, "connect") == 1);
   CHECK(plan_with(3, {{1, 2}, {1, 3}}, ETIMEDOUT, "recvfrom") == 0);  // the program's own timeout
+}
+
+TEST_CASE("unreachable: connects in progress that the other node never accepts are a partition") {
+  // Each node begins connections to the other; those of [from, to] are not accepted.
+  const auto connects = [](Dump& dump, double from, double to, int node, int peer) {
+    for (int i = 0; i < 40; ++i) {
+      const double t = 0.3 * i + 0.05 * node;
+      trace::Event& begun =
+          dump.scf(t, fmt::format("n{}", node), "connect", 0, {}, fmt::format("10.77.0.{}:7000", peer));
+      begun.type = trace::EventType::sys;
+      begun.result = -EINPROGRESS;
+      if (t >= from && t <= to) continue;
+      trace::Event& accepted = dump.scf(t + 0.001, fmt::format("n{}", peer), "accept4", 0, {},
+                                        fmt::format("10.77.0.{}:{}", node, 40000 + i));
+      accepted.type = trace::EventType::sys;
+      accepted.result = 5;
+    }
+    dump.ends(13);
+  };
+  const auto config = deployment();
+  Dump dump;
+  connects(dump, 4, 6, 1, 2);
+  connects(dump, 4, 6, 2, 1);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(cuts(plan).size() == 1);
+  const Candidate& cut = *cuts(plan)[0];
+  CHECK(cut.fault.node == "n1");
+  CHECK(cut.fault.peers == std::vector<std::string>{"n2"});
+  CHECK(cut.first_ts >= at(4));
+  CHECK(cut.first_ts <= at(4.4));
+  CHECK(cut.fault.duration_ns >= 1500 * kMillisecond);
+  CHECK(cut.fault.duration_ns <= 2500 * kMillisecond);
+  CHECK(cut.why.find("not answered") != std::string::npos);
+
+  // The other node had ended.
+  Dump ended;
+  connects(ended, 4, 6, 1, 2);
+  connects(ended, 4, 6, 3, 2);
+  ended.crashed(4, "n2");
+  ended.started(6, "n2");
+  for (const Candidate* c : cuts(plan_of(config, ended))) CHECK(c->symptom);
+  // Only one side connects.
+  Dump one_side;
+  connects(one_side, 4, 6, 1, 2);
+  REQUIRE(cuts(plan_of(config, one_side)).size() == 1);
+  // The first attempts are lost, but the service listens, and others reach it.
+  Dump first;
+  trace::Event& listens = first.scf(-1, "n2", "listen", 0, {}, "10.77.0.2:7000");
+  listens.type = trace::EventType::sys;
+  trace::Event& other = first.scf(-0.5, "n2", "accept4", 0, {}, "10.77.0.3:41000");
+  other.type = trace::EventType::sys;
+  other.result = 6;
+  connects(first, -1, 2, 1, 2);
+  CHECK(cuts(plan_of(config, first)).size() == 1);
+  // The service accepts nobody any more: its thread for connections may have ended.
+  Dump for_good;
+  connects(for_good, 4, 20, 1, 2);
+  CHECK(cuts(plan_of(config, for_good)).empty());
+  // The service was never seen to accept: perhaps its accepts are not recorded.
+  Dump unseen;
+  connects(unseen, -1, 20, 1, 2);
+  connects(unseen, -1, 20, 2, 1);
+  CHECK(cuts(plan_of(config, unseen)).empty());
 }
 
 TEST_CASE("unreachable: reset connections give only an uncertain partition and explain nothing") {

@@ -92,12 +92,13 @@ Candidate partition_candidate(const Given& given, const Facts& facts, const Part
                       : partition.direction == schedule::Direction::out ? "nothing reached {1} from {0}"
                                                                         : "silence between {0} and {1}";
     c.why = fmt::format("{} for {}, from {}", fmt::format(fmt::runtime(way), c.node, others), length, since);
-    if (partition.calls > 0) c.why += fmt::format("; {} calls between them failed as unreachable", partition.calls);
+    if (partition.calls > 0)
+      c.why += fmt::format("; {} calls between them failed as unreachable or were not answered", partition.calls);
   } else {
     c.plainness = partition.plain;
     c.known = Known::inferred;
-    c.why = fmt::format("{} calls between {} and {} failed as unreachable in {}, from {}", partition.calls, c.node,
-                        others, length, since);
+    c.why = fmt::format("{} calls between {} and {} failed as unreachable or were not answered in {}, from {}",
+                        partition.calls, c.node, others, length, since);
   }
   if (partition.open) c.why += ", and still so when the dump was written";
   if (const Origin* origin = origin_of(given, facts, partition); origin != nullptr) {
