@@ -1,6 +1,6 @@
 // Finds connections that a node began and the other node never accepted. Programs give up such attempts by timers of
 // their own, so no call fails, and a pair of nodes that connects anew for each attempt is on no connection silent for
-// long. 
+// long.
 #pragma once
 
 #include <cstdint>

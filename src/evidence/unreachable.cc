@@ -10,7 +10,6 @@
 #include "base/units.h"
 #include "evidence/unanswered.h"
 #include "evidence/usual.h"
-#include "weights/weights.h"
 #include "kernel/syscalls.h"
 #include "weights/weights.h"
 

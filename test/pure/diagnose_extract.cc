@@ -62,6 +62,21 @@ TEST_CASE("an idle direction joins the partition that the unanswered opposite di
   CHECK(partitions(plan)[0]->known == Known::seen);
 }
 
+TEST_CASE("a silence in both directions may be a cut of either one") {
+  const auto config = deployment();
+  Dump dump;
+  dump.cut(5, 12, 1, {2});
+  dump.ends(30);
+  const Plan plan = plan_of(config, dump);
+  REQUIRE(partitions(plan).size() == 1);
+  const Candidate& cut = *partitions(plan)[0];
+  CHECK(cut.fault.direction == Direction::both);
+  for (const Direction one_way : {Direction::in, Direction::out})
+    CHECK(std::count_if(cut.alternatives.begin(), cut.alternatives.end(), [&](const schedule::Fault& shape) {
+            return shape.node == cut.fault.node && shape.peers == cut.fault.peers && shape.direction == one_way;
+          }) == 1);
+}
+
 TEST_CASE("overlapping silences of a busy and a rare pair are one partition that begins when neither was heard") {
   const auto config = deployment();
   Dump dump;

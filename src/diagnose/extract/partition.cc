@@ -73,6 +73,21 @@ std::vector<Fault> further(const Given& given, const Partition& partition, const
   return shapes;
 }
 
+// Adds the shapes in which only one direction is cut. Connections then fall silent in the other one as well, because
+// nothing is acknowledged or answered. Only what needs no answer (heartbeats by datagrams) still arrives, and a dump
+// does not contain that. So a silence in both directions may be a cut of either one.
+void add_one_way(Candidate& c) {
+  if (c.fault.direction != schedule::Direction::both) return;
+  for (const schedule::Direction one_way : {schedule::Direction::out, schedule::Direction::in}) {
+    Fault shape = c.fault;
+    shape.direction = one_way;
+    const bool known = std::any_of(c.alternatives.begin(), c.alternatives.end(), [&](const Fault& other) {
+      return other.node == shape.node && other.peers == shape.peers && other.direction == one_way;
+    });
+    if (!known) c.alternatives.push_back(std::move(shape));
+  }
+}
+
 }  // namespace
 
 Candidate partition_candidate(const Given& given, const Facts& facts, const Partition& partition, Ids& ids) {
@@ -106,6 +121,7 @@ Candidate partition_candidate(const Given& given, const Facts& facts, const Part
     set_origin(c, *origin);
     c.why = fmt::format("{}; {}", c.why, seen);
   }
+  if (!c.assumed && c.plainness >= kLikelyPartition) add_one_way(c);
   return c;
 }
 
