@@ -142,6 +142,14 @@ TEST_CASE("if all failed paths lie in one subfolder, a disk for that subfolder a
   REQUIRE(d);
   INFO(d->reason);
   CHECK(d->target_reached);
+  // A program that fails only when there is space again.
+  Play again({makes(3, "n1", "write", "/tmp/runs/8/n1/data/log.1")}, [&](const std::vector<Hit>& hits, int) {
+    return only(hits, FaultKind::disk_full) && hits[0].fault->resource.folder == "data" &&
+           hits[0].fault->duration_ns > 0;
+  });
+  const auto found = diagnose::diagnose(inputs, again, {});
+  REQUIRE(found);
+  CHECK(found->target_reached);
   // Nothing suggests a full disk for the other files of the folder.
   dump.scf(3.2, "n1", "openat", ENOSPC, "/tmp/runs/7/n1/other/index");
   Inputs both = inputs_of(config, {dump});

@@ -148,7 +148,8 @@ class LimitTrials {
                                        : fmt::format("{} of its calls fail with {}", calls.size(), first.error);
     propose(fault, yield, fmt::format("{}, to the end of the run: {}", what, seen), calls);
     const bool one_folder = kind == FaultKind::disk_full && !in_container(first.node);
-    if (const std::string folder = one_folder ? common_folder(calls) : ""; !folder.empty()) {
+    const std::string folder = one_folder ? common_folder(calls) : "";
+    if (!folder.empty()) {
       Fault there = fault;
       there.resource.folder = folder;
       propose(std::move(there), kNextStep * yield,
@@ -171,6 +172,12 @@ class LimitTrials {
     }
     // The limit may have ended before the dump did, so also try the observed duration.
     fault.duration_ns = std::clamp(rounded(last - first.first_ts), kSecond, std::max(kSecond, limit_ns_ / 2));
+    if (!folder.empty()) {
+      Fault there = fault;
+      there.resource.folder = folder;
+      propose(std::move(there), kNextStep * kNextStep * yield,
+              fmt::format("{}, where its {} is, as long as observed: {}", what, folder, seen), calls);
+    }
     propose(std::move(fault), kNextStep * yield, fmt::format("{}, as long as observed: {}", what, seen), calls);
   }
 
