@@ -177,6 +177,29 @@ TEST_CASE("a connection error is not matched to the node's files") {
   }
 }
 
+TEST_CASE("a reset is not ruled out by the end of the peer that only the same message suggests") {
+  const auto config = deployment();
+  const trace::Trace control = usual_run();
+  LogInputs given(config,
+                  line(0, "opening the store") + line(1, "saved table one") +
+                      line(2, "read tcp 10.77.0.2:41234->10.77.0.1:7000: read: connection reset by peer") +
+                      line(3, "closed"),
+                  usual_log(), &control);
+  const Plan plan = given.plan();
+  const auto find = [&](FaultKind kind, std::string_view error) {
+    return std::find_if(plan.candidates.begin(), plan.candidates.end(),
+                        [&](const Candidate& c) { return c.kind == kind && c.error == error; });
+  };
+  const auto end = find(FaultKind::crash, ""), reset = find(FaultKind::syscall, "ECONNRESET");
+  REQUIRE(end != plan.candidates.end());
+  REQUIRE(reset != plan.candidates.end());
+  CHECK(end->node == "n1");
+  INFO(end->why << "; " << reset->why);
+  CHECK(reset->perhaps_symptom);
+  CHECK_FALSE(reset->symptom);
+  CHECK(end->rank < reset->rank);  // a reset is mostly the end of the other side
+}
+
 TEST_CASE("if no message names a cause, calls shortly before the failure are tried, nearest first") {
   const auto config = deployment();
   const trace::Trace control = usual_run();

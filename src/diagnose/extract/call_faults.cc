@@ -1,6 +1,7 @@
 #include "diagnose/extract/call_faults.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <utility>
 #include <vector>
@@ -239,7 +240,13 @@ Candidate call_candidate(const Given& given, const Times& times, const Failure& 
   if (matches_peer(kernel::find_syscall(group.syscall))) c.peer = peer_glob(group.peer, given.nodes);
   c.profiled = failure.far_more;
   c.ordinariness = failure.ordinariness;
-  c.symptom = failure.symptom();
+  // A reset connection is mostly, but not always, the end of the other side: a device between the two may reset it,
+  // too. If messages only suggest such an end, and perhaps these same messages, it may explain the call but does not
+  // rule it out.
+  const bool reset = group.err == ECONNRESET || group.err == ECONNABORTED || group.err == EPIPE;
+  c.perhaps_symptom = reset && failure.follows.empty() && group.cause != nullptr && group.cause->plainness < 1 &&
+                      given.log_evidence(*group.first) != nullptr;
+  c.symptom = failure.symptom() && !c.perhaps_symptom;
   c.follows = !failure.follows.empty();
   c.foreign = group.foreign;
   if (!kernel::resource_error(group.err) && all_the_time(group.times, given.longest_ns)) c.usual = kOddsUsual;

@@ -56,6 +56,7 @@ Network extract_network(const Given& given, const Facts& facts, const std::vecto
       made.push_back({CauseKind::partition, partition.node, partition.all_others ? std::vector<int>{} : partition.peers,
                       partition.start, partition.end,
                       fmt::format("the cut of {} ({})", c.node, facts.times.at(partition.start))});
+      made.back().plainness = c.plainness;
     }
     return made;
   };
