@@ -462,6 +462,23 @@ TEST_CASE("if the only node misses a peer outside the deployment, its calls to t
   CHECK(closed[0].error == ECONNRESET);
 }
 
+TEST_CASE("a node that reports the lost connection as well has not ended", "[logs]") {
+  const auto ended = [](const std::string& of_peer) {
+    const std::string start =
+        "2026-01-02 03:04:01 INFO starting\n2026-01-02 03:04:02 INFO opened the store\n"
+        "2026-01-02 03:04:03 INFO listening on port 7000\n";
+    const Hinted both({start + "2026-01-02 03:04:05.100 WARN read tcp 10.0.0.1:40123->10.0.0.2:7000: read: connection "
+                               "reset by peer\n2026-01-02 03:04:09 INFO round 9 is done\n",
+                       start + "2026-01-02 03:04:04 INFO the first client\n" + of_peer},
+                      {});
+    return both.find(Hint::Kind::end, "n2") != nullptr;
+  };
+  const std::string lost = "WARN write tcp 10.0.0.2:7000->10.0.0.1:40123: write: software caused connection abort\n";
+  CHECK(ended(""));
+  CHECK(ended("2026-01-02 03:04:04.900 " + lost));  // before the other side: perhaps its last words
+  CHECK_FALSE(ended("2026-01-02 03:04:05.140 " + lost));
+}
+
 TEST_CASE("errors during a successful start and debug messages give no hints", "[logs]") {
   const auto line = [](int second, const std::string& text) {
     return fmt::format("2026-01-02 03:{:02}:{:02} {}\n", 4 + second / 60, second % 60, text);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <map>
@@ -39,6 +40,21 @@ bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
   const std::vector<Message>& all = log->messages;
   return all.size() <= kExcerpt || !is_timed(*log) || all.back().ts_ns > ts + kEarlyEnd ||
          all[all.size() - 2].ts_ns > ts + kNoticedTogether;
+}
+
+// True if the missing node itself reports a lost connection at that time or right after it. A process that ended can
+// report nothing: the network, or a device in it, has broken the connection, and both sides notice that. The last
+// messages of a process that ends for another reason come before its peers miss it.
+bool reports_it_too(const Findings& found, const std::string& name, const Hint& silence) {
+  if (silence.ts_ns == kNoTime) return false;
+  const NodeLog* log = found.log_of(name);
+  return std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
+    if (hint.log == kNoNode || &found.node(hint.log) != log || hint.ts_ns == kNoTime) return false;
+    const bool lost = hint.kind == Hint::Kind::silence ||
+                      (hint.kind == Hint::Kind::call && (hint.error == ECONNRESET || hint.error == ECONNABORTED ||
+                                                         hint.error == EPIPE || hint.error == ETIMEDOUT));
+    return lost && hint.ts_ns >= silence.ts_ns && hint.ts_ns - silence.ts_ns <= kNoticedTogether;
+  });
 }
 
 // The number of nodes that the same node misses at about that time. Several nodes rarely end at once.
@@ -109,7 +125,9 @@ void find_missed_ends(Findings& found) {
       return hint.kind == Hint::Kind::end && hint.node == name;
     });
     // A node that joined the cluster again had not ended.
-    if (reported || (found.reunited && !silence.closed) || lives_on(found, name, silence.ts_ns)) continue;
+    if (reported || (found.reunited && !silence.closed) || lives_on(found, name, silence.ts_ns) ||
+        reports_it_too(found, name, silence))
+      continue;
     const bool unanswered = std::none_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
       return hint.kind == Hint::Kind::silence && hint.answered && hint.peer == name;
     });
