@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <unordered_map>
 
@@ -361,6 +362,61 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
   }
 }
 
+// True if the fault asks a process to end by a signal that it may catch.
+bool asks_to_end(const schedule::Fault* planned) {
+  return planned != nullptr && planned->kind == schedule::FaultKind::crash && planned->signal != SIGKILL;
+}
+
+// A process that catches the request to end receives the fault in the functions with which it reacts: those that it
+// enters between the signal and its end, and that no correct run enters. Which function a thread was executing when the
+// signal came does not matter. The first of them decides how the process ends, and the next ones are what it calls.
+void from_requests(const Input& input, std::size_t failing, Evidences& out) {
+  std::set<std::string> usual;
+  for (const Run& run : input.runs)
+    if (run.group == Group::sound)
+      for (const Step& step : run.steps)
+        if (input.kinds[step.kind].what == StepKind::function) usual.insert(key_of(input.kinds[step.kind].function));
+  struct Reacts {
+    double share = 0;  // added up over the runs
+    std::size_t runs = 0;
+    std::string node;
+  };
+  std::map<std::string, Reacts> seen;
+  for (const Run& run : input.runs) {
+    if (run.group != Group::failing) continue;
+    for (const schedule::FaultOutcome* fault : fired(run)) {
+      if (!asks_to_end(input.schedule.find(fault->id))) continue;
+      const std::int64_t at = run.zero_ns + fault->fired_ns;
+      std::set<std::int32_t> asked;  // processes of the node that had run before
+      std::set<std::string> here;
+      double share = 1;
+      for (const Step& step : run.steps) {
+        const Kind& kind = input.kinds[step.kind];
+        if (kind.what != StepKind::function || (!fault->node.empty() && kind.node != fault->node)) continue;
+        if (step.ts_ns < at) {
+          asked.insert(step.pid);
+          continue;
+        }
+        if (!asked.contains(step.pid) || usual.contains(key_of(kind.function))) continue;
+        if (!here.insert(key_of(kind.function)).second) continue;
+        Reacts& reacts = seen[kind.function];
+        reacts.share += share;
+        ++reacts.runs;
+        reacts.node = kind.node;
+        if (here.size() == kMostEntered) break;
+        share *= kOuter;
+      }
+    }
+  }
+  for (const auto& [function, reacts] : seen) {
+    Evidence& evidence = out[function];
+    evidence.features.raise(Feature::arrived, reacts.share / static_cast<double>(failing));
+    evidence.tell(evidence.features[Feature::arrived], reacts.node,
+                  fmt::format("with it the process reacts to the request to end, in {} failing runs",
+                              times(reacts.runs, failing)));
+  }
+}
+
 // The nodes that a fault stops, or cuts off from others.
 struct Silenced {
   std::set<std::string> nodes, peers;  // peers: those that they are cut off from; empty: all others
@@ -669,6 +725,7 @@ std::map<std::string, Evidence> evidence_of(const Input& input, const Comparison
   Evidences evidences;
   const bool known_broken_off = from_stacks(input, failing, evidences) > 0;
   from_entries(input, failing, evidences);
+  from_requests(input, failing, evidences);
   from_messages(input, failing, evidences);
   from_differences(input, comparison, known_broken_off, evidences);
   from_use(input, evidences);

@@ -1,5 +1,6 @@
 // Which functions are suspects, and the story that is written about them.
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <functional>
 
 #include "explain/function_names.h"
@@ -484,6 +485,44 @@ TEST_CASE("without a stack, the functions that the thread had entered are report
   CHECK(save->why.find("no stack is known") != std::string::npos);
   CHECK(std::any_of(e.limits.begin(), e.limits.end(),
                     [](const auto& limit) { return limit.starts_with("no stack shows where"); }));
+}
+
+TEST_CASE("a request to end arrives in the functions with which the process reacts", "[explain]") {
+  const auto arrived_with = [](int signal) {
+    Case one;
+    schedule::Fault fault;
+    fault.id = "fault";
+    fault.kind = schedule::FaultKind::crash;
+    fault.node = "n1";
+    fault.signal = signal;
+    one.input.schedule.faults = {fault};
+    for (int i = 0; i < 5; ++i) {
+      // The peers react to the end; the thread of the signal had nothing to do with it.
+      one.add(Group::failing, failing(2 * i)
+                                  .enters(104, "request", 2)
+                                  .enters(105, "shut_down", 3)
+                                  .enters(106, "mark_clean", 3)
+                                  .enters(110, "reconnect", 9, "n2")
+                                  .does(111, "openat", "/srv/n2/x", 9, "n2"));
+      one.add(Group::sound, sound(2 * i + 1).enters(104, "request", 2));
+    }
+    const explain::Explanation e = one.explain();
+    std::vector<double> arrived;
+    for (const char* function : {"shut_down", "mark_clean", "request", "reconnect"}) {
+      const auto of = std::find_if(e.suspects.begin(), e.suspects.end(),
+                                   [&](const auto& suspect) { return suspect.function == function; });
+      arrived.push_back(of == e.suspects.end() ? 0 : of->features[explain::Feature::arrived]);
+    }
+    if (signal == SIGTERM) CHECK(e.suspects.at(0).function == "shut_down");
+    return arrived;
+  };
+  const std::vector<double> asked = arrived_with(SIGTERM), killed = arrived_with(SIGKILL);
+  CHECK(asked[0] == 1);
+  CHECK(asked[1] > 0.5);
+  CHECK(asked[1] < 1);
+  CHECK(asked[2] == 0);
+  CHECK(asked[3] == 0);
+  CHECK(killed == std::vector<double>(4, 0));
 }
 
 TEST_CASE("a memory limit takes effect in the process that the OOM killer ends, and at that time", "[explain]") {
