@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 #include <filesystem>
+#include <optional>
 #include <unordered_map>
 
 #include "base/ascii.h"
@@ -429,20 +430,25 @@ struct Silenced {
   }
 };
 
+std::optional<Silenced> silenced_by(const Input& input, const schedule::FaultOutcome& outcome) {
+  const schedule::Fault* fault = input.schedule.find(outcome.id);
+  if (fault == nullptr) return std::nullopt;
+  const bool cut = fault->kind == schedule::FaultKind::partition || fault->kind == schedule::FaultKind::network;
+  if (!cut && fault->kind != schedule::FaultKind::crash && fault->kind != schedule::FaultKind::pause)
+    return std::nullopt;
+  Silenced one;
+  one.nodes.insert(outcome.node.empty() ? fault->node : outcome.node);
+  if (!cut) return one;
+  one.nodes.insert(fault->side.begin(), fault->side.end());
+  one.peers.insert(fault->peers.begin(), fault->peers.end());
+  one.both = true;
+  return one;
+}
+
 std::vector<Silenced> silenced(const Input& input, const Run& run) {
   std::vector<Silenced> out;
-  for (const schedule::FaultOutcome* outcome : fired(run)) {
-    const schedule::Fault* fault = input.schedule.find(outcome->id);
-    if (fault == nullptr) continue;
-    const bool cut = fault->kind == schedule::FaultKind::partition || fault->kind == schedule::FaultKind::network;
-    if (!cut && fault->kind != schedule::FaultKind::crash && fault->kind != schedule::FaultKind::pause) continue;
-    Silenced& one = out.emplace_back();
-    one.nodes.insert(outcome->node.empty() ? fault->node : outcome->node);
-    if (!cut) continue;
-    one.nodes.insert(fault->side.begin(), fault->side.end());
-    one.peers.insert(fault->peers.begin(), fault->peers.end());
-    one.both = true;
-  }
+  for (const schedule::FaultOutcome* outcome : fired(run))
+    if (std::optional<Silenced> one = silenced_by(input, *outcome)) out.push_back(*std::move(one));
   return out;
 }
 
@@ -486,6 +492,57 @@ void from_messages(const Input& input, std::size_t failing, Evidences& out) {
       evidence.features[Feature::receives] += of.sum / most / static_cast<double>(failing);
       evidence.tell(0.3, of.node, "it is entered next when a message of a node has arrived that the fault silences");
     }
+  }
+}
+
+// The functions that handle the first messages of a node that come after a pause or a partition has ended. The node
+// does not know what has happened meanwhile: its messages are late, and the code that should refuse them is in these
+// functions or near them. They need not differ from those of correct runs, in which the messages are not late.
+void from_late_messages(const Input& input, std::size_t failing, Evidences& out) {
+  constexpr std::size_t kMostLate = 8;  // messages of each fault: what follows them is usual again
+  struct Handled {
+    double share = 0;  // added up over the runs
+    std::string node;
+  };
+  std::map<std::string, Handled> handled;  // by function
+  for (const Run& run : input.runs) {
+    if (run.group != Group::failing || run.exchanged.empty()) continue;
+    std::map<std::string, Handled> here;
+    for (const schedule::FaultOutcome* outcome : fired(run)) {
+      const schedule::Fault* fault = input.schedule.find(outcome->id);
+      const std::optional<Silenced> silent = silenced_by(input, *outcome);
+      if (!silent || fault->kind == schedule::FaultKind::crash || !outcome->ended_ns) continue;
+      const std::int64_t end = run.zero_ns + *outcome->ended_ns;
+      std::set<std::int32_t> waits;  // threads that have received such a message and entered nothing since
+      std::size_t messages = 0;
+      double share = 1;
+      for (const Step& step : run.steps) {
+        if (step.ts_ns < end) continue;
+        const Kind& kind = input.kinds[step.kind];
+        if (kind.what == StepKind::taken) {
+          const Exchanged& message = run.exchanged[step.source];
+          const bool late = messages < kMostLate && silent->between(message.from, message.to);
+          if (late) waits.insert(step.tid), ++messages;
+          else waits.erase(step.tid);
+        }
+        if (kind.what != StepKind::function || waits.erase(step.tid) == 0) continue;
+        const auto [known, fresh] = here.try_emplace(kind.function, Handled{share, kind.node});
+        if (fresh) share *= kOuter;
+        else known->second.share = std::max(known->second.share, share);
+        if (messages >= kMostLate && waits.empty()) break;
+      }
+    }
+    for (const auto& [function, of] : here) {
+      Handled& all = handled[function];
+      all.share += of.share;
+      all.node = of.node;
+    }
+  }
+  for (const auto& [function, of] : handled) {
+    Evidence& evidence = out[function];
+    evidence.features.raise(Feature::receives, of.share / static_cast<double>(failing));
+    evidence.tell(0.3 * evidence.features[Feature::receives], of.node,
+                  "it handles a message that comes late, after the fault");
   }
 }
 
@@ -727,6 +784,7 @@ std::map<std::string, Evidence> evidence_of(const Input& input, const Comparison
   from_entries(input, failing, evidences);
   from_requests(input, failing, evidences);
   from_messages(input, failing, evidences);
+  from_late_messages(input, failing, evidences);
   from_differences(input, comparison, known_broken_off, evidences);
   from_use(input, evidences);
   std::vector<std::string> names;

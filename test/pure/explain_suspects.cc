@@ -525,6 +525,42 @@ TEST_CASE("a request to end arrives in the functions with which the process reac
   CHECK(killed == std::vector<double>(4, 0));
 }
 
+TEST_CASE("the functions that handle a node's messages after its pause are suspects", "[explain]") {
+  Case one;
+  one.input.schedule.faults[0].kind = schedule::FaultKind::pause;
+  one.input.schedule.faults[0].node = "n2";
+  for (int i = 0; i < 5; ++i) {
+    script::Run late = script::Run(2 * i).enters(100, "request").faulted(102, 9, "n2");
+    late.result().faults.back().ended_ns = 500 * kMillisecond;
+    one.add(Group::failing, late.sends(510, "n3", "n1", "ping", 8)
+                                .takes(511, "n3", "n1", 3)
+                                .enters(512, "answer", 3)
+                                .sends(600, "n2", "n1", "commit 4", 9)
+                                .takes(601, "n2", "n1", 2)
+                                .enters(602, "commit", 2)
+                                .enters(603, "store", 2)
+                                .prints(900, 4, "went back"));
+    one.add(Group::sound, script::Run(2 * i + 1)
+                              .enters(100, "request")
+                              .sends(200, "n2", "n1", "commit 4", 9)
+                              .takes(201, "n2", "n1", 2)
+                              .enters(202, "commit", 2)
+                              .enters(203, "store", 2)
+                              .sends(510, "n3", "n1", "ping", 8)
+                              .takes(511, "n3", "n1", 3)
+                              .enters(512, "answer", 3));
+  }
+  const explain::Explanation e = one.explain();
+  const auto receives = [&](const std::string& function) {
+    const auto of = std::find_if(e.suspects.begin(), e.suspects.end(),
+                                 [&](const auto& suspect) { return suspect.function == function; });
+    return of == e.suspects.end() ? 0 : of->features[explain::Feature::receives];
+  };
+  CHECK(receives("commit") == 1);
+  CHECK(receives("store") == 0);
+  CHECK(receives("answer") == 0);
+}
+
 TEST_CASE("a memory limit takes effect in the process that the OOM killer ends, and at that time", "[explain]") {
   Case one;
   one.input.schedule.faults[0].kind = schedule::FaultKind::memory;
