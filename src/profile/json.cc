@@ -1,8 +1,10 @@
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/json_shape.h"
 #include "base/text.h"
 #include "base/zstd.h"
 #include "profile/profile.h"
@@ -133,24 +135,6 @@ constexpr std::uint64_t kMostCount = UINT64_MAX;
 // A profile is nested four levels deep. The JSON library's writer is recursive, so a million brackets would overflow
 // the stack.
 constexpr int kMostDepth = 16;
-bool too_deep(std::string_view text) {
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if ((c == '[' || c == '{') && ++depth > kMostDepth) {
-      return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
-}
 
 void read_calls(Reader& reader, const Json& root, const char* key, bool failure, std::vector<CallKind>& out) {
   reader.list(root, key, [&](const Json& element, const std::string& where) {
@@ -341,7 +325,7 @@ std::string to_json(const Profile& profile) {
 }
 
 Result<Profile> parse_profile(std::string_view text, std::string_view name, Part part) {
-  if (too_deep(text)) {
+  if (!json_within(text, kMostDepth, std::numeric_limits<std::size_t>::max())) {
     return fail(ErrorKind::input,
                 fmt::format("{}: not a profile: its JSON is nested more than {} levels deep", name, kMostDepth),
                 std::string(kHint));

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/json.h"
+#include "base/json_shape.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/regex.h"
@@ -224,6 +225,17 @@ TEST_CASE("any text is quoted as valid TOML") {
 TEST_CASE("JSON output is valid for any text") {
   CHECK(json_line({{"b", "a\xff"}, {"a", 1}}) == "{\"b\":\"a\xef\xbf\xbd\",\"a\":1}\n");
   CHECK(Json::accept(json_text(std::string("\xc0\xaf\0\x1b\xed\xa0\x80", 7))));
+}
+
+TEST_CASE("JSON texts that are nested too deep or have too many members are found before they are parsed") {
+  CHECK(json_within("{\"a\":[{\"b\":1}]}", 3));
+  CHECK_FALSE(json_within("{\"a\":[{\"b\":1}]}", 2));
+  CHECK(json_within("{\"[[[{{{:::\\\"[[[\":1}", 1, 1));
+  CHECK(json_within("{\"a\":1,\"b\":[2,3,{\"c\":4}]}", 3, 2));
+  CHECK_FALSE(json_within("{\"a\":1,\"b\":2}", 1, 1));
+  CHECK(json_within("[{\"a\":1},{\"a\":1}]", 2, 1));
+  CHECK(json_within("]]}}{\"a\":", 1));
+  CHECK_FALSE(json_within(std::string(10'000'000, '['), 64));
 }
 
 TEST_CASE("ordinals are printed") {

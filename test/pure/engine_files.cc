@@ -98,6 +98,19 @@ TEST_CASE("messages: an invalid one is refused as early as possible") {
   CHECK(error_of(std::string("ROSE\xff\xff\xff\xff\0\0\0\0", 12)).find("longer than any") != std::string::npos);
   CHECK(error_of(std::string("ROSE\2\0\0\0\0\0\0\0[]\n", 15)).find("not a JSON object") != std::string::npos);
   CHECK(error_of(std::string("ROSE\2\0\0\0\0\0\0\0{}\n", 15)).find("with a type") != std::string::npos);
+  std::string wide = "{\"type\":\"a\"";
+  for (int i = 0; i < 300'000; ++i) wide += fmt::format(",\"k{}\":1", i);
+  wide += "}";
+  std::string widest = "ROSE";
+  for (int shift = 0; shift < 32; shift += 8) widest.push_back(static_cast<char>(wide.size() >> shift & 0xff));
+  CHECK(error_of(widest + std::string(4, '\0') + wide + "\n").find("not a JSON object") != std::string::npos);
+  // Many small objects take no longer than one of the same length.
+  std::string many = "{\"type\":\"a\",\"b\":[{}";
+  for (int i = 0; i < 1'000'000; ++i) many += ",{}";
+  many += "]}";
+  std::string most = "ROSE";
+  for (int shift = 0; shift < 32; shift += 8) most.push_back(static_cast<char>(many.size() >> shift & 0xff));
+  CHECK(error_of(most + std::string(4, '\0') + many + "\n").find("digest does not match") != std::string::npos);
   std::string deep = "{\"type\":\"a\",\"b\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   std::string frame = "ROSE";
   for (int shift = 0; shift < 32; shift += 8) frame.push_back(static_cast<char>(deep.size() >> shift & 0xff));
@@ -313,6 +326,15 @@ TEST_CASE("a run is transferred with its record, trace, files and log write time
   CHECK(refused([](Message&) {}).empty());
   CHECK(refused([](Message& m) { m.header["files"][0]["path"] = "../outside"; }).find("may lead out") !=
         std::string::npos);
+  const auto also = [&](const std::string& name) {
+    return refused([&](Message& m) { m.header["files"].push_back({{"path", name}, {"size", 0}}); });
+  };
+  CHECK(also("n1/other").empty());
+  CHECK(also("n1/stdout").empty());
+  for (const std::string& name : {std::string("n1/stdout.log"), std::string("n1"), std::string("n1/stdout.log/x"),
+                                  std::string(256, 'x'), std::string(256, 'x') + "/y"})
+    CHECK(also(name).find("cannot be written beside its other files") != std::string::npos);
+  CHECK(also("a/" + std::string(5000, 'x')).size() < 400);
   CHECK(refused([](Message& m) { m.header["files"][0]["size"] = 1'000'000; }).find("longer than the message") !=
         std::string::npos);
   CHECK(refused([](Message& m) { m.header["trace"] = -1; }).find("longer than the message") != std::string::npos);

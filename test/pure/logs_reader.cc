@@ -504,3 +504,19 @@ TEST_CASE("lines of several nodes in one file are assigned to the nodes that the
     CHECK(logs.sources[0].lines == 2);
   }
 }
+
+TEST_CASE("a log that is one JSON value is not parsed if it is nested too deep or has too many members") {
+  const auto repeat = [](std::string_view what, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += what;
+    return all;
+  };
+  const std::string record = R"({"events":[{"message":"disk full"}]})";
+  CHECK(Read(record).text(0).find("\"log\":\"disk full\"") != std::string::npos);
+  std::string wide = "[{";
+  for (int i = 0; i < 300'000; ++i) wide += fmt::format("{}\"k{}\":1", i == 0 ? "" : ",", i);
+  for (const std::string& hostile :
+       {R"({"events":[)" + std::string(3'000'000, '[') + std::string(3'000'000, ']') + "]}",
+        "[" + repeat("{\"m\":", 2'000'000) + "1" + repeat("}", 2'000'000) + "]", wide + "}]"})
+    CHECK(Read(hostile).logs.nodes.size() <= 1);
+}

@@ -1,6 +1,7 @@
 #include "engine/wire/message.h"
 
 #include "base/json.h"
+#include "base/json_shape.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
@@ -32,7 +33,7 @@ std::size_t most_payload(std::string_view type) {
   return 0;
 }
 
-// Parsing is recursive, so the depth is limited to that of valid messages.
+// The depth of valid messages.
 constexpr int kDeepestHeader = 32;
 
 }  // namespace
@@ -74,10 +75,8 @@ std::string to_bytes(const Message& message) {
 
 Result<void> Inbox::read_header(std::string_view text) {
   Message message;
-  bool deep = false;
-  message.header = parse_json(
-      text, [&](int depth, Json::parse_event_t, Json&) { return depth <= kDeepestHeader || (deep = true, false); });
-  if (deep || !message.header.is_object() || message.type().empty())
+  if (json_within(text, kDeepestHeader)) message.header = parse_json(text);
+  if (!message.header.is_object() || message.type().empty())
     return fail(ErrorKind::input, "a message's header is not a JSON object with a type");
   const std::size_t member = kDigestMember.size() + kDigestDigits + 2;
   digest_.clear();

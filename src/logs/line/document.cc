@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/json_shape.h"
 #include "logs/line/chars.h"
 
 namespace rose::logs {
 namespace {
 
-constexpr int kDeepest = 12;  // nesting of objects and arrays
+constexpr int kDeepest = 12;      // nesting of objects and arrays in which records are looked for
+constexpr int kDeepestText = 64;  // of a whole text: the text of a record may be nested further
 
 // Names of the fields that hold the program's line, the time and the severity, the most specific first.
 constexpr std::array kTexts = std::to_array<const char*>(
@@ -196,7 +198,8 @@ std::optional<std::string> lines_of_document(std::string_view whole) {
   for (std::size_t at = whole.find_first_of("{["); at != std::string_view::npos; at = whole.find_first_of("{[", at)) {
     const std::size_t end = end_of_value(whole, at);
     if (end == 0) break;  // keep what precedes the error
-    const Json value = parse_json(whole.substr(at, end - at));
+    const std::string_view text = whole.substr(at, end - at);
+    const Json value = json_within(text, kDeepestText) ? parse_json(text) : Json(Json::value_t::discarded);
     if (value.is_discarded()) break;
     unroller.walk(value, {});
     at = end;

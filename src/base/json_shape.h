@@ -1,0 +1,17 @@
+// The shape of a JSON text from outside, examined before it is parsed: code that walks the value is recursive, and the
+// library finds an object's member by comparing all names, so a small text could exhaust the stack or take hours.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace rose {
+
+// Enough for every object that rose and the systems it knows write; an object of this size is parsed in milliseconds.
+inline constexpr std::size_t kMostJsonMembers = 4096;
+
+// True if arrays and objects are nested at most `depth` deep and no object has more than `members` members. The text
+// need not be valid JSON.
+[[nodiscard]] bool json_within(std::string_view text, int depth, std::size_t members = kMostJsonMembers);
+
+}  // namespace rose
