@@ -239,6 +239,7 @@ Result<std::unique_ptr<engine::Fleet>> make_fleet(const DiagnoseOptions& options
   fleet.allow_attached = options.allow_attached;
   fleet.keep = options.keep;
   fleet.silence_ns = config.diagnose.worker_silence_ns;
+  fleet.run_limit_ns = engine::run_limit(config);
   fleet.code_book = &code.methods();
   if (logs != nullptr) {
     fleet.logs = true;

@@ -47,6 +47,18 @@ Done lost_run(const Job& job, std::string why) {
 
 }  // namespace
 
+// Assumption: each step of a run has a timeout, so a run that has taken twice the sum of them does not end. Goal: a
+// worker that is stuck but still sends signs of life does not stop the diagnosis. The allowance of one hour covers
+// steps whose limits the configuration does not state: setup, form and teardown, images that are fetched, a busy
+// machine.
+std::int64_t run_limit(const config::Config& config) {
+  std::int64_t sum = 0;
+  for (const config::Node& node : config.nodes) sum += node.ready ? node.ready->timeout_ns : 30 * kSecond;
+  if (config.workload) sum += config.workload->timeout_ns;
+  if (config.oracle) sum += config.oracle->timeout_ns;
+  return 3600 * kSecond + 2 * sum;
+}
+
 struct Fleet::Worker {
   enum class State { down, greeting, preparing, idle, running, given_up };
   int place = 0;   // index among the workers
@@ -66,6 +78,7 @@ struct Fleet::Worker {
   bool file_began = false;
   std::string errors, last_error;
   std::optional<Job> job;
+  std::int64_t job_since_ns = 0;
 
   [[nodiscard]] bool up() const { return state != State::down && state != State::given_up; }
 };
@@ -94,6 +107,7 @@ Fleet::Fleet(Engine engine, Tree tree, FleetOptions options)
     crew_.push_back(std::make_unique<Worker>());
     crew_.back()->place = i;
   }
+  unusable_.resize(crew_.size());
 }
 
 Fleet::~Fleet() {
@@ -139,10 +153,13 @@ Result<Done> Fleet::wait() {
 std::optional<Done> Fleet::checked(Arrived arrived) {
   const Result<void> readable = arrived.check ? arrived.check() : Result<void>();
   const std::lock_guard lock(mutex_);
+  int& unusable = unusable_[static_cast<std::size_t>(arrived.place)];
   if (readable) {
+    unusable = 0;
     losses_.erase(arrived.done.id);
     return std::move(arrived.done);
   }
+  ++unusable;
   const std::string what = fmt::format("{}: {}", arrived.who, readable.error().message);
   if (++losses_[arrived.done.id] >= kMostLosses) {
     log::warning("{}: its run was lost {} times and is abandoned", what, kMostLosses);
@@ -200,7 +217,10 @@ void Fleet::drive() {
     looked_ns = now;
     if (!stop) {
       for (const auto& worker : crew_) {
-        if (slept > options_.silence_ns / 4) worker->heard_ns = now;
+        if (slept > options_.silence_ns / 4) {
+          worker->heard_ns = now;
+          worker->job_since_ns += slept;
+        }
         // A replacement starts only when the worker that it replaces has ended, because it cleans up after that worker.
         const bool gone = std::none_of(endings_.begin(), endings_.end(),
                                        [&](const Ending& ending) { return ending.pid == worker->pid; });
@@ -208,6 +228,12 @@ void Fleet::drive() {
         const bool speaks = worker->state != Worker::State::greeting && worker->up();
         if (speaks && now - worker->heard_ns > options_.silence_ns)
           lose(*worker, fmt::format("sent nothing for {}", format_duration(options_.silence_ns)), 1, true);
+        else if (worker->job && options_.run_limit_ns > 0 && now - worker->job_since_ns > options_.run_limit_ns)
+          lose(*worker, fmt::format("did not end its run within {}", format_duration(options_.run_limit_ns)), 1, true);
+        if (worker->up() && only_unusable(*worker)) {
+          worker->failures = kMostFailures;
+          lose(*worker, fmt::format("sent {} runs in succession that could not be used", kMostFailures), 0);
+        }
       }
       give_jobs();
     }
@@ -240,6 +266,13 @@ void Fleet::drive() {
       if (Result<void> read = read_from(*worker); !read) lose(*worker, read.error().message, 3);
     }
   }
+}
+
+// Forgets the count, because the worker is given up.
+bool Fleet::only_unusable(const Worker& worker) {
+  const std::lock_guard lock(mutex_);
+  int& unusable = unusable_[static_cast<std::size_t>(worker.place)];
+  return unusable >= kMostFailures && (unusable = 0, true);
 }
 
 void Fleet::start(Worker& worker) {
@@ -490,6 +523,7 @@ void Fleet::give_jobs() {
                                   [&](const Job& one) { return there == 1 || one.avoid != worker->place; });
     if (job == queue_.end()) continue;
     worker->job = std::move(*job);
+    worker->job_since_ns = monotonic_ns();
     queue_.erase(job);
     under_way_.emplace(worker->job->id, *worker->job);
     worker->state = Worker::State::running;
@@ -618,14 +652,15 @@ void Fleet::reap(bool all) {
     if (ended) return true;
     // After a second Ctrl-C, do not wait any longer.
     const bool hurry = all && cancel::times() > 1;
-    const std::int64_t patience = ending.hangs ? 0 : kUndoing;
+    // A worker that has not answered yet has made no run, so it has nothing to undo.
+    const std::int64_t patience = ending.hangs ? 0 : ending.worked ? kUndoing : kTerminating;
     if (!ending.terminated && (since > patience || hurry)) {
       ending.terminated = true;
       ::kill(-ending.pid, SIGTERM);
     }
     if (!ending.killed && since > patience + kTerminating) {
       ending.killed = true;
-      if (!ending.hangs)
+      if (!ending.hangs && ending.worked)
         log::warning("{} did not end in {}: killed; 'rose heal' there undoes what it left", ending.who,
                      format_duration(kUndoing));
       ::kill(-ending.pid, SIGKILL);

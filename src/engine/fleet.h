@@ -1,6 +1,6 @@
 // The workers of a diagnosis: starts them through an engine, assigns jobs and ends them. If a worker dies, hangs or has
 // another version, another worker gets its job, and a new worker replaces it, up to a limit. Both are reported. If a
-// run cannot be read, another worker repeats it.
+// run cannot be read, another worker repeats it. A worker that sends only such runs is not asked again.
 #pragma once
 
 #include <condition_variable>
@@ -29,10 +29,14 @@ struct FleetOptions {
   bool logs = false;                         // workers send the nodes' logs, too
   bool keep = false;                         // the files of all run folders are kept, so workers send them
   std::int64_t silence_ns = 60'000'000'000;  // a worker without a message for this long is considered lost
+  std::int64_t run_limit_ns = 0;             // a worker whose run takes longer is considered lost; 0: no limit
   jvm::CodeBook* code_book = nullptr;
   // Called when a run is opened, with the growth of its logs over time. The paths are those in `run_dir`.
   std::function<void(const std::filesystem::path& run_dir, logs::Watch::Growth growth)> seen;
 };
+
+// How long a run may take before its worker is considered stuck, although it sends signs of life.
+[[nodiscard]] std::int64_t run_limit(const config::Config& config);
 
 class Fleet final : public Crew {
  public:
@@ -60,6 +64,7 @@ class Fleet final : public Crew {
   [[nodiscard]] std::optional<Done> checked(Arrived arrived);
 
   void drive();
+  [[nodiscard]] bool only_unusable(const Worker& worker);
   void start(Worker& worker);
   void talk(Worker& worker);
   [[nodiscard]] Result<void> hear(Worker& worker, Message message);
@@ -86,6 +91,7 @@ class Fleet final : public Crew {
   std::map<int, Job> under_way_;  // jobs that a worker is making, by id
   std::deque<Arrived> done_;
   std::map<int, int> losses_;  // how often a job's worker was lost, or sent unusable data
+  std::vector<int> unusable_;  // by place: how many runs in succession could not be used
   std::optional<Error> error_;
   bool stop_ = false;
 

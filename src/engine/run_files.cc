@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <set>
 #include <span>
@@ -98,6 +99,21 @@ Result<Message> pack_run(const replay::Run& run, const schedule::Schedule& sched
 
 namespace {
 
+constexpr std::size_t kMostOfName = 200;  // of a name
+
+// False if the file `name` cannot exist in one folder with the files `others`: it is one of them, is a folder of one,
+// or one is a folder of it, or a part of its name is too long.
+bool can_be_beside(const std::set<std::string>& others, const std::string& name) {
+  const auto inside = others.lower_bound(name + "/");
+  if (others.contains(name) || (inside != others.end() && inside->starts_with(name + "/"))) return false;
+  std::size_t from = 0;
+  for (std::size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', from)) {
+    if (slash - from > NAME_MAX || others.contains(name.substr(0, slash))) return false;
+    from = slash + 1;
+  }
+  return name.size() - from <= NAME_MAX;
+}
+
 // If `run_dir` is null, nothing is written and everything is checked.
 Result<Unpacked> read_run(const Message& message, const std::string& fingerprint, const fs::path* run_dir,
                           jvm::CodeBook* code) {
@@ -130,13 +146,19 @@ Result<Unpacked> read_run(const Message& message, const std::string& fingerprint
   if (files == header.end() || !files->is_array() || files->size() > kMostFilesOfRun)
     return refused("it has no list of files");
   std::size_t at = dump.size();
+  std::set<std::string> names;
   for (const Json& file : *files) {
     if (!file.is_object() || !file.contains("path") || !file["path"].is_string() || !file.contains("size") ||
         !file["size"].is_number_unsigned())
       return refused("a file has no name or size");
     const std::string name = file["path"].get<std::string>();
     const auto size = file["size"].get<std::uint64_t>();
-    if (!stays_inside(name)) return refused(fmt::format("'{}' may lead out of its folder", printable(name)));
+    if (!stays_inside(name))
+      return refused(fmt::format("'{}' may lead out of its folder", printable(name.substr(0, kMostOfName))));
+    if (!can_be_beside(names, name))
+      return refused(
+          fmt::format("'{}' cannot be written beside its other files", printable(name.substr(0, kMostOfName))));
+    names.insert(name);
     if (size > payload.size() - at) return refused("a file is longer than the message");
     if (run_dir != nullptr)
       ROSE_CHECK(write_inside(*run_dir, name, payload.substr(at, static_cast<std::size_t>(size))));
