@@ -7,6 +7,8 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/cancel.h"
 #include "base/file.h"
@@ -25,6 +27,7 @@
 #include "report/dump/show.h"
 #include "report/dump/summary.h"
 #include "trace/dump.h"
+#include "trace/frames.h"
 #include "trace/jsonl.h"
 #include "trace/merge.h"
 #include "trace/redact.h"
@@ -150,7 +153,21 @@ Result<void> keep(std::vector<Brought>& brought, const CollectCommand& options,
 
 // Reads a dump from a folder to which others may write. The file may have been replaced by a pipe meanwhile.
 Result<trace::ReadDump> read_regular(const std::filesystem::path& path) {
-  ROSE_TRY(const std::string content, read_inside({}, path, kMostFileBytes));
+  const Fd fd = open_regular(path);
+  if (!fd) return fail_errno(ErrorKind::input, fmt::format("cannot open {}", path.string()), errno);
+  // Only what may be part of a dump is read, however long the file is.
+  trace::DumpFrames frames;
+  std::string content;
+  std::vector<char> buffer(std::size_t{1} << 18);
+  for (bool more = true; more;) {
+    const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno(ErrorKind::input, fmt::format("cannot read {}", path.string()), errno);
+    const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
+    const std::size_t taken = frames.take(bytes);
+    content += bytes.substr(0, taken + trace::kTellingBytes);
+    more = n > 0 && taken == bytes.size() && content.size() <= kMostFileBytes;
+  }
   return trace::parse_dump(std::as_bytes(std::span(content)), path.string());
 }
 

@@ -12,6 +12,7 @@
 #include "base/trim.h"
 #include "base/units.h"
 #include "observe/dump_files.h"
+#include "trace/frames.h"
 
 namespace rose::observe {
 namespace {
@@ -174,6 +175,8 @@ Result<std::vector<Collected>> collect(const std::vector<DumpSource>& sources, c
     std::filesystem::path path;
     std::uint64_t bytes = 0;
     std::string problem;
+    trace::DumpFrames frames;
+    bool cut = false;  // what follows is not part of a dump
   };
   std::vector<Arriving> arriving(commands.size());
   SideBySide how;
@@ -190,13 +193,18 @@ Result<std::vector<Collected>> collect(const std::vector<DumpSource>& sources, c
       }
       one.file.emplace(std::move(*made));
     }
+    // A host that sends something else, or goes on for ever, must not fill the disk that the other dumps need. Some
+    // bytes more are kept, so that the reader describes what is wrong.
+    const std::size_t taken = one.frames.take(bytes);
+    one.cut = taken < bytes.size();
+    bytes = bytes.substr(0, taken + trace::kTellingBytes);
     one.bytes += bytes.size();
     if (one.bytes > kMostBytes) return false;
     if (const Result<void> written = one.file->write(bytes); !written) {
       one.problem = written.error().message;
       return false;
     }
-    return true;
+    return !one.cut;
   };
   ROSE_TRY(const std::vector<Ended> ended, run_side_by_side(commands, how));
 
@@ -210,7 +218,8 @@ Result<std::vector<Collected>> collect(const std::vector<DumpSource>& sources, c
     Arriving& one = arriving[next];
     const Ended& end = ended[next++];
     Collected got{source.name, {}, {}, end.seconds};
-    if (!end.started || end.timed_out || end.refused || end.exit_code != 0) {
+    const bool kept_part = end.refused && one.cut && one.problem.empty();
+    if (!kept_part && (!end.started || end.timed_out || end.refused || end.exit_code != 0)) {
       got.problem = one.problem.empty() ? why_none(end, options) : one.problem;
     } else if (!one.file) {
       got.problem = "it sent nothing";

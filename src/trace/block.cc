@@ -12,6 +12,7 @@
 
 #include "kernel/open_flags.h"
 #include "kernel/syscalls.h"
+#include "trace/frames.h"
 #include "trace/limits.h"
 
 namespace rose::trace {
@@ -20,11 +21,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
 static_assert(offsetof(BlockHeader, crc) == 16);
 
-constexpr std::size_t kMostBlockBytes = std::size_t{1} << 24;  // before compression
-// Deflate can compress 1000:1, so a small hostile file could demand gigabytes. Readers refuse blocks above this ratio,
-// so that the memory for reading a file is proportional to its size. Writers store blocks above this ratio
-// uncompressed.
-constexpr std::size_t kMostRatio = 128;
 constexpr std::size_t kStringCost = 16;  // memory per string in a table, in addition to its bytes
 
 std::uint32_t block_crc(const BlockHeader& header, const void* packed) {
@@ -199,13 +195,7 @@ std::optional<std::string> open_block(std::string_view bytes, BlockHeader& heade
   if (bytes.size() < sizeof header) return "the file ends inside a block header";
   std::memcpy(&header, bytes.data(), sizeof header);
   bytes.remove_prefix(sizeof header);
-  if (header.kind != kMetaBlock && header.kind != kStringsBlock && header.kind != kEventsBlock &&
-      header.kind != kDoneBlock)
-    return fmt::format("no block of a known kind begins here (found {:#010x})", header.kind);
-  if (header.raw > kMostBlockBytes)
-    return fmt::format("a block claims {} bytes, the most is {}", header.raw, kMostBlockBytes);
-  if (header.raw / kMostRatio > header.packed)
-    return fmt::format("a block claims {} bytes from {} compressed ones", header.raw, header.packed);
+  if (auto fault = header_fault(header)) return fault;
   if (header.packed > bytes.size())
     return fmt::format("the file ends inside a block ({} of {} bytes)", bytes.size(), header.packed);
   if (header.zero != 0 || block_crc(header, bytes.data()) != header.crc) return "a block's checksum does not match";

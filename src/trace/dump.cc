@@ -213,7 +213,7 @@ class Reader {
     }
     if (!have_meta_) return Unexpected(std::move(*result.damage));  // nothing at all is readable
     if (done && offset != size_)
-      result.damage = damage(offset, fmt::format("{} bytes follow the end of the dump", size_ - offset));
+      result.damage = damage(offset, "more bytes follow the end of the dump");
     result.trace = std::move(trace_);
     sort_by_time(result.trace);
     return result;

@@ -29,12 +29,14 @@ tracer() {
 cat >ssh <<'EOF'
 #!/bin/bash
 echo "$0 $*" >>calls
-for host in "$@"; do host=${host#me@}; case $host in db*|cache|silent|gone|junk|torn) break ;; esac; done
+for host in "$@"; do host=${host#me@}; case $host in db*|cache|silent|gone|junk|torn|endless|babble) break ;; esac; done
 case $host in
 silent) exec sleep 600 ;;
 gone) echo "ssh: connect to host gone port 22: No route to host" >&2; exit 255 ;;
 junk) echo "Welcome to junk"; exit 0 ;;
 torn) head -c 300 one.bin; exit 0 ;;
+endless) cat one.bin; exec cat /dev/urandom ;;
+babble) exec cat /dev/urandom ;;
 esac
 command=${!#}
 exec bash -c "${command/--control SOCK/--control $host}"
@@ -84,6 +86,14 @@ says err 'junk: .*(not a rose dump|no rose dump|dump)'
 says err 'torn: '
 [ -e some/db1.bin ] && [ -e some/db2.bin ] && [ ! -e some/gone.bin ] ||
   fail "the folder does not contain exactly the collected dumps"
+# A host that sends something else, or goes on after its dump, is stopped at once, so it does not fill the disk. The
+# deadline is longer than the test may take.
+expect 4 timeout 120 "$rose" dump collect db1 endless babble -o endless/ --deadline 10m $by
+says out '1 of 3 answered'
+says err 'endless: .*more bytes follow the end of the dump'
+says err 'babble: .*not a rose dump'
+expect 0 "$rose" dump show endless/endless.bin --format jsonl
+says out /rose-none/of-db1
 expect 0 "$rose" dump collect db1 kubectl:prod/cache:server ssh:db1 kubectl:prod-cache:server db1 \
   -o alike/ ${by/"$work/kubectl"/"$work/kubectl-any"}
 for file in alike/*; do expect 0 "$rose" dump show "$file" --format jsonl; done
@@ -139,9 +149,11 @@ rm shared/rose-other-*
 # Anybody who may write to the shared folder can create pipes and folders with the names of dumps. The dumps of
 # the other hosts are still collected.
 mkfifo shared/rose-pipe-20990101T000000Z-crash.bin
+truncate -s 100G shared/rose-sparse-20990101T000000Z-crash.bin
 mkdir shared/rose-folder-20990101T000000Z-crash.bin
-expect 0 timeout -s KILL 60 "$rose" dump collect ./shared/ -o folder.bin
-rm -r shared/rose-pipe-* shared/rose-folder-*
+expect 4 timeout -s KILL 60 "$rose" dump collect ./shared/ -o folder.bin
+says err 'sparse.*not a rose dump'
+rm -r shared/rose-pipe-* shared/rose-folder-* shared/rose-sparse-*
 expect 2 "$rose" trace --pid $$ -o file.bin --dump-together
 says err "names the file 'file.bin'"
 mkdir empty

@@ -11,6 +11,7 @@
 #include <map>
 
 #include "folder.h"
+#include "trace/frames.h"
 #include "trace_random.h"
 #include "trace_same.h"
 
@@ -329,7 +330,7 @@ TEST_CASE("version 1: forged blocks with valid checksums are refused", "[dump]")
       {forged_block("WHAT", 0, ""), "no block of a known kind"},
       {forged_block("DONE", 1, std::string(15, '\0')), "wrong size"},
       {forged_block("DONE", 1, std::string(16, '\1')), "should hold"},
-      {done + "x", "1 bytes follow the end"},
+      {done + "x", "more bytes follow the end"},
       {"", "without the mark of a complete dump"},
   };
   for (const Case& c : cases) {
@@ -490,4 +491,61 @@ TEST_CASE("a million events are written and read", "[dump]") {
   CHECK(events == many);
   std::printf("%zu events: %.1f MB, written in %.2f s, read in %.2f s\n", many, static_cast<double>(bytes.size()) / 1e6,
               writing, reading);
+}
+
+namespace {
+
+std::string numbered_dump(std::size_t events) {
+  Trace trace;
+  trace.meta.node = "a";
+  for (std::size_t i = 0; i < events; ++i) {
+    Event& event = trace.events.emplace_back();
+    event.node = trace.strings.intern("a");
+    event.type = EventType::scf;
+    event.ts_ns = static_cast<std::int64_t>(i);
+    event.syscall = 1;
+    event.err = 5;
+  }
+  return dump_to_bytes(trace).value();
+}
+
+// How many bytes are taken, if they arrive in pieces of this size.
+std::size_t frames_taken(std::string_view bytes, std::size_t piece, bool* complete = nullptr) {
+  DumpFrames frames;
+  std::size_t all = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += piece) {
+    const std::string_view part = bytes.substr(at, piece);
+    const std::size_t some = frames.take(part);
+    all += some;
+    if (some < part.size()) break;
+  }
+  if (complete != nullptr) *complete = frames.complete();
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("frames: all bytes of a dump are taken, and none after its end") {
+  const std::string whole = numbered_dump(20'000);
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{4096}, whole.size() * 2}) {
+    bool complete = false;
+    CHECK(frames_taken(whole, piece, &complete) == whole.size());
+    CHECK(complete);
+    CHECK(frames_taken(whole.substr(0, whole.size() - 1), piece, &complete) == whole.size() - 1);
+    CHECK_FALSE(complete);
+    CHECK(frames_taken(whole + whole, piece) == whole.size());
+    CHECK(frames_taken(whole + std::string(1 << 20, '\0'), piece) == whole.size());
+  }
+}
+
+TEST_CASE("frames: bytes that are no dump are refused at once") {
+  CHECK(frames_taken("Welcome", 1) == 0);
+  CHECK(frames_taken("ROSEDUMQ", 1) == 7);
+  CHECK(frames_taken("ROSEDUMQ", 8) == 0);
+  CHECK(frames_taken(std::string(1 << 20, '\0'), 4096) == 0);
+  std::string block = numbered_dump(1).substr(0, 16);
+  CHECK(frames_taken(block + std::string(1 << 20, 'x'), 1 << 20) == 16);
+  // A block that claims far more compressed bytes than its content can have.
+  block += std::string("EVTS\1\0\0\0\xff\xff\xff\xff\10\0\0\0", 16) + std::string(8, '\0');
+  CHECK(frames_taken(block + std::string(1 << 20, 'x'), 1 << 20) == 16);
 }
