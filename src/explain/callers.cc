@@ -1,4 +1,5 @@
-// The callers of functions that only failing runs enter, or only correct ones: the decision was made there.
+// Finds the callers of functions that only failing runs enter, or only correct runs: whether the function is called was
+// decided in the caller.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +18,8 @@ namespace {
 
 constexpr std::size_t kMostNameBytes = 64;  // the longest text of a value
 constexpr std::size_t kMostCallers = 3;     // of one function
-constexpr std::size_t kMostDecisions = 5;   // later decisions are consequences of these
-// `arrived` above this: faults hit a stack with the function in more than one run of five
+constexpr std::size_t kMostDecisions = 5;   // a decision later than the first five is a consequence of these
+// a function with a higher `arrived` was on the stack that faults hit, in more than one run of five
 constexpr double kOnStack = 0.2;
 
 // Completes a long Java name of which only the end was recorded.
@@ -42,8 +43,8 @@ void unwrap(Call& call) {
 }
 
 // Parses a caller in a value of "store:callers". The function that started a goroutine counts as the caller of the
-// goroutine's function. So does the function that passed a function to a library, which runs it in a thread or
-// as a callback.
+// goroutine's function. In the same way, a function that passes a callback to a library counts as the caller of the
+// callback, which the library runs later or in another thread.
 Call read_call(std::string callee, const std::string& node, std::string_view text) {
   Call call;
   call.function = std::move(callee);
@@ -63,7 +64,7 @@ Call read_call(std::string callee, const std::string& node, std::string_view tex
   return call;
 }
 
-// The function's frame, with the position of the call.
+// The frame of `function`, at the position of the call.
 schedule::Frame frame_at(const Call& call, const std::string& function) {
   schedule::Frame frame;
   frame.function = function;
@@ -109,9 +110,9 @@ std::vector<std::string> functions_with(const Explanation& explanation, std::set
 
 // Selects the functions that only the runs of one side (failing or correct) enter.
 struct OneSided {
-  std::set<std::string> Suspect::* nodes;  // the nodes on which only these runs enter it
-  bool missing = false;                    // a caller no longer calls them
-  std::string_view why;                    // "which only failing runs enter after the fault"
+  std::set<std::string> Suspect::* nodes;  // the nodes on which only the runs of this side enter the function
+  bool missing = false;                    // the runs that fail lack these calls
+  std::string_view why;                    // example: "which only failing runs enter after the fault"
 };
 
 std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> calls, const OneSided& side) {
@@ -121,7 +122,7 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     const std::set<std::string>& nodes = suspect.*side.nodes;
     return nodes.contains(node) || nodes.contains("") || (node.empty() && !nodes.empty());
   };
-  // True if the call is evidence. If all runs enter the callee on a node, its callers there are none.
+  // True if only the runs of this side enter the callee on that node. Otherwise the call is not evidence.
   const auto tells = [&](const Call& call) {
     const auto callee = find_suspect(suspects, call.function);
     return callee != suspects.end() && one_sided(*callee, call.node);
@@ -134,18 +135,18 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
         of.begin(), of.end(), [&](const Call* one) { return one->caller == call.caller && one->line == call.line; });
     if (may_be_suspect(call) && !again && of.size() < kMostCallers) of.push_back(&call);
   }
-  // A closure is called by the function that it was passed to. But if the function that contains the closure is on the
-  // stack, that function made the decision.
+  // A closure is called by the function that it was passed to. If, however, the function that contains the closure is
+  // on the stack, then that function made the decision.
   const auto handed_by = [&](const Call& call) -> const Call& {
     for (const Call* one = &call;; ++one) {
       if (is_closure_in(call.function, one->caller)) return *one;
       if (one == &calls.back() || key_of(one[1].function) != key_of(one->caller)) return call;
     }
   };
-  // The first such call after the fault may be a decision, and later ones may be its consequences.
+  // The first call of a one-sided function after the fault may be a decision. Later ones may be its consequences.
   struct Decision {
-    const Call* call;  // of the function that only these runs enter
-    const Call* by;    // the same call, or that of an outer function on the stack, which made the decision
+    const Call* call;  // the call of the function that only the runs of this side enter
+    const Call* by;    // the call whose caller decided: `call`, or a call further out on its stack
   };
   std::vector<Decision> decisions;  // the first decision of each function, by time
   for (const Call& inner : calls) {
@@ -153,8 +154,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     const auto caller = find_suspect(suspects, call.caller);
     if (!tells(inner) || !may_be_suspect(call)) continue;
     if (caller != suspects.end() && one_sided(*caller, call.node)) continue;
-    // An error is passed outward along the stack that the fault hit, so what the functions on that stack do is its
-    // consequence.
+    // An error is passed outward along the stack that the fault hit, so what the functions on that stack do is a
+    // consequence of the error.
     if (caller != suspects.end() && caller->features[Feature::arrived] > kOnStack) continue;
     const bool again = std::any_of(decisions.begin(), decisions.end(),
                                    [&](const Decision& one) { return key_of(one.by->caller) == key_of(call.caller); });
@@ -184,20 +185,20 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
   };
   double share = 1;
   for (const auto& [call, by] : decisions) {
-    // The called function may itself be the one that lacks a check. That does not hold for one that is no longer
-    // called.
+    // The called function may itself lack a check, and then it is the one that mishandled the fault. This is impossible
+    // for a function that is no longer called.
     if (Features& of = find_suspect(suspects, call->function)->features; !side.missing)
       of[Feature::decided_outside] = std::min(of[Feature::decided_outside], 1 - share);
     accuse(suspects, *by, Feature::decided_first, share,
            call == by ? why(*call)
                       : fmt::format("hands over {}, {}", at_place(frame_at(*call, call->function)), side.why));
-    // Functions further out passed on the value that decided, or decided to call this caller, so they are accused as
-    // well. Functions that only failing runs enter are not.
+    // A function further out passed on the value that decided, or decided to call this caller, so it is accused too,
+    // unless only failing runs enter it.
     double outer = share;
     for (const Call* one = by; one != &calls.back() && key_of(one[1].function) == key_of(one->caller); ++one) {
       const auto caller = find_suspect(suspects, one[1].caller);
       if (caller != suspects.end() && caller->features[Feature::arrived] > kOnStack)
-        break;  // a consequence of the error as well
+        break;  // the error was passed on to this function, so what it does is a consequence
       if (outer *= kOuter; may_be_suspect(one[1]) && (caller == suspects.end() || !one_sided(*caller, one[1].node)))
         accuse(suspects, one[1], Feature::decided_first, outer,
                fmt::format("on the stack of that call: it calls {}", at_place(frame_at(one[1], one[1].function))));
@@ -253,7 +254,7 @@ std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<
     }
     before = &value;
     calls.push_back(std::move(call));
-    // The functions into which the caller was inlined called it.
+    // If the caller was inlined into another function, that function called it.
     while (end != std::string_view::npos) {
       text.remove_prefix(end + symbols::kInlinedInto.size());
       end = text.find(symbols::kInlinedInto);
@@ -269,8 +270,8 @@ std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls)
 }
 
 void add_lost_callers(Explanation& explanation, std::vector<Call> calls) {
-  // Not decisions: a function that a crash interrupts makes no further calls, and neither does one whose process it
-  // killed.
+  // A missing call is no decision if a crash interrupted the calling function, or if a crash killed the process of that
+  // function.
   const auto with = [&](const std::string& function, std::initializer_list<Feature> any) {
     const auto one = find_suspect(explanation.suspects, function);
     return one != explanation.suspects.end() &&

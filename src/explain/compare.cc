@@ -17,20 +17,20 @@ namespace rose::explain {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kMostPairs = 20'000;  // of the successions of one run
+constexpr std::size_t kMostPairs = 20'000;  // the most successions of steps that are compared in one run
 constexpr double kLeastWeight = 0.25;
-constexpr double kLeastContrast =
-    0.6;  // least difference between the shares of failing and correct runs: one run of five may have a step by chance
-constexpr double kNeedless = 0.5;  // factor for steps that are absent if a shorter fault reproduces the bug
+// Least difference between the shares of failing and correct runs. One run of five may have a step by chance.
+constexpr double kLeastContrast = 0.6;
+constexpr double kNeedless = 0.5;  // factor for a step that is absent when a shorter fault reproduces the bug
 constexpr double kSame = 0.25;     // smaller differences between the shares of runs are due to chance
 // Factors for steps that correct runs also make, only earlier (for example a start, which a crash repeats), and for
 // steps that also occur in runs without harm.
 constexpr double kNothingNew = 0.6, kHarmless = 0.35;
 
-// Half a source of noise is added that no run has shown, so that few runs are never taken for proof.
+// Count half a source of noise that no run has shown, so that a comparison of few runs is never taken for proof.
 constexpr double kUnseenSource = 0.5;
 
-using Key = std::uint64_t;  // a kind, or two kinds in succession
+using Key = std::uint64_t;  // one kind of step, or two kinds in succession
 Key pair_key(std::uint32_t kind, std::uint32_t next) { return (Key{kind} << 32) | next; }
 
 struct First {
@@ -61,7 +61,7 @@ void note(Firsts& firsts, Key key, std::uint32_t in, std::int64_t after, Nearnes
   if (after < first.after_ns) first = {after, nearness, in};
 }
 
-// The steps of a run after its cut, each kind only once, so that loops and numbers of repetitions do not matter.
+// The steps of a run after its cut, each kind only once, so that the number of repetitions does not matter.
 Firsts firsts_of(const Run& run, const Kinds& kinds, const Merged& merged, std::int64_t from_ns, std::int64_t to_ns) {
   const Threads threads = faulted(run);
   Firsts firsts;
@@ -104,7 +104,8 @@ std::unordered_set<std::uint32_t> kinds_before(const Run& run, const Merged& mer
 struct Condensed {
   const Run* run = nullptr;
   Firsts firsts;
-  // Of correct and harmless runs: steps that are certainly later than the cut of failing runs. Nothing: all are.
+  // Of correct and harmless runs: the steps that are certainly later than the cut of failing runs. Not set if this
+  // holds for all steps after the cut.
   std::optional<Firsts> later;
   Firsts ahead;  // of failing runs: steps shortly before the cut, which correct runs may have after their cut
   std::unordered_set<std::uint32_t> before;  // of correct runs
@@ -118,7 +119,7 @@ struct Groups {
   [[nodiscard]] bool enough() const { return failing.size() >= 2 && sound.size() >= 2; }
 };
 
-// `question`: only the runs that were asked it; kNoKind: all.
+// The runs, by group. Only the runs that were asked `question`; kNoKind: all runs.
 Groups grouped(const std::vector<Condensed>& runs, std::uint32_t question = kNoKind) {
   Groups groups;
   for (const Condensed& one : runs) {
@@ -154,16 +155,16 @@ double share(const std::vector<const Firsts*>& runs, Key key, std::int64_t withi
 
 double variance(double share) { return 4 * share * (1 - share); }
 
-// The probability that something which varies among equal runs has all failing runs on one side and all correct ones on
-// the other. Something that k of n runs have by chance is distributed in one of binomial(n, k) ways. Things that always
-// occur together count once.
+// The probability that a property which varies among equal runs separates all failing runs from all correct ones. If k
+// of n runs have a property by chance, binomial(n, k) sets of runs are possible. Properties that always occur together
+// count once.
 class Noise {
  public:
   void add(std::vector<bool> has) { patterns_.insert(std::move(has)); }
   [[nodiscard]] double chance(std::size_t failing, std::size_t sound) const {
     return std::min(1.0, sources(failing, sound) * 2 / binomial(failing + sound, failing));
   }
-  // Like chance(), but with one exception: one run of either side has it, or lacks it.
+  // Like chance(), but with one exception: one run, of either side, is on the wrong side.
   [[nodiscard]] double chance_but_for_one(std::size_t failing, std::size_t sound) const {
     const auto runs = failing + sound;
     const double ways = static_cast<double>(sound) / binomial(runs, failing + 1) +
@@ -173,7 +174,7 @@ class Noise {
 
  private:
   [[nodiscard]] double sources(std::size_t failing, std::size_t sound) const {
-    std::size_t balanced = 0;  // variants that could have separated the sides, or nearly
+    std::size_t balanced = 0;  // properties that nearly as many runs have as there are failing or correct runs
     for (const std::vector<bool>& pattern : patterns_) {
       const auto have = static_cast<std::size_t>(std::count(pattern.begin(), pattern.end(), true));
       const auto beside = [&](std::size_t k) { return have + 1 >= k && have <= k + 1; };
@@ -204,8 +205,8 @@ Difference measure(const Groups& groups, Key key) {
   d.sound = share(groups.sound, key, kNever);
   d.near = share(groups.near, key, kNever);
   d.missing = d.failing < d.sound;
-  // A step that would follow the end of a failing run is not missing in it. Neither is a step shortly before its cut,
-  // unless correct runs repeat that step later.
+  // A step is not missing in a failing run if it would follow the end of that run, or if it occurs shortly before the
+  // run's cut and correct runs do not repeat it later.
   if (d.missing) {
     std::size_t have = 0;
     for (std::size_t i = 0; i < groups.failing.size(); ++i)
@@ -275,7 +276,7 @@ bool of_bug_alone(const std::vector<Difference>& differences) {
 Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
   Comparison out;
   std::vector<Condensed> condensed;
-  std::unordered_set<std::uint32_t> unknown;  // functions that a run may have entered without a record
+  std::unordered_set<std::uint32_t> unknown;  // kinds of function entries that a run may have made without a record
   std::int64_t known_before = 0;              // the most by which failing runs may be cut later than correct ones
   for (const Run& run : runs)
     if (run.group == Group::failing && !fired(run).empty())
@@ -300,16 +301,16 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   for (const auto* side : {&all.failing, &all.sound})
     for (const Firsts* run : *side)
       for (const auto& [key, first] : *run) keys.insert(key);
-  std::set<std::string> unsure;  // without their nodes
+  std::set<std::string> unsure;  // names of functions, without their nodes
   for (const std::uint32_t kind : unknown) {
     keys.erase(pair_key(kind, kNoKind));
     if (kinds[kind].what == StepKind::function) unsure.insert(kinds[kind].function);
   }
   out.unsure = unsure.size();
 
-  // Values are judged apart from the program's steps, and each question apart from the others: otherwise varying
-  // answers would make steps, or other answers, look like chance. So are messages between nodes, because heartbeats and
-  // retries vary.
+  // Values are judged apart from the program's steps, and each question is judged apart from the others. Otherwise
+  // answers that vary would make a difference in steps, or in other answers, look like chance. Messages between nodes
+  // are judged apart, too, because heartbeats and retries vary.
   Noise steps, successions, exchanges;
   std::map<std::uint32_t, Noise> values;
   std::map<std::uint32_t, Groups> asked;  // by question
@@ -352,17 +353,17 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
       return d.clean && (d.next != kNoKind) == succession && !is_value(d) && !is_exchanged(d);
     });
   };
-  // Messages between nodes are one more thing that may differ by chance, so the limit is halved.
+  // Messages between nodes give chance a second opportunity to make a difference, so the limit is halved.
   const bool believed_exchanges = out.exchange_chance <= kMostChance / 2 &&
                                   std::any_of(out.differences.begin(), out.differences.end(),
                                               [&](const Difference& d) { return d.clean && is_exchanged(d); });
-  // A message that is sent on one side only is also received on that side only.
+  // If only one side sends a message, only that side receives it: report this once.
   std::unordered_set<std::uint64_t> sent;
   const auto sent_key = [](std::uint32_t kind, bool missing) { return std::uint64_t{kind} << 1 | (missing ? 1 : 0); };
   for (const Difference& d : out.differences)
     if (kinds[d.kind].what == StepKind::sent) sent.insert(sent_key(d.kind, d.missing));
-  // One run of many may be an exception. Such differences occur by chance as well, so the limit for them is half of the
-  // usual one.
+  // One run of many may be an exception. Chance produces differences with one exception as well, so the limit for them
+  // is half of the usual one.
   const bool but_for_one = std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& d) {
     return d.odd == 1 && d.next == kNoKind && !is_value(d) && !is_exchanged(d);
   });

@@ -1,6 +1,6 @@
-// What failing runs do after the fault that correct runs do not, and the other way round. Each kind of step is scored
-// by Ochiai's coefficient (as Abreu, Zoeteweij and van Gemund use it to locate faults, "On the Accuracy of
-// Spectrum-based Fault Localization", TAIC PART 2007), reduced by how much it varies among equal runs. Pure.
+// Finds what failing runs do after the fault that correct runs do not, and the reverse. Each kind of step is scored by
+// Ochiai's coefficient (as Abreu, Zoeteweij and van Gemund use it to locate faults, "On the Accuracy of Spectrum-based
+// Fault Localization", TAIC PART 2007). The score is reduced by how much the step varies among equal runs. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace rose::explain {
 
 // A difference is ignored if the probability that chance explains it is higher than this.
 inline constexpr double kMostChance = 0.02;
-// The probability that chance alone makes a difference between this many failing runs and as many correct ones, if
-// there is no noise.
+// The probability that chance alone makes a difference between this many failing runs and the same number of correct
+// runs, if there is no noise.
 [[nodiscard]] double least_chance(int runs);
 // The number of runs of each side below which no difference is significant.
 [[nodiscard]] int fewest_runs();
@@ -24,67 +24,71 @@ enum class Nearness { same_thread, same_node, elsewhere };
 
 struct Difference {
   std::uint32_t kind = 0;
-  std::uint32_t next = kNoKind;  // a succession: `kind`, then `next` on the same thread
-  bool missing = false;          // failing runs lack it
-  bool again = false;  // ... although they did it shortly before the fault, because correct runs do it repeatedly
-  double failing = 0, sound = 0, near = 0;  // shares of the runs that have it
+  std::uint32_t next = kNoKind;  // if set, the difference is a succession: `kind`, then `next` on the same thread
+  bool missing = false;          // failing runs lack the step
+  // missing, although failing runs did it shortly before the fault, because correct runs do it again later
+  bool again = false;
+  double failing = 0, sound = 0, near = 0;  // shares of the runs that have the step
   std::size_t failing_runs = 0, sound_runs = 0,
-              near_runs = 0;  // numbers of these runs; for a value, of those that were asked for it
-  double needless =
-      // share of the runs in which a shorter fault reproduced the bug and that are like correct ones in this respect
-      0;
+              near_runs = 0;  // numbers of compared runs; for a value, only of runs that were asked for it
+  // share of the runs in which a shorter fault reproduced the bug and which are like correct runs in this respect
+  double needless = 0;
   double ochiai = 0;
-  double noise = 0;     // 0: all equal runs agree; 1: half of them have it
+  double noise = 0;     // 0: all equal runs agree; 1: half of them have the step
   std::size_t odd = 0;  // number of failing and correct runs that are exceptions on their side
-  // If as many runs as failed are labelled as failing in all possible ways: the share of the ways in which some step
-  // separates the two sides as well as this one. Not set for successions, values and messages between nodes.
+  // A permutation test: of all ways to label as many runs as failed as failing, the share in which some step separates
+  // the two sides as well as this one. Not set for successions, values and messages between nodes.
   std::optional<double> by_chance;
-  // all failing runs have it, however long the fault lasts, and no correct run; or the other way round
+  // Either all failing runs have the step and no correct run does, or the reverse, and a shorter fault that reproduces
+  // the bug does not change this.
   bool clean = false;
-  // share of the correct runs that have it before the moment of the fault, so that it is nothing new
+  // share of the correct runs that have the step before the moment of the fault, so that the step is nothing new
   double earlier = 0;
-  bool harmless =
-      // runs in which the fault did no harm are like failing ones in this respect, and more often than correct runs are
-      false;
-  // clean, and there are runs with the fault but without harm, all of which are like the correct ones in this respect
+  // Runs in which the fault did no harm have the step (or lack it, if it is missing) clearly more often than correct
+  // runs.
+  bool harmless = false;
+  // The difference is clean, there are runs with the fault but without harm, and all of these are like correct runs in
+  // this respect.
   bool only_bug = false;
   Nearness nearness = Nearness::elsewhere;
-  std::int64_t after_ns = 0;   // time from the fault to its first occurrence (missing: in correct runs)
-  std::uint32_t in = kNoKind;  // the function in which its thread was
-  double strength = 0;         // how well it separates the runs, how near, and whether the bug occurs without it; 0..1
-  double weight = 0;           // the strength, and less if correct runs have it earlier
+  std::int64_t after_ns = 0;   // time from the fault to the step's first occurrence; in correct runs, if it is missing
+  std::uint32_t in = kNoKind;  // the function that the step's thread had entered last
+  // how well the step separates the runs, how near it is to the fault, and whether the bug also occurs without it; 0..1
+  double strength = 0;
+  double weight = 0;  // the strength, reduced if correct runs have the step earlier
 };
 
 // `late` comes after `early` in all failing runs and before it in all correct runs, by a large margin.
 struct Swapped {
   std::uint32_t early = 0, late = 0;  // kinds
-  std::uint32_t in = kNoKind;         // the function in which the thread of `late` was
-  bool only_bug = false;  // there are runs with the fault but without harm, and they have the order of correct ones
+  std::uint32_t in = kNoKind;         // the function that the thread of `late` had entered last
+  bool only_bug = false;  // there are runs with the fault but without harm, and their order is that of correct runs
   Nearness nearness = Nearness::elsewhere;
   std::int64_t after_ns = 0;  // time from the fault to `late` in failing runs
   double weight = 0;
 };
 
 struct Comparison {
-  // clean and nearly clean differences, heaviest first; empty if chance explains them
+  // clean and nearly clean differences, heaviest first; without those that chance may explain
   std::vector<Difference> differences;
   std::vector<Swapped> orders;  // filled by swapped(), not by compare()
   bool enough = true;           // there were runs on both sides
   double chance = 1;            // probability that noise alone makes a clean difference
-  bool hidden = false;     // some step separates the sides except for one run, and there are too few runs to trust it
-  bool unproven = false;   // only successions occur with the bug alone, and there are too few runs to prove it
-  std::size_t noisy = 0;   // kinds of steps in which equal runs differ
-  std::size_t unsure = 0;  // functions that were entered too often to be watched
+  bool hidden = false;  // some step separates the sides except for one run, and there are too few runs to trust it
+  // only successions occur with the bug alone, and there are too few runs to prove that they are not chance
+  bool unproven = false;
+  std::size_t noisy = 0;       // kinds of steps in which equal runs differ
+  std::size_t unsure = 0;      // functions that were entered too often to be watched
   double exchange_chance = 1;  // like `chance`, for messages between nodes
   [[nodiscard]] bool none() const { return differences.empty() && orders.empty(); }
 };
 
 [[nodiscard]] std::string of_runs(double share, std::size_t runs);  // "2 of 3"
 
-// True if something other than successions occurs with the bug only.
+// True if a difference other than a succession occurs only with the bug.
 [[nodiscard]] bool of_bug_alone(const std::vector<Difference>& differences);
 
-// Call after align(). Runs without a fault that fired never count as failing.
+// Call after align(). A run in which no fault fired never counts as failing.
 [[nodiscard]] Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merged& merged = {});
 
 }  // namespace rose::explain

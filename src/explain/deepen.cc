@@ -16,7 +16,7 @@ std::string words_of_line(const StoryLine& line) {
                      line.evidence.empty() ? "" : fmt::format(" [{}]", line.evidence));
 }
 
-// The innermost function of the application on any stack.
+// The innermost function of the application on any of the stacks.
 std::string received_by(const Explanation& e) {
   for (const Explanation::StackOf& one : e.stacks)
     for (const schedule::Frame& frame : one.stack.frames)
@@ -46,7 +46,7 @@ std::vector<std::string> path_of(const Input& input) {
 
 std::vector<std::string> next_functions(const Explanation& e, const std::set<std::string>& asked, std::size_t most) {
   std::vector<std::string> out;
-  // Suspects, stacks and callees spell the name of one function differently, so compare keys.
+  // Suspects, stacks and callees may spell the name of the same function differently, so compare keys.
   std::set<std::string> known, one_sided;
   for (const std::string& function : asked) known.insert(key_of(function));
   for (const Suspect& suspect : e.suspects)

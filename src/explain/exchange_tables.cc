@@ -1,4 +1,4 @@
-// The traffic between nodes: a table for each pair, over the same period in all runs.
+// The messages that nodes exchange: a table for each pair of nodes, over the same period in all runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kFewestCounted = 4;  // runs of each side
+constexpr std::size_t kFewestCounted = 4;  // runs least number of runs of each side
 constexpr std::size_t kMostTables = 40;
-constexpr double kFarApartByChance = 0.25;  // the probability that random variation is this far apart, as in order.cc
+constexpr double kFarApartByChance = 0.25;  // the probability that random variation makes such a gap, as in order.cc
 constexpr std::uint64_t kLeastApart = 3;    // messages
 
 struct OfRun {
   std::uint64_t messages = 0, bytes = 0, untaken = 0;
 };
-// from, to, port, whether the service is the sender
+// from, to, port, true if the service is the sender
 using Pair = std::tuple<std::string, std::string, std::uint16_t, bool>;
 
 double splits(std::size_t n, std::size_t k) {
@@ -66,7 +66,7 @@ std::string amount_words(const ExchangeCount& count) {
 std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
   const bool found =
       std::all_of(runs.begin(), runs.end(), [](const Run& run) { return run.group != Group::sound || run.found_cut; });
-  // The moment that corresponds to the cut of correct runs, which may be earlier than the fault.
+  // The moment that corresponds to the cut of correct runs. In a run with a fault, it may be earlier than the fault.
   const auto begin_of = [&](const Run& run) {
     return found && run.known_ns > 0 && !fired(run).empty() ? run.known_ns : run.cut_ns;
   };
@@ -102,7 +102,7 @@ std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
       continue;
     const std::array<ExchangeCount*, 3> counts{&table.failing, &table.sound, &table.near};
     for (std::size_t group = 0; group < counts.size(); ++group) {
-      groups[group].resize(amount[group]);  // the other runs exchanged nothing
+      groups[group].resize(amount[group]);  // in the other runs, this pair exchanged nothing
       for (std::size_t i = 0; i < groups[group].size(); ++i) add(*counts[group], groups[group][i], i == 0);
     }
     const bool differs = apart(table.failing, table.sound);
@@ -115,7 +115,7 @@ std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
   if (kFarApartByChance * (static_cast<double>(varying) / 3 + 0.5) * 2 / splits(amount[0] + amount[1], amount[0]) >
       kMostChance)
     for (ExchangeTable& table : out) table.differs.clear();
-  // Differing rows first, then those with the most messages.
+  // First the rows that differ, then those with the most messages.
   std::stable_sort(out.begin(), out.end(), [](const ExchangeTable& a, const ExchangeTable& b) {
     return std::tuple(a.differs.empty(), std::max(b.failing.most, b.sound.most)) <
            std::tuple(b.differs.empty(), std::max(a.failing.most, a.sound.most));

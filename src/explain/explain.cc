@@ -130,7 +130,8 @@ std::string_view verdict_name(Verdict verdict) {
 
 namespace {
 
-// Reports the stacks of threads that are in a function of the application. If there are none, reports one other stack.
+// Adds to `out` the stacks of threads that are in a function of the application. If there are none, adds one other
+// stack.
 void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation::StackOf>& out) {
   const std::size_t had = out.size();
   for (const schedule::Stack& stack : outcome.stacks)
@@ -139,8 +140,8 @@ void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation:
   if (out.size() > had) out.back().others = outcome.stacks.size() - (out.size() - had);
 }
 
-// Which node takes over may be decided by chance. Nodes that may replace each other are therefore compared as one if no
-// node differs by itself, or only in what the fault also causes without the bug.
+// Which node takes over may be decided by chance. Therefore, if no node differs by itself, or only in what the fault
+// also causes without the bug, nodes that may replace each other are compared as one.
 Comparison compare_all(Input& input, Merged& merged) {
   std::vector<Run>& runs = input.runs;
   doubt_exchanges(runs, input.kinds);
@@ -162,16 +163,17 @@ Comparison compare_all(Input& input, Merged& merged) {
   return other;
 }
 
-// See Explanation::killed. Functions that are entered again after the restart are left out, because they may still have
-// decided not to call another one.
+// See Explanation::killed. A function that is entered again after the restart is left out: if it then does not call
+// another function, it may have decided so.
 std::set<std::pair<std::string, std::string>> killed_functions(const Input& input) {
-  std::map<std::pair<std::string, std::string>, std::size_t> ended;  // the number of failing runs
+  // number of failing runs in which the function was entered before the crash
+  std::map<std::pair<std::string, std::string>, std::size_t> ended;
   std::set<std::pair<std::string, std::string>> again;
   std::size_t failing = 0;
   for (const Run& run : input.runs) {
     if (run.group != Group::failing) continue;
     ++failing;
-    std::map<std::string, std::int64_t> crashes;  // the last one of each node
+    std::map<std::string, std::int64_t> crashes;  // time of the last crash, by node
     for (const schedule::FaultOutcome* fault : fired(run))
       if (const schedule::Fault* planned = input.schedule.find(fault->id);
           planned != nullptr && planned->kind == schedule::FaultKind::crash)
@@ -244,7 +246,7 @@ Explanation explain(Input& input) {
         "the fault or its effects are on different nodes in different runs, so steps are compared regardless of the "
         "node");
   if (faults.empty()) {
-    // Without a fault, a difference has no cause to be attributed to.
+    // A run without a fault has no cause to which a difference could be attributed.
     out.suspects.clear();
     out.differences.clear();
     out.recorded.clear();
@@ -258,7 +260,7 @@ Explanation explain(Input& input) {
       fmt::format("{} failing and {} correct runs{}", out.failing, out.sound,
                   out.near > 0 ? fmt::format(", {} with the fault but without the bug", out.near) : "");
   if (comparison.none()) {
-    // That a function was entered, or was executing when the fault hit, does not make it a suspect.
+    // Without a difference, it is no evidence that a function was entered, or was executing when the fault hit.
     out.suspects.clear();
     for (ExchangeTable& table : out.exchanges) table.differs.clear();
     out.verdict = Verdict::nothing_found;

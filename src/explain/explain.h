@@ -21,19 +21,19 @@ namespace rose::explain {
 
 enum class Verdict {
   explained,
-  nothing_found,   // the bug occurred, but failing runs differ from correct ones no more than equal runs do
+  nothing_found,   // the bug occurred, but failing runs differ from correct ones no more than equal runs differ
   not_reproduced,  // the bug did not occur
   inconclusive,    // runs could not be judged, or the bug occurs without faults
 };
-[[nodiscard]] std::string_view verdict_name(Verdict verdict);  // "nothing-found"
+[[nodiscard]] std::string_view verdict_name(Verdict verdict);  // for example "nothing-found"
 
 struct Suspect {
   std::string function;
   std::string file;  // "" unknown
   int line = 0;      // 0 unknown
-  std::string node;  // "": several
+  std::string node;  // "": several nodes
   Features features;
-  double score = 0;  // probability that it mishandled the fault, among the suspects: see model.h
+  double score = 0;  // probability that this suspect, and no other, mishandled the fault; see model.h
   std::string why;
   // `fresh`: the nodes ("": any) on which all failing runs enter the function after the fault, and no other run does.
   // `lost`: the nodes on which all correct runs enter it after the fault, and no failing run does.
@@ -46,23 +46,24 @@ struct Call {
   std::string node;
   std::string file;     // the position of the call; "" if unknown
   int line = 0;         // 0 unknown
-  bool starts = false;  // the caller only hands the function over, to a goroutine or a thread, or as a callback
+  bool starts = false;  // the caller does not call: it starts a goroutine or a thread, or passes a callback
 };
 
 // What followed a call that a fault made fail.
 struct Aftermath {
   std::string node;
-  std::vector<std::string> stack;  // key_of() of the application's functions on the stack of that call, innermost first
-  std::string entered;             // what its thread entered next, in most failing runs
+  // keys (key_of()) of the application's functions on the stack of that call, innermost first
+  std::vector<std::string> stack;
+  std::string entered;  // the function that the thread entered next, in most failing runs
 };
 
-// A difference as text.
+// A difference, described in words.
 struct DifferenceText {
   std::string node, words;
   bool missing = false, clean = false, only_bug = false;
   double failing = 0, sound = 0, near = 0, weight = 0;
   std::int64_t after_ns = 0;
-  std::string callee;  // a function that is called there, or no longer called
+  std::string callee;  // the function that is called in this step, or no longer called
 };
 
 struct StoryLine {
@@ -75,7 +76,7 @@ struct StoryLine {
   bool first_wrong = false;  // the first difference that all failing runs have and no correct run
 };
 
-// How a function is identified apart from its name.
+// What identifies a function besides its name.
 struct Place {
   std::string file;
   int line = 0;
@@ -84,7 +85,7 @@ struct Place {
 // The input of explain(): the schedule, the compared runs, and the run whose story is reported.
 struct Input {
   schedule::Schedule schedule;
-  std::vector<Run> runs;  // condensed
+  std::vector<Run> runs;  // in condensed form
   Kinds kinds;
   std::function<std::string(std::uint32_t)> message;  // the text of a message's template
   // The run whose story is reported: one that failed, with its trace and lines. Its condensed form is runs[story_run].
@@ -96,62 +97,63 @@ struct Input {
   std::string workload_ended;
   std::vector<Question> questions;  // the queries that the runs were asked
   std::function<Place(const std::string& node, const std::string& function)> place;  // may be empty
-  std::vector<std::string> unseen;  // why functions of nodes cannot be seen, and what to do
+  std::vector<std::string> unseen;  // for each node whose functions cannot be seen: the reason, and what to do about it
   std::vector<std::string> limits;  // other gaps in the data
 };
 
-// What one node sent to another after the fault, in the runs of one side.
+// What one node sent to another after the fault, in the runs of one side (failing or correct).
 struct ExchangeCount {
   std::uint64_t least = 0, most = 0;  // messages in one run
   std::uint64_t least_bytes = 0, most_bytes = 0;
-  std::uint64_t untaken = 0;  // messages in one run that the other node never received, at most
+  std::uint64_t untaken = 0;  // the largest number of messages in one run that the other node never received
 };
 struct ExchangeTable {
   std::string from, to;
   std::uint16_t port = 0;  // port of the service
   bool answer = false;     // the service is the sender
   ExchangeCount failing, sound, near;
-  std::string differs;  // for people: how the sides differ; "": no more than equal runs do
+  std::string differs;  // how the sides differ, in words; "": no more than equal runs differ
 };
 
-// One round of queries that explain chose itself.
+// One round of queries that `rose explain --deepen` chose.
 struct Round {
-  std::vector<std::string> functions;  // functions that it queried
+  std::vector<std::string> functions;  // functions that this round queried
   std::size_t asked = 0,
-              differing = 0;  // queries whose answers distinguish failing from correct runs, which was not known before
+              // queries whose answers distinguish failing from correct runs, if this was not known before
+      differing = 0;
   int runs = 0;
   double seconds = 0;
-  double share = 0;  // share of the time of its runs that was spent reading values
+  double share = 0;  // share of the runs' time that was spent on reading values
 };
 
 struct Explanation {
   Verdict verdict = Verdict::inconclusive;
   std::string reason;               // one sentence
-  std::string fault;                // id of the root fault: the first that fired
-  std::vector<std::string> faults;  // in words
+  std::string fault;                // id of the fault that fired first, which is the root
+  std::vector<std::string> faults;  // described in words
   struct StackOf {
     std::string fault;
     schedule::Stack stack;
-    // number of further threads that were hit while they only waited, that is, in no function of the application
+    // number of further threads that the fault hit while they only waited, in no function of the application
     std::size_t others = 0;
   };
   std::vector<StackOf> stacks;
   std::vector<Suspect> suspects;  // best first
-  // Functions (node and key_of()) that a crash ended with their process: all failing runs enter them before the crash,
-  // and no failing run enters them after it.
+  // Functions (node and key_of()) that no longer ran because a crash ended their process: all failing runs enter them
+  // before the crash, and no failing run enters them after it.
   std::set<std::pair<std::string, std::string>> killed;
   std::vector<Aftermath> aftermaths;
   std::vector<DifferenceText> differences;  // heaviest first
   std::vector<StoryLine> story;
-  // functions that the run whose story is reported enters from the fault to the symptom: alternately the earliest and
-  // the latest of the rest
+  // functions that the run whose story is reported enters between the fault and the symptom; alternately the earliest
+  // and the latest of those that are left
   std::vector<std::string> path;
   std::vector<Round> rounds;                 // of --deepen
   std::vector<RecordedDivergence> recorded;  // where recordings of failing and correct runs diverge, earliest first
   std::vector<ValueTable> values;            // answers to the queries, in the order of the queries
   std::vector<ExchangeTable> exchanges;      // between nodes; those that differ first
   std::vector<std::string> limits;           // what could not be determined, and why
-  std::size_t failing = 0, sound = 0, near = 0, shorter = 0;  // runs that were compared
+  std::size_t failing = 0, sound = 0, near = 0, shorter = 0;  // numbers of runs that were compared
   double chance = 1;
   std::string symptom;
 };
@@ -163,11 +165,11 @@ inline constexpr std::size_t kMostStoryLines = 16;
 // Explains at least one failing run. Aligns the runs first.
 [[nodiscard]] Explanation explain(Input& input);
 
-// True if everything that differs may be noise, and a few more runs of each side could decide. Needs at least one
-// failing run. Aligns the runs, and marks unreliable kinds of steps.
+// True if every difference may be noise, and a few more runs of each side could decide whether it is. Needs at least
+// one failing run. Aligns the runs, and marks unreliable kinds of steps.
 [[nodiscard]] bool needs_more_runs(Input& input);
 
-// The parts, in the order in which explain() uses them.
+// The parts of explain(), in the order in which it uses them.
 [[nodiscard]] std::vector<Suspect> suspects_of(const Input& input, const Comparison& comparison);
 [[nodiscard]] std::vector<StoryLine> story_of(const Input& input, const Comparison& comparison);
 
@@ -179,18 +181,18 @@ inline constexpr std::size_t kMostStoryLines = 16;
 // "12 to 14 messages, 300 to 340 bytes, up to 2 never received"
 [[nodiscard]] std::string amount_words(const ExchangeCount& count);
 
-// Drops tables of values that do not distinguish the runs, except those in `asked`.
+// Drops the tables of queries whose values do not distinguish the runs, except those of the queries in `asked`.
 void drop_silent_values(Explanation& explanation, const std::vector<std::string>& asked);
 
 // fresh_functions(): the suspects that only failing runs enter. lost_functions(): those that only correct runs enter.
-// Best first, at most `most`. Their callers take another branch than in the other runs.
+// Both return the best first, at most `most`. A caller of these functions takes another branch than in the other runs.
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
 [[nodiscard]] std::vector<std::string> lost_functions(const Explanation& explanation, std::size_t most);
 [[nodiscard]] std::vector<Aftermath> aftermaths_of(const Input& input);
-// The functions whose callers to query: those that were entered next after failed calls, then those that only failing
-// runs enter.
+// The functions whose callers to query: first those that threads entered next after failed calls, then those that only
+// failing runs enter.
 [[nodiscard]] std::vector<std::string> caller_queries(const Explanation& explanation, std::size_t most);
-// Marks the functions that went on after failed calls, and those that passed the error on to them.
+// Marks each function that continued after a failed call, and each function that passed the error on to it.
 void add_handlers(Explanation& explanation, const std::vector<Call>& calls);
 // The time from the start of the workload to the first fault; nothing if no fault fired.
 [[nodiscard]] std::optional<std::int64_t> first_fault_ns(const schedule::RunResult& result);
@@ -201,28 +203,31 @@ void add_handlers(Explanation& explanation, const std::vector<Call>& calls);
 // texts of the queries ("store:callers"), by number.
 [[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries,
                                          std::int64_t since_ns);
-// Makes suspects of the callers of new suspects, and marks those that made the decision: callers that are also entered
-// without the bug. Returns the first call that was decided on; empty if there is none.
+// Makes suspects of the callers of suspects that only failing runs enter. Marks the callers that made the decision,
+// that is, those that are also entered without the bug. Returns the first call that was decided on; empty if there is
+// none.
 std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls);
-// Like add_callers(), for functions that failing runs lack; `calls` are those of a correct run.
+// Like add_callers(), for functions that failing runs lack. `calls` are the calls of a correct run.
 void add_lost_callers(Explanation& explanation, std::vector<Call> calls);
-// A clock fault has no location: the clock may be read in a function further out than the one that decides. Therefore
-// the callers of the deciding functions are queried: those in `decided` on nodes whose clock the schedule sets.
+// Where a clock fault took effect is unknown, because the clock may be read in a function further out than the one that
+// decides. Therefore the callers of the deciding functions are queried. Returns the deciding functions among `decided`
+// on nodes whose clock the schedule sets.
 [[nodiscard]] std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule,
                                                         const std::vector<Call>& decided);
-// Makes suspects of the callers of these functions, or of a function itself if no caller of it is known.
+// Makes suspects of the callers of these functions. If no caller of a function is known, the function itself becomes
+// one.
 void add_outer_callers(Explanation& explanation, const std::vector<std::string>& functions, std::vector<Call> calls);
 // A sentence such as "enters store only after n2: enters take".
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);
 
-// The functions to query next, at most `most` and none in `asked`: suspects, best first; then functions that only one
-// side calls; then those on the stacks; then those entered on the way from the fault to the symptom. The last ones
-// matter if a node acts on an old value, because runs may then differ in nothing else. Functions that only the runs of
-// one side enter come last, because there is nothing to compare their values with.
+// The functions to query next, at most `most` and none in `asked`. First the suspects, best first; then functions that
+// only one side calls; then functions on the stacks; then functions entered between the fault and the symptom. The last
+// group matters if a node acts on an old value, because the runs may then differ in nothing else.
+// Functions that only one side enters come after all others, because their values cannot be compared.
 [[nodiscard]] std::vector<std::string> next_functions(const Explanation& explanation,
                                                       const std::set<std::string>& asked, std::size_t most);
 
-// The parts of a story in one sentence each; "" if one is not known.
+// The parts of a story, each in one sentence; "" if a part is not known.
 struct InShort {
   std::string fault, received, first_wrong, symptom;
   std::vector<std::string> consequences;
@@ -230,10 +235,10 @@ struct InShort {
 };
 [[nodiscard]] InShort in_short(const Explanation& explanation);
 
-// Code that only relays the application's calls: the C library, the runtime of a language.
+// True for code that only relays the application's calls, such as the C library or the runtime of a language.
 [[nodiscard]] bool is_library(const schedule::Frame& frame);
 
-// A function of the application that has a name, and that no compiler generated.
+// True for a function of the application that has a name and was not generated by a compiler.
 [[nodiscard]] bool is_applications(const schedule::Frame& frame);
 
 // True if the stack's thread is in a named function of the application.

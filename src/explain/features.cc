@@ -19,23 +19,26 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostEntered = 4, kMostFrames = 12;
-// Factors for functions that the thread entered before the fault: kEnteredBefore for each step further back, and
-// kByChance if the fault was injected at a time.
+// Factors for functions that the thread entered before the fault: kEnteredBefore once for each step further back, and
+// kByChance if the fault was injected at a given time.
 constexpr double kEnteredBefore = 0.75, kByChance = 0.3;
-// for functions that only one of many runs was executing when a fault at a given time fired
+// factor for a function that only one of many runs was executing when a fault at a given time fired
 constexpr double kOnce = 0.5;
 constexpr std::size_t kMany = 4;
-// from this many runs with interrupted functions on, these count in full, however many other runs only waited
+// If at least this many runs have interrupted functions, these functions count in full, even if in all other runs the
+// process only waited.
 constexpr std::size_t kFewestBrokenOff = 2;
-// The order of reasons: events in a function, or right after it, count less than events of the function itself.
+// Factors for reasons: a difference in what happens in a function, or right after it, counts less than one in the
+// function's own entry, exception or values.
 constexpr double kInside = 0.6, kSuccession = 0.5;
-constexpr double kLeastReceived = 0.5;  // share of the last function that is counted after a message
-constexpr double kUnknown = 0.5;        // if no run shows what the fault does without the bug
+constexpr double kLeastReceived = 0.5;  // after a message, functions count until their share is below this
+constexpr double kUnknown = 0.5;        // value of `bug-alone` if no run shows what the fault does without the bug
 constexpr double kLogScale = 4;         // brings the logarithm of a count near 1
-constexpr double kFullHelper = 0.1;     // from this share of the units of libraries on, a word counts in full
+constexpr double kFullHelper = 0.1;  // a word counts in full if at least this share of the units of libraries uses it
 
-constexpr std::int64_t kOneException = 200'000;  // ns between two methods that the same exception leaves
-constexpr std::int64_t kRethrown = 100'000'000;  // ns from one exception to the next one that a handler throws for it
+// at most this many ns pass between two methods that the same exception leaves
+constexpr std::int64_t kOneException = 200'000;
+constexpr std::int64_t kRethrown = 100'000'000;  // at most this many ns pass until a handler throws the next exception
 
 class Evidences {
  public:
@@ -73,9 +76,10 @@ std::vector<const schedule::Frame*> application(const schedule::Stack& stack, st
   return out;
 }
 
-// How much each of the stack's `frames` counts. The innermost function received the fault. A crash at a given time
-// interrupted all of them: the work of an outer function may be half done, and which function is innermost is chance.
-// Outer functions therefore count as well, except the outermost one, in which the thread runs from first to last.
+// How much each of the stack's `frames` counts. The innermost function received the fault. A crash at a given time,
+// however, interrupted all of them: the work of an outer function may be half done, and which function is innermost is
+// decided by chance. Outer functions therefore count as well, except the outermost one, in which the thread runs from
+// first to last.
 std::vector<double> shares_of(std::size_t frames, bool broken_off) {
   std::vector<double> out(frames);
   for (std::size_t i = 0; i < frames; ++i) {
@@ -85,7 +89,7 @@ std::vector<double> shares_of(std::size_t frames, bool broken_off) {
   return out;
 }
 
-// True for a fault that waits for no step of the program, so it hits whatever is executing.
+// True for a fault that does not wait for a step of the program, so that it hits whatever is executing.
 bool comes_by_time(const Input& input, const std::string& id) {
   const schedule::Fault* fault = input.schedule.find(id);
   if (fault == nullptr || fault->before || fault->kind == schedule::FaultKind::syscall ||
@@ -95,7 +99,7 @@ bool comes_by_time(const Input& input, const std::string& id) {
                      [](const schedule::Condition& one) { return one.kind == schedule::ConditionKind::elapsed; });
 }
 
-// A server that is idle: it waits for events, for a peer or for a time.
+// True for the stack of an idle thread: it waits for events, for a peer or for a time.
 bool waits(const schedule::Stack& stack) {
   for (const schedule::Frame& frame : stack.frames) {
     if (!is_library(frame)) return false;
@@ -127,10 +131,10 @@ std::int32_t thread_of(const schedule::FaultOutcome& fault) {
 // The function that a crash leaves half done: the innermost function on the stack that, since it was entered, has
 // already changed something or has already made the same call once before. The work of the functions further in is done
 // completely or not at all, so the mistake is in the function that makes both steps. Entries of busy functions are not
-// recorded. Such a function is passed over, although it may be the one.
+// recorded, so such a function is passed over, although it may be the one that is half done.
 struct HalfDone {
   std::size_t frame = 0;  // index into `frames`
-  double share = 0;       // probability that no function further in is the one; 0: none is known
+  double share = 0;       // probability that this is the function, and none further in; 0: no function is known
 };
 HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
                    const std::vector<const schedule::Frame*>& frames) {
@@ -139,7 +143,7 @@ HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
   };
   std::unordered_map<std::string, Entered> entered;  // by key of the function
   for (const schedule::Frame* frame : frames) entered[key_of(frame->function)];
-  std::unordered_map<std::uint32_t, Entered*> of_kind;  // nullptr: the function is not on the stack
+  std::unordered_map<std::uint32_t, Entered*> of_kind;  // by kind of step; nullptr: the function is not on the stack
   std::int64_t changed_ns = 0;
   for (auto step = run.steps.rbegin(); step != run.steps.rend(); ++step) {  // newest first
     if (step->tid != tid || step->ts_ns >= at_ns) continue;
@@ -153,7 +157,7 @@ HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
     if (Entered* of = known->second; of != nullptr && of->last_ns == 0) of->last_ns = step->ts_ns;
     else if (of != nullptr && of->before_ns == 0) of->before_ns = step->ts_ns;
   }
-  std::int64_t inner_again_ns = 0;  // the previous entry of the next function further in
+  std::int64_t inner_again_ns = 0;  // the last entry but one of the next function further in
   std::size_t passed = 0;
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const Entered& own = entered[key_of(frames[i]->function)];
@@ -168,10 +172,10 @@ HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
 }
 
 // The function that caught the exception of a failed call. Errors are mishandled where they are caught more often than
-// where they are thrown (Yuan et al., "Simple Testing Can Prevent Most Critical Failures", OSDI 2014). It is known only
-// if the runtime reports which methods an exception leaves (Java). A method that catches the exception and throws
-// another one within kRethrown did not handle it. `left`: set for those of `frames` that the exceptions leave. Returns
-// the index of the frame that caught them; the number of frames if it is unknown.
+// where they are thrown (Yuan et al., "Simple Testing Can Prevent Most Critical Failures", OSDI 2014). The function is
+// known only if the runtime reports which methods an exception leaves (Java). A method that catches the exception and
+// throws another one within kRethrown did not handle it. `left` is set for those of `frames` that the exceptions leave.
+// Returns the index of the frame that caught the last exception, or the number of frames if that is unknown.
 std::size_t caught(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
                    const std::vector<const schedule::Frame*>& frames, std::vector<bool>& left) {
   std::set<std::string> methods;
@@ -191,13 +195,13 @@ std::size_t caught(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
 struct OnStack {
   std::map<Feature, double> values;  // added up over the runs
   std::size_t runs = 0, innermost = 0;
-  bool by_time = true;  // all faults that hit it there were injected at a time
+  bool by_time = true;  // all faults that hit this function were injected at a given time
   bool at_call = false;
   std::string node, why, called;
 };
 
-// True for a fault that limits a resource or changes a clock: its stacks are those of threads that met the limit or
-// read the clock, some time after it began.
+// True for a fault that limits a resource or changes a clock. Its stacks are those of threads that met the limit, or
+// read the clock, some time after the fault began.
 bool met_later(const schedule::Fault* planned) {
   return planned != nullptr && (schedule::limits(planned->kind) || planned->kind == schedule::FaultKind::clock);
 }
@@ -207,7 +211,7 @@ Feature said_by(const Input& input, const schedule::FaultOutcome& fault, const s
   const schedule::Fault* planned = input.schedule.find(fault.id);
   if (planned != nullptr && planned->kind == schedule::FaultKind::partition) return Feature::waiting;
   if (met_later(planned)) return Feature::arrived;
-  // If a process is hit as a whole, its waiting threads count, too.
+  // If a fault hits a whole process, the threads that only wait are hit, too.
   if (waits(stack) && (comes_by_time(input, fault.id) || (stack.tid != 0 && stack.tid != thread_of(fault))))
     return Feature::waiting;
   return breaks_off(input, fault, stack) ? Feature::interrupted : Feature::arrived;
@@ -277,13 +281,13 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
     if (on.values.contains(Feature::half_done))
       reason += "; it was half done: it had already changed something, or made the same call before";
     if (on.values.contains(Feature::caught)) reason += "; it caught the exception that the fault caused";
-    // If a fault was injected at a time, a function that only one run of many was executing counts little, because in
-    // the other runs the bug occurs without it.
+    // If a fault was injected at a given time, and only one run of many was executing the function at that time, then
+    // the function counts less, because in the other runs the bug occurs without it.
     const double once = on.by_time && on.runs == 1 && failing >= kMany ? kOnce : 1;
     Evidence& evidence = out[function];
     double weight = 0;
     for (const auto& [feature, value] : on.values) {
-      // If a process only waited when it was killed, it is unknown what that interrupted.
+      // If a process only waited when it was killed, it is unknown what the kill interrupted.
       const std::size_t of = feature == Feature::interrupted ? std::max(known, kFewestBrokenOff) : failing;
       evidence.features.raise(feature, once * value / static_cast<double>(of));
       weight = std::max(weight, (feature == Feature::waiting ? 0.3 : 1) * evidence.features[feature]);
@@ -294,8 +298,8 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
   return known;
 }
 
-// The first step by which the fault takes effect, if that is later than its beginning: a full disk does nothing until
-// somebody writes, and a memory limit hits the process that needs the first page beyond it.
+// The first step by which the fault takes effect, which may be later than the beginning of the fault: a full disk has
+// no effect until a process writes, and a memory limit hits the process that needs the first page beyond it.
 const Step* effect_of(const Input& input, const Run& run, const schedule::FaultOutcome& fault) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
   if (planned == nullptr) return nullptr;
@@ -308,8 +312,8 @@ const Step* effect_of(const Input& input, const Run& run, const schedule::FaultO
   return nullptr;
 }
 
-// Used if there is no stack: the functions that the thread had entered last, or those of the process that ended because
-// of the fault. The thread may have returned from them.
+// Used if there is no stack. The suspects are then the functions that the thread had entered last or, if the fault
+// ended a process, those that this process had entered last. The thread may have returned from them.
 void from_entries(const Input& input, std::size_t failing, Evidences& out) {
   struct Entered {
     double share = 0;  // added up over the runs
@@ -326,7 +330,7 @@ void from_entries(const Input& input, std::size_t failing, Evidences& out) {
       const std::int32_t tid = thread_of(*fault);
       const Step* effect = effect_of(input, run, *fault);
       const std::int64_t at = effect != nullptr ? effect->ts_ns : run.zero_ns + fault->fired_ns;
-      // The kernel ends a whole process, but a call is made by one thread.
+      // The kernel ends a whole process, whereas a failed call belongs to one thread.
       const bool killed = effect != nullptr && input.kinds[effect->kind].what == StepKind::process;
       double share = effect == nullptr && comes_by_time(input, fault->id) ? kByChance : 1;
       std::size_t count = 0;
@@ -420,8 +424,8 @@ void from_requests(const Input& input, std::size_t failing, Evidences& out) {
 
 // The nodes that a fault stops, or cuts off from others.
 struct Silenced {
-  std::set<std::string> nodes, peers;  // peers: those that they are cut off from; empty: all others
-  bool both = false;                   // each side is silent for the other
+  std::set<std::string> nodes, peers;  // peers: the nodes from which `nodes` are cut off; empty: all others
+  bool both = false;                   // neither side hears from the other
   [[nodiscard]] bool between(const std::string& from, const std::string& to) const {
     const auto other = [&](const std::string& node) {
       return peers.empty() ? !nodes.contains(node) : peers.contains(node);
@@ -453,9 +457,9 @@ std::vector<Silenced> silenced(const Input& input, const Run& run) {
 }
 
 // The functions that handle the messages that a fault withholds from the program. The code that should notice that they
-// are missing is in these functions or near them, and an event-driven program waits for messages nowhere else. The
-// sides may not differ in these functions, and many are entered too often to be watched during the whole run, but they
-// are recorded at the beginning of a run.
+// are missing is in these functions or near them, and an event-driven program waits for messages nowhere else. Failing
+// and correct runs may not differ in these functions. Many are entered too often to be watched during the whole run,
+// but their entries at its beginning are recorded.
 void from_messages(const Input& input, std::size_t failing, Evidences& out) {
   for (const Run& run : input.runs) {
     if (run.group != Group::failing || run.exchanged.empty()) continue;
@@ -465,8 +469,9 @@ void from_messages(const Input& input, std::size_t failing, Evidences& out) {
       double sum = 0;
       std::string node;
     };
-    std::map<std::string, Handled> handled;         // by function
-    std::unordered_map<std::int32_t, double> next;  // by thread that has received such a message: the next share
+    std::map<std::string, Handled> handled;  // by function
+    // for each thread that has received a message: the share of the next function
+    std::unordered_map<std::int32_t, double> next;
     for (const Step& step : run.steps) {
       if (step.ts_ns > run.cut_ns) break;
       const Kind& kind = input.kinds[step.kind];
@@ -555,8 +560,8 @@ std::string counted(const Difference& d) {
   return out;
 }
 
-// A Python traceback has the last part of a function's name and its file: "put" in "/srv/store.py". The watched
-// function of this name is "store.Store.put". Returns the frame's own name if none or several match.
+// A Python traceback contains only the last part of a function's name, and its file: "put" in "/srv/store.py". The
+// watched function is then "store.Store.put". Returns the frame's own name unless exactly one watched function matches.
 std::string watched_name(const Kinds& kinds, const schedule::Frame& frame) {
   if (!frame.file.ends_with(".py")) return frame.function;
   const std::string module = std::filesystem::path(frame.file).stem().string() + ".", last = "." + frame.function;
@@ -567,7 +572,7 @@ std::string watched_name(const Kinds& kinds, const schedule::Frame& frame) {
   return found.size() == 1 ? *found.begin() : frame.function;
 }
 
-// A stack trace in a message that distinguishes the runs: the program reports its own position.
+// Uses the stack trace in a message that distinguishes the runs: with it, the program reports where it was.
 void from_trace(const Input& input, const Difference& d, double weight, const std::string& runs, Evidences& out) {
   const std::int64_t cut = input.runs[input.story_run].cut_ns;
   const auto line = std::find_if(input.lines.begin(), input.lines.end(), [&](const LogLine& one) {
@@ -589,13 +594,13 @@ void from_trace(const Input& input, const Difference& d, double weight, const st
   }
 }
 
-// For each exception, the outermost of the Java methods that it leaves. That method was aborted as a whole, and its
-// work may be half done.
+// For each exception, the outermost of the Java methods that the exception leaves. All work of that method was aborted,
+// so it may be half done.
 std::set<std::uint32_t> outermost_left(const Input& input) {
   std::set<std::uint32_t> out;
   for (const Run& run : input.runs) {
     if (run.group != Group::failing) continue;
-    std::map<std::int32_t, const Step*> last;  // by thread: the method that was left last, if an exception left it
+    std::map<std::int32_t, const Step*> last;  // by thread: the last step, if in it an exception left a method
     for (const Step& step : run.steps) {
       const Kind& kind = input.kinds[step.kind];
       if (step.tid == 0 || step.ts_ns <= run.cut_ns || kind.what == StepKind::message) continue;
@@ -610,14 +615,14 @@ std::set<std::uint32_t> outermost_left(const Input& input) {
   return out;
 }
 
-// If a kill interrupted a function, what is missing in it is missing because of the kill, and is no evidence for or
-// against the function.
+// If a kill interrupted a function, a step that is missing in the function is missing because of the kill, and is no
+// evidence for or against the function.
 bool is_cut_short(const Difference& d, bool killed, const Evidence& evidence) {
   return d.missing && killed &&
          (evidence.features[Feature::arrived] > 0 || evidence.features[Feature::interrupted] > 0);
 }
 
-// Sets the features of a function by the heaviest difference in its own entry, exception or value.
+// Sets the features of a function from the heaviest difference in its own entry, exception or values.
 void describe(const Difference& d, bool killed, Evidence& evidence) {
   if (d.weight <= evidence.heaviest_of_own || is_cut_short(d, killed, evidence)) return;
   evidence.heaviest_of_own = d.weight;
@@ -647,12 +652,12 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
                                           d.missing ? "no longer " : "", input.kinds[d.next].words, runs));
       continue;
     }
-    // The program's own stack trace shows its position.
+    // If the message contains a stack trace of the program, the trace shows where the program was.
     if (kind.what == StepKind::message && !d.missing) from_trace(input, d, d.weight, runs, out);
     switch (kind.what) {
       case StepKind::function:
-        // A later fault made the function start again, which is no evidence against a function whose call an earlier
-        // fault made fail.
+        // A step that correct runs make earlier normally counts against a function. It does not if the function made a
+        // call that an earlier fault made fail: a later fault then made the function start again.
         if (out[kind.function].at_failed_call && d.earlier > kUnknown && !d.missing) break;
         if (d.clean && !d.missing &&
             (d.only_bug || d.near_runs == 0 || (!bug_alone && !(known_broken_off && d.harmless))))
@@ -665,7 +670,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
             fmt::format("{} after the fault in {}", d.missing ? "no longer entered" : "entered", runs));
         break;
       case StepKind::thrown:
-        // Passing on the fault's own exception is no difference of the function.
+        // If the function only passes on the fault's own exception, the exception is no evidence against it.
         if (out[kind.function].features[Feature::passed_on] == 0) {
           describe(d, killed, out[kind.function]);
           if (outermost.contains(d.kind) && !d.missing)
@@ -701,7 +706,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
   }
 }
 
-// How a function is used in failing and correct runs: how many others are entered before it, and what follows.
+// How many different functions are entered directly before this function, and how many directly after it.
 void from_use(const Input& input, Evidences& out) {
   struct Use {
     std::string function;
@@ -734,8 +739,8 @@ void from_use(const Input& input, Evidences& out) {
           kLogScale;
 }
 
-// How common the first word of the name is in libraries. "applyAll" and "apply_all" begin with "apply", and more
-// follows.
+// How common the first word of the name is in libraries. "applyAll" and "apply_all" both begin with the word "apply",
+// and more words follow.
 double share_of_name(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
   std::string word;

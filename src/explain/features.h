@@ -1,5 +1,5 @@
-// The evidence for and against each function as the one that mishandled the fault: named numbers, computed from the
-// runs, weighted by the model, and exported with each suspect. Pure.
+// The evidence for and against each function as the one that mishandled the fault. The features are named numbers. They
+// are computed from the runs, weighted by the model, and exported with each suspect. Pure.
 #pragma once
 
 #include <array>
@@ -33,23 +33,24 @@ using FeatureEntry = FeatureDescription<Feature>;
 // All evidence about one function.
 struct Evidence {
   Features features;
-  std::string name;           // the longest form that occurred
+  std::string name;           // the longest form of the name that occurred
   std::size_t name_size = 0;  // its length without type arguments
   std::string file;
   int line = 0;
   std::set<std::string> nodes;
-  bool at_failed_call = false;  // on the stack of a call that a fault made fail
-  // `fresh`: the nodes ("": any) on which all failing runs enter it after the fault, and no others. `lost`: the nodes
-  // on which all correct runs enter it after the fault, and no failing run.
+  bool at_failed_call = false;  // the function was on the stack of a call that a fault made fail
+  // `fresh`: the nodes ("": any) on which all failing runs enter the function after the fault, and no other run does.
+  // `lost`: the nodes on which all correct runs enter it after the fault, and no failing run does.
   std::set<std::string> fresh, lost;
-  std::string named_by;        // the word of the symptom that its name contains
-  double heaviest_of_own = 0;  // weight of the difference that `differs` and the four features after it describe
+  std::string named_by;  // the word of the symptom that its name contains
+  // weight of the difference described by `differs` and the features after it, up to `dead`
+  double heaviest_of_own = 0;
   std::multimap<double, std::string, std::greater<>> why;  // heaviest first
 
   void tell(double weight, const std::string& node, std::string reason);
 };
 
-// Every function of the application about which anything is known, by key_of().
+// The evidence about every function of the application about which anything is known, by key_of().
 [[nodiscard]] std::map<std::string, Evidence> evidence_of(const Input& input, const Comparison& comparison);
 
 // Adds the features that follow from the name alone: `helper` and `base`.

@@ -10,8 +10,9 @@ namespace rose::explain {
 
 inline constexpr double kOuter = 0.82;  // factor for each caller further out on a stack
 
-// "server.(*queue[*server.Entry]).drain" and "Queue<int>::push" become "server.(*queue).drain" and "Queue::push". All
-// instances of a generic function are one function in the source, and their type arguments do not help to identify it.
+// Removes type arguments: "server.(*queue[*server.Entry]).drain" and "Queue<int>::push" become "server.(*queue).drain"
+// and "Queue::push". All instances of a generic function are one function in the source, and their type arguments do
+// not help to identify it.
 [[nodiscard]] std::string without_type_arguments(std::string function);
 // A key that is equal for all forms of a function's name. A stack may contain `request` where the symbols have
 // `(anonymous namespace)::request(int, char*)`; the instances of a generic function have different type arguments.

@@ -1,6 +1,6 @@
-// Finds the function on the stack of a failed call that handled the error: it made the next call of the thread, so the
-// functions further in had returned. For languages without exceptions, it corresponds to the handler that catches an
-// exception.
+// Finds the function on the stack of a failed call that handled the error: the function that made the thread's next
+// call, because the functions further in had then returned. It corresponds, in languages without exceptions, to the
+// handler that catches an exception.
 #include <algorithm>
 #include <map>
 
@@ -21,8 +21,8 @@ std::vector<std::string> functions_of(const schedule::Stack& stack) {
   return out;
 }
 
-// The function that the thread entered next. Nothing if it first made a call or left a method by an exception, because
-// it is then unknown in which function it was.
+// The function that the thread entered next. Empty if the thread first made a system call or left a method by an
+// exception, because it is then unknown in which function it was.
 std::string entered_next(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns) {
   for (const Step& step : run.steps) {
     if (step.tid != tid || step.ts_ns <= at_ns) continue;
@@ -44,7 +44,7 @@ std::vector<Aftermath> aftermaths_of(const Input& input) {
     for (const schedule::FaultOutcome* fault : fired(run)) {
       const schedule::Fault* planned = input.schedule.find(fault->id);
       if (planned == nullptr) continue;
-      // A limit makes calls fail at some time after it began.
+      // A limit makes calls fail some time after the fault began.
       const bool limit =
           planned->kind == schedule::FaultKind::descriptors || planned->kind == schedule::FaultKind::disk_full;
       if (planned->kind != schedule::FaultKind::syscall && !limit) continue;
@@ -78,14 +78,15 @@ std::vector<std::string> caller_queries(const Explanation& explanation, std::siz
 void add_handlers(Explanation& explanation, const std::vector<Call>& calls) {
   std::vector<Suspect>& suspects = explanation.suspects;
   for (const Aftermath& one : explanation.aftermaths) {
-    // The thread's first such call after the fault. Calls of other threads may come before it.
+    // Find the thread's first such call after the fault, because calls of other threads may come before it.
     const auto call = std::find_if(calls.begin(), calls.end(), [&](const Call& candidate) {
       return key_of(candidate.function) == key_of(one.entered) && candidate.node == one.node &&
              std::find(one.stack.begin(), one.stack.end(), key_of(candidate.caller)) != one.stack.end();
     });
     if (call == calls.end()) continue;
     const auto handler = std::find(one.stack.begin(), one.stack.end(), key_of(call->caller));
-    // Any function through which the error passed may have dropped it, so that the handler only continued.
+    // Each function through which the error passed may instead have dropped it, and the handler then only continued, so
+    // the probability is divided by their number.
     const auto depth = static_cast<std::size_t>(handler - one.stack.begin());
     const double share = 1 / static_cast<double>(std::max<std::size_t>(depth, 1));
     for (auto inner = one.stack.begin(); inner != handler; ++inner)

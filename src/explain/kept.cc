@@ -20,8 +20,8 @@ namespace {
 constexpr std::string_view kMagic = "rose explained runs ";
 constexpr std::size_t kMostUnpacked = std::size_t{1} << 30;
 
-// Writes values. text() scrubs its argument; code(), for names of functions and source files, replaces only folders in
-// it.
+// Writes values. text() scrubs its argument. code() is for names of functions and source files: it replaces only the
+// folders in its argument.
 class Writer {
  public:
   static constexpr bool kReads = false;
@@ -72,7 +72,7 @@ class Reader {
     }
     throw Damaged{"a number is too long"};
   }
-  // The number of elements that follow; each takes at least one byte.
+  // Reads the number of elements that follow. Each element takes at least one byte, which limits the number.
   std::size_t count() {
     const std::uint64_t value = number();
     if (value > left_.size()) throw Damaged{"it ends too early"};
@@ -346,7 +346,7 @@ void further(std::int64_t& source, std::int64_t by) {
     throw Damaged{"a step stands nowhere"};
 }
 
-// Reads version 1: one step after the other, with times in nanoseconds.
+// Reads version 1: the steps are stored one after the other, with times in nanoseconds.
 void steps_of_1(Reader& a, std::vector<Step>& v) {
   std::int64_t ts = 0, source = 0;
   list(a, v, [&](Step& one) {
@@ -418,7 +418,8 @@ void fields(A& a, Run& v, Kept::Texts& pool) {
   texts(a, v.talkative);
 }
 
-// The trace of the story's run, with its texts scrubbed and a header reduced to what the story needs.
+// The trace of the run whose story is reported. Its texts are scrubbed, and its header is reduced to what the story
+// needs.
 trace::Trace scrubbed(const trace::Trace& trace, const Writer& to) {
   trace::Trace out = trace::rewritten(
       trace, [&](std::string_view one) { return to.scrubbed(one, true); },
@@ -528,7 +529,7 @@ std::map<std::uint32_t, std::string> messages_of(const Input& input) {
   return out;
 }
 
-// Checks the indices by which steps refer to their sources.
+// Checks the indices by which steps refer to events, lines, values and messages.
 void check(const Input& input) {
   if (input.story_run >= input.runs.size()) throw Damaged{"the run of the story is not among the runs"};
   if (std::none_of(input.runs.begin(), input.runs.end(), [](const Run& run) { return run.group == Group::failing; }))
@@ -561,8 +562,8 @@ void check(const Input& input) {
   }
 }
 
-// Names of functions are not redacted. Go's names begin with the host of their module ("github.com/x/y.run"), and
-// values and messages mention it too. Redacting it there would give one function two names.
+// Names of functions are not redacted. A name of Go begins with the host of its module ("github.com/x/y.run"), and
+// values and messages contain the name, too. If the host were redacted there, one function would have two names.
 void keep_hosts_of_code(const Kept& kept, Redactor& redact) {
   const auto keep = [&](std::string_view function) {
     const std::size_t slash = function.find('/');
@@ -579,7 +580,7 @@ void keep_hosts_of_code(const Kept& kept, Redactor& redact) {
 Result<std::string> pack(const Kept& kept, const Scrub& scrub) {
   if (scrub.redact != nullptr && kept.comparable) keep_hosts_of_code(kept, *scrub.redact);
   Writer to(scrub);
-  // Writing changes nothing. The cast is needed because reading and writing share the lists of fields.
+  // Nothing is changed here. The cast is needed because reading and writing share the lists of fields.
   auto& all = const_cast<Kept&>(kept);
   fields(to, all);
   to.text(schedule::to_toml(kept.input.schedule));

@@ -1,6 +1,6 @@
-// What `explain --report` keeps of its runs, so that they can be compared again elsewhere or by a newer rose. One file:
-// a line with format and version, then values compressed by zstd with a checksum. It contains no path of the machine.
-// Every file is treated as hostile: sizes, kinds and indices are checked before use.
+// What `explain --report` keeps of its runs, so that they can be compared again, on another machine or by a newer rose.
+// It is one file: a line with format and version, then values compressed by zstd with a checksum. It contains no path
+// of the machine. Every file is treated as hostile: sizes, kinds and indices are checked before use.
 #pragma once
 
 #include <cstdint>
@@ -23,28 +23,29 @@ inline constexpr const char* kKeptFile = "explained.runs";  // in the folder of 
 
 struct Kept {
   std::string name, schedule_path, config_path;  // of the deployment; paths as given by the user
-  int runs = 0;                                  // number of all runs
+  int runs = 0;                                  // number of runs that were made
   int reproduced = 0, missed = 0, inconclusive = 0;
   double seconds = 0;
-  // There were failing and correct runs, which `input` contains. If not, the report only says so.
+  // True if there were failing and correct runs; `input` then contains them. Otherwise the report only says that there
+  // were none.
   bool comparable = false;
   Verdict verdict = Verdict::inconclusive;
   std::string reason;
   std::vector<std::string> limits;
 
   Input input;  // the argument of explain()
-  // `input` contains the runs of further rounds as well.
+  // `input` contains the runs of the rounds of --deepen as well.
   bool deepened = false;
   std::vector<std::string> own_questions;  // queries of the user
   std::vector<Round> rounds;
   std::string deepen_ended;
-  // The callers of the suspects, taken from the runs. lost_calls: the callers of functions that only correct runs
-  // enter.
+  // Calls taken from the runs. calls: of suspects that only failing runs enter; lost_calls: of those that only correct
+  // runs enter; outer_calls: of the functions in `outer`.
   std::vector<Call> calls, outer_calls, lost_calls;
   std::vector<std::string> outer;
   std::vector<std::string> caller_limits;
 
-  // The texts that an unpacked `input` refers to.
+  // The texts to which `input` refers after unpacking.
   struct Texts {
     std::set<std::string, std::less<>> pool;
     std::map<std::uint32_t, std::string> messages;
@@ -60,9 +61,9 @@ struct Scrub {
 };
 
 [[nodiscard]] Result<std::string> pack(const Kept& kept, const Scrub& scrub);
-// Errors (input): a foreign or damaged file, an unknown version.
+// Errors (input): the file is not of this kind, is damaged, or has an unknown version.
 [[nodiscard]] Result<Kept> unpack(std::string_view bytes, std::string_view name);
-// The values of a file without packing and checksum: the fuzzer changes these and unpacks them again.
+// The values of a file without compression and checksum. The fuzzer changes these and unpacks the result.
 struct Plain {
   std::uint32_t version = kKeptVersion;
   std::string bytes;
@@ -73,7 +74,7 @@ struct Plain {
 
 // Explains the kept runs. Changes `kept.input`.
 [[nodiscard]] Explanation explain_kept(Kept& kept);
-// Adds what the kept callers show to an explanation of the same functions.
+// Adds what the kept calls show about callers to an explanation of the same functions.
 void add_all_callers(const Kept& kept, Explanation& explanation);
 
 }  // namespace rose::explain

@@ -13,15 +13,16 @@ namespace {
 
 constexpr std::uint16_t kFirstEphemeral = 32768;
 constexpr std::int64_t kUnderWay = 30'000'000'000;  // ns: a datagram that was not received within this time is lost
-constexpr std::size_t kMostUnderWay = 256;          // equal datagrams on their way that are compared
-constexpr std::int64_t kEarlier = 50'000'000;       // ns by which a receiving call may return before the sending call
+constexpr std::size_t kMostUnderWay = 256;  // at most this many equal datagrams that were not received yet are compared
+constexpr std::int64_t kEarlier = 50'000'000;  // ns by which a receiving call may return before the sending call does
 
 using End = std::pair<std::string, std::uint16_t>;  // address and port
 
-// The difference of sequence numbers, which wrap around.
+// Compares sequence numbers by their difference, because they wrap around.
 bool reached(std::uint32_t taken, std::uint32_t wanted) { return static_cast<std::int32_t>(taken - wanted) >= 0; }
 
-// Determines the node at the other end: by the recorded sockets for nodes that share an address, otherwise by address.
+// Determines the node at the other end of a connection. Nodes may share an address, so a recorded socket of a node
+// comes before the node's address.
 class Ends {
  public:
   Ends(const std::vector<schedule::Message>& messages, const std::map<std::string, std::string>& nodes)
@@ -53,7 +54,7 @@ std::string spoken_words(std::string_view data, std::uint32_t bytes) {
     return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
   });
   if (printable) {
-    // A truncated word would differ each time.
+    // A word that is cut off would differ each time, so remove it.
     if (!whole)
       if (const std::size_t end = text.find_last_of(" \t\r\n,;&="); end != std::string::npos && end > 0)
         text.resize(end);
@@ -84,7 +85,7 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
                                  const std::map<std::string, std::string>& nodes) {
   const Ends ends(messages, nodes);
   std::vector<Exchanged> out;
-  // TCP: by the sender's end and the receiver's; UDP: by the receiver, its port, and the contents.
+  // TCP: by the ends of sender and receiver. UDP: by receiver, its port, size and contents.
   std::map<std::pair<End, End>, std::vector<Waiting>> streams;
   std::map<std::tuple<std::string, std::uint16_t, std::uint32_t, std::string>, std::deque<std::size_t>> datagrams;
   for (const schedule::Message& one : messages) {
@@ -106,7 +107,7 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
     else datagrams[{to, one.peer_port, one.bytes, one.data}].push_back(out.size());
     out.push_back(std::move(sent));
   }
-  std::map<std::pair<End, End>, std::size_t> next;  // by stream: its first message that was not received yet
+  std::map<std::pair<End, End>, std::size_t> next;  // by stream: index of the first message that was not received yet
   const auto take = [&](std::size_t i, const schedule::Message& one) {
     out[i].taken_ns = std::max(one.ts_ns, out[i].ts_ns);
     out[i].taken_pid = one.pid;
@@ -119,7 +120,7 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
       const auto sent = streams.find(stream);
       if (sent == streams.end()) continue;
       std::size_t& at = next[stream];
-      // A reused port begins with other sequence numbers: data that was sent much later does not belong here.
+      // Data that was sent much later does not belong here: the port was reused, with other sequence numbers.
       while (at < sent->second.size() && reached(one.end, sent->second[at].end) &&
              out[sent->second[at].message].ts_ns <= one.ts_ns + kEarlier)
         take(sent->second[at++].message, one);

@@ -20,18 +20,19 @@ struct Exchanged {
   std::uint16_t port = 0;     // port of the service
   bool answer = false;        // the service is the sender
   std::uint32_t bytes = 0;
-  std::int32_t pid = 0, tid = 0;  // of the sender
+  std::int32_t pid = 0, tid = 0;  // process and thread of the sender
   std::int32_t taken_pid = 0, taken_tid = 0;
-  std::string words;  // its pattern, with placeholders for what differs from message to message: "\"put <*>\""
+  std::string words;  // the message with placeholders for what differs each time: "\"put <*>\""
 };
 
-inline constexpr std::size_t kMostExchanged = 40'000;  // of one run
+inline constexpr std::size_t kMostExchanged = 40'000;  // the most messages of one run
 
-// Describes a message; `data` is its beginning.
+// Describes a message in words. `data` is its beginning; `bytes` is its whole size.
 [[nodiscard]] std::string spoken_words(std::string_view data, std::uint32_t bytes);
 
-// Sorted by the time they were sent. Sends and receives of TCP are matched by byte positions, those of UDP by contents,
-// in order. `nodes`: names by address. Messages of a node to itself, and with peers that are not nodes, are left out.
+// Returns the messages sorted by the time at which they were sent. For TCP, sends and receives are matched by byte
+// positions; for UDP, by contents, in the order of time. `nodes`: names by address. Left out are messages of a node to
+// itself, and those whose peer is not a node.
 [[nodiscard]] std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
                                                const std::map<std::string, std::string>& nodes);
 

@@ -1,6 +1,6 @@
 // One model ranks the suspects: a conditional logit over their features. A suspect's score is the probability that it
 // mishandled the fault, among the suspects. The weights are fitted on recorded explanations by test/eval/fit, which
-// writes fitted.def. Pure, except for the process-wide weights: they are set once, before anything is explained.
+// writes fitted.def. Pure, except for the weights, which are global: they are set once, before anything is explained.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ struct Suspect;
 [[nodiscard]] double weight(Feature feature);
 // The sum of weight times value.
 [[nodiscard]] double strength(const Features& features);
-// The contribution of a feature to the score; features that contribute nothing are left out. The largest in either
-// direction first.
+// The contributions of the features to the score, the largest in either direction first. Features that contribute
+// nothing are left out.
 struct Contribution {
   std::string_view name;  // of the feature
   double value = 0;       // weight times value
@@ -28,13 +28,13 @@ struct Contribution {
 [[nodiscard]] std::string contribution_words(const Features& features);
 // Sets scores and sorts, best first.
 void score(std::vector<Suspect>& suspects);
-// The suspect with this function's key_of(); the end if there is none.
+// The suspect whose key_of() equals that of this function; the end iterator if there is none.
 [[nodiscard]] std::vector<Suspect>::iterator find_suspect(std::vector<Suspect>& suspects, const std::string& function);
 
 // Lines "NAME = WEIGHT  # description", the input format of set_weights().
 [[nodiscard]] std::string weights_toml();
-// Sets the weights that are named; changes nothing if there is a mistake. Errors (input): unknown names, values that
-// are not finite or have the wrong sign.
+// Sets the weights that `toml` names. If there is a mistake, nothing is changed. Errors (input): unknown names, values
+// that are not finite or have the wrong sign.
 [[nodiscard]] Result<void> set_weights(std::string_view toml, std::string_view file);
 // Disables the features of these names.
 void leave_out(const std::vector<std::string>& names);

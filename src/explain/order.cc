@@ -11,12 +11,12 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kFewestRuns = 4;   // of each side: with fewer runs, any order may be chance
-constexpr std::size_t kMostOfNode = 40;  // steps of a node that are examined, the earliest ones
-// ns; not less, because times of log lines are exact only to some milliseconds
+constexpr std::size_t kFewestRuns = 4;   // least number of runs of each side; with fewer, any order may be chance
+constexpr std::size_t kMostOfNode = 40;  // only the earliest steps of a node are examined, at most this many
+// least gap in ns; not smaller, because times of log lines are exact only to some milliseconds
 constexpr std::int64_t kLeastGap = 20'000'000;
-// Steps whose order varies by chance may appear ordered. In simulations, a fifth of such cases pass this threshold if
-// their times cluster around two values, and almost none if they cluster around one.
+// Steps whose order varies by chance may look ordered in all runs. In simulations, a fifth of such pairs pass the tests
+// if their times cluster around two values, and almost none if they cluster around one value.
 constexpr double kFarApart = 0.25;
 constexpr double kFullWeight = 0.6;  // less than 1, because none of the steps is new
 
@@ -58,7 +58,7 @@ std::int64_t middle_of(const std::vector<Order>& runs, std::uint32_t kind) {
   return times[times.size() / 2];
 }
 
-// Steps that occur in all runs of both sides, the earliest of each node.
+// Steps that occur in all runs of both sides; of each node only the earliest.
 std::vector<std::uint32_t> common(const OrderSides& sides, const Kinds& kinds) {
   std::map<std::string, std::vector<std::pair<std::int64_t, std::uint32_t>>> of_node;
   for (const auto& [kind, seen] : sides.failing.front()) {
@@ -120,7 +120,7 @@ std::vector<Swapped> swapped(const std::vector<Run>& runs, const Kinds& kinds, c
   if (sides.failing.size() < kFewestRuns || sides.sound.size() < kFewestRuns) return {};
   const std::vector<std::uint32_t> all = common(sides, kinds);
   std::vector<Swapped> found;
-  std::set<std::vector<bool>> noise;  // orders that equal runs disagree on
+  std::set<std::vector<bool>> noise;  // for each pair whose order differs among equal runs: its order in each run
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (std::size_t k = i + 1; k < all.size(); ++k) {
       std::uint32_t late = all[i], early = all[k];

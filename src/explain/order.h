@@ -1,5 +1,5 @@
-// Steps whose order differs between failing and correct runs: another node or thread overtakes a thread that was held
-// or is late, although each of them does what it always does. Pure.
+// Finds steps whose order differs between failing and correct runs: a thread that was held or is late is overtaken by
+// another thread or node, although each of them does what it always does. Pure.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,9 @@ namespace rose::explain {
 
 inline constexpr std::size_t kMostSwapped = 3;
 
-// Call after align(). Empty if chance explains the order, if nodes were merged, or if a process restarted, because all
-// its steps are then late. Earliest first, at most one per pair of nodes.
+// Call after align(). Returns nothing if chance explains the order, or if a fault is a crash, because all steps of a
+// restarted process are late. The earliest comes first; there is at most one per pair of nodes. Do not call for merged
+// nodes.
 [[nodiscard]] std::vector<Swapped> swapped(const std::vector<Run>& runs, const Kinds& kinds,
                                            const schedule::Schedule& schedule);
 

@@ -9,8 +9,8 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostOfSide = 32;
-// Up to this many ways to label the runs, all are tried (13 runs have 1716); otherwise a fixed sample of this size,
-// whose error is below 0.01.
+// If there are at most this many ways to label the runs, all are tried (13 runs have 1716 ways). Otherwise a fixed
+// sample of this size is tried; its error is below 0.01.
 constexpr std::size_t kMostWays = 4'000;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// How often chance alone separates failing from correct runs as well as a difference does: a permutation test. The
-// labels of the runs are exchanged in all ways, and for each way the step that separates the two sides best counts, so
+// A permutation test: how often chance alone separates failing from correct runs as well as a difference does. The
+// labels of the runs are exchanged in all ways. For each way, the step that separates the two sides best counts, so
 // that the result holds for the best of many steps (the maximum statistic of Westfall and Young, "Resampling-Based
 // Multiple Testing", 1993). Pure.
 #pragma once
@@ -19,12 +19,12 @@ class Permutations {
   // At most 32 runs of each side are used.
   Permutations(std::size_t failing, std::size_t sound);
 
-  // `has`: for each run, whether it has a step; the failing runs first.
+  // `has` contains, for each run, whether the run has a step. The failing runs come first.
   void add(const std::vector<bool>& has);
 
-  // The share of all ways in which some step separates the sides at least as well as `contrast`, which is the
-  // difference between the shares of their runs that have the step, 0 to 1. With 5 runs of each side, it is at least 2
-  // of 252.
+  // The share of all ways in which some step separates the sides at least as well as `contrast`. The contrast, 0 to 1,
+  // is the difference between the shares of the two sides' runs that have the step. With 5 runs of each side, the
+  // result is at least 2 of 252.
   [[nodiscard]] double chance(double contrast) const;
 
  private:
@@ -33,7 +33,8 @@ class Permutations {
 
   std::size_t failing_, sound_, first_sound_;
   std::set<std::uint64_t> patterns_;
-  mutable std::vector<double> best_;  // the best contrast of each way, sorted; empty: not computed yet
+  // the best contrast of each way to label the runs, sorted; empty: not computed yet
+  mutable std::vector<double> best_;
 };
 
 }  // namespace rose::explain

@@ -15,12 +15,13 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostWordsBytes = 160;
-constexpr std::size_t kLeastRuns = 2;  // of each side: a difference between two runs is usually specific to them
+// least number of runs of each side; a single run usually differs in something that is specific to it
+constexpr std::size_t kLeastRuns = 2;
 
 constexpr double kMostAccident = 0.2;
-constexpr std::int64_t kCoarse = 10'000'000;  // ns by which recorded times may lag
+constexpr std::int64_t kCoarse = 10'000'000;  // recorded times may be this many ns late
 
-// For one run and node: the messages that each key received after the fault, in order.
+// For one run and node: the messages that the node received after the fault, in order, by key.
 using Taken = std::map<std::string_view, std::vector<const RecordedMessage*>>;
 
 Taken taken_by(const Run& run, const std::string& node) {
@@ -36,7 +37,7 @@ const std::vector<const RecordedMessage*>& of_key(const Taken& taken, std::strin
   return found == taken.end() ? none : found->second;
 }
 
-// The length of the common prefix.
+// The number of messages in the common beginning.
 std::size_t alike(const std::vector<const RecordedMessage*>& a, const std::vector<const RecordedMessage*>& b) {
   std::size_t n = 0;
   while (n < a.size() && n < b.size() && a[n]->what == b[n]->what) ++n;
@@ -50,7 +51,7 @@ double split_chance(std::size_t failing, std::size_t sound) {
   return 1 / ways;
 }
 
-// Keys that received different messages in two runs.
+// The number of keys for which two of the runs received different messages.
 std::size_t varying_keys(const std::vector<Taken>& failing, const std::vector<Taken>& sound) {
   std::vector<const Taken*> all;
   for (const auto* side : {&failing, &sound})
@@ -81,7 +82,7 @@ std::string recorded_words(std::string_view data) {
     while (!masked.empty() && (masked.back() == '\n' || masked.back() == '\r')) masked.pop_back();
     return "\"" + printable(masked.substr(0, kMostWordsBytes)) + "\"";
   }
-  // The data is binary, so the meaning of a number in it is unknown. Its beginning often identifies the kind of
+  // The data is binary, so the meaning of a number in it is unknown. Its first byte often identifies the kind of
   // message. Sizes are rounded up to a power of two.
   std::size_t size = 8;
   while (size < data.size()) size *= 2;
@@ -100,7 +101,7 @@ std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::ve
     for (const Run& run : input.runs) {
       const auto first = std::find_if(run.recorded.begin(), run.recorded.end(),
                                       [&](const RecordedMessage& message) { return message.node == node; });
-      // A window that begins after the fault does not show what came first.
+      // A recording whose kept part begins after the fault does not show what the node received first.
       if (first == run.recorded.end() || (run.recorded_late.contains(node) && first->ts_ns > run.cut_ns)) continue;
       if (run.group == Group::failing) failing.push_back(taken_by(run, node));
       if (run.group == Group::sound) sound.push_back(taken_by(run, node));
@@ -125,7 +126,7 @@ std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::ve
         if (nearest == nullptr || n > common || (n == common && theirs.size() > nearest->size())) nearest = &theirs;
         common = std::max(common, n);
       }
-      if (common == messages.size()) continue;  // some correct run received all of that, too
+      if (common == messages.size()) continue;  // a correct run received all of these messages, too
       const bool all_failing = std::all_of(failing.begin(), failing.end(), [&](const Taken& other) {
         return alike(messages, of_key(other, key)) > common;
       });

@@ -17,10 +17,11 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kLookBack = 60;  // steps before the fault that are searched for one that all runs have
-constexpr std::int64_t kAboutTheSame = 500'000'000;  // ns
+// When a step that all runs have is looked for, this many steps before the fault are searched.
+constexpr std::size_t kLookBack = 60;
+constexpr std::int64_t kAboutTheSame = 500'000'000;  // two moments this far apart count as about the same time
 constexpr std::string_view kFailsWith = " fails with ", kInPart = " does only a part";
-constexpr std::size_t kMostWords = 160;  // bytes of a path or message in a kind's words
+constexpr std::size_t kMostWords = 160;  // most bytes of a path or message in the words of a kind
 
 std::string_view letter(StepKind kind) {
   switch (kind) {
@@ -75,10 +76,10 @@ std::string process_words(const trace::Event& e) {
   return words;
 }
 
-// True for events that are no steps of the program: the fault itself, and effects of the schedule's own actions.
+// True for events that are no steps of the program, because the fault or another action of the schedule caused them.
 bool is_injected(const trace::Event& e) { return (e.flags & trace::kInjected) != 0; }
 
-// True for calls of the agents that report functions of Java, Python and JavaScript.
+// True for calls that rose's agents in a Java, Python or JavaScript runtime make to report functions.
 bool is_agents(const trace::Trace& trace, const trace::Event& e) {
   if (e.path == 0) return false;
   const std::string_view path = trace.str(e.path);
@@ -94,7 +95,7 @@ std::string exchange_words(const Exchanged& one, bool taken) {
                                taken ? one.from : one.to, taken ? "'s" : "", one.words, one.port));
 }
 
-// The text of an exchange without the peer's name, which is its second word.
+// The words of an exchange without the peer's name, which is the second word.
 std::string without_peer(const Kind& kind) {
   const std::size_t at = kind.words.find(' ') + 1;
   return kind.words.substr(0, at) + "another node" +
@@ -108,8 +109,9 @@ struct Watched {
   std::int64_t kept_ns = 0;  // time of the last entry that was kept; 0: none yet
 };
 
-// The watched functions of a run. If a run has too many events, some entries are dropped so that the rest covers the
-// whole run: none of the rarest functions, and of each other function all but one per interval.
+// The watched functions of a run. If a run has too many events, some function entries are dropped, so that the rest
+// covers the whole run: all entries of the rarest functions are kept, and of each other function one entry per
+// interval.
 class WatchedFunctions {
  public:
   explicit WatchedFunctions(const trace::Trace& trace) {
@@ -156,7 +158,7 @@ Kind kind_of_entry(std::string_view function) {
   return kind;
 }
 
-// The kind of any other event; nothing if it is not compared.
+// The kind of any other event; nothing if the event is not compared.
 std::optional<Kind> kind_of(const trace::Trace& trace, const trace::Event& e,
                             const std::map<std::string, std::string>& nodes) {
   Kind kind;
@@ -209,7 +211,7 @@ bool takes_effect(schedule::FaultKind fault, const Kind& kind) {
   if (at == std::string_view::npos) return false;
   const std::string_view error = words.substr(at + kFailsWith.size(), words.find(" (") - at - kFailsWith.size());
   switch (fault) {
-    // Recordings of older versions have "E0" for a call that did only a part.
+    // Recordings of older versions have the error "E0" for a call that wrote only a part.
     case FaultKind::disk_full: return error == "ENOSPC" || error == "EDQUOT" || error == "E0";
     case FaultKind::descriptors: return error == "EMFILE" || error == "ENFILE";
     case FaultKind::memory: return error == "ENOMEM";
@@ -280,7 +282,7 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
       id = kinds.of(*std::move(kind));
     }
     Step step{.ts_ns = e.ts_ns, .kind = id, .pid = e.pid, .tid = e.tid, .source = static_cast<std::uint32_t>(i)};
-    // The event is recorded at the end of a silence. The step is placed at its beginning, when the pair last
+    // A silence is recorded when it ends. The step is placed at its beginning, that is, when the pair last
     // communicated.
     if (e.type == trace::EventType::nd && e.duration_ms > 0) step.ts_ns -= std::int64_t{e.duration_ms} * 1'000'000;
     if (const auto in = last.find(e.tid); in != last.end() && e.tid != 0) step.in = in->second;
@@ -325,7 +327,7 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
     else if (is_exchange(what))
       if (const auto in = last.find(step.tid); in != last.end()) step.in = in->second;
   }
-  // A symptom may appear only when the oracle looks for it, after the workload has ended.
+  // A symptom may appear only when the oracle looks for it, which is after the workload has ended.
   if (result.oracle_ns) run.end_ns = run.zero_ns + *result.oracle_ns;
   else if (result.workload_end_ns) run.end_ns = std::max(run.zero_ns + *result.workload_end_ns, trace.meta.end_ns);
   if (run.end_ns == 0) run.end_ns = run.steps.empty() ? run.zero_ns : run.steps.back().ts_ns;
@@ -383,7 +385,7 @@ Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::S
     const bool unsure = kind.unsure, sampled = kind.sampled;
     if (kind.what == StepKind::silence) kind.words = "receives nothing from another node";
     if (is_exchange(kind.what)) kind.words = without_peer(kind);
-    // the sent message has a lower number, so it is mapped already
+    // the kind of the sent message has a lower number, so it is mapped already
     if (kind.as_sent != kNoKind) kind.as_sent = now[kind.as_sent];
     kind.node.clear();
     kind.peer.clear();
@@ -396,11 +398,11 @@ Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::S
 
 namespace {
 
-// The nth step of its kind.
+// Identifies a step in every run: the nth step of its kind.
 struct Anchor {
   std::uint32_t kind = 0;
   std::size_t nth = 0;
-  std::size_t before = 0;  // number of steps between it and the fault
+  std::size_t before = 0;  // number of anchors that are nearer to the fault
 };
 
 std::vector<Anchor> anchors_before(const Run& run, const Kinds& kinds, const Merged& merged, const std::string& node) {

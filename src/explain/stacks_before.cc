@@ -17,7 +17,7 @@ bool lacks_managed(const Stack& stack) {
   return !stack.frames.empty() && std::none_of(stack.frames.begin(), stack.frames.end(), schedule::is_managed);
 }
 
-// The functions of machine code at the innermost end of a stack, innermost first.
+// The names of the native functions at the innermost end of a stack, innermost first.
 std::vector<std::string> native_end(const Stack& stack) {
   std::vector<std::string> out;
   for (const Frame& frame : stack.frames) {
@@ -27,7 +27,7 @@ std::vector<std::string> native_end(const Stack& stack) {
   return out;
 }
 
-// True for a fault whose last condition is the return of a call on the node that it hits.
+// True for a fault whose last condition is met when a call returns on the node that the fault hits.
 bool hits_at_return(const Fault& fault) {
   if (fault.kind != FaultKind::crash && fault.kind != FaultKind::pause) return false;
   if (fault.before || fault.when.empty()) return false;

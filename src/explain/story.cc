@@ -1,5 +1,5 @@
-// What happened in one failing run, from the first fault to the symptom: what the faulted threads did next, what only
-// failing runs do, what was logged, how it ended. Contains only what the trace and the logs show.
+// Tells what happened in one failing run, from the first fault to the symptom: what the faulted threads did next, what
+// only failing runs do, what was logged, and how the run ended. It contains only what the trace and the logs show.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,17 +13,18 @@
 namespace rose::explain {
 namespace {
 
-// next steps of a faulted thread, reported even if correct runs make them as well
+// most next steps of a faulted thread; these are reported even if correct runs make them as well
 constexpr std::size_t kNextSteps = 3;
-// of a faulted node: its next messages to others, reported even if correct runs send them as well
+// most messages of a faulted node to others after the fault; these are reported even if correct runs send them as well
 constexpr std::size_t kMostSends = 3;
-constexpr std::size_t kMostReactions = 2;  // next steps of the thread that received a message
+constexpr std::size_t kMostReactions = 2;  // most next steps of the thread that received a message
 constexpr std::int64_t kReactionNs = 1'000'000'000;
 constexpr std::size_t kMostMessageBytes = 200;
 constexpr std::size_t kMostFrames = 3;
-// of one node: steps that it did not make; fewer if its process ended, because it then does nothing more
+// most steps of one node that it did not make; fewer if its process ended, because a process that ended makes no step
+// anyway
 constexpr std::size_t kMostMissing = 4, kMostMissingOfDead = 2;
-// of one node: steps that correct runs make earlier, and that the fault causes even in runs without the bug
+// most steps of one node that correct runs make earlier and that the fault causes even in runs without the bug
 constexpr std::size_t kMostUsual = 2;
 constexpr double kUsual = 0.5;
 constexpr std::string_view kOnlyBug = ": only with the bug", kOnlyFault = ": only with the fault";
@@ -89,7 +90,7 @@ class Teller {
     return fmt::format("event {}", step.source + 1);
   }
 
-  // The text of this step; the text of its kind has placeholders.
+  // Words for this step. The words of its kind contain placeholders.
   [[nodiscard]] std::string words_of(const Step& step) const {
     const Kind& kind = input_.kinds[step.kind];
     if (kind.what == StepKind::message) return fmt::format("logs '{}'", one_line(input_.lines[step.source].text));
@@ -157,7 +158,7 @@ class Teller {
       if (!outcome->detail.empty() && fault != nullptr) text += fmt::format("; it hits {}", outcome->detail);
       add(1000, StoryLine::Kind::fault, run_.zero_ns + outcome->fired_ns, outcome->node, std::move(text),
           fmt::format("run {}", run_.number));
-      // Threads that wait for a peer, or that meet a limit, are found only after the fault began.
+      // A thread that waits for a peer, or that meets a limit, is found only some time after the fault began.
       const bool later =
           fault != nullptr && (fault->kind == schedule::FaultKind::partition || schedule::limits(fault->kind));
       std::set<std::string> seen;
@@ -234,7 +235,7 @@ class Teller {
     return out;
   }
 
-  // True for a step that a limit such as a full disk causes: it is no decision of the program.
+  // True for a step that a limit such as a full disk causes. The program did not decide to make it.
   [[nodiscard]] bool effect_of_fault(const Step& step) const {
     const std::vector<const schedule::FaultOutcome*> all = fired(run_);
     return std::any_of(all.begin(), all.end(), [&](const schedule::FaultOutcome* outcome) {
@@ -290,7 +291,7 @@ class Teller {
     }
   }
 
-  // True if the node's main process ended after the fault; for merged nodes, if that of any of them did.
+  // True if the node's main process ended after the fault. For merged nodes, true if that of any of them ended.
   [[nodiscard]] bool ended_in(const std::string& node) const {
     return std::any_of(run_.steps.begin(), run_.steps.end(),
                        [&](const Step& step) {
@@ -370,8 +371,9 @@ class Teller {
     return out;
   }
 
-  // The earliest difference that all failing runs have and no other run; one that occurs only with the bug is preferred
-  // to one that the fault always causes. What correct runs do at another time does not count.
+  // Marks the earliest line about a difference that all failing runs have and no other run. A difference that occurs
+  // only with the bug is preferred to one that the fault always causes. A step that correct runs make at another time
+  // does not count.
   void mark_first_wrong(std::vector<StoryLine>& lines) const {
     const bool harmless =
         std::any_of(input_.runs.begin(), input_.runs.end(), [](const Run& run) { return run.group == Group::near; });

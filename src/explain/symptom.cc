@@ -9,9 +9,10 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kLeastLetters = 4;  // letters of a word that is considered; a word of the symptom needs one more
-constexpr std::size_t kFew = 2;           // functions that may share a word, even if there are few functions
-constexpr std::size_t kRarerThan = 10;    // ... or one of this many functions
+// shortest word of a function's name that is considered; a word of the symptom needs one letter more
+constexpr std::size_t kLeastLetters = 4;
+constexpr std::size_t kFew = 2;         // this many functions may share a word, even if there are few functions
+constexpr std::size_t kRarerThan = 10;  // ... or one of every this many functions may share it
 
 // Splits names into words: "applyAll" and "apply_all" give "apply" and "all"; "HTTPServer" gives "http" and "server".
 std::set<std::string> words_of(std::string_view text, std::size_t least) {
@@ -31,7 +32,7 @@ std::set<std::string> words_of(std::string_view text, std::size_t least) {
   return words;
 }
 
-// True for words that occur in any sentence.
+// True for words that may occur in any sentence, so that they identify no function.
 bool says_nothing(const std::string& word) {
   static const std::set<std::string> known = {"about", "after", "again", "before", "never",  "other",
                                               "since", "still", "their", "there",  "these",  "those",
@@ -39,7 +40,7 @@ bool says_nothing(const std::string& word) {
   return known.contains(word);
 }
 
-// True for "watch" and "watchable", "seats" and "seat".
+// True if one word is the beginning of the other: "watch" and "watchable", "seats" and "seat".
 bool share_stem(std::string_view one, std::string_view other) {
   return one.starts_with(other) || other.starts_with(one);
 }

@@ -1,4 +1,4 @@
-// What the symptom's own words say about functions. Private to explain.
+// Finds functions that words of the symptom point to. Private to explain.
 #pragma once
 
 #include <map>
@@ -8,10 +8,10 @@
 
 namespace rose::explain {
 
-// Returns the functions whose names contain a word of `symptom` that few of `functions` contain, with that word: "the
-// watch showed revision 3 after 2930" points to `(*watchableStore).Restore`. Bug reports locate files by common words
-// in the same way (Zhou, Zhang and Lo, "Where Should the Bugs Be Fixed?", ICSE 2012), where rare words are more
-// significant.
+// Returns each function whose name contains a word of `symptom` that only few of `functions` contain, together with
+// that word: "the watch showed revision 3 after 2930" points to `(*watchableStore).Restore`. Files have been located in
+// the same way, by the words that they share with a bug report, where rare words are more significant (Zhou, Zhang and
+// Lo, "Where Should the Bugs Be Fixed?", ICSE 2012).
 [[nodiscard]] std::map<std::string, std::string> named_by(std::string_view symptom,
                                                           const std::vector<std::string>& functions);
 

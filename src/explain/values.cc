@@ -9,7 +9,7 @@
 namespace rose::explain {
 namespace {
 
-// number of distinct values after which it is known that there are many
+// After this many distinct values it is certain that there are many.
 constexpr std::size_t kMostDistinct = 4 * kFewValues;
 constexpr double kAddress = 1ULL << 40;  // numbers in programs are rarely this large
 
@@ -70,7 +70,7 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
       const Question& question = questions[value.question];
       Kind kind{.what = StepKind::value,
                 .node = value.node,
-                // Of "store (inlined into main)", use "store": an inlined copy is no function of its own.
+                // Of "store (inlined into main)", use "store", because an inlined copy is no separate function.
                 .function = question.function.substr(0, question.function.find(" (inlined into ")),
                 .words = fmt::format("{} is {}", question.text, sorts.of(value))};
       kind.question = value.question;
@@ -96,7 +96,7 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
 std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::vector<Question>& questions,
                                      const ValueSorts& sorts, const Kinds& kinds, const Comparison& comparison,
                                      const Run& story, bool merged) {
-  // by query and node, then by group of runs
+  // by query and node; the arrays are indexed by group of runs
   std::map<std::pair<std::uint32_t, std::string>, std::array<Counting, 3>> all;
   for (const Run& run : runs) {
     if (run.group == Group::shorter) continue;

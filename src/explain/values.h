@@ -1,5 +1,5 @@
-// Values that were queried in the compared runs: as steps among the others, so that they are scored and reported in the
-// same way, and as a table for each query. Pure.
+// The values that queries found in the compared runs. They become steps among the other steps, so that they are scored
+// and reported in the same way, and there is a table for each query. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,21 @@ namespace rose::explain {
 
 struct Question {
   std::string text;  // "store(len)"
-  // "store:calls": its values are the functions that it calls, and where: "write@plt (store.c:71)".
+  // A query such as "store:calls" has as its values the functions that `store` calls, with the position: "write@plt
+  // (store.c:71)".
   [[nodiscard]] bool about_calls() const { return text.ends_with(":calls"); }
-  // "store:callers": its values are the callers, and where: "request (store.c:71)"; of Java "org.x.C.request (line
-  // 71)", of a long name its last 64 bytes.
+  // A query such as "store:callers" has as its values the callers of `store`, with the position: "request
+  // (store.c:71)"; for Java "org.x.C.request (line 71)". Only the last 64 bytes of a long name are recorded.
   [[nodiscard]] bool about_callers() const { return text.ends_with(":callers"); }
-  std::string function, type;        // "" not known
-  std::string refused;               // why it could not be seen; "" when it could
-  std::vector<std::string> remarks;  // which part of it is not visible
+  std::string function, type;        // "": not known
+  std::string refused;               // why the query could not be answered; "" if it could
+  std::vector<std::string> remarks;  // which parts of the answers are missing
 };
 
 // A value, or a class of values if there are many, in the runs of one side.
 struct ValueCount {
   std::string value;
-  std::size_t runs = 0;    // number of runs that have it after the fault
+  std::size_t runs = 0;    // number of runs in which it occurs after the fault
   std::size_t times = 0;   // number of occurrences after the fault, in all of these runs
   std::size_t before = 0;  // number of occurrences before the fault
 };
@@ -36,18 +37,18 @@ struct ValueCount {
 struct ValueTable {
   std::uint32_t question = 0;
   std::string query, function, type;
-  std::string node;                              // "": whichever node the fault hit, or no node
+  std::string node;                              // "": the node that the fault hit, whichever it was, or no node
   std::vector<ValueCount> failing, sound, near;  // most frequent first; at most kMostCounts
-  std::size_t unlisted = 0;                      // further values
-  double score = 0;     // of the value that separates the runs best, scored like suspects; 0: none does
-  std::string differs;  // the value that differs, as text; "": none does
-  bool clean = false, only_bug = false;  // as in Difference
+  std::size_t unlisted = 0;                      // number of further values, which are not listed
+  double score = 0;                              // score of the value that separates the runs best; 0: none does
+  std::string differs;                           // the value that differs, in words; "": none does
+  bool clean = false, only_bug = false;          // as in Difference
   struct First {
     std::string node, value;
     std::int32_t tid = 0;
     std::int64_t at_ns = 0;  // since the workload began
   };
-  std::optional<First> first;  // the first time it differs, in the run whose story is reported
+  std::optional<First> first;  // the first occurrence of the value that differs, in the run whose story is reported
   std::string refused;
   std::vector<std::string> remarks;
 };
@@ -66,11 +67,11 @@ class ValueSorts {
   std::vector<bool> few_;  // by question
 };
 
-// Turns values into steps. Call before merge_nodes().
+// Turns values into steps. Call this before merge_nodes().
 void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, const ValueSorts& sorts, Kinds& kinds);
 
-// Call after compare(). `story`: the run whose story is reported. A query without any answer has one table, without a
-// node.
+// Call after compare(). `story`: the run whose story is reported. For a query without any answer, there is one table,
+// which has no node.
 [[nodiscard]] std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::vector<Question>& questions,
                                                    const ValueSorts& sorts, const Kinds& kinds,
                                                    const Comparison& comparison, const Run& story, bool merged);

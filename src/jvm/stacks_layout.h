@@ -9,12 +9,12 @@ namespace rose::jvm {
 
 inline constexpr std::uint64_t kStacksMagic = 0x31306b7473736f72;  // "rosstk01"
 inline constexpr std::uint32_t kStackFrames = 96;                  // innermost frames per thread
-inline constexpr std::uint32_t kStackThreads =
-    256;  // threads with their own slot, in which each visited location is recorded
-inline constexpr std::uint32_t kStackKept =
-    255;  // stacks that are not overwritten: of exceptions and of stopped threads
-inline constexpr std::uint32_t kStackSlots =
-    1 + kStackThreads + kStackKept;                  // the first one holds the answer to a request
+// threads with their own slot, in which each visited location is recorded
+inline constexpr std::uint32_t kStackThreads = 256;
+// stacks that are not overwritten: of exceptions and of stopped threads
+inline constexpr std::uint32_t kStackKept = 255;
+// the first one holds the answer to a request
+inline constexpr std::uint32_t kStackSlots = 1 + kStackThreads + kStackKept;
 inline constexpr std::uint32_t kStackNames = 16384;  // number of frame names
 inline constexpr std::uint32_t kStackText = 500;
 inline constexpr char kAgentThread[] = "rose\n";  // as in /proc/TID/comm

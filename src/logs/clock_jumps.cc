@@ -16,8 +16,8 @@ constexpr std::int64_t kLeastBack = 2 * kSecond;      // lines that threads writ
 constexpr std::int64_t kLeastForward = 10 * kSecond;  // shorter gaps are ordinary silences
 constexpr std::int64_t kEndTogether = 30 * kSecond;   // logs of one incident end within this time of each other
 constexpr std::size_t kMostJumps = 64;  // a file with more jumps than this has timestamps that follow no clock
-constexpr std::size_t kLeastAfterJump =
-    4;                                  // messages after a jump: fewer may be the last ones of a node that is stopped
+// messages after a jump: fewer may be the last ones of a node that is stopped
+constexpr std::size_t kLeastAfterJump = 4;
 constexpr std::size_t kActiveNode = 8;  // messages: a node with fewer may have logged only its start
 // Weights: the clock was set and set back; set back only; jumped ahead while other nodes logged; jumped ahead while the
 // others were silent.

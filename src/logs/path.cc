@@ -173,8 +173,8 @@ std::string find_path(std::string_view text, const Found& error) {
     if (letters < 2 || word == "I/O" || word == "i/o") continue;  // "3/5", "1/0/0"
     if (word[0] != '/' && !quoted) {
       const std::size_t first = word.find('/');
-      const bool subject =
-          following.starts_with(": ") && before.ends_with(": ");           // "cannot save: data/db: write failed"
+      // "cannot save: data/db: write failed"
+      const bool subject = following.starts_with(": ") && before.ends_with(": ");
       if (word.find('.') == std::string_view::npos && !subject) continue;  // "and/or"
       if (is_digit(word[std::min(word.size() - 1, first + 1)])) continue;  // a version: "HTTP/1.1"
       if (word[0] != '.' && word.substr(0, first).find('.') != std::string_view::npos)

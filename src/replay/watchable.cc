@@ -20,8 +20,8 @@ namespace {
 
 // a program with fewer functions is considered to do little more than call libraries
 constexpr std::size_t kLauncherOnly = 20;
-constexpr std::size_t kEnoughOfOthers =
-    500;  // library functions that are added then: enough for the system itself without its serialisation code
+// library functions that are added then: enough for the system itself without its serialisation code
+constexpr std::size_t kEnoughOfOthers = 500;
 
 bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> with) {
   return std::any_of(with.begin(), with.end(), [&](std::string_view one) { return text.starts_with(one); });

@@ -786,9 +786,8 @@ TEST_CASE("of several faults that each reproduce the bug, narrowing down finds t
   for (int runs = 0; runs < 20; ++runs) {
     const std::optional<Narrower::Part> part = narrower.next();
     if (!part) break;
-    const bool shows =
-        // one of the two is sufficient
-        part->schedule.find("said") != nullptr || part->schedule.find("guess-1") != nullptr;
+    // one of the two is sufficient
+    const bool shows = part->schedule.find("said") != nullptr || part->schedule.find("guess-1") != nullptr;
     if (shows) last = part->schedule;
     narrower.learn(shows, {});
   }

@@ -32,7 +32,7 @@ std::vector<schedule::Frame> java(std::string_view text) {
   return out;
 }
 
-// `  File "x.py", line 12, in f`, the innermost last.
+// Lines such as ` File "x.py", line 12, in f`, the innermost function last.
 std::vector<schedule::Frame> python(const std::vector<std::string>& lines) {
   std::vector<schedule::Frame> out;
   bool begun = false;
@@ -58,7 +58,8 @@ std::vector<schedule::Frame> python(const std::vector<std::string>& lines) {
   return out;
 }
 
-// `main.(*shelf).put(0x1, ...)` and, on the next line, `\t/src/shelf.go:12 +0x1d`, of the first goroutine.
+// Pairs of lines such as `main.(*shelf).put(0x1, ...)` and `\t/src/shelf.go:12 +0x1d`. Only the first goroutine is
+// read.
 std::vector<schedule::Frame> go(const std::vector<std::string>& lines) {
   std::vector<schedule::Frame> out;
   bool begun = false;
@@ -85,7 +86,7 @@ std::vector<schedule::Frame> go(const std::vector<std::string>& lines) {
   return out;
 }
 
-// "/srv/store.js:41:8" or "/srv/store.js:41": the file, and the line.
+// Reads the file and the line from "/srv/store.js:41:8" or "/srv/store.js:41".
 bool set_place(std::string_view text, schedule::Frame& frame) {
   const std::size_t last = text.rfind(':');
   if (last == std::string_view::npos || line_number(text.substr(last + 1)) == 0) return false;
@@ -97,7 +98,7 @@ bool set_place(std::string_view text, schedule::Frame& frame) {
   return !frame.file.empty() && frame.file.find_first_of(" ()\t") == std::string::npos;
 }
 
-// `    at async Store.save (/srv/store.js:41:8)`, or a place alone where a function has no name.
+// Lines such as `    at async Store.save (/srv/store.js:41:8)`. If a function has no name, there is only the place.
 std::vector<schedule::Frame> javascript(const std::vector<std::string>& lines) {
   std::vector<schedule::Frame> out;
   for (const std::string& each : lines) {
@@ -114,7 +115,7 @@ std::vector<schedule::Frame> javascript(const std::vector<std::string>& lines) {
     const bool named = open != std::string_view::npos && line.ends_with(')');
     if (!set_place(named ? line.substr(open + 2, line.size() - open - 3) : line, frame)) continue;
     if (frame.file.starts_with("file://")) frame.file.erase(0, 7);
-    if (frame.file.starts_with("node:") || frame.file.starts_with("internal/")) continue;  // the runtime's own
+    if (frame.file.starts_with("node:") || frame.file.starts_with("internal/")) continue;  // a frame of the runtime
     if (named) frame.function = line.substr(0, std::min(line.find(" [as "), open));
     if (!named || frame.function == "Object.<anonymous>" || frame.function == "<anonymous>")
       frame.function = frame.file.substr(frame.file.rfind('/') + 1) + ":" + std::to_string(frame.line);
@@ -123,7 +124,7 @@ std::vector<schedule::Frame> javascript(const std::vector<std::string>& lines) {
   return out;
 }
 
-// `   at Shop.Store.Save(String path) in /srv/Store.cs:line 42`; the runtime's own frames have no position.
+// Lines such as `   at Shop.Store.Save(String path) in /srv/Store.cs:line 42`. Frames of the runtime have no position.
 std::vector<schedule::Frame> dotnet(const std::vector<std::string>& lines) {
   std::vector<schedule::Frame> out;
   for (const std::string& each : lines) {
@@ -141,7 +142,7 @@ std::vector<schedule::Frame> dotnet(const std::vector<std::string>& lines) {
   return out;
 }
 
-// "/srv/store.rb:41:in `save': no space (Errno::ENOSPC)", and `\tfrom /srv/store.rb:12:in 'Store#put'`.
+// Lines such as "/srv/store.rb:41:in `save': no space (Errno::ENOSPC)" and `\tfrom /srv/store.rb:12:in 'Store#put'`.
 std::vector<schedule::Frame> ruby(const std::vector<std::string>& lines) {
   std::vector<schedule::Frame> out;
   for (const std::string& each : lines) {
@@ -169,7 +170,7 @@ std::vector<schedule::Frame> ruby(const std::vector<std::string>& lines) {
   return out;
 }
 
-// `   2: shelf::put::h0123456789abcdef` and, on the next line, `at ./src/main.rs:12:5`.
+// Pairs of lines such as `   2: shelf::put::h0123456789abcdef` and `at ./src/main.rs:12:5`.
 std::vector<schedule::Frame> rust(const std::vector<std::string>& lines) {
   std::vector<schedule::Frame> out;
   for (std::size_t i = 0; i + 1 < lines.size(); ++i) {

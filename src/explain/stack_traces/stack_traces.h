@@ -1,5 +1,5 @@
-// Stack traces that programs write into their logs: of Java, Python, Go, JavaScript, .NET, Ruby and Rust. Pure; bounded
-// by the text that is given.
+// Reads stack traces that programs write into their logs: of Java, Python, Go, JavaScript, .NET, Ruby and Rust. Pure.
+// The result is never larger than the given text.
 #pragma once
 
 #include <string_view>
@@ -11,8 +11,8 @@ namespace rose::explain {
 
 inline constexpr std::size_t kMostTraceFrames = 64;
 
-// The frames of the first trace, innermost first; for Java exceptions those of the root cause. Empty if the text has
-// none.
+// Returns the frames of the first trace, innermost first. For a Java exception, these are the frames of the root cause.
+// Empty if the text contains no trace.
 [[nodiscard]] std::vector<schedule::Frame> read_stack_trace(std::string_view text);
 
 }  // namespace rose::explain

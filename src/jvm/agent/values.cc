@@ -10,8 +10,8 @@
 namespace rose::jvm {
 namespace {
 
-constexpr std::uint64_t kMostASecond =
-    300;  // per request and second; reading a variable may briefly stop the JVM's threads
+// per request and second; reading a variable may briefly stop the JVM's threads
+constexpr std::uint64_t kMostASecond = 300;
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int32_t kMostCharacters = 64;
 // The form of a value as the BPF program reads it. bpf/tracer.h defines the same numbers; the agent cannot include it.
