@@ -1,4 +1,4 @@
-// The files that are loaded into processes of Node.js, embedded in this program.
+// The files that rose loads into processes of Node.js. They are embedded in this program.
 #pragma once
 
 #include <string_view>

@@ -10,7 +10,8 @@ namespace rose::javascript {
 
 bool is_node(std::string_view program) {
   const std::string_view name = program.substr(program.rfind('/') + 1);
-  return name.starts_with("node") && symbols::language_run_by(program) == "JavaScript";  // not deno or bun
+  // deno and bun also run JavaScript, but cannot load the agent
+  return name.starts_with("node") && symbols::language_run_by(program) == "JavaScript";
 }
 
 Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_dir) {
@@ -18,7 +19,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_
   session->folder_ = run_dir / "rose.node";
   session->addon_ = session->folder_ / "rose-node.node";
   ROSE_CHECK(check_loadable(run_dir, "Node.js"));
-  // Nodes may run as other users, so they must be able to read these.
+  // A node may run as another user, so all users must be able to read these files.
   ROSE_CHECK(make_own_folder(session->folder_, 0755));
   ROSE_CHECK(write_file(session->addon_, addon_bytes(), 0755));
   ROSE_CHECK(write_file(session->folder_ / "agent.js", agent_bytes(), 0644));

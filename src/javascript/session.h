@@ -1,5 +1,5 @@
-// Functions of Node.js in one run: writes the agent to the run's folder and supplies the environment by which processes
-// of Node.js load it. The node's command is not changed.
+// Watches functions of Node.js in one run. Writes the agent to the run's folder, and supplies the environment that
+// makes processes of Node.js load it. The node's command is not changed.
 //
 //   RUN/rose.node/agent.js         finds the functions and reports when they are entered
 //   RUN/rose.node/rose-node.node   the addon through which agent.js reports. A BPF program is attached to this file
@@ -16,20 +16,20 @@
 
 namespace rose::javascript {
 
-// True if a program with this path is Node.js: "/usr/bin/node". A script or program of the user may be called node as
-// well.
+// True if a program with this path is Node.js, such as "/usr/bin/node". A script or program of the user may have that
+// name, too.
 [[nodiscard]] bool is_node(std::string_view program);
 
 class Session {
  public:
-  // Writes the files to the run's folder, which must exist. Returns ErrorKind::environment if the file system does not
-  // allow execution.
+  // Writes the files to the run's folder, which must exist. Fails with ErrorKind::environment if programs in that file
+  // system cannot be executed.
   [[nodiscard]] static Result<std::unique_ptr<Session>> open(const std::filesystem::path& run_dir);
 
   [[nodiscard]] const std::filesystem::path& agent() const { return addon_; }
   void watch(const std::string& node) { watched_.insert(node); }
 
-  // NODE_OPTIONS, including its value for the node, and the variables of the agent; empty for nodes that are not
+  // NODE_OPTIONS, which begins with the node's own value, and the variables of the agent. Empty for a node that is not
   // watched.
   using Variables = std::map<std::string, std::string>;
   [[nodiscard]] Variables environment(const std::string& node, const Variables& own) const;

@@ -33,7 +33,7 @@ struct Called {
   std::string class_path = ".", main, jar;
 };
 
-// "com.acme/com.acme.Main" of --module
+// The main class in the value of --module, such as "com.acme/com.acme.Main".
 std::string class_of_module(const std::string& word) {
   const std::size_t slash = word.find('/');
   return slash == std::string::npos ? "" : word.substr(slash + 1);

@@ -5,7 +5,8 @@
 namespace rose::jvm {
 namespace {
 
-// Length of each instruction in bytes as a digit; 'x': undefined or variable. JVM specification, chapter 6.
+// The length of each instruction in bytes, as a digit. 'x' means that the instruction is undefined or its length
+// varies. From the JVM specification, chapter 6.
 constexpr std::string_view kSizes =
     "1111111111111111"  // 00 nop ... dconst_1 0f
     "2323322222111111"  // 10 bipush ... lload_1 1f
@@ -35,10 +36,10 @@ std::int32_t word(Code code, std::size_t at) {
                                    static_cast<std::uint32_t>(code[at + 2]) << 8 | code[at + 3]);
 }
 
-// Operands of switches are aligned to multiples of four.
+// The operands of a switch are aligned to a multiple of four.
 std::size_t aligned(std::size_t at) { return (at + 4) & ~std::size_t{3}; }
 
-// The number of targets of a switch besides its default; -1: damaged code.
+// The number of targets of a switch, without the default target. -1 if the code is damaged.
 std::int64_t cases(Code code, std::size_t at) {
   const std::size_t operands = aligned(at);
   if (code[at] == kLookupSwitch) {

@@ -14,7 +14,7 @@ enum Tag : unsigned char {
   kTagInvokeDynamic = 18
 };
 
-// Size of an entry after its tag, except for strings; 0: unknown tag.
+// The size of an entry after its tag, for all tags except that of strings. 0 if the tag is unknown.
 std::size_t size_of(unsigned char tag) {
   switch (tag) {
     case 7:
@@ -57,7 +57,7 @@ ConstantPool::ConstantPool(std::span<const unsigned char> bytes, std::size_t cou
   }
 }
 
-// The offset after the tag; 0 if there is no such entry.
+// The offset of the entry's content, which follows the tag. 0 if there is no such entry.
 std::size_t ConstantPool::at(std::size_t index, unsigned char kind) const {
   if (index >= entries_.size() || entries_[index] == 0 || bytes_[entries_[index] - 1] != kind) return 0;
   return entries_[index];

@@ -11,9 +11,9 @@ namespace rose::jvm {
 namespace {
 
 constexpr std::size_t kMostCode = std::size_t{16} << 20;
-constexpr std::size_t kMostMethods = 8192;  // per node
-constexpr std::size_t kMostSites = 4096;    // per method
-constexpr int kDeepest = 4;                 // levels of helper methods that are followed
+constexpr std::size_t kMostMethods = 8192;  // at most this many of a node
+constexpr std::size_t kMostSites = 4096;    // at most this many of a method
+constexpr int kDeepest = 4;                 // calls are followed through at most this many methods
 
 template <typename Number>
 bool number_of(std::string_view text, Number& into) {
@@ -64,7 +64,8 @@ void CodeBook::learn(const std::string& node, const std::filesystem::path& folde
 void CodeBook::learn_text(const std::string& node, std::string_view text) {
   const std::lock_guard lock(mutex_);
   Methods& methods = nodes_[node];
-  std::vector<CallSite>* method = nullptr;  // nullptr: already known
+  // the method whose calls are read; nullptr: ignore them, because the method is already known
+  std::vector<CallSite>* method = nullptr;
   for (const std::string_view line : split(text, '\n')) {
     const auto fields = split(line, '\t');
     if (fields.size() == 2 && fields[0] == "method") {
@@ -99,7 +100,7 @@ std::map<std::string, std::string> CodeBook::texts() const {
 bool CodeBook::reaches_system(const Methods& methods, const std::string& callee, int depth) {
   if (calls_system(callee)) return true;
   if (depth >= kDeepest) return false;
-  // All methods with that name, whatever their parameters.
+  // Check all methods of that name, whatever their parameters are.
   for (auto at = methods.lower_bound(callee); at != methods.end() && at->first.starts_with(callee); ++at) {
     if (at->first.size() != callee.size() && at->first[callee.size()] != '(') continue;
     for (const CallSite& site : at->second) {

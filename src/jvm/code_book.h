@@ -1,4 +1,4 @@
-// Collects what agents reported about calls in watched methods, over many runs. Thread-safe.
+// Collects what agents report about the calls in watched methods, over many runs. Thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +14,16 @@ namespace rose::jvm {
 
 class CodeBook {
  public:
-  // Reads the files of the node's JVMs in the folder (jvm/session.h). The node can write them, so their content is not
-  // trusted.
+  // Reads the code files of the node's JVMs in the folder (jvm/session.h). The node can write these files, so their
+  // content is not trusted.
   void learn(const std::string& node, const std::filesystem::path& folder);
   void learn_text(const std::string& node, std::string_view text);
-  // Everything known, by node, in the form that learn_text() reads.
+  // Everything that is known, by node, in the form that learn_text() reads.
   [[nodiscard]] std::map<std::string, std::string> texts() const;
 
   struct Place {
     CallSite site;
-    bool syscall = false;  // makes a system call, directly or through methods that are known here
+    bool syscall = false;  // the called method makes a system call, directly or through methods that are known here
   };
   // The calls in the method with this name; empty if no run has reported it.
   [[nodiscard]] std::vector<Place> places(const std::string& node, const std::string& method) const;

@@ -49,7 +49,7 @@ std::string main_class(const std::string& manifest) {
   std::vector<std::string> lines;
   for (std::string line : split(manifest, '\n')) {
     if (line.ends_with('\r')) line.pop_back();
-    if (line.empty() && !lines.empty()) break;  // sections of single entries follow
+    if (line.empty() && !lines.empty()) break;  // the main section ends; sections about single entries follow
     if (line.starts_with(' ') && !lines.empty()) lines.back() += line.substr(1);
     else lines.push_back(std::move(line));
   }
@@ -69,7 +69,8 @@ std::optional<Jar> read_jar(const std::filesystem::path& file) {
   if (!zip) return std::nullopt;
   Jar jar;
   jar.main = main_class(read_entry(zip.get(), kManifest));
-  // An application with its libraries in one jar has tens of thousands of entries.
+  // List the classes only if needed, because an application with its libraries in one jar has tens of thousands of
+  // entries.
   if (jar.main.find('.') == std::string::npos) jar.classes = classes_at_the_top(zip.get());
   return jar;
 }

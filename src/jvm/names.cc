@@ -6,12 +6,13 @@
 namespace rose::jvm {
 namespace {
 
-// True if `end` is the whole text or follows one of its dots.
+// True if `end` is the whole text, or the end of the text after one of its dots.
 bool ends_at_segment(std::string_view text, std::string_view end) {
   return text.ends_with(end) && (text.size() == end.size() || text[text.size() - end.size() - 1] == '.');
 }
 
-// '$' separates inner classes as '.' separates packages. At the end it marks a Scala object.
+// Replaces '$' and '/' by '.', because '$' separates inner classes as '.' separates packages. A '$' at the end, which
+// marks a Scala object, is removed.
 std::string plain(std::string_view name) {
   while (name.size() > 1 && name.back() == '$') name.remove_suffix(1);
   std::string out;
@@ -35,7 +36,8 @@ bool is_word(char c) {
          c == '-' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Takes one type from the front of a descriptor: "byte[]", "java.util.List". "" if there is none.
+// Removes one type from the front of a descriptor and returns it: "byte[]", "java.util.List". Returns "" if there is
+// none.
 std::string take_type(std::string_view& descriptor) {
   std::size_t arrays = 0;
   while (arrays < descriptor.size() && descriptor[arrays] == '[') ++arrays;
@@ -75,7 +77,7 @@ bool take_parameters(std::string_view descriptor, std::vector<std::string>& into
   return !descriptor.empty();
 }
 
-// "List<String> names" gives "List", "byte..." gives "byte[]".
+// The type in a parameter as the user writes it: "List" for "List<String> names", "byte[]" for "byte..." .
 std::string written_type(std::string_view text) {
   std::string out;
   int depth = 0;
@@ -87,7 +89,7 @@ std::string written_type(std::string_view text) {
       break;
     }
     if (depth == 0 && c != ' ') out.push_back(c == '$' ? '.' : c);
-    // The name of a parameter, after its type.
+    // The parameter's name follows its type.
     if (depth == 0 && c == ' ' && !out.empty()) break;
     if (c == '>') --depth;
   }
@@ -116,7 +118,8 @@ NamePattern::NamePattern(std::string_view text) : text_(text) {
       begin = i + 1;
     }
   }
-  // A '$' at the end of a method's own name is part of it (Scala's setters are "x_$eq").
+  // plain() also changes '$' in a method's own name (Scala's setter "x_$eq" becomes "x_.eq"). It does the same to the
+  // names that are compared with this pattern.
   name_ = plain(text);
   glob_ = name_.find_first_of("*?") != std::string::npos;
   of_jdk_ = of_jdk(name_);
@@ -125,7 +128,7 @@ NamePattern::NamePattern(std::string_view text) : text_(text) {
 bool NamePattern::may_be_in(std::string_view class_name) const {
   const std::string own = plain(class_name);
   if (!glob_) {
-    // The simple name of the class must occur in the pattern as a segment.
+    // The simple name of the class must be one of the segments of the pattern.
     const std::string_view simple = last_segment(own);
     if (simple.empty()) return true;  // no compiler gives such a name
     for (std::size_t at = name_.find(simple); at != std::string::npos; at = name_.find(simple, at + 1)) {
@@ -135,7 +138,7 @@ bool NamePattern::may_be_in(std::string_view class_name) const {
     return false;
   }
   if (of_jdk(class_name) && !of_jdk_) return false;
-  // The text before the first wildcard must match the class name from one of its segments on.
+  // The text before the first wildcard must match the class name, beginning at one of its segments.
   const std::string_view literal = std::string_view(name_).substr(0, name_.find_first_of("*?"));
   for (std::size_t begin = 0;;) {
     const std::string_view rest = std::string_view(own).substr(begin);
@@ -162,11 +165,12 @@ bool NamePattern::matches(const Method& method) const {
   full += plain(method.name);
   const auto named = [&](std::string_view text) {
     if (!glob_) return ends_at_segment(text, name_);
-    // Compare from each segment of the class on: "m*" means classes, not methods of every class.
+    // Begin the comparison at each segment of the class, but not at the method: "m*" means classes, not the methods of
+    // every class.
     for (std::size_t begin = 0; begin < owner.size();) {
       if (glob_match(name_, text.substr(begin))) return true;
       const auto dot = text.find('.', begin);
-      // A pattern with a leading wildcard has already been compared with all suffixes.
+      // With a leading wildcard, the first comparison has tried all suffixes.
       if (dot == std::string_view::npos || name_.front() == '*') return false;
       begin = dot + 1;
     }

@@ -10,7 +10,8 @@
 //   Foo.Foo, Foo.<init>, Foo.<clinit>         constructors, static initialisers
 //   Foo.lambda$run$0                          the code of a lambda
 //
-// If one of two methods only calls the other (a compiler's bridge, Scala's static forwarder), the other is meant.
+// If one of two methods only calls the other (a compiler's bridge method, Scala's static forwarder), the pattern means
+// the other.
 #pragma once
 
 #include <cstdint>
@@ -41,31 +42,31 @@ struct Method {
 
 class NamePattern {
  public:
-  // If `text` has no wildcard, it must name the class as well: "Learner.sync".
+  // A pattern without a wildcard must name the class, too: "Learner.sync".
   explicit NamePattern(std::string_view text);
 
   [[nodiscard]] bool matches(const Method& method) const;
-  // A fast filter: false if no method of this class can match.
+  // A fast filter. If it returns false, no method of this class can match.
   [[nodiscard]] bool may_be_in(std::string_view class_name) const;
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] bool glob() const { return glob_; }
 
  private:
-  std::string text_;  // as given
+  std::string text_;  // the pattern as given
   std::string name_;  // without parameters, with '$' replaced by '.'
   std::vector<std::string> parameters_;
   bool has_parameters_ = false;
   bool glob_ = false;
-  bool of_jdk_ = false;  // it begins like a package of the JDK
+  bool of_jdk_ = false;  // the pattern begins with the name of a package of the JDK
 };
 
 // True if the class has that name. Leading components may be omitted.
 [[nodiscard]] bool is_of_class(std::string_view class_name, std::string_view wanted);
 
-// True if this could be the name of a Java method, or of an exception that leaves one (base/leaving.h): "a.b.C.m",
-// "Foo$Bar.<init>(int)", "org.x.*", but not "Raft::apply", "main", "(*raft).step".
+// True if this could be the name of a Java method, or of an exception that leaves a Java method (base/leaving.h):
+// "a.b.C.m", "Foo$Bar.<init>(int)", "org.x.*", but not "Raft::apply", "main", "(*raft).step".
 [[nodiscard]] bool looks_like_java(std::string_view pattern);
-// True for Learner.java, Learner.kt, ...
+// True for source files of JVM languages: Learner.java, Learner.kt, ...
 [[nodiscard]] bool is_jvm_source(std::string_view file);
 
 // "(JLjava/util/List;[B)V" gives "(long,List,byte[])"; "" for other texts.

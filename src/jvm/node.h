@@ -1,4 +1,4 @@
-// Determines which nodes run a JVM, and which of their functions are Java methods, from the configuration alone.
+// Determines which nodes run a JVM, and which of their functions are Java methods. It uses only the configuration.
 #pragma once
 
 #include <string>
@@ -9,27 +9,28 @@
 
 namespace rose::jvm {
 
-// Decides by the node's command, binaries and sources. `name`: a function that was asked for; if the command is a
-// script, which does not show what it runs, the form of this name decides.
+// True if the node runs Java. Decides by the node's command, binaries and sources. If the command is a script, which
+// does not show what it runs, the form of `name` decides: a function that was asked for.
 [[nodiscard]] bool runs_java(const config::Node& node, std::string_view name = {});
-// True if it runs Java, or if its command is a script or similar that may do so.
+// True if the node runs Java, or if its command is a script or the like that may do so.
 [[nodiscard]] bool may_run_java(const config::Node& node);
-// True if its command starts an unknown program: a script, a shell, or nothing that rose starts.
+// True if the program that the node runs is unknown: its command is a script or a shell, or rose does not start it.
 [[nodiscard]] bool is_launcher(const config::Node& node);
-// True for a program that starts others: a shell, a wrapper, a script.
+// True for a program that starts another program, such as a shell, a wrapper or a script.
 [[nodiscard]] bool launches(const std::string& program);
 // True if `name` is a method of the node's JVM.
 [[nodiscard]] bool is_method(const config::Node& node, std::string_view name);
 
-// For contexts in which only a method is possible: accepts short names too, because a script may start a JVM.
+// Like is_method(), for contexts in which only a method is possible: accepts short names too, because a script may
+// start a JVM.
 [[nodiscard]] bool may_be_method(const config::Node& node, std::string_view name);
 
-// The node's `functions` and `sources` without those of its JVM.
+// The node's `functions` and `sources`, without those that belong to its JVM.
 struct Names {
   std::vector<std::string> functions, sources;
 };
 [[nodiscard]] Names native_of(const config::Node& node);
-// The methods of its JVM that are watched; empty if it runs none.
+// The methods of the node's JVM that are watched. Empty if the node runs no JVM.
 [[nodiscard]] Names methods_of(const config::Node& node);
 
 }  // namespace rose::jvm

@@ -22,13 +22,13 @@ Result<void> make_folder(const std::filesystem::path& path, mode_t mode) {
   return fail_errno(ErrorKind::environment, fmt::format("cannot create {}", path.string()), errno);
 }
 
-// The class name in the JVM's form, with '/'.
+// The class name as the JVM writes it, with '/'.
 std::string internal_name(std::string name) {
   for (char& c : name) c = c == '.' ? '/' : c;
   return name;
 }
 
-// Fields of a line are separated by tabs.
+// Replaces what would end the field: the fields of a line are separated by tabs.
 std::string field(std::string text) {
   for (char& c : text) c = c == '\t' || c == '\n' ? ' ' : c;
   return text;
@@ -81,7 +81,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_
   session->folder_ = run_dir / "rose.jvm";
   session->agent_ = session->folder_ / "rose-jvm.so";
   ROSE_CHECK(check_loadable(run_dir, "JVMs"));
-  // Nodes may run as other users, so they must be able to read this folder.
+  // A node may run as another user, so all users must be able to read this folder.
   ROSE_CHECK(make_folder(session->folder_, 0755));
   ROSE_CHECK(write_file(session->agent_, agent_bytes(), 0755));
   return session;
@@ -108,7 +108,7 @@ Session::Variables Session::environment(const std::string& node, const Variables
   if (!asked_.contains(node)) return {};
   const auto before = own.find(kName);
   std::string value = before != own.end() ? before->second + " " : std::string();
-  // The JVM splits the variable at spaces and removes quotes.
+  // The JVM splits the value of JAVA_TOOL_OPTIONS at spaces and removes quotes.
   value += fmt::format("\"-agentpath:{}={}\"", agent_.string(), (folder_ / (node + ".spec")).string());
   return {{kName, value}};
 }

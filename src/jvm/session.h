@@ -21,11 +21,12 @@ namespace rose::jvm {
 
 enum class At { entry, offset, line };
 
-// A location in the methods with a name. The BPF program knows it by a number (bpf/inject.h).
+// A location in all methods that match a pattern. `entry` is the number by which the BPF program knows it
+// (bpf/inject.h).
 struct PlaceRequest {
   std::uint32_t entry = 0;
   At at = At::entry;
-  std::uint64_t number = 0;  // offset or line
+  std::uint64_t number = 0;  // the offset or the line, depending on `at`
   std::string pattern;
   std::string throws;  // the class of an exception to throw; "": none
   std::string message;
@@ -36,29 +37,30 @@ struct PlaceRequest {
 // The methods of a node whose entries are watched.
 struct WatchRequest {
   bool count = false;  // count entries; otherwise report each one to the tracer
-  bool code = false;   // also record the calls in their code (jvm/code_book.h)
-  // The JVM is expected to run for long: skip methods that return an object, because watching them slows their callers.
+  bool code = false;   // also record the calls in the methods (jvm/code_book.h)
+  // The JVM is expected to run for long. Methods that return an object are then skipped, because watching them slows
+  // their callers.
   bool lasting = false;
-  // When counting: rate below which a method is infrequent. When reporting: rate per second from which a method is
-  // detached; 0: only the total cost counts.
+  // When counting: a method is infrequent below this rate. When reporting: a method is detached from this rate per
+  // second on; 0: methods are detached only if all together cost too much.
   double rate = 0;
   double share = 0.01;  // when reporting: share of one CPU that all methods of a JVM together may cost
-  std::vector<std::string> functions, sources;  // by name or glob, and by source file
-  std::vector<std::string> methods;             // by the names in a profile
-  // Watch exceptions that leave these methods like entries: "org.x.A.m throws java.io.EOFException".
+  std::vector<std::string> functions, sources;  // methods by name or glob, and by source file
+  std::vector<std::string> methods;             // methods by the names that profiles contain
+  // Exceptions that leave these methods are watched like entries of methods: "org.x.A.m throws java.io.EOFException".
   std::vector<std::string> throwers = {}, thrower_sources = {};
 };
 
-// A requested value: an argument (by name, or by number if that is not 0), the return value or the caller of a method,
-// or a variable at a line.
+// A requested value: an argument of a method, its return value or its caller, or a variable at a line. An argument is
+// given by number, or by name if the number is 0.
 struct AskRequest {
   enum class Where { argument, returned, caller, line };
-  std::uint32_t fetch = 0, place = 0;  // numbers by which the tracer knows it
+  std::uint32_t fetch = 0, place = 0;  // numbers by which the tracer knows the request and the location
   Where where = Where::argument;
-  std::uint64_t number = 0;  // of the argument, or the line
-  std::string what;          // the method, or the end of the source file's path
+  std::uint64_t number = 0;  // number of the argument or of the line
+  std::string what;          // the method; for a line, the end of the source file's path
   std::string name;
-  std::vector<std::string> members;  // fields to follow
+  std::vector<std::string> members;  // fields to follow, beginning at the variable
 };
 
 // Formats the instructions of an agent (jvm/agent/spec.h). `state`: the folder for its state files.
@@ -68,8 +70,8 @@ struct AskRequest {
 
 class Session {
  public:
-  // Writes the agent to the run's folder, which must exist. Returns ErrorKind::environment if the file system does not
-  // allow execution.
+  // Writes the agent to the run's folder, which must exist. Fails with ErrorKind::environment if programs in that file
+  // system cannot be executed.
   [[nodiscard]] static Result<std::unique_ptr<Session>> open(const std::filesystem::path& run_dir);
 
   [[nodiscard]] const std::filesystem::path& agent() const { return agent_; }
@@ -78,10 +80,11 @@ class Session {
   void request_stacks(const std::string& node) { asked_[node].stacks = true; }
   void watch(const std::string& node, WatchRequest request) { asked_[node].watch = std::move(request); }
   void ask(const std::string& node, const AskRequest& request) { asked_[node].asks.push_back(request); }
-  // Call this when all requests are known and before the nodes start. Their folders exist and belong to their users.
+  // Call this when all requests are known, and before the nodes start. The folders of the nodes must exist and belong
+  // to the nodes' users.
   [[nodiscard]] Result<void> write();
 
-  // JAVA_TOOL_OPTIONS, including its value in `own`; empty for nodes without requests.
+  // JAVA_TOOL_OPTIONS. Its value begins with the value in `own`. Empty for a node without requests.
   using Variables = std::map<std::string, std::string>;
   [[nodiscard]] Variables environment(const std::string& node, const Variables& own) const;
   [[nodiscard]] bool asks(const std::string& node) const { return asked_.contains(node); }

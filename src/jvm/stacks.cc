@@ -26,9 +26,10 @@ namespace {
 constexpr std::string_view kEnding = ".stacks";
 constexpr std::size_t kNameDigits = 16;
 constexpr std::int64_t kLookNs = 5'000'000;
-constexpr std::int64_t kLongBefore = 1'000'000'000;  // an older recording belongs to another visit
+// ns; a recording that is older than the event by more than this belongs to another visit
+constexpr std::int64_t kLongBefore = 1'000'000'000;
 
-// Text written by the node, without control characters.
+// Text that the node wrote, without control characters.
 std::string words_of(const char* bytes, std::size_t size) {
   std::string text(bytes, size);
   std::replace_if(
@@ -52,7 +53,7 @@ JavaFrame frame_of(std::string_view bytes, std::uint32_t id, std::uint32_t names
           static_cast<int>(std::min<std::uint32_t>(name->line, INT_MAX))};
 }
 
-// Frames that lead to the code of a lambda. Java's own stack traces omit them as well.
+// True for frames that lead to the code of a lambda. Java's own stack traces omit such frames, too.
 bool made_by_jvm(std::string_view function) {
   return function.find("$$Lambda") != std::string_view::npos || function.find("LambdaForm$") != std::string_view::npos;
 }
@@ -79,7 +80,7 @@ std::optional<StacksHead> head_of(std::string_view bytes) {
   return head;
 }
 
-// Reads only the part that is in use; the rest of the file is sparse.
+// Reads only the part of the file that is in use. The rest of the file is sparse.
 std::string read_used(int fd) {
   StacksHead head;
   if (read_at(fd, &head, sizeof head, 0) != sizeof head || head.magic != kStacksMagic) return {};
@@ -88,8 +89,8 @@ std::string read_used(int fd) {
   return bytes;
 }
 
-// Maps only the futex words of the file. rose never accesses them itself: if the node truncated the file, an access
-// would kill rose with SIGBUS, whereas the kernel only returns an error.
+// Maps the part of the file that contains the futex words. Only the kernel accesses them through the mapping: if the
+// node truncated the file, an access by rose would kill rose with SIGBUS, whereas the kernel only returns an error.
 class Futexes {
  public:
   explicit Futexes(int fd) : memory_(::mmap(nullptr, sizeof(StacksHead), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) {}
@@ -130,7 +131,7 @@ std::string stacks_file(std::string_view maps) {
 }
 
 JavaStack ask(const std::filesystem::path& file, pid_t tid) {
-  // The folder belongs to the node, so this name may refer to anything.
+  // The folder belongs to the node, so the name may refer to anything, such as a symbolic link.
   const Result<OpenFolder> folder = OpenFolder::open(file.parent_path());
   const Fd fd = folder ? folder->file_to_change(file.filename()) : Fd();
   StacksHead head;
@@ -160,7 +161,7 @@ JavaStack ask(const std::filesystem::path& file, pid_t tid) {
       return without(fmt::format(
           "Java's frames are missing: the thread was inside the JVM, which did not report its position within {} ms",
           kAskNs / 1'000'000));
-    // No wake-up follows a change of `begun`, so poll it.
+    // No wake-up announces a change of `begun`, so poll it.
     futexes.wait(offsetof(StacksHead, answered), head.answered, begun == 0 ? kLookNs : kAskNs - (now - begun));
   }
   if (head.answer == static_cast<std::uint32_t>(StackAnswer::stranger)) return without("it is not a Java thread");

@@ -1,4 +1,4 @@
-// The stacks of threads in a node's JVMs: requested from a running JVM, or read from what it recorded
+// The stacks of threads in a node's JVMs. They are requested from a running JVM, or read from what a JVM recorded
 // (jvm/stacks_layout.h). Nodes can write these files, so their content is not trusted.
 #pragma once
 
@@ -14,8 +14,9 @@
 
 namespace rose::jvm {
 
-// How long a request waits while rose holds a thread. A thread inside the JVM (for example loading a class) is reported
-// only after it continues. kBeginNs is longer, because on a busy machine it takes time until the agent is scheduled.
+// How long a request waits while rose holds a thread. kAskNs: the JVM reports a thread that executes the JVM's own code
+// (for example to load a class) only after the thread has left that code. kBeginNs: the time until the agent begins,
+// which is longer because on a busy machine the agent waits to be scheduled.
 inline constexpr std::int64_t kAskNs = 100'000'000, kBeginNs = 500'000'000;
 
 struct JavaFrame {
@@ -27,23 +28,26 @@ struct JavaFrame {
 struct JavaStack {
   std::int64_t at_ns = 0;  // CLOCK_MONOTONIC
   int tid = 0;             // in the JVM's PID namespace
-  // a stack at an exception or of a stopped thread; false: the location that the thread reached last
+  // true: the stack of a thread that threw an exception or was stopped; false: the stack at the location that the
+  // thread reached last
   bool kept = false;
   std::vector<JavaFrame> frames;  // innermost first
-  std::string missing;            // why frames are missing; "" if complete
+  std::string missing;            // why frames are missing; "" if none are
 };
 
-// The name of the JVM's file if the process maps one ("0123456789abcdef.stacks" in /proc/PID/maps); "" if none.
+// The name of the stacks file if the process maps one, from the text of /proc/PID/maps: "0123456789abcdef.stacks". ""
+// if it maps none.
 [[nodiscard]] std::string stacks_file(std::string_view maps);
 // Requests the stack of a thread from the JVM with this file. `tid` is in the host's PID namespace. Only one thread of
-// rose may use a file at a time.
+// rose may call this for a file at a time.
 [[nodiscard]] JavaStack ask(const std::filesystem::path& file, pid_t tid);
-// The stacks that JVMs with files in this folder recorded themselves.
+// The stacks that JVMs recorded in their files in this folder.
 [[nodiscard]] std::vector<JavaStack> noted(const std::filesystem::path& folder);
 // Parses the bytes of one such file.
 [[nodiscard]] std::vector<JavaStack> parse_noted(std::string_view bytes);
 
-// The stack of a thread at the time of an event; nullptr if there is none. `tid` is in the thread's own PID namespace.
+// The recorded stack of a thread at the time of an event; nullptr if there is none. `tid` is in the thread's own PID
+// namespace.
 [[nodiscard]] const JavaStack* stack_of(const std::vector<JavaStack>& stacks, int tid, std::int64_t at_ns);
 
 }  // namespace rose::jvm

@@ -1,6 +1,6 @@
-// The layout of the file through which an agent reports stacks. One per JVM, mapped by the agent, beside its state
-// file. A header with the request, slots that each hold the frames of a thread as numbers, and the names for these
-// numbers, which are only ever appended.
+// The layout of the file through which an agent reports stacks. Each JVM has one file, beside its state file; the agent
+// maps it. It contains a header with the request, then slots, each with the frames of a thread as numbers, then the
+// names for these numbers. Names are only ever appended.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace rose::jvm {
 
 inline constexpr std::uint64_t kStacksMagic = 0x31306b7473736f72;  // "rosstk01"
-inline constexpr std::uint32_t kStackFrames = 96;                  // innermost frames per thread
+inline constexpr std::uint32_t kStackFrames = 96;  // at most this many frames of a thread, the innermost ones
 // threads with their own slot, in which each visited location is recorded
 inline constexpr std::uint32_t kStackThreads = 256;
 // stacks that are not overwritten: of exceptions and of stopped threads
@@ -21,21 +21,21 @@ inline constexpr char kAgentThread[] = "rose\n";  // as in /proc/TID/comm
 
 enum class StackAnswer : std::uint32_t {
   recorded = 1,
-  stranger = 2,  // not a Java thread
-  refused = 3,   // refused by the JVM
+  stranger = 2,  // the thread is not a Java thread
+  refused = 3,   // the JVM refused to report the stack
 };
 
 struct StacksHead {
   std::uint64_t magic = kStacksMagic;
   std::int32_t pid = 0;        // in the JVM's PID namespace
-  std::uint32_t live = 0;      // 1: requests are answered
+  std::uint32_t live = 0;      // 1: the agent answers requests
   std::uint32_t asked = 0;     // incremented by rose; a futex
   std::int32_t asked_tid = 0;  // in the JVM's PID namespace
-  std::uint32_t begun = 0;     // value of `asked` that is being processed
-  std::uint32_t answered = 0;  // value of `asked` that was processed; a futex
+  std::uint32_t begun = 0;     // value of `asked` of the request that is being processed
+  std::uint32_t answered = 0;  // value of `asked` of the request that was answered last; a futex
   std::uint32_t answer = 0;    // StackAnswer
   std::uint32_t names = 0;     // number of names
-  std::uint32_t kept = 0;      // slots of the last part in use
+  std::uint32_t kept = 0;      // number of slots in use among the kStackKept last ones
   std::uint32_t padding = 0;
   std::uint8_t reserved[4096 - 48] = {};
 };
@@ -53,7 +53,7 @@ static_assert(sizeof(StackSlot) == 24 + 4 * kStackFrames);
 
 struct StackName {
   std::uint32_t line = 0;      // 0: unknown
-  std::uint16_t function = 0;  // length of its name, which the file's name follows
+  std::uint16_t function = 0;  // length of the function's name, which the name of the file follows
   std::uint16_t file = 0;
   std::uint32_t reserved = 0;
   char text[kStackText] = {};

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = sizeof(StateHead) + std::size_t{kStateRecords} * sizeof(StateRecord);
 
-// Text written by the node, without control characters.
+// Text that the node wrote, without control characters.
 std::string text_of(const char* bytes, std::size_t size) {
   std::string text(bytes, size);
   std::replace_if(
@@ -92,8 +92,8 @@ std::vector<std::string> complaints(const std::string& node, const std::vector<J
     any = any || !state.methods.empty();
   }
   for (const JvmState& state : states) {
-    // Notes about a schedule's locations are reported with its faults. A JVM without breakpoints beside others may be a
-    // tool of the start script.
+    // Notes about a schedule's locations are left out here, because they are reported with its faults. A JVM that
+    // cannot set breakpoints is left out if another one can, because it may be a tool of the start script.
     if (able && !state.breakpoints) continue;
     for (const Note& note : state.notes) {
       if (note.entry == kNoEntry) messages.insert(fmt::format("{}: {}", node, note.text));

@@ -1,5 +1,5 @@
-// Reads what agents reported in their state files (jvm/state_layout.h), also while they write them. Nodes can write
-// these files, so their content is not trusted.
+// Reads what agents reported in their state files (jvm/state_layout.h), even while the agents write these files. Nodes
+// can write the files, so their content is not trusted.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,32 @@
 namespace rose::jvm {
 
 struct Note {
-  std::uint32_t entry = 0;  // the location that it concerns; kNoEntry: none
+  std::uint32_t entry = 0;  // the location that the note concerns; kNoEntry: none
   std::string text;
 };
 
 // A method whose entries are watched.
 struct WatchedMethod {
-  std::string name;     // "org.x.Learner.sync"; with parameters if the class has several methods with that name
-  double calls = 0;     // observed, plus an estimate for the time it was detached
-  bool known = true;    // false: it was not watched long enough to know
-  bool watched = true;  // at present
+  std::string name;  // "org.x.Learner.sync"; with parameters if the class has several methods with that name
+  // number of entries that were observed, plus an estimate for the time in which the method was detached
+  double calls = 0;
+  bool known = true;    // false: the method was not watched long enough to know its number of calls
+  bool watched = true;  // true: the method is being watched at present
 };
 
 // A requested value.
 struct AskedNote {
   std::uint32_t fetch = 0;
-  bool placed = false;  // `text`: the method in which it is read, '|', its type; otherwise why it is not read
+  // `text`: if true, the method in which the value is read, '|', and the value's type; if false, the reason why it is
+  // not read
+  bool placed = false;
   std::string text;
 };
 
 // One JVM.
 struct JvmState {
-  int pid = 0;               // in its own PID namespace
-  bool breakpoints = false;  // whether it could set breakpoints; if not, the reason is among the notes
+  int pid = 0;               // in the JVM's own PID namespace
+  bool breakpoints = false;  // whether the agent could set breakpoints; if not, the reason is among the notes
   std::string version;
   std::vector<Note> notes;
   std::vector<Note> places;  // methods in which locations were found
@@ -43,13 +46,13 @@ struct JvmState {
   std::vector<AskedNote> asked;
 };
 
-// All JVMs that left a file in the folder. Damaged files are skipped.
+// The states of all JVMs that left a file in the folder. Damaged files are skipped.
 [[nodiscard]] std::vector<JvmState> read_states(const std::filesystem::path& folder);
-// All methods that they watch, by name; equal names in several JVMs or class loaders are combined.
+// All methods that these JVMs watch, by name. Methods of equal names in several JVMs or class loaders are combined.
 [[nodiscard]] std::map<std::string, WatchedMethod> watched_methods(const std::vector<JvmState>& states);
-// Problems with the JVMs of a node whose methods were to be watched, one sentence each; empty if there are none.
+// The problems of a node whose methods were to be watched, one sentence each. Empty if there are none.
 [[nodiscard]] std::vector<std::string> complaints(const std::string& node, const std::vector<JvmState>& states);
-// Parses the bytes of one file. Returns false if they are not a state file.
+// Parses the bytes of one state file. Returns false if they are no state file.
 [[nodiscard]] bool parse_state(std::string_view bytes, JvmState& into);
 
 }  // namespace rose::jvm

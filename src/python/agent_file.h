@@ -1,4 +1,4 @@
-// The files that are loaded into Python processes, embedded in this program.
+// The files that rose loads into Python processes. They are embedded in this program.
 #pragma once
 
 #include <string_view>

@@ -13,9 +13,9 @@
 namespace rose::python {
 namespace {
 
-constexpr std::size_t kMostFiles = 1000;  // of a node
+constexpr std::size_t kMostFiles = 1000;  // at most this many files of a node are read
 
-// A text that may not be terminated.
+// A text that may lack the terminating zero.
 std::string text_in(const char* text, std::size_t room) { return printable(std::string(text, ::strnlen(text, room))); }
 
 }  // namespace
@@ -33,7 +33,7 @@ Result<std::unique_ptr<Session>> Session::open(const std::filesystem::path& run_
   session->folder_ = run_dir / "rose.python";
   session->agent_ = session->folder_ / "rose-python.so";
   ROSE_CHECK(check_loadable(run_dir, "Python"));
-  // Nodes may run as other users, so they must be able to read these.
+  // A node may run as another user, so all users must be able to read these files.
   ROSE_CHECK(make_own_folder(session->folder_, 0755));
   ROSE_CHECK(make_own_folder(session->folder_ / "site", 0755));
   ROSE_CHECK(write_file(session->agent_, agent_bytes(), 0755));
@@ -80,7 +80,7 @@ std::vector<Frame> Session::stack_of(const std::string& node, pid_t tid) const {
   if (!folder) return {};
   std::vector<std::string> names = folder->names();
   names.resize(std::min(names.size(), kMostFiles));
-  // First the file of a process that has only this thread, or whose id is the thread's.
+  // Look first in the file of the process whose id is the thread's id, because that process contains the thread.
   std::stable_partition(names.begin(), names.end(),
                         [&](const std::string& name) { return name == fmt::format("{}.stacks", tid); });
   for (const std::string& name : names) {

@@ -1,6 +1,6 @@
-// Functions of Python in one run: writes the agent to the run's folder and supplies the environment by which processes
-// of Python load it. The node's command is not changed. CPython from 3.6 on, unless it ignores its environment (-E, -I)
-// or imports no site (-S).
+// Watches functions of Python in one run. Writes the agent to the run's folder, and supplies the environment that makes
+// Python processes load it. The node's command is not changed. This works for CPython from 3.6 on, unless the process
+// ignores its environment (-E, -I) or does not import `site` (-S).
 //
 //   RUN/rose.python/rose-python.so            the agent. A BPF program is attached to this file
 //   RUN/rose.python/site/sitecustomize.py     loads the agent, and then the sitecustomize that it replaces
@@ -22,7 +22,7 @@
 
 namespace rose::python {
 
-// True if a program with this path is CPython: "/usr/bin/python3.11".
+// True if a program with this path is CPython, such as "/usr/bin/python3.11".
 [[nodiscard]] bool is_python(std::string_view program);
 
 struct Frame {
@@ -33,22 +33,22 @@ struct Frame {
 
 class Session {
  public:
-  // Writes the files to the run's folder, which must exist. Returns ErrorKind::environment if the file system does not
-  // allow execution.
+  // Writes the files to the run's folder, which must exist. Fails with ErrorKind::environment if programs in that file
+  // system cannot be executed.
   [[nodiscard]] static Result<std::unique_ptr<Session>> open(const std::filesystem::path& run_dir);
 
   [[nodiscard]] const std::filesystem::path& agent() const { return agent_; }
-  // Watches the functions of a node, whose folder exists and belongs to its user.
+  // Watches the functions of a node. The folder of the node must exist and belong to the node's user.
   [[nodiscard]] Result<void> watch(const std::string& node);
 
-  // PYTHONPATH and the agent's own; empty for nodes that are not watched.
+  // PYTHONPATH and the variables of the agent. Empty for a node that is not watched.
   using Variables = std::map<std::string, std::string>;
   [[nodiscard]] Variables environment(const std::string& node, const Variables& own) const;
   [[nodiscard]] bool watches(const std::string& node) const { return watched_.contains(node); }
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
-  // The application's functions in which a thread of the node is, or was when it ended; innermost first. `tid`: the
-  // thread's id in its own PID namespace.
+  // The application's functions that a thread of the node is executing, or was executing when it ended, innermost
+  // first. `tid`: the thread's id in its own PID namespace.
   [[nodiscard]] std::vector<Frame> stack_of(const std::string& node, pid_t tid) const;
 
  private:
@@ -56,7 +56,7 @@ class Session {
   std::set<std::string> watched_;
 };
 
-// The stack of a thread in the bytes of a StacksFile.
+// The stack of a thread, from the bytes of a StacksFile.
 [[nodiscard]] std::vector<Frame> parse_stack(std::string_view bytes, std::uint32_t tid);
 
 }  // namespace rose::python

@@ -1,5 +1,6 @@
-// Loaded into Node.js by agent.js: reports entries of functions to a BPF program that is attached to rose_jvm_enter.
-// Uses only Node-API (node_api.h, stable since Node.js 10), so it needs no header of Node.js. Threads share the names.
+// This addon is loaded into Node.js by agent.js. It reports entries of functions to a BPF program that is attached to
+// rose_jvm_enter. It uses only Node-API (node_api.h, stable since Node.js 10), so it needs no header of Node.js. All
+// threads of the process share the names of functions.
 #include <cstddef>
 #include <cstdint>
 
@@ -16,7 +17,7 @@ int napi_get_value_string_utf8(napi_env, napi_value, char* to, std::size_t room,
 int napi_get_value_uint32(napi_env, napi_value, std::uint32_t* out);
 int napi_create_uint32(napi_env, std::uint32_t, napi_value* out);
 
-// `let_go` 1: its next entries are not reported.
+// If `let_go` is 1, the next entries of the function are not reported.
 __attribute__((noinline, visibility("default"))) void rose_jvm_enter(const char*, std::uint32_t /*let_go*/) {
   __asm__ volatile("nop" ::: "memory");
 }
@@ -24,13 +25,13 @@ __attribute__((noinline, visibility("default"))) void rose_jvm_enter(const char*
 
 namespace {
 
-constexpr std::uint32_t kMostFunctions = 8192;  // 0 is none
+constexpr std::uint32_t kMostFunctions = 8192;  // the number 0 means no function
 constexpr std::size_t kName = 160, kWhole = static_cast<std::size_t>(-1);
 
 char names[kMostFunctions][kName];
 std::uint32_t next = 1;
 
-// define(name): its number, 0 if there are too many
+// define(name) returns the function's number, or 0 if there are too many functions.
 napi_value define(napi_env env, napi_callback_info info) {
   napi_value argument = nullptr, out = nullptr;
   std::size_t count = 1, size = 0;
@@ -39,14 +40,14 @@ napi_value define(napi_env env, napi_callback_info info) {
       __atomic_load_n(&next, __ATOMIC_RELAXED) < kMostFunctions) {
     number = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
     if (number >= kMostFunctions ||
-        napi_get_value_string_utf8(env, argument, names[number], kName, &size) != 0)  // cut to fit
+        napi_get_value_string_utf8(env, argument, names[number], kName, &size) != 0)  // the name is cut to fit
       number = 0;
   }
   napi_create_uint32(env, number, &out);
   return out;
 }
 
-// enter(number, let_go)
+// enter(number, let_go) reports an entry.
 napi_value enter(napi_env env, napi_callback_info info) {
   napi_value arguments[2] = {};
   std::size_t count = 2;

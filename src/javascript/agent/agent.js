@@ -1,19 +1,19 @@
-// Loaded into Node.js before the program (NODE_OPTIONS=--require): reports the entries of the application's functions.
-// The inspector of the process itself lists the functions (precise coverage), and evaluates the condition of a
-// breakpoint at the beginning of each function; the condition reports the entry and is false. A function that is
-// created by another one is known only after the creating function was called, so its first entry may be reported a
-// little later.
+// This agent is loaded into Node.js before the program (NODE_OPTIONS=--require). It reports the entries of the
+// application's functions. The inspector of the same process lists the functions (precise coverage), and it evaluates
+// the condition of a breakpoint at the beginning of each function. The condition reports the entry and is false, so
+// that the program never stops. A function that another function creates is known only after the creating function was
+// called, so its first entry may be reported a little later.
 'use strict';
 (() => {
   const library = process.env.ROSE_NODE_AGENT;
   if (!library || process.env.NODE_V8_COVERAGE) return;
   const later = setImmediate, often = setInterval;
   const scanMs = 100;
-  // The limit of reports per function: this many at once, and then this many a second.
+  // The limit of reports per function: `burst` reports at once, and then `perSecond` reports a second.
   const burst = 1000, perSecond = 100, secondMs = 1000;
   const hook = Symbol.for('rose.enter');
 
-  // "store" of "/srv/store.js" and "/srv/store/index.mjs"
+  // The module's name: "store" for "/srv/store.js" and for "/srv/store/index.mjs".
   const moduleOf = (file) => {
     const path = require('path');
     const name = path.basename(file).replace(/\.[cm]?[jt]sx?$/, '');
@@ -21,7 +21,8 @@
   };
 
   const hidden = /\/\*[^]*?\*\/|\/\/[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`/g;
-  // For each position of the source, the class whose body directly contains it: [[offset from which on, name]].
+  // For each position in the source, the class whose body directly contains the position. The result is a list of
+  // [offset, name]; each entry holds from its offset to the next.
   const classesIn = (source) => {
     const code = source.replace(hidden, (text) => ' '.repeat(text.length));
     const open = [], out = [[0, '']];
@@ -99,7 +100,7 @@
         start: positionIn(script, startOffset), end: positionIn(script, endOffset), restrictToFunction: true });
       if (!places || places.locations.length === 0) return;
       const id = define(nameOf(script, one));
-      if (id === 0) return;  // there are too many
+      if (id === 0) return;  // there are too many functions
       const entry = { id, location: places.locations[0], left: burst, seen: false };
       watched.set(id, entry);
       arm(entry);
@@ -128,7 +129,7 @@
 
     Object.defineProperty(globalThis, hook, { value: (id) => {
       const one = watched.get(id);
-      if (!one.seen) one.seen = true, soon();  // it may have created others
+      if (!one.seen) one.seen = true, soon();  // the function may have created other functions
       if (--one.left < 0) return false;
       const last = one.left === 0;
       enter(id, last ? 1 : 0);
@@ -153,7 +154,7 @@
         if (!one.breakpoint) arm(one);
       }
     }, secondMs).unref();
-  } catch (error) {  // the program runs without it
+  } catch (error) {  // the program runs without the agent
     process.stderr.write(`rose: functions of JavaScript are not watched: ${error.message}\n`);
   }
 })();

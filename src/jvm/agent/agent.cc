@@ -15,7 +15,7 @@ namespace rose::jvm {
 namespace {
 
 constexpr std::size_t kMostSpec = std::size_t{64} << 20;
-// a thread that needs this long for a visit without effect was stopped by the kernel
+// If a thread takes this long in rose_jvm_visit, although no exception was ordered, the kernel had stopped it there.
 constexpr std::int64_t kStoodStillNs = 10'000'000;
 
 std::string read_whole(const char* path) {
@@ -32,10 +32,10 @@ std::string read_whole(const char* path) {
   return text;
 }
 
-// Exceptions, which the BPF program orders by signals
+// Exceptions, which the BPF program orders by sending signals
 
-// A thread inside rose_jvm_visit, and the number of signals it received there. Not thread-local, because the signal
-// handler uses it.
+// A thread inside rose_jvm_visit, and the number of signals it received there. It is not thread-local, because the
+// signal handler uses it.
 struct Ordered {
   int tid;
   int signals;
@@ -68,7 +68,7 @@ Ordered* take_slot() {
   return nullptr;
 }
 
-// The `return` instruction that this thread is at, if its value was requested.
+// The `return` instruction that this thread has reached, if the returned value was requested.
 __thread const Place* t_returning = nullptr;
 
 // The entry of a method that this thread is about to reach by a jump instead of a call.
@@ -76,7 +76,7 @@ __thread const Place* t_jumping = nullptr;
 
 Agent* g_agent = nullptr;
 
-// The name with dots.
+// The name of the class with dots instead of slashes.
 std::string dotted(std::string_view class_name) { return class_of_signature("L" + std::string(class_name) + ";"); }
 
 void vm_init(void*, void* jni, Object thread) { g_agent->on_start(Jni(jni), thread); }
@@ -99,10 +99,10 @@ void class_file(void*, void* jni, Object redefined, Object, const char*, Object,
 }
 void agent_thread(void*, void* jni, void*) { g_agent->watch(Jni(jni)); }
 
-// The JVM's arguments, from its command line and the environment variables that it reads.
+// The JVM's arguments, from its command line and from the environment variables that it reads.
 std::string jvm_arguments() {
   std::string all = read_whole("/proc/self/cmdline");
-  // With `java @file`, the words of the file are arguments.
+  // With `java @file`, the words in the file are arguments, too.
   std::string files;
   for (std::size_t begin = 0; begin < all.size();) {
     const std::size_t end = all.find('\0', begin);
@@ -131,7 +131,7 @@ void Agent::load(Vm vm, std::string_view specification) {
   void* environment = nullptr;
   if (vm.environment(&environment, 0x30010200) != 0) return state_.note("this JVM has no tool interface (JVM TI 1.2)");
   jvmti_ = Jvmti(environment);
-  // If only stacks are requested, leave breakpoints to other tools, such as a debugger.
+  // If only stacks are requested, leave the breakpoints to other tools, such as a debugger.
   const bool places = !spec_.places.empty() || spec_.watch.on || !spec_.asks.empty();
   breakpoints_ = places && may_set_breakpoints();
   state_.head().breakpoints = breakpoints_ ? 1 : 0;
@@ -173,8 +173,8 @@ void Agent::load(Vm vm, std::string_view specification) {
 }
 
 bool Agent::may_set_breakpoints() {
-  // Only one tool can use breakpoints. Taking the capability would make the JVM fail when a debugger that was requested
-  // on its command line starts later.
+  // Only one tool can use breakpoints. If the JVM's command line requests a debugger that starts later, the JVM would
+  // fail if the agent took this capability.
   const std::string arguments = jvm_arguments();
   for (const char* debugger : {"-agentlib:jdwp", "-Xrunjdwp", "-agentpath:jdwp", "libjdwp.so"}) {
     if (arguments.find(debugger) == std::string::npos) continue;
@@ -197,8 +197,8 @@ bool Agent::may_set_breakpoints() {
     state_.note("this JVM's tool interface does not report bytecodes, lines and source files");
     return false;
   }
-  // The first capability does not exist before JDK 21. Without the second, changes of classes by other tools are not
-  // reported; without the third, locations of calls are unknown.
+  // Without the second of these capabilities, changes of classes by other tools are not reported; without the third,
+  // locations of calls are unknown. The first does not exist before JDK 21.
   Capabilities possible;
   if (jvmti_.potential_capabilities(&possible) == kNone) {
     wanted = {};
@@ -228,7 +228,8 @@ bool Agent::may_set_breakpoints() {
   return true;
 }
 
-// Chooses an unused real-time signal, from the highest number down: the C library uses the lowest ones itself.
+// Chooses an unused real-time signal. It searches from the highest number down, because the C library uses the lowest
+// numbers itself.
 bool Agent::choose_signal() {
   for (int number = 63; number > 40; --number) {
     struct sigaction old;
@@ -248,7 +249,7 @@ bool Agent::choose_signal() {
 void Agent::on_start(Jni jni, Object main) {
   __atomic_store_n(&live_, true, __ATOMIC_RELEASE);
   if (stacks_.on()) stacks_.thread_begins(jni, main);
-  // Classes that the JVM loaded before this point.
+  // The classes that the JVM loaded before this point.
   std::int32_t count = 0;
   Object* classes = nullptr;
   if (breakpoints_ && jvmti_.loaded_classes(&count, &classes) == kNone) {
@@ -263,7 +264,7 @@ void Agent::on_start(Jni jni, Object main) {
     jvmti_.deallocate(classes);
   }
   if (breakpoints_ && exceptions_.on()) (void)jvmti_.set_event(true, Event::exception);
-  // Enable this only now, because enabling it earlier would make the JVM read its own classes again.
+  // Enable this event only now, because otherwise the JVM would have read its own classes again.
   if (breakpoints_) (void)jvmti_.set_event(true, Event::class_file_load_hook);
   const Object klass = jni.find_class("java/lang/Thread");
   const MethodId constructor = klass != nullptr ? jni.method(klass, "<init>", "(Ljava/lang/String;)V") : nullptr;
@@ -271,7 +272,7 @@ void Agent::on_start(Jni jni, Object main) {
   name.l = jni.new_string("rose");
   const Object thread = constructor != nullptr ? jni.new_object(klass, constructor, &name) : nullptr;
   if (jni.exception() != nullptr) jni.clear_exception();
-  // Requests that arrive before that thread runs are answered when it does.
+  // Requests that arrive before the agent's thread runs are answered when it runs.
   stacks_.live(true);
   if (thread == nullptr || jvmti_.run_agent_thread(thread, agent_thread, nullptr, 5) != kNone) {
     stacks_.live(false);
@@ -310,12 +311,12 @@ void Agent::on_breakpoint(Jni jni, Object thread, MethodId method, Location loca
   if (location == 0 && entered && place->watched != nullptr) watched_.entered(*place->watched);
   if (location == 0 && entered) report_values(jni, place->at_entry);
   report_values(jni, place->at_pass);
-  // The next method that this thread leaves is this one. Enable the exit event only until then, because it is
-  // expensive.
+  // The next method that this thread leaves is the one at `place`. The exit event is expensive, so enable it only until
+  // then.
   if (!place->at_return.empty() && jvmti_.set_event(true, Event::method_exit, thread) == kNone) t_returning = place;
   const Visit& arrival = location == 0 && entered ? place->entered : place->passed;
   const bool thrown = !arrival.entries.empty() && visit(jni, arrival);
-  // Set last, because the code that visit() runs in this thread reaches other breakpoints.
+  // Set this last, because the Java code that visit() runs in this thread may reach other breakpoints.
   t_jumping = thrown ? nullptr : place->jumps_to;
 }
 
@@ -376,21 +377,21 @@ void Agent::on_exception(Jni jni, Object exception, MethodId catcher) {
     if (!escape->visit.entries.empty()) visit(jni, escape->visit);
 }
 
-// Returns true if an exception is pending.
+// Returns true if an exception is pending in the thread.
 bool Agent::visit(Jni jni, const Visit& visit) {
-  // Touches the memory, so that the BPF program can read it without a page fault.
+  // Read the memory, so that the BPF program can read it without a page fault.
   std::uint32_t sum = 0;
   for (const std::uint32_t entry : visit.entries) sum |= entry;
   __asm__ volatile("" ::"r"(sum));
   const auto count = static_cast<std::uint32_t>(visit.entries.size());
-  // The process may be killed or stopped in this function, so its stack must be recorded before.
+  // The process may be killed or stopped in rose_jvm_visit(), so the stack must be recorded before.
   const StackSlot* noted = visit.noted && stacks_.on() ? stacks_.note(jni) : nullptr;
   if (visit.throws.empty() || signal_ == 0) {
     rose_jvm_visit(visit.entries.data(), count, 0);
     if (noted != nullptr && now_ns() - noted->at_ns > kStoodStillNs) stacks_.keep(*noted);
     return false;
   }
-  // Threads may have been started with all signals blocked.
+  // The thread may have been started with all signals blocked.
   sigset_t ours;
   sigemptyset(&ours);
   sigaddset(&ours, static_cast<int>(signal_));
@@ -418,7 +419,7 @@ bool Agent::throw_exception(Jni jni, const Throw& thrown) {
   const Object klass = find_exception(jni, thrown);
   if (klass == nullptr) return false;
   if (jni.throw_new(klass, thrown.message.c_str()) == 0) return true;
-  // The class has no constructor with a message.
+  // If the class has no constructor with a message, use the one without arguments, or no constructor.
   jni.clear_exception();
   const MethodId plain = jni.method(klass, "<init>", "()V");
   if (plain == nullptr) jni.clear_exception();
@@ -430,7 +431,7 @@ bool Agent::throw_exception(Jni jni, const Throw& thrown) {
   return false;
 }
 
-// Resolves the class as the throwing code would, else searches all loaded classes.
+// Finds the class as the throwing code would find it. If that fails, searches all loaded classes.
 Object Agent::find_exception(Jni jni, const Throw& thrown) {
   Object klass = jni.find_class(thrown.class_name.c_str());
   if (klass == nullptr) {
@@ -462,7 +463,7 @@ Object Agent::find_exception(Jni jni, const Throw& thrown) {
 
 extern "C" __attribute__((visibility("default"))) std::int32_t Agent_OnLoad(void* vm, char* options, void*) {
   static rose::jvm::Agent* agent = nullptr;
-  // The agent was given twice on the command line.
+  // The agent was given twice on the command line: ignore the second.
   if (agent != nullptr) return 0;
   agent = new rose::jvm::Agent;
   agent->load(rose::jvm::Vm(vm), options != nullptr ? options : "");

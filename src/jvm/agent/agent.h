@@ -1,7 +1,7 @@
 // The agent inside a JVM. It sets breakpoints at the locations of a schedule and reports each hit to rose's BPF
-// programs by calling a function that they are attached to; it throws the exceptions that they order, watches the
-// entries of methods, and reports stacks. Conditions and faults are evaluated elsewhere. On any error the JVM continues
-// and rose is informed.
+// programs by calling a function that these programs are attached to. It throws the exceptions that the BPF programs
+// order, watches the entries of methods, and reports stacks. The BPF programs evaluate conditions and faults. On any
+// error the JVM continues and rose is informed.
 #pragma once
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ class Agent {
   // Called before the JVM executes code. `specification` is the path of the file.
   void load(Vm vm, std::string_view specification);
 
-  // Events, called in the thread that they concern.
+  // Handlers of events. Each is called in the thread that the event concerns.
   void on_start(Jni jni, Object thread);
   void on_thread(Jni jni, Object thread, bool begins);
   void on_class(Jni jni, Object klass);
@@ -37,7 +37,7 @@ class Agent {
   void on_exception(Jni jni, Object exception, MethodId catcher);
   void on_method_exit(Jni jni, Object thread, MethodId method, bool by_exception, Value value);
   void on_end();
-  // Body of the agent's own thread.
+  // The body of the agent's own thread.
   void watch(Jni jni);
 
  private:
@@ -76,7 +76,7 @@ class Agent {
   Places places_;
   WatchedMethods watched_;
   Exceptions exceptions_;
-  // atomic: exceptions are ignored until this time, because there were too many; 0: they are handled
+  // atomic: until this time exceptions are ignored, because there were too many; 0: exceptions are handled
   std::int64_t paused_until_ns_ = 0;
   bool reported_many_ = false;
   CodeFile code_;

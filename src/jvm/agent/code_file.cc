@@ -39,7 +39,7 @@ void CodeFile::flush() {
   if (text_.empty()) return;
   if (text_.size() <= left_) {
     left_ -= text_.size();
-    // On a full disk this information is lost, which only makes a search less precise.
+    // On a full disk the text is lost, which only makes a search less precise.
     if (::write(fd_, text_.data(), text_.size()) < 0) left_ = 0;
   } else {
     left_ = 0;

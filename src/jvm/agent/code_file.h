@@ -1,5 +1,5 @@
 // Writes what the agent knows about the code of watched methods (read by jvm/code_book.h): one line per method and per
-// call. Private to the agent; call under its lock.
+// call. Private to the agent. Call under the agent's lock.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ namespace rose::jvm {
 
 class CodeFile {
  public:
-  // "" means that this information is not wanted.
+  // An empty path means that nothing is to be written.
   void open(std::string_view path);
   [[nodiscard]] bool wanted() const { return fd_ >= 0; }
   void add(std::string_view name, Code code, const ConstantPool& pool, const LineEntry* lines, std::int32_t line_count);
-  // Writes what was added since the last call, in one write.
+  // Writes the text that was added since the last call, with a single write.
   void flush();
 
  private:

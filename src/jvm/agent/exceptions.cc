@@ -8,8 +8,9 @@
 namespace rose::jvm {
 namespace {
 
-constexpr std::uint32_t kMostThrown = 1000;  // per second; each costs about 50 us, and most are the JVM's own
-constexpr std::size_t kMostEscapes = 8;      // per exception
+// at most this many are handled per second; each costs about 50 us, and most of them the JVM throws for itself
+constexpr std::uint32_t kMostThrown = 1000;
+constexpr std::size_t kMostEscapes = 8;  // at most this many methods are reported for one exception
 
 // True if the class has several methods with this name.
 bool overloaded(const Jvmti& jvmti, Object klass, std::string_view wanted) {

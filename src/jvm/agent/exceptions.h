@@ -1,6 +1,6 @@
-// Handles thrown exceptions: determines which watched methods they leave, and reports or counts each like an entry of a
-// method named "org.x.Learner.readPacket throws java.io.EOFException". Also evaluates which conditions of the schedule
-// they meet. Private to the agent.
+// Handles thrown exceptions. Determines which watched methods an exception leaves, and reports or counts it like the
+// entry of a method, with a name such as "org.x.Learner.readPacket throws java.io.EOFException". Also evaluates which
+// conditions of the schedule the exception meets. Private to the agent.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@
 
 namespace rose::jvm {
 
-inline constexpr std::int32_t kMostFramesSeen = 64;  // frames of the stack that are examined
+// at most this many frames of the stack are examined, innermost first
+inline constexpr std::int32_t kMostFramesSeen = 64;
 
-// Exceptions of one class that leave one method. Never freed, because threads may use it at any time.
+// The exceptions of one class that leave one method. An Escape is never freed, because threads may use it at any time.
 struct Escape {
-  Watched* watched = nullptr;  // null if it is not watched
-  Visit visit;                 // the schedule's conditions on it
+  Watched* watched = nullptr;  // null if these exceptions are not watched
+  Visit visit;                 // the schedule's conditions on these exceptions
 };
 
 // Call under the agent's lock, except for may_look().
@@ -31,19 +32,19 @@ class Exceptions {
   void begin(const Spec& spec, const Jvmti& jvmti);
   [[nodiscard]] bool on() const { return on_; }
 
-  // Limits how many exceptions per second are examined, over all threads. Returns false above the limit; `first` is set
-  // for the first one above it in each second.
+  // Limits how many exceptions are examined per second, in all threads together. Returns false for exceptions above the
+  // limit; `first` is set for the first of these in each second.
   [[nodiscard]] bool may_look(bool& first);
 
-  // The methods that an exception of this class leaves on its way to `catcher` (nullptr: it is not caught), innermost
-  // first; including a method that throws and catches it.
+  // Adds to `into` the methods that an exception of this class leaves on its way to `catcher` (nullptr: it is not
+  // caught), innermost first. A method that both throws and catches the exception is included.
   void escapes(const FrameInfo* frames, std::int32_t count, MethodId catcher, std::string_view class_name,
                WatchedMethods& watched, State& state, std::vector<const Escape*>& into);
 
  private:
   struct Thrower {
-    bool wanted = false;  // its exceptions are watched
-    std::string name;     // the name used in records; "" if not needed
+    bool wanted = false;  // exceptions that leave the method are watched
+    std::string name;     // the method's name as used in records; "" if not needed
     std::vector<const PlaceSpec*> places;
   };
   const Thrower& thrower(MethodId method);
@@ -56,7 +57,7 @@ class Exceptions {
   std::vector<std::pair<std::pair<MethodId, std::string>, Escape*>> escapes_;  // sorted
   std::size_t watched_ = 0;
   bool full_ = false;
-  std::int64_t second_ = 0;  // atomic, like the next one
+  std::int64_t second_ = 0;  // atomic, like the next member
   std::uint32_t in_second_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // Declares the parts of the JVM's native interfaces that the agent uses, from their specifications, so that building
-// rose does not require a JDK. Functions are in tables: JVM TI numbers them from 1 ("position"), JNI from 0 ("index").
-// Private to the agent.
+// rose does not require a JDK. The functions are in tables. JVM TI numbers them from 1 ("position"), JNI from 0
+// ("index"). Private to the agent.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ enum class Event : std::int32_t {
   method_exit = 66,
 };
 
-// Callbacks by event number, starting at 50.
+// Callbacks by event number. The first has number 50.
 struct EventCallbacks {
   void* by_event[37] = {};
   template <typename Function>
@@ -105,7 +105,7 @@ class Jvmti : public Table {
   std::int32_t at(Arguments... arguments) const {
     return call<std::int32_t, position - 1>(arguments...);
   }
-  // `thread` null means all threads.
+  // A null `thread` means all threads.
   std::int32_t set_event(bool on, Event event, Object thread = nullptr) const {
     using Function = std::int32_t (*)(void*, std::int32_t, std::int32_t, Object, ...);
     void** table = *static_cast<void***>(environment_);
@@ -117,7 +117,7 @@ class Jvmti : public Table {
   }
   std::int32_t set_breakpoint(MethodId method, Location location) const { return at<38>(method, location); }
   std::int32_t clear_breakpoint(MethodId method, Location location) const { return at<39>(method, location); }
-  // `thread` null means the calling thread.
+  // A null `thread` means the calling thread.
   std::int32_t stack_trace(Object thread, std::int32_t first, std::int32_t most, FrameInfo* frames,
                            std::int32_t* count) const {
     return at<104>(thread, first, most, frames, count);
@@ -206,7 +206,8 @@ class Jni : public Table {
   [[nodiscard]] Object new_string(const char* text) const { return call<Object, 167>(text); }
   [[nodiscard]] Object superclass(Object klass) const { return call<Object, 10>(klass); }
   [[nodiscard]] Object class_of(Object object) const { return call<Object, 31>(object); }
-  // Reads a field by the first letter of its signature. `fixed`: it is static and `holder` is its class.
+  // Reads a field. `type` is the first letter of its signature. `fixed`: the field is static, and `holder` is its
+  // class.
   [[nodiscard]] Value field(Object holder, FieldId field, char type, bool fixed) const {
     Value value;
     value.j = 0;
@@ -238,7 +239,7 @@ class Jni : public Table {
   void delete_weak(Object object) const { call<void, 227>(object); }
 };
 
-// JavaVM: used only to get the other tables.
+// The table JavaVM, which is used only to get the other tables.
 class Vm : public Table {
  public:
   using Table::Table;

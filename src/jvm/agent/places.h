@@ -1,5 +1,5 @@
-// The locations of the agent's breakpoints. Every hit looks one up in any thread without a lock; changes are made under
-// the agent's lock. Published entries are never freed, because threads may use them at any time.
+// The locations of the agent's breakpoints. At every hit, a thread looks up the location without a lock; changes are
+// made under the agent's lock. Published entries are never freed, because threads may use them at any time.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace rose::jvm {
 struct PlacedQuery;
 struct Watched;
 
-// What a visit reports to the BPF program. Immutable after construction.
+// What a visit reports to the BPF program. It does not change after construction.
 struct Visit {
   std::vector<std::uint32_t> entries;  // roles, conditions, exceptions
   std::vector<const Throw*> throws;    // in the order of `entries`
@@ -24,26 +24,26 @@ struct Visit {
 struct Place {
   MethodId method = nullptr;
   Location location = 0;
-  Object klass = nullptr;            // a weak reference
-  Visit entered;                     // if it is the entry of a method: reported on a call
-  Visit passed;                      // reported whenever a thread reaches it
-  const Watched* watched = nullptr;  // if it is the entry of a watched method
-  // Values to read on entry of the method, whenever a thread reaches the location, and on return.
+  Object klass = nullptr;  // a weak reference
+  Visit entered;  // for the entry of a method: reported if the method was called, but not after a jump to the entry
+  Visit passed;   // otherwise: reported whenever a thread reaches the location
+  const Watched* watched = nullptr;  // not null for the entry of a watched method
+  // Values to read: when the method is entered, whenever a thread reaches the location, and when the method returns.
   std::vector<const PlacedQuery*> at_entry, at_pass, at_return;
-  // Set if the method contains jumps back to its entry: a breakpoint there is hit by calls and by jumps. Breakpoints on
-  // those jumps, and on the instructions after them, tell the two apart.
+  // Set for a jump back to the entry of its method. A breakpoint at the entry is hit by calls and by jumps. Breakpoints
+  // on the jumps, and on the instructions that may follow them, tell the two apart.
   Place* jumps_to = nullptr;
-  std::vector<Place*> guards;  // the breakpoints for this entry
-  std::uint32_t users = 0;     // reference count of the breakpoint
+  // for an entry: the breakpoints on the jumps and on the instructions that may follow them
+  std::vector<Place*> guards;
+  std::uint32_t users = 0;  // reference count of the breakpoint
 };
 
 class Places {
  public:
   Places();
-  // Lock-free.
+  // Takes no lock.
   [[nodiscard]] const Place* find(MethodId method, Location location) const;
-  // The remaining methods must be called under the agent's lock.
-  // Replaces an existing entry at the same location.
+  // Replaces the entry at the same location, if there is one.
   void publish(Place* place);
   [[nodiscard]] const std::vector<Place*>& all() const { return all_; }
 

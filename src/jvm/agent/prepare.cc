@@ -9,7 +9,7 @@
 namespace rose::jvm {
 namespace {
 
-// True if `wanted` is the name, or the end of the path, of the class's source file: "x/Store.java" for org.x.Store.
+// True if `wanted` is the name of the class's source file, or the end of its path: "x/Store.java" for org.x.Store.
 bool is_file(std::string_view class_name, std::string_view source, std::string_view wanted) {
   if (source.empty()) return false;
   const auto slash = wanted.rfind('/');
@@ -17,7 +17,7 @@ bool is_file(std::string_view class_name, std::string_view source, std::string_v
   if (slash == std::string_view::npos) return true;
   std::string folder(class_name.substr(0, class_name.rfind('.') == std::string_view::npos ? 0 : class_name.rfind('.')));
   for (char& c : folder) c = c == '.' ? '/' : c;
-  // Either path may be longer: "/src/main/java/org/x/Store.java".
+  // The folder in either path may be the longer one: "/src/main/java/org/x/Store.java".
   std::string_view own = folder, asked = wanted.substr(0, slash);
   if (own.size() > asked.size()) {
     const std::string_view longer = own;
@@ -44,7 +44,7 @@ struct Agent::Class {
     std::string name, descriptor;
     std::uint32_t flags = 0;
     std::vector<unsigned char> code;
-    bool has_code = false;  // code information was requested
+    bool has_code = false;  // the JVM was asked for `code`, which is empty if it has none
     bool watched = false;
   };
   Jni jni;
@@ -52,9 +52,9 @@ struct Agent::Class {
   Object weak = nullptr;
   std::string name, source;
   std::vector<Own> methods;
-  std::vector<PlaceSpec*> places;  // requests that may concern this class
-  std::vector<AskSpec*> asks;      // requests for values that may concern this class
-  bool watched = false;            // it may contain methods to watch
+  std::vector<PlaceSpec*> places;  // requests for locations that may be in this class
+  std::vector<AskSpec*> asks;      // requests for values that may be in this class
+  bool watched = false;            // the class may contain methods to watch
 
   [[nodiscard]] Method method(std::size_t index) const {
     const Own& own = methods[index];
@@ -87,7 +87,7 @@ struct Agent::Wanted {
   }
 };
 
-// Call under the lock.
+// Call this under the lock.
 void Agent::prepare(Jni jni, Object klass) {
   char* signature = nullptr;
   if (jvmti_.class_signature(klass, &signature) != kNone) return;
@@ -100,7 +100,7 @@ void Agent::prepare(Jni jni, Object klass) {
              .asks = {},
              .watched = false};
   jvmti_.deallocate(signature);
-  // Such classes are generated for a lambda or a method handle, whose code is in another class.
+  // Such a class is generated for a lambda or a method handle. The code that it runs is in another class.
   if (info.name.find("$$Lambda") != std::string::npos || info.name.find("LambdaForm") != std::string::npos) return;
   for (PlaceSpec* place : spec_.places) {
     if (place->pattern.may_be_in(info.name)) info.places.push_back(place);
@@ -149,7 +149,7 @@ void Agent::prepare(Jni jni, Object klass) {
   }
 }
 
-// Records the calls in the class's watched methods.
+// Writes the calls in the class's watched methods to the code file.
 void Agent::write_code(const Class& klass) {
   std::int32_t count = 0, size = 0;
   unsigned char* bytes = nullptr;
@@ -183,7 +183,7 @@ void Agent::prepare_method(Class& klass, std::size_t index) {
   for (PlaceSpec* place : klass.places) {
     bool here = place->pattern.matches(method);
     if (!here && place->where == Where::line) {
-      // In the source, the lines of a lambda belong to the enclosing method.
+      // In the source, the lines of a lambda belong to the method that contains it.
       Method outer = method;
       outer.name = method_of_lambda(own.name);
       outer.flags = 0;
@@ -214,8 +214,8 @@ void Agent::prepare_method(Class& klass, std::size_t index) {
   publish(klass, index, wanted);
 }
 
-// The code ranges of a line (there are several because compilers duplicate `finally` blocks): the start of each, or
-// (`calls`) its first call if there is one.
+// The code ranges of a line. There are several because compilers duplicate `finally` blocks. Returns the start of each
+// range or, with `calls`, the first call in it if there is one.
 std::vector<Location> Agent::stretches_of(MethodId method, Code code, std::int64_t wanted, bool calls) const {
   std::vector<Location> found;
   std::int32_t count = 0;
@@ -273,7 +273,7 @@ void Agent::places_of(const Class& klass, std::size_t index, PlaceSpec& spec, Wa
 
 // Values
 
-// Reports a problem once per request. Call under the lock.
+// Reports a problem, at most once per request. Call this under the lock.
 void Agent::complain(AskSpec& ask, std::string_view text) {
   if (std::exchange(ask.complained, true)) return;
   if (StateRecord* record = state_.add(RecordKind::asked, text)) record->entry = ask.fetch;
@@ -293,7 +293,7 @@ static std::string type_name(std::string_view signature) {
   return list.size() > 2 ? list.substr(1, list.size() - 2) : std::string(signature);
 }
 
-// Finds the slot of a variable at a location. Returns false and reports it if it is not known there.
+// Finds the slot of a variable at a location. If no such variable is known there, reports this and returns false.
 bool Agent::variable(const Class& klass, std::size_t index, AskSpec& ask, Location location, PlacedQuery& asking) {
   const auto& own = klass.methods[index];
   const bool is_static = (own.flags & static_cast<std::uint32_t>(kStatic)) != 0;
@@ -327,7 +327,7 @@ bool Agent::variable(const Class& klass, std::size_t index, AskSpec& ask, Locati
   }
   if (names) jvmti_.deallocate(table);
   if (found) return true;
-  // The number of a parameter can be used without debug information.
+  // A parameter that is given by its number can be found without debug information.
   if (ask.where == AskWhere::argument && ask.number > 0) {
     if (parameter(own.descriptor, is_static, ask.number, asking.slot, asking.type)) {
       std::string list = parameters_of(own.descriptor);
@@ -397,7 +397,8 @@ void Agent::asks_of(const Class& klass, std::size_t index, Wanted& wanted) {
   }
 }
 
-// See Place::jumps_to.
+// Adds breakpoints on jumps back to the method's entry and on the instructions that may follow them (see
+// Place::jumps_to).
 void Agent::guard(const Class& klass, std::size_t index, Wanted& wanted) {
   bool at_entry = false;
   for (const auto& target : wanted.places) at_entry = at_entry || target.location == 0;
@@ -470,7 +471,7 @@ void Agent::publish(Class& klass, std::size_t index, Wanted& wanted) {
     const bool asked = !place->at_entry.empty() || !place->at_pass.empty() || !place->at_return.empty();
     if (!place->entered.entries.empty() || !place->passed.entries.empty() || asked) hold(klass.jni, *place);
   }
-  // A method that was detached as hot stays detached when another tool changes its class.
+  // A method that was detached because it was hot stays detached when another tool changes its class.
   if (watched == nullptr || (watched->gaps && !watched_.is_held(*watched))) return;
   hold(klass.jni, *entry);
   if (!watched_.is_held(*watched)) watched_.held(*watched);

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <new>
 
-// Out of memory or a broken invariant, after which the JVM could not continue either.
+// Called if memory is exhausted or an invariant is broken. The JVM could not continue in these cases either.
 [[noreturn]] static void give_up() { std::abort(); }
 
 void* operator new(std::size_t size) {

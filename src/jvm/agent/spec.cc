@@ -137,7 +137,7 @@ bool take_line(std::string_view line, Spec& spec) {
     spec.stacks = true;
     return true;
   }
-  if (what == "noted") {  // follows the locations
+  if (what == "noted") {  // the lines "noted" follow those of the locations
     std::int64_t entry = 0;
     if (!number_of(line, entry)) return false;
     for (PlaceSpec* place : spec.places)

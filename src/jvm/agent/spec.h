@@ -11,7 +11,7 @@
 
 namespace rose::jvm {
 
-// The location in the methods with a name.
+// Where in the methods with the given name the location is.
 enum class Where { entry, offset, line };
 
 // An exception that is thrown if the BPF program orders it.
@@ -24,30 +24,31 @@ struct Throw {
 struct PlaceSpec {
   std::uint32_t entry = 0;  // the number reported to the BPF program
   Where where = Where::entry;
-  std::int64_t number = 0;  // offset or line
+  std::int64_t number = 0;  // the offset or the line, depending on where the location is
   const Throw* thrown = nullptr;
   NamePattern pattern;
-  std::string escaping = {};  // instead of a location: whenever an exception of this class leaves the method
-  bool noted = false;         // record the thread's stack before reporting a visit (Visit::noted)
-  bool method_seen = false;   // a class had such a method
-  bool placed = false;        // ... with this location in it
-  bool reported = false;      // its location was reported to rose
+  // if set, there is no location: report whenever an exception of this class leaves the method
+  std::string escaping = {};
+  bool noted = false;        // record the thread's stack before reporting a visit (Visit::noted)
+  bool method_seen = false;  // the class that was prepared last has such a method
+  bool placed = false;       // ... and the location exists in that method
+  bool reported = false;     // rose was informed where the location is
 };
 
 // Methods whose entries are watched. All lists except the patterns are sorted.
 struct WatchSpec {
   bool on = false;
   bool count = false;    // count entries; otherwise report each one
-  bool code = false;     // also record the calls in their code
+  bool code = false;     // also write the calls in the methods to the code file
   bool lasting = false;  // the JVM is expected to run for long
-  // when counting: rate below which a method is infrequent; when reporting: rate per second from which it is detached,
-  // 0: never
+  // When counting: a method is infrequent below this rate. When reporting: a method is detached from this rate per
+  // second on; 0: never.
   double rate = 0;
-  double share = 0;  // when reporting: share of one CPU that all together may cost
+  double share = 0;  // when reporting: share of one CPU that all watched methods together may cost
   std::vector<const NamePattern*> functions;
   std::vector<std::string> sources;  // file names
   std::vector<std::string> methods,
-      classes;                               // exact names as in records, and the classes that contain them
+      classes;  // classes by their exact names as in records, and the classes that contain them
   std::vector<const NamePattern*> throwers;  // methods whose exceptions are watched too
   std::vector<std::string> thrower_sources;  // source files whose exceptions are watched too
   [[nodiscard]] bool exceptions() const { return !throwers.empty() || !thrower_sources.empty(); }
@@ -56,14 +57,14 @@ struct WatchSpec {
 // A requested value.
 enum class AskWhere { argument, returned, caller, line };
 struct AskSpec {
-  std::uint32_t fetch = 0, place = 0;  // numbers used in reports to rose
+  std::uint32_t fetch = 0, place = 0;  // numbers of request and location in reports to rose
   AskWhere where = AskWhere::argument;
-  std::int64_t number = 0;           // number of the argument (0: it has a name), or of the line
-  NamePattern pattern;               // pattern for the methods; for a line: any method
+  std::int64_t number = 0;           // number of the line or of the argument; 0: the argument is given by name
+  NamePattern pattern;               // pattern for the methods; not used for a line
   std::string file;                  // for a line: the end of the source file's path
   std::string name;                  // name of the variable
-  std::vector<std::string> members;  // fields to follow
-  bool reported = false;             // its location was reported to rose
+  std::vector<std::string> members;  // fields to follow, beginning at the variable
+  bool reported = false;             // rose was informed where the value is read
   // Atomic:
   std::int64_t second_ns = 0;
   std::uint64_t in_second = 0;

@@ -57,7 +57,7 @@ bool ThreadStacks::open(const std::string& path, Jvmti jvmti) {
   jvmti_ = jvmti;
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd_ < 0) return false;
-  // Allocate disk blocks first: on a full disk, a store to the mapping would kill the JVM with SIGBUS.
+  // Allocate the disk blocks first. Otherwise, on a full disk, a store to the mapping would kill the JVM with SIGBUS.
   if (::posix_fallocate(fd_, 0, static_cast<off_t>(kStacksNamesAt)) != 0 ||
       ::ftruncate(fd_, static_cast<off_t>(kStacksBytes)) != 0)
     return false;
@@ -138,7 +138,7 @@ bool ThreadStacks::fill(Jni jni, Object thread, int tid, StackSlot& slot) {
   return true;
 }
 
-// Each location is named once, because naming is slower than taking the stack.
+// Each location is named only once, because naming takes longer than taking a stack.
 std::uint32_t ThreadStacks::name(Jni jni, MethodId method, Location location) {
   const Lock lock(names_mutex_);
   const auto slot_of = [&](const std::vector<NamedLocation>& table) {
@@ -168,7 +168,7 @@ std::uint32_t ThreadStacks::name(Jni jni, MethodId method, Location location) {
   return id;
 }
 
-// Call under the lock for names.
+// Call this under the lock for names.
 std::uint32_t ThreadStacks::make_name(Jni jni, MethodId method, Location location) {
   if (head_->names >= names_room_) grow();
   if (head_->names >= names_room_) return 0;
@@ -224,7 +224,7 @@ void ThreadStacks::answer(Jni jni) {
   }
   StackAnswer answer = StackAnswer::stranger;
   if (thread != nullptr) {
-    // No lock is held, because this may wait for a thread inside the JVM for any time.
+    // No lock is held here, because the call may wait any time for a thread that is inside the JVM.
     answer = fill(jni, thread, tid, slots()[0]) ? StackAnswer::recorded : StackAnswer::refused;
     jni.delete_local(thread);
   }

@@ -13,7 +13,7 @@
 namespace rose::jvm {
 namespace {
 
-constexpr std::uint32_t kChunk = 128;  // in records: 64 KiB
+constexpr std::uint32_t kChunk = 128;  // the file grows by this many records, which take 64 KiB
 
 std::uint64_t random_word() {
   std::uint64_t word = 0;
@@ -44,7 +44,8 @@ void State::open(std::string_view folder) {
   head_->pid = ::getpid();
 }
 
-// Extends the file if possible. Allocates disk blocks first: on a full disk, a store to the mapping would kill the JVM.
+// Extends the file if possible, and otherwise returns ordinary memory. It allocates the disk blocks first, because
+// otherwise, on a full disk, a store to the mapping would kill the JVM.
 void* State::more(std::size_t bytes) {
   if (fd_ >= 0) {
     if (::posix_fallocate(fd_, static_cast<off_t>(end_), static_cast<off_t>(bytes)) == 0) {
@@ -63,7 +64,7 @@ void* State::more(std::size_t bytes) {
 StateRecord* State::add(RecordKind kind, std::string_view text) {
   if (head_ == nullptr || head_->used >= kStateRecords) return nullptr;
   if (left_ == 0) {
-    // If the file cannot grow, it keeps its records and later ones are not visible to readers.
+    // If the file cannot grow, it keeps the records that it has, and readers do not see later ones.
     const bool filed = fd_ >= 0;
     chunk_ = static_cast<StateRecord*>(more(kChunk * sizeof(StateRecord)));
     if (chunk_ == nullptr) return nullptr;

@@ -1,5 +1,5 @@
-// Writes the agent's state file (jvm/state_layout.h). Records never move. Without a file they are in ordinary memory
-// that is not read. Not thread-safe, except for the counters in the records.
+// Writes the agent's state file (jvm/state_layout.h). Records never move. If there is no file, the records are in
+// ordinary memory, which nobody reads. Not thread-safe, except for the counters in the records.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace rose::jvm {
 
 class State {
  public:
-  // Creates the file in `folder` under a name that is unique among JVMs.
+  // Creates the file in `folder`. Its name is unique among JVMs.
   void open(std::string_view folder);
   // The path of the file without ".jvm"; "" if there is none.
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] StateHead& head() { return *head_; }
-  // Returns nullptr if the maximum number of records is reached.
+  // Returns nullptr if there is no room for another record.
   [[nodiscard]] StateRecord* add(RecordKind kind, std::string_view text);
   void note(std::string_view text, std::uint32_t entry = kNoEntry) {
     if (StateRecord* record = add(RecordKind::note, text)) record->entry = entry;

@@ -1,7 +1,8 @@
 #include "jvm/agent/stubs.h"
 
-// These functions are in a separate file, so that callers cannot inline them. They start with a nop, because the kernel
-// emulates a probed nop instead of single-stepping a copy of the instruction, which is faster.
+// These functions are in a separate file, so that callers cannot inline them. Each starts with a nop, because a probe
+// on a nop is faster: the kernel emulates a nop, whereas it executes a copy of any other instruction in single-step
+// mode.
 extern "C" {
 __attribute__((noinline)) void rose_jvm_visit(const std::uint32_t*, std::uint32_t, std::uint32_t) {
   __asm__ volatile("nop" ::: "memory");

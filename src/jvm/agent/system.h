@@ -10,16 +10,17 @@
 
 namespace rose::jvm {
 
-// The offset of this process's time namespace from the machine's monotonic clock, which rose reads (base/clock.h).
+// The difference between this process's monotonic clock and the machine's, which rose reads (base/clock.h). They differ
+// in a time namespace.
 inline std::int64_t time_offset_ns() {
-  static std::int64_t known = INT64_MIN;  // the same for all threads, whichever determines it first
+  static std::int64_t known = INT64_MIN;  // several threads may determine it at once, with the same result
   std::int64_t offset = __atomic_load_n(&known, __ATOMIC_RELAXED);
   if (offset != INT64_MIN) return offset;
   char text[64];
   const int fd = ::open("/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC);
   const ssize_t size = fd < 0 ? 0 : ::read(fd, text, sizeof text);
   if (fd >= 0) ::close(fd);
-  // "monotonic -12 5000\n..."
+  // For example "monotonic -12 5000\n...".
   std::int64_t numbers[2] = {0, 0};
   bool negative = false, digits = false;
   for (ssize_t i = 0, at = 0; i < size && at < 2 && text[i] != '\n'; ++i) {

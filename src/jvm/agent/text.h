@@ -9,7 +9,7 @@
 
 namespace rose::jvm {
 
-// A method's name as used in records: with parameters if the class has several methods with that name.
+// A method's name as used in records. It contains the parameters if the class has several methods of that name.
 inline std::string display_name(std::string_view class_name, std::string_view method, std::string_view descriptor,
                                 bool overloaded) {
   std::string text(class_name);

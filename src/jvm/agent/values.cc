@@ -10,11 +10,12 @@
 namespace rose::jvm {
 namespace {
 
-// per request and second; reading a variable may briefly stop the JVM's threads
+// at most this many values per request and second, because reading a variable may briefly stop the JVM's threads
 constexpr std::uint64_t kMostASecond = 300;
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int32_t kMostCharacters = 64;
-// The form of a value as the BPF program reads it. bpf/tracer.h defines the same numbers; the agent cannot include it.
+// The form in which the BPF program reads a value. bpf/tracer.h defines the same numbers, but the agent cannot include
+// it.
 enum class Form : std::uint8_t {
   none = 0,
   integer = 1,
@@ -45,7 +46,8 @@ void send(const AskSpec& spec, Report& report) {
   rose_jvm_value(&report, spec.place);
 }
 
-// Limits the number of reports per second. The first one above the limit is reported as a gap.
+// Limits the number of reports per second. The first report above the limit is replaced by one that says that values
+// are missing.
 bool may_report(AskSpec& spec) {
   const std::int64_t now = now_ns(), begin = __atomic_load_n(&spec.second_ns, __ATOMIC_RELAXED);
   if (now - begin > kSecondNs) {
@@ -68,7 +70,7 @@ void put_text(Report& report, std::string_view text) {
   report.word = text.size();
 }
 
-// Converts UTF-16 to UTF-8, without cutting characters.
+// Converts UTF-16 to UTF-8. If the text is too long, it is cut between characters.
 void put_string(Jni jni, Object string, Report& report) {
   const std::int32_t length = jni.string_length(string);
   const std::int32_t part = length < kMostCharacters ? length : kMostCharacters;
@@ -125,9 +127,9 @@ std::string signature_of(Jvmti jvmti, Object klass) {
 
 struct Field {
   FieldId id = nullptr;
-  Object klass = nullptr;  // the class that declares it
+  Object klass = nullptr;  // the class that declares the field
   char type = 0;
-  bool fixed = false;  // static
+  bool fixed = false;  // the field is static
 };
 
 // Searches the class and its superclasses.
@@ -193,7 +195,7 @@ void put_object(Jvmti jvmti, Jni jni, Object object, Report& report) {
     if (field.id != nullptr && !is_object(field.type))
       return put_number(report, jni.field(object, field.id, field.type, false), field.type);
   }
-  // A constant of an enumeration may have its own subclass.
+  // A constant of an enumeration may have a class of its own, which is a subclass of the enumeration.
   Object above = jni.superclass(klass);
   for (int up = 0; up < 2 && above != nullptr; ++up, above = jni.superclass(above)) {
     if (signature_of(jvmti, above) != "Ljava/lang/Enum;") continue;
@@ -208,7 +210,7 @@ void put_object(Jvmti jvmti, Jni jni, Object object, Report& report) {
   report.form = Form::object;
 }
 
-// Follows the members and reports the value found there.
+// Follows the requested fields from this value on, and reports the value found at the end.
 void report_value(Jvmti jvmti, Jni jni, const PlacedQuery& asking, Value value, char type, std::string& missing) {
   Report report;
   for (const std::string& member : asking.spec->members) {
@@ -245,8 +247,8 @@ void report_value(Jvmti jvmti, Jni jni, const PlacedQuery& asking, Value value, 
   send(*asking.spec, report);
 }
 
-// Frees local references at the end of a callback. Otherwise they would stay in the application's frame as long as it
-// runs.
+// Frees local references at the end of a callback. Otherwise they would belong to the application's frame and stay
+// until its method returns.
 class LocalFrame {
  public:
   explicit LocalFrame(Jni jni) : jni_(jni), pushed_(jni.push_frame(64) == 0) {}
@@ -332,7 +334,7 @@ void report_caller(Jvmti jvmti, Jni jni, const PlacedQuery& asking) {
 void report_returned(Jvmti jvmti, Jni jni, const PlacedQuery& asking, Value value, std::string& missing) {
   if (!may_report(*asking.spec)) return;
   const LocalFrame frame(jni);
-  // A narrow value is valid only in its first bytes.
+  // Only the lowest bytes of a narrow value are valid.
   switch (asking.type) {
     case 'Z': value.j = value.j & 0xff; break;
     case 'B': value.j = static_cast<std::int8_t>(value.j); break;

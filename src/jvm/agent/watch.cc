@@ -1,4 +1,5 @@
-// Sets and removes breakpoints. The agent's own thread restores those that are lost when other tools change classes.
+// Sets and removes breakpoints. The agent's own thread sets breakpoints again that were lost when another tool changed
+// a class.
 #include "jvm/agent/agent.h"
 #include "jvm/agent/stubs.h"
 #include "jvm/agent/system.h"
@@ -12,7 +13,7 @@ constexpr std::int64_t kLookNs = 50'000'000;
 
 void Agent::hold(Jni jni, Place& place) {
   if (place.users++ > 0) return;
-  // A local reference keeps the class from being unloaded meanwhile.
+  // The local reference keeps the class from being unloaded until the breakpoint is set.
   const Object klass = jni.new_local(place.klass);
   if (klass == nullptr) return;
   const std::int32_t error = jvmti_.set_breakpoint(place.method, place.location);
@@ -32,7 +33,7 @@ void Agent::release(Jni jni, Place& place) {
   for (Place* guard : place.guards) release(jni, *guard);
 }
 
-// Call under the lock.
+// Call this under the lock.
 void Agent::look_at_watched(Jni jni) {
   const WatchedMethods::Changes changes = watched_.look();
   for (Watched* one : changes.gone) {
@@ -70,8 +71,8 @@ bool Agent::is_class(Jni jni, Object weak, Object klass) const {
   return same;
 }
 
-// A class that another tool changes loses its breakpoints when the change takes effect, shortly after it was announced.
-// Call under the lock.
+// Sets the breakpoints of changed classes again. A class that another tool changes loses its breakpoints when the
+// change takes effect, which is shortly after the change was announced. Call this under the lock.
 void Agent::follow_redefined(Jni jni) {
   const std::int64_t now = now_ns();
   std::vector<Redefined> waiting;

@@ -1,5 +1,6 @@
-// Watches method entries, which are counted or reported one by one. Methods are chosen by name and source file when
-// classes are loaded, and detached when they are hot (base/function_rates decides). Private to the agent.
+// Watches the entries of methods, which are counted or reported one by one. Methods are chosen by name and source file
+// when their class is loaded. Hot methods are detached; base/function_rates decides which are hot. Private to the
+// agent.
 #pragma once
 
 #include <cstdint>
@@ -16,39 +17,41 @@ namespace rose::jvm {
 
 struct Place;
 
-// A watched method. Never freed, because threads may use it at any time.
+// A watched method, or an exception of one class that leaves a method. It is never freed, because threads may use it at
+// any time.
 struct Watched {
   std::size_t index = 0;
   const char* name = nullptr;
   StateRecord* record = nullptr;
   MethodId method = nullptr;
-  Place* place = nullptr;  // its entry, under the lock; null for an exception
-  bool gaps = false;       // it was detached at least once
+  Place* place = nullptr;  // the breakpoint at the method's entry, protected by the lock; null for an exception
+  bool gaps = false;       // the method was detached at least once
 };
 
 // Call under the agent's lock, except for entered().
 class WatchedMethods {
  public:
-  // Methods may be added after this call.
+  // Call this first. It adds no methods.
   void begin(const WatchSpec& spec);
   [[nodiscard]] bool on() const { return spec_ != nullptr; }
 
-  // True if a class with this name, from this source file ("": not known yet), may contain methods to watch.
+  // True if a class with this name and this source file ("": not known yet) may contain methods to watch.
   [[nodiscard]] bool may_be_in(std::string_view class_name, std::string_view source) const;
-  // `display`: its name as used in records.
+  // `display`: the method's name as used in records.
   [[nodiscard]] bool wants(const Method& method, std::string_view display) const;
 
-  // Adds an entry that has no location in the code. Returns nullptr if the maximum number is reached.
+  // Adds a Watched that is not bound to the entry of a method, such as an exception that leaves a method. Returns
+  // nullptr if there are too many already.
   [[nodiscard]] Watched* add(std::string_view display, State& state);
-  // The entry for the method, which is created if necessary. Returns nullptr if the maximum number is reached.
+  // Returns the Watched of this method, and adds it if necessary. Returns nullptr if there are too many already.
   [[nodiscard]] Watched* of(MethodId method, std::string_view display, State& state);
   [[nodiscard]] bool is_held(const Watched& watched) const { return rates_->is_attached(watched.index); }
   void held(Watched& watched);
 
-  // Called when a thread enters the method.
+  // Call this when a thread enters the method.
   void entered(const Watched& watched) const;
 
-  // The methods to detach now and those to watch again.
+  // The methods to detach now, and those to watch again.
   struct Changes {
     std::vector<Watched*> gone, again;
   };

@@ -1,7 +1,7 @@
-// Loaded into Python processes (see site.py): reports the entries of the application's functions to a BPF program that
-// is attached to rose_jvm_enter. Also stores in which functions each thread is (python/stacks_layout.h). Uses only
-// functions that every CPython since 3.6 exports, and the C library of the process. All calls of Python functions hold
-// the interpreter's lock; forked processes share the file.
+// This agent is loaded into Python processes (see site.py). It reports the entries of the application's functions to a
+// BPF program that is attached to rose_jvm_enter. It also stores which functions each thread is executing
+// (python/stacks_layout.h). It uses only functions that every CPython since 3.6 exports, and the C library of the
+// process. It calls functions of Python only while it holds the interpreter's lock. Forked processes share the file.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -25,7 +25,7 @@ void Py_IncRef(PyObject*);
 void Py_DecRef(PyObject*);
 __attribute__((weak)) PyObject* PyFrame_GetCode(PyObject* frame);  // from 3.9 on
 
-// `let_go` 1: its next entries are not reported.
+// If `let_go` is 1, the next entries of the function are not reported.
 __attribute__((noinline, visibility("default"))) void rose_jvm_enter(const char*, std::uint32_t /*let_go*/) {
   __asm__ volatile("nop" ::: "memory");
 }
@@ -45,11 +45,11 @@ StacksFile* stacks = nullptr;
 std::uint32_t forks = 0;  // number of forks since the first process
 
 struct Code {
-  PyObject* code;          // with a reference, so that no other one gets its address
-  std::uint32_t function;  // its number; 0: there are too many; kForeign: it is not part of the application
-  std::uint32_t reported;  // entries reported at once, of kBurst
-  std::int64_t paid_ns;    // entries up to this time are within the budget
-  bool silent;             // it was reported that later entries are not recorded
+  PyObject* code;          // the agent holds a reference, so that no other object gets this address
+  std::uint32_t function;  // number of the function; 0: there are too many; kForeign: not part of the application
+  std::uint32_t reported;  // number of reported entries that count against kBurst
+  std::int64_t paid_ns;    // `reported` was last reduced at this time, by one for each kEntryNs
+  bool silent;             // the last report said that later entries are not reported
 };
 Code codes[kCodes];
 std::uint32_t known = 0;
@@ -60,7 +60,7 @@ std::int64_t now_ns() {
   return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
-// The end of a text is kept, because it distinguishes files.
+// Copies a text. If it is too long, its end is kept, because the end distinguishes files.
 void copy(char* to, std::size_t room, const char* from) {
   const std::size_t size = std::strlen(from);
   if (size >= room) from += size - (room - 1);
@@ -74,13 +74,13 @@ void append(char* to, std::size_t room, const char* from) {
   to[room - 1] = 0;
 }
 
-// The standard library, installed packages, and code without a file.
+// True for the standard library, for installed packages, and for code without a file.
 bool is_foreign(const char* file) {
   return file[0] == '<' || std::strstr(file, "lib/python") != nullptr || std::strstr(file, "lib64/python") != nullptr ||
          std::strstr(file, "-packages/") != nullptr || std::strstr(file, "/rose.python/") != nullptr;
 }
 
-// "store" of "/srv/store.py", "store/__init__.py" and "store/__main__.py".
+// Puts the module's name: "store" for "/srv/store.py", "store/__init__.py" and "store/__main__.py".
 void put_module(char* to, std::size_t room, const char* file) {
   char path[512];
   copy(path, sizeof path, file);
@@ -95,7 +95,7 @@ void put_module(char* to, std::size_t room, const char* file) {
   copy(to, room, slash != nullptr ? slash + 1 : path);
 }
 
-// A text attribute, valid as long as the object exists; null if it is missing.
+// An attribute that is a text. Valid as long as the object exists; null if there is no such attribute.
 const char* text_of(PyObject* code, const char* attribute) {
   PyObject* value = PyObject_GetAttrString(code, attribute);
   const char* text = value != nullptr ? PyUnicode_AsUTF8(value) : nullptr;
@@ -115,7 +115,7 @@ std::uint32_t make_function(PyObject* code) {
   StackFunction& function = stacks->function[number];
   put_module(function.name, sizeof function.name, file);
   append(function.name, sizeof function.name, ".");
-  // "outer.<locals>.inner"
+  // Leave out "<locals>." in a name such as "outer.<locals>.inner".
   for (const char* part = name; *part != 0;) {
     constexpr const char* kLocals = "<locals>.";
     if (std::strncmp(part, kLocals, std::strlen(kLocals)) == 0) {
@@ -189,7 +189,7 @@ int profile(PyObject*, PyObject* frame, int what, PyObject*) {
     ++thread.depth;
     report(*code);
   } else if (thread.depth > kFrames || (thread.depth > 0 && thread.functions[thread.depth - 1] == code->function)) {
-    --thread.depth;  // other functions were entered before the thread was watched
+    --thread.depth;  // Ignore the return otherwise: the function was entered before the thread was watched.
   }
   return 0;
 }
@@ -201,7 +201,7 @@ using namespace rose::python;
 
 extern "C" {
 
-// `path`: the path of the stacks file. Returns 0, or -1 if the file cannot be created.
+// Call this first. `path` is the path of the stacks file. Returns 0, or -1 if the file cannot be created.
 __attribute__((visibility("default"))) int rose_python_begin(const char* path) {
   if (stacks != nullptr) return 0;
   const int fd = ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -217,10 +217,10 @@ __attribute__((visibility("default"))) int rose_python_begin(const char* path) {
   return 0;
 }
 
-// Called in a process that has just been forked.
+// Call this in a process that has just been forked.
 __attribute__((visibility("default"))) void rose_python_forked() { ++forks; }
 
-// Reports the functions of the calling thread from now on.
+// From now on, reports the functions that the calling thread enters.
 __attribute__((visibility("default"))) void rose_python_thread() {
   if (stacks != nullptr) PyEval_SetProfile(profile, nullptr);
 }
